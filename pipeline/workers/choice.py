@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline.dtypes import integer
@@ -37,7 +37,11 @@ def threads(count: int | None = None, *, setup: Callable[[], Any] | None = None)
 
 
 def processes(
-    count: int | None = None, *, setup: Callable[[], Any] | None = None, method: str = "forkserver"
+    count: int | None = None,
+    *,
+    setup: Callable[[], Any] | None = None,
+    method: str = "forkserver",
+    preload: Sequence[str] | None = None,
 ) -> Processes:
     """Processes that call a function, for `workers=` of `map_ahead` and the batch functions.
 
@@ -50,28 +54,41 @@ def processes(
                 for images, labels in batches:
                     train_step(images, labels)
 
-    They start when there is something to do, and end with the loop that uses them; within a `with` block of their own,
-    with that block, so that several loops share them. They also end when the program does, or is killed.
+    They start when there is something to do. After a loop they wait for the next one, for a minute at most: another
+    epoch, or another loop with functions of the same modules, begins at once, unless the file of such a module has
+    changed meanwhile. Within a `with` block of their own they end with that block. They also end when the program does,
+    or is killed.
 
     Args:
         count: How many; None is the number of processors that this process may use.
         setup: Called by each process before anything else, for example to open a file or to load a model into a global
             variable. If it fails, the loop ends with its error.
         method: How processes start: "forkserver" or "spawn". ("fork" copies a process while its threads hold locks.)
+        preload: Modules that the fork server imports once, so that no process has to, such as ("torch",). None, the
+            default, is the libraries that the program and the modules of the functions have imported. Modules of your
+            own that you do not name here are imported by each process, so that what they open or draw is its own.
 
     Returns:
         An executor. Processes must be able to import the function and `setup`: these are defined at the top level of a
         module. It is sent to each process once, with the data that it may carry, such as a dataset.
 
     Raises:
-        ValueError: `count` is less than 1, or there is no such method.
-        TypeError: `count` is not an integer, or `setup` is not callable or cannot be sent to processes.
+        ValueError: `count` is less than 1, there is no such method, or `preload` is given with "spawn".
+        TypeError: `count` is not an integer, `setup` is not callable or cannot be sent to processes, or `preload` is
+            not names of modules.
 
     Thread safety: any thread may call it, and the methods of the result.
     """
     if method not in METHODS:
         raise ValueError(f"processes: method must be 'forkserver' or 'spawn', got {method!r:.80}")
-    return Processes(_checked("processes", count, setup), setup, method)
+    number = _checked("processes", count, setup)
+    if preload is not None:
+        if isinstance(preload, (str, bytes)) or not all(isinstance(each, str) for each in preload):
+            raise TypeError(f"processes: preload must be names of modules, such as ('torch',), got {preload!r:.80}")
+        if method != "forkserver":
+            raise ValueError("processes: preload is for method='forkserver': each process that is spawned imports all")
+        preload = tuple(preload)
+    return Processes(number, setup, method, preload)
 
 
 def _checked(name: str, count: int | None, setup: Any) -> int:

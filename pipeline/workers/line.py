@@ -83,6 +83,10 @@ class Line:
             if message:
                 return message
 
+    def comes(self, seconds: float) -> bool:
+        """Wait for the next message, or the end; return whether there is any within so many seconds."""
+        return bool(self._come) or bool(self._coming.poll(1000 * seconds))
+
     def hang_up(self) -> None:
         """Have both ends see that there is nobody at the other."""
         with contextlib.suppress(OSError):

@@ -11,6 +11,7 @@ import signal
 import socket
 import threading
 import weakref
+from collections.abc import Callable
 from multiprocessing import connection
 from typing import Any
 
@@ -18,7 +19,7 @@ from pipeline.explain.wording import named
 from pipeline.workers.line import Line
 from pipeline.workers.shared import Reader
 from pipeline.workers.team import GRACE, BrokenWorkers
-from pipeline.workers.worker import BEGUN, ITEM, REMEMBERED, STOP, Task, work
+from pipeline.workers.worker import BEGUN, ITEM, REMEMBERED, STOP, Rest, Task, work
 
 # `multiprocessing` starts processes, and sees to those that ended, in one thread at a time.
 _starting = threading.Lock()
@@ -85,18 +86,29 @@ class Life:
 class Worker:
     """A worker process, seen from here.
 
+    Args:
+        process: Makes a process, as `multiprocessing.Process`.
+        setup: The pickled function that it calls first.
+        name: Its name.
+
+    Attributes:
+        kind: What it must have in common with others to do their work.
+        modules: Modules of the user that it has imported, with the time when each was last changed.
+
     Raises:
         EOFError, ConnectionError: What starts processes has ended; the next start begins another.
         OSError, RuntimeError, AssertionError: It cannot be started.
     """
 
-    def __init__(self, context: Any, setup: bytes | None, name: str) -> None:
+    def __init__(self, process: Callable[..., Any], setup: bytes | None, name: str) -> None:
         ours, theirs = socket.socketpair()
         self._reader = Reader()
-        self.process = context.Process(target=work, args=(theirs, setup), name=name, daemon=True)
+        self.process = process(target=work, args=(theirs, setup), name=name, daemon=True)
         _processes.add(self.process)
         self.done = 0
         self.page: Any = None
+        self.kind: Any = None
+        self.modules: dict[str, int] = {}
         self._how = ""
         self._known: collections.deque[int] = collections.deque(maxlen=REMEMBERED)
         try:
@@ -111,12 +123,14 @@ class Worker:
         self._line = Line(ours, self._reader.add, self._life.descriptor)
 
     def wait(self) -> None:
-        """Wait until it is ready.
+        """Wait until it is ready; a spare one is.
 
         Raises:
             BrokenWorkers: It will never be, and neither will another.
             ConnectionError: It was killed.
         """
+        if self.page is not None:
+            return
         try:
             failed = pickle.loads(self._line.receive())
         except (EOFError, ConnectionError):
@@ -138,6 +152,23 @@ class Worker:
             self._known.append(number)
         task = Task(number, None if known else definition, arguments, self._reader.freed())
         self._line.send(pickle.dumps(task))
+
+    def rest(self, seconds: float) -> bool:
+        """Have it forget functions and let go of memory, as there is nothing to do for a while; return whether it has.
+
+        It ends if nobody sends anything for so many seconds.
+        """
+        self._known.clear()
+        try:
+            self._line.send(pickle.dumps(Rest(self._reader.freed(), seconds)))
+            self.result(self._line.receive())
+        except (EOFError, OSError):
+            return False
+        return True
+
+    def dead(self) -> bool:
+        """Return whether it is."""
+        return self._life.ends(0)
 
     def receive(self) -> bytes:
         """The next reply.

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import atexit
 import functools
+import io
 import itertools
-import multiprocessing
 import os
 import pickle
-import sys
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Executor, Future
-from types import TracebackType
+from types import FunctionType, TracebackType
 from typing import Any
 
 from pipeline.explain.wording import named
+from pipeline.workers import needs, spares
 from pipeline.workers.chunks import FailedItem, WorkerDied
 from pipeline.workers.process import Worker
 from pipeline.workers.team import BrokenWorkers, Call, Keeper, Promise, Team
@@ -31,6 +31,9 @@ _IN_VAIN = 2
 # Seconds between two attempts to start a worker, when what starts processes has ended.
 _PAUSE = 0.05
 
+# The numbers of the functions that are sent to workers, which one executor after the other may use.
+_numbers = itertools.count()
+
 # Those that are to be stopped at exit.
 _teams: weakref.WeakSet[Team] = weakref.WeakSet()
 
@@ -43,14 +46,17 @@ class Processes(Executor):
 
     made_by = "pipeline.processes"  # for advice that can be typed
 
-    def __init__(self, count: int, setup: Callable[[], Any] | None, method: str) -> None:
+    def __init__(
+        self, count: int, setup: Callable[[], Any] | None, method: str, preload: Collection[str] | None = None
+    ) -> None:
         self._max_workers = self._processes = count  # by these names executors of the standard library have them too
         self._pid = os.getpid()
         self._kept = False
-        self._numbers = itertools.count()
         self._known: weakref.WeakKeyDictionary[functools.partial[Any], tuple[int, bytes]] = weakref.WeakKeyDictionary()
-        pickled = None if setup is None else _pickled(setup, "setup")
-        self._team = Team(count, functools.partial(_Keeper, multiprocessing.get_context(method), pickled))
+        pickled, modules = (None, set[str]()) if setup is None else _pickled(setup, "setup")
+        self._starter = spares.Starter(method, pickled, preload)
+        self._starter.need(modules)
+        self._team = Team(count, functools.partial(_Keeper, self._starter))
         weakref.finalize(self, self._team.stop).atexit = False
         _teams.add(self._team)
 
@@ -83,7 +89,7 @@ class Processes(Executor):
         _pickled(function, "the function")
 
     def rest(self) -> None:
-        """Let workers that have nothing to do end, but not within a `with` block. `submit` starts others."""
+        """Let go of workers that have nothing to do, but not within a `with` block. `submit` takes others."""
         if not self._kept:
             self._team.rest()
 
@@ -119,56 +125,78 @@ class Processes(Executor):
 
     def _defined(self, function: Callable[..., Any]) -> tuple[int, bytes]:
         """The number of a function and its pickle; a function that comes again and again is pickled once."""
-        if not isinstance(function, functools.partial):
-            return next(self._numbers), _pickled(function, "the function")
-        known = self._known.get(function)
+        known = self._known.get(function) if isinstance(function, functools.partial) else None
         if known is None:
-            known = self._known[function] = next(self._numbers), _pickled(function, "the function", function.args)
+            parts = function.args if isinstance(function, functools.partial) else ()
+            data, modules = _pickled(function, "the function", parts)
+            self._starter.need(modules)
+            known = next(_numbers), data
+            if isinstance(function, functools.partial):
+                self._known[function] = known
         return known
 
 
-def _pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> bytes:
-    """A function as it is sent to a process; TypeError if it cannot be, or could not be found there."""
+class _Pickler(pickle.Pickler):
+    """Notes which modules the functions and classes come from."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, 5)
+        self.modules: set[str] = set()
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, (type, FunctionType)):
+            self.modules.add(obj.__module__)
+        return NotImplemented
+
+
+def _pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[bytes, set[str]]:
+    """A function as it is sent to a process, and the modules that it comes from.
+
+    Raises:
+        TypeError: It cannot be sent, or could not be found there.
+    """
     named = next((part for part in (*parts, function) if callable(part)), function)
+    file = io.BytesIO()
+    pickler = _Pickler(file)
     try:
-        data = pickle.dumps(function, 5)
+        pickler.dump(function)
     except Exception as error:
         raise TypeError(
             f"{named!r:.80} cannot be sent to other processes ({error}): {what} must be defined at the top level of a "
             "module, not be a lambda or defined in a function"
         ) from error
-    main = sys.modules.get("__main__")
-    if getattr(named, "__module__", None) == "__main__" and not (
-        getattr(main, "__file__", None) or getattr(main, "__spec__", None)
-    ):
+    if getattr(named, "__module__", None) == "__main__" and not needs.has_program():
         raise TypeError(
             f"{named!r:.80} cannot be sent to other processes, which cannot import what an interactive session "
             f"defines: put {what} into a module (a file) and import it from there, or use pipeline.threads"
         )
-    return data
+    return file.getvalue(), pickler.modules
 
 
 @atexit.register  # after multiprocessing has registered what kills its processes, and so before that is called
 def _stop_all() -> None:
     for team in list(_teams):
         team.stop(wait=True)
+    spares.end_all()
 
 
 class _Keeper(Keeper):
     """Keeps one worker: starts it, hands it calls and takes its results; starts another one if it dies."""
 
-    def __init__(self, context: Any, setup: bytes | None, team: Team, number: int) -> None:
+    def __init__(self, starter: spares.Starter, team: Team, number: int) -> None:
         super().__init__(team, number)
-        self._context = context
-        self._setup = setup
+        self._starter = starter
         self.worker: Worker | None = None
         self._in_vain = 0  # how many workers in a row have died before they began a call
 
     def work(self) -> None:
         while self._fill():
             self._receive()
-        if self.worker is not None:
-            self.worker.end()
+        worker, self.worker = self.worker, None
+        if worker is not None and self.team.closed:
+            worker.end()
+        elif worker is not None:
+            spares.keep(worker)
 
     def abandon(self, error: BaseException) -> None:
         if self.worker is not None:
@@ -222,7 +250,7 @@ class _Keeper(Keeper):
 
     def _start(self) -> Worker:
         try:
-            worker = self.worker = Worker(self._context, self._setup, self.name)
+            worker = self.worker = self._starter.worker(self.name)
         except (EOFError, ConnectionError) as error:  # it may take the fork server a moment to be seen as dead
             if self._in_vain < _IN_VAIN or self.team.stopped:
                 time.sleep(_PAUSE)

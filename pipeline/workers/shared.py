@@ -132,6 +132,11 @@ class Writer:
         for number in numbers:
             self._free[number] = self._lent.pop(number)
 
+    def give_up(self) -> None:
+        """Let go of the segments that nobody uses."""
+        self._given_up.extend(self._free)
+        self._free.clear()
+
     def reply(self, result: Any) -> bytes:
         """The message that stands for a result.
 

@@ -127,6 +127,11 @@ class Team:
         """Those that run."""
         return tuple(self._keepers)
 
+    @property
+    def closed(self) -> bool:
+        """Whether nothing is submitted any more."""
+        return self._closed
+
     def put(self, call: Call) -> None:
         """Have a call done; start another keeper if all are busy and there may be more."""
         with self._lock:

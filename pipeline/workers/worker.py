@@ -42,6 +42,18 @@ class Task(NamedTuple):
     freed: list[int]
 
 
+class Rest(NamedTuple):
+    """What is sent to a worker that has nothing to do for a while.
+
+    Attributes:
+        freed: Segments that nobody uses any more.
+        seconds: How long it waits for other work before it ends.
+    """
+
+    freed: list[int]
+    seconds: float
+
+
 class Unknown(Exception):
     """A function, or its arguments, cannot be made in a worker. Its cause is why."""
 
@@ -78,7 +90,15 @@ def _serve(end: socket.socket, setup: bytes | None) -> None:
     line.send(pickle.dumps(None))
     functions: dict[int, Callable[..., Any]] = {}
     while True:
-        task = pickle.loads(line.receive())
+        task: Task | Rest = pickle.loads(line.receive())
+        if isinstance(task, Rest):
+            functions.clear()
+            writer.take_back(task.freed)
+            writer.give_up()
+            line.send(writer.reply(None))
+            if not line.comes(task.seconds):
+                return
+            continue
         page[ITEM] = 0
         page[BEGUN] += 1
         writer.take_back(task.freed)

@@ -159,8 +159,26 @@ def descendants(pid):
 
 
 def workers():
-    """The workers of this process: not the helpers of multiprocessing."""
-    return {number for number in descendants(os.getpid()) - {os.getpid()} if has_segments(number)}
+    """The workers of this process that somebody has: not spare ones, nor the helpers of multiprocessing."""
+    own = descendants(os.getpid()) - {os.getpid(), *spare_workers()}
+    return {number for number in own if has_segments(number)}
+
+
+def spare_workers():
+    """The workers of this process that wait for another loop."""
+    from pipeline.workers import spares
+
+    return [each.process.pid for each in list(spares._spares)]
+
+
+def no_worker_left():
+    """Whether nobody has workers. Spare ones are ended."""
+    from pipeline.workers import spares
+
+    if workers():
+        return False
+    spares.end_all()
+    return not workers()
 
 
 def has_segments(number):
@@ -227,9 +245,9 @@ def forking(directory):
 
 def fork_server():
     """The number of the process that starts workers, which is a child of this one."""
-    from multiprocessing import forkserver
+    from pipeline.workers import server
 
-    return forkserver._forkserver._forkserver_pid
+    return server._current.pid
 
 
 def failing(number):
@@ -241,3 +259,27 @@ def failing(number):
     if chained:
         raise ValueError("cannot be decoded") from error
     raise error
+
+
+class Carrier:
+    """A function that carries data, and counts its copies in this process."""
+
+    copies = 0
+
+    def __init__(self, data):
+        self.data = data
+
+    def __setstate__(self, state):
+        self.data = state["data"]
+        Carrier.copies += 1
+
+    def __del__(self):
+        Carrier.copies -= 1
+
+    def __call__(self, item):
+        return Carrier.copies
+
+
+def carried(item):
+    """How many carriers there are in this process."""
+    return Carrier.copies

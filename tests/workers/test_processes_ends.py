@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import gc
 import itertools
-import multiprocessing
 import os
 import random
 import re
@@ -25,6 +24,7 @@ from orchestration import fresh_collection, no_thread_left
 import pipeline
 from pipeline import AbortedError, CancelledError, batch, map_ahead
 from pipeline.workers.chunks import WorkerDied
+from pipeline.workers.server import Forked
 from pipeline.workers.team import BrokenWorkers
 
 SUPPORT = os.path.dirname(functions.__file__)
@@ -36,7 +36,7 @@ def _nothing_left():
     before = functions.memory_left()
     with fresh_collection(), no_thread_left():
         yield
-    wait_until(lambda: functions.memory_left() <= before and not functions.workers(), "the workers to end")
+    wait_until(lambda: functions.no_worker_left() and functions.memory_left() <= before, "the workers to end")
 
 
 def gone(pids):
@@ -172,7 +172,7 @@ class TestForkServer:
             starts.append(process)
             raise EOFError("unexpected EOF")
 
-        monkeypatch.setattr(multiprocessing.context.ForkServerProcess, "_Popen", staticmethod(start))
+        monkeypatch.setattr(Forked, "_Popen", staticmethod(start))
         with pipeline.processes(1) as workers:
             ahead = map_ahead(abs, range(8), workers, chunksize=1)
             error = run_in_thread(next, ahead).exception()
@@ -181,7 +181,7 @@ class TestForkServer:
         assert len(starts) == 3
 
     def test_it_cannot_fork_for_a_moment(self, monkeypatch):
-        starts, popen = [], multiprocessing.context.ForkServerProcess._Popen
+        starts, popen = [], Forked._Popen
 
         def start(process):
             starts.append(process)
@@ -189,7 +189,7 @@ class TestForkServer:
                 raise EOFError("unexpected EOF")
             return popen(process)
 
-        monkeypatch.setattr(multiprocessing.context.ForkServerProcess, "_Popen", staticmethod(start))
+        monkeypatch.setattr(Forked, "_Popen", staticmethod(start))
         with pipeline.processes(1) as workers:
             assert run_in_thread(list, map_ahead(abs, range(-8, 0), workers)).result() == [*range(8, 0, -1)]
 
@@ -359,11 +359,11 @@ class TestEnd:
                 return len(list(batches))
 
         run()  # the helpers of multiprocessing stay
-        wait_until(lambda: not functions.workers(), "the workers to end")
+        wait_until(functions.no_worker_left, "the workers to end")
         before = open_files()
         for _ in range(5):
             assert run() == 2
-        wait_until(lambda: not functions.workers() and open_files() <= before, "the descriptors to be closed")
+        wait_until(lambda: functions.no_worker_left() and open_files() <= before, "the descriptors to be closed")
 
     def test_arrays_outlive_the_workers(self):
         with pipeline.processes(2) as workers:

@@ -26,7 +26,7 @@ SUPPORT = os.path.dirname(functions.__file__)
 def _nothing_left():
     with fresh_collection(), no_thread_left():
         yield
-    wait_until(lambda: not functions.workers(), "the workers to end")
+    wait_until(functions.no_worker_left, "the workers to end")
 
 
 def child_of(body):

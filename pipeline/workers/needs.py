@@ -1,0 +1,82 @@
+"""What a worker process imports for a function: modules of the user, and the libraries that they have imported."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable
+from types import FunctionType, ModuleType
+from typing import Any
+
+# What every worker needs.
+OWN = "pipeline.workers.worker"
+
+_PLACES = tuple(
+    os.path.join(path, "")
+    for name, path in sysconfig.get_paths().items()
+    if name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+_PACKAGES = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
+_OURS = __name__.partition(".")[0]
+
+
+def of(modules: Iterable[str]) -> tuple[dict[str, int], set[str]]:
+    """Return what processes import that import these modules and the program.
+
+    Returns:
+        The user's modules, with the time when the file of each was last changed; and the libraries that these have
+        imported so far. A module of the user is for each process to import, as what it opens or draws is its own;
+        libraries are the same in all of them.
+    """
+    mine: dict[str, int] = {}
+    libraries: set[str] = set()
+    waiting = list(modules)
+    if has_program():
+        waiting.append("__main__")
+    while waiting:
+        name = waiting.pop()
+        module = sys.modules.get(name)
+        if name in mine or name in libraries or not isinstance(module, ModuleType):
+            continue
+        file = getattr(module, "__file__", None)
+        if name != "__main__" and _is_library(name, file):
+            libraries.add(name)
+            continue
+        mine[name] = _changed(file)
+        waiting.extend(_imported(module))
+    return mine, libraries
+
+
+def has_program() -> bool:
+    """Return whether processes can import the program: not an interactive session."""
+    main = sys.modules.get("__main__")
+    return bool(getattr(main, "__file__", None) or getattr(main, "__spec__", None))
+
+
+def _imported(module: ModuleType) -> set[str]:
+    """Return the names of the modules that the names of a module come from."""
+    return {
+        name
+        for value in list(vars(module).values())
+        if isinstance(name := value.__name__ if isinstance(value, ModuleType) else _origin(value), str)
+    }
+
+
+def _origin(value: Any) -> Any:
+    if not isinstance(value, (type, FunctionType)):  # others may do anything when they are asked
+        value = type(value)
+    return type.__getattribute__(value, "__module__") if isinstance(value, type) else value.__module__
+
+
+def _is_library(name: str, file: Any) -> bool:
+    if name.partition(".")[0] == _OURS or not isinstance(file, str):
+        return True
+    return file.startswith(_PLACES) or any(each in file for each in _PACKAGES)
+
+
+def _changed(file: Any) -> int:
+    with contextlib.suppress(OSError, TypeError, ValueError):
+        return os.stat(file).st_mtime_ns
+    return 0

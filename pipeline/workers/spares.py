@@ -1,0 +1,122 @@
+"""Spares: worker processes that have nothing to do, kept for a while for whoever needs such workers next."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import sys
+import threading
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+from pipeline.workers import needs
+from pipeline.workers.process import Worker
+from pipeline.workers.server import Forked
+
+# Seconds that a worker with nothing to do is kept.
+KEPT = 60.0
+
+
+class Kind(NamedTuple):
+    """What a worker must have in common with others to do their work.
+
+    Attributes:
+        method: How it was started.
+        setup: The pickled function that it called first.
+        around: What it took over from the program: its folder, the path of modules; with "spawn" the environment.
+    """
+
+    method: str
+    setup: bytes | None
+    around: Any
+
+
+class Starter:
+    """Starts the workers of an executor, or takes spare ones.
+
+    Args:
+        method: How processes start.
+        setup: The pickled function that each calls first.
+        preload: The libraries that a server imports for them; None for those that the functions need.
+    """
+
+    def __init__(self, method: str, setup: bytes | None, preload: Collection[str] | None) -> None:
+        self._method, self._setup, self._preload = method, setup, preload
+        self._modules: set[str] = set()  # that the functions come from
+
+    def need(self, modules: Collection[str]) -> None:
+        """Note where functions come from."""
+        self._modules.update(modules)
+
+    def worker(self, name: str) -> Worker:
+        """Return a worker: a spare one, or one that has yet to get ready. Raises what a new Worker does."""
+        mine, libraries = needs.of(tuple(self._modules))
+        around = os.getcwd(), tuple(sys.path), dict(os.environ) if self._method == "spawn" else None
+        kind = Kind(self._method, self._setup, around)
+        worker = _take(kind, mine)
+        if worker is None:
+            process: Any
+            if self._method == "forkserver":
+                wanted = libraries | {needs.OWN} if self._preload is None else {needs.OWN, *self._preload}
+                process = functools.partial(Forked, wanted)
+            else:
+                process = multiprocessing.get_context("spawn").Process
+            worker = Worker(process, self._setup, name)
+            worker.kind = kind
+        worker.modules.update(mine)
+        return worker
+
+
+_lock = threading.Lock()
+_spares: list[Worker] = []
+
+
+def keep(worker: Worker) -> None:
+    """Keep a worker that has nothing to do. It ends when nobody has taken it for a while."""
+    if not worker.rest(KEPT):
+        worker.end()
+        return
+    with _lock:
+        _spares.append(worker)
+    _drop_dead()
+
+
+def _take(kind: Kind, mine: dict[str, int]) -> Worker | None:
+    """Return a spare worker of a kind, whose modules are still those of the program."""
+    _drop_dead()
+    with _lock:
+        for worker in _spares:
+            if worker.kind == kind and all(worker.modules.get(name, time) == time for name, time in mine.items()):
+                _spares.remove(worker)
+                return worker
+    return None
+
+
+def _drop_dead() -> None:
+    with _lock:
+        dead = [each for each in _spares if each.dead()]
+        for each in dead:
+            _spares.remove(each)
+    for each in dead:
+        each.end()
+
+
+def end_all() -> None:
+    """End all spare workers."""
+    with _lock:
+        workers, _spares[:] = list(_spares), []
+    for each in workers:
+        each.ask_to_stop()
+    for each in workers:
+        each.end()
+
+
+def _forget() -> None:
+    """In a forked process: they are its parent's."""
+    global _lock
+    _lock = threading.Lock()
+    _spares.clear()
+
+
+os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,182 @@
+"""pipeline.processes: workers are kept for the next loop, and forked by a server that has imported libraries."""
+
+import os
+
+import pytest
+import worker_functions as functions
+from helpers import raises, run_script, wait_until
+from orchestration import fresh_collection, no_thread_left
+
+import pipeline
+from pipeline.workers import spares
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left():
+    wait_until(functions.no_worker_left, "the workers of other tests to end")
+    with fresh_collection(), no_thread_left():
+        yield
+    wait_until(functions.no_worker_left, "the workers to end")
+
+
+def pids(workers, epoch=0):
+    """The processes that make the examples of a loop, when nobody has them any more."""
+    dataset = pipeline.dataset(range(40)).map(functions.pid, workers=workers).batch(4)
+    with iter(dataset.epoch(epoch)) as batches:
+        found = {int(each) for batch in batches for each in batch}
+    del batches
+    wait_until(lambda: not functions.workers(), "the workers to be free")
+    return found
+
+
+class TestKept:
+    def test_for_the_next_epoch(self):
+        workers = pipeline.processes(1)
+        assert pids(workers) == pids(workers, epoch=1) == set(functions.spare_workers())
+
+    def test_for_another_loop(self):
+        assert pids(pipeline.processes(1)) == pids(pipeline.processes(1))
+
+    def test_not_where_setup_differs(self):
+        first = pids(pipeline.processes(1))
+        assert pids(pipeline.processes(1, setup=os.getpid)).isdisjoint(first)
+
+    def test_not_in_another_folder(self, tmp_path, monkeypatch):
+        first = pids(pipeline.processes(1))
+        monkeypatch.chdir(tmp_path)
+        dataset = pipeline.dataset(["."]).map(os.path.realpath, workers=pipeline.processes(1))
+        assert [*dataset] == [str(tmp_path)]
+        assert pids(pipeline.processes(1)).isdisjoint(first)
+
+    def test_not_in_another_environment(self, monkeypatch):
+        """Processes that are spawned have that of the program."""
+        first = pids(pipeline.processes(1, method="spawn"))
+        assert pids(pipeline.processes(1, method="spawn")) == first
+        monkeypatch.setenv("SOMETHING", "new")
+        dataset = pipeline.dataset(["SOMETHING"]).map(os.getenv, workers=pipeline.processes(1, method="spawn"))
+        assert [*dataset] == ["new"]
+
+    def test_until_nobody_has_wanted_them_for_a_while(self, monkeypatch):
+        monkeypatch.setattr(spares, "KEPT", 0.01)
+        (first,) = pids(pipeline.processes(1))
+        wait_until(lambda: first not in functions.descendants(os.getpid()), "the worker to end")
+        assert first not in pids(pipeline.processes(1))
+
+    def test_not_beyond_a_with_block(self):
+        with pipeline.processes(1) as workers:
+            workers.submit(abs, 1).result()
+        assert functions.spare_workers() == []
+
+    def test_without_what_a_function_carried(self):
+        data = functions.Carrier(bytearray(1 << 20))
+        dataset = pipeline.dataset(range(4))
+        workers = pipeline.processes(1)
+        assert [*dataset.map(data, workers=workers)] == [1] * 4
+        wait_until(lambda: not functions.workers(), "the worker to be free")
+        assert [*dataset.map(functions.carried, workers=workers)] == [0] * 4
+
+    def test_not_if_killed(self):
+        (first,) = pids(pipeline.processes(1))
+        os.kill(first, 9)
+        assert first not in pids(pipeline.processes(1))
+
+    def test_not_in_a_forked_process(self):
+        first = pids(pipeline.processes(1))
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                status = int(functions.spare_workers() != [] or not pids(pipeline.processes(1)).isdisjoint(first))
+                spares.end_all()
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+        assert pids(pipeline.processes(1)) == first
+
+
+PROGRAM = """
+import os, sys
+import mine
+import pipeline
+
+def run(workers):
+    return next(iter(pipeline.dataset([0]).map(mine.found, workers=workers)))
+
+if __name__ == "__main__":
+    {body}
+"""
+
+MINE = """
+import os
+import library
+
+NUMBER = 1
+PID = os.getpid()
+
+def found(_):
+    return {"number": NUMBER, "own": PID == os.getpid(), "forked": library.PID != os.getpid(), "wave": wave()}
+
+def wave():
+    import sys
+    return "wave" in sys.modules
+"""
+
+LIBRARY = """
+import os, sys
+PID = os.getpid()
+"""
+
+
+def ran(tmp_path, body, library=LIBRARY):
+    """What a program prints that has a module, which imports a library."""
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    (packages / "library.py").write_text(library)
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "program.py").write_text(PROGRAM.format(body="\n    ".join(body.strip().splitlines())))
+    text = f"""
+import os, runpy, subprocess, sys
+os.environ["PYTHONPATH"] = os.pathsep.join([{str(tmp_path)!r}, {str(packages)!r}, *sys.path])
+sys.exit(subprocess.call([sys.executable, {str(tmp_path / "program.py")!r}]))
+"""
+    return run_script(text).stdout.split("\n")[:-1]
+
+
+class TestPreload:
+    def test_what_the_modules_of_the_function_have_imported(self, tmp_path):
+        """A library is imported once, and a module of the user by each process."""
+        lines = ran(tmp_path, "print(*run(pipeline.processes(1)).values())")
+        assert lines == ["1 True True False"]
+
+    def test_by_hand(self, tmp_path):
+        lines = ran(tmp_path, "print(*run(pipeline.processes(1, preload=['wave', 'no_such_module'])).values())")
+        assert lines == ["1 True False True"]
+
+    def test_more_than_before(self, tmp_path):
+        body = """
+print(*run(pipeline.processes(1, preload=())).values())
+print(*run(pipeline.processes(1, setup=mine.wave)).values())
+print(*run(pipeline.processes(1, setup=os.getpid, preload=['wave'])).values())
+"""
+        assert ran(tmp_path, body) == ["1 True False False", "1 True True False", "1 True True True"]
+
+    def test_of_a_library_that_cannot_be_imported_there(self, tmp_path):
+        library = LIBRARY + "if sys.argv == ['-c']: raise RuntimeError('not here')\n"
+        assert ran(tmp_path, "print(*run(pipeline.processes(1)).values())", library) == ["1 True False False"]
+
+    def test_a_module_that_has_changed_is_imported_again(self, tmp_path):
+        body = """
+print(*run(pipeline.processes(1)).values())
+with open(mine.__file__, "a") as file:
+    file.write("NUMBER = 2\\n")
+print(*run(pipeline.processes(1)).values())
+"""
+        assert ran(tmp_path, body) == ["1 True True False", "2 True True False"]
+
+    def test_what_cannot_be_meant(self):
+        with raises(TypeError, "processes: preload must be names of modules, such as ('torch',), got 'torch'"):
+            pipeline.processes(1, preload="torch")
+        with raises(TypeError, "processes: preload must be names of modules, such as ('torch',), got [7]"):
+            pipeline.processes(1, preload=[7])
+        with raises(ValueError, "processes: preload is for method='forkserver'"):
+            pipeline.processes(1, preload=["torch"], method="spawn")

@@ -181,6 +181,39 @@ class TestWire:
             assert parse_example(block, {"a": FixedLenFeature([], np.int64)})["a"][0] == 1
         assert parse_single_example(data, {"a": VarLenFeature(np.int64)})["a"].tolist() == [1]
 
+    # Features named "a" beside one that is [5]: what they hold, and what the two functions give then for a VarLenFeature.
+    LATER: ClassVar = {
+        "no value": (b"\n\x03\n\x01a", "0 values"),
+        "no name": (b"\n\x02\x12\x00", "0 names"),
+        "two values": (b"\n\x07\n\x01a\x12\x00\x12\x00", "2 values"),
+        "an unknown kind": (b"\n\x07\n\x01a\x12\x02\x22\x00", "Unsupported datatype"),
+    }
+
+    @pytest.mark.parametrize("name", LATER)
+    def test_a_later_feature_that_tensorflow_refuses(self, name):
+        entry, error = self.LATER[name]
+        data = example(a=[5]) + b"\n" + bytes([len(entry)]) + entry
+        for feature in (VarLenFeature(np.int64), FixedLenFeature([], np.int64), FixedLenFeature([], np.int64, 9)):
+            with pytest.raises(InvalidArgumentError, match=error):
+                parse_single_example(data, {"a": feature})
+            for block in ([data], [example(a=[5]), data], [data] * 20):
+                with pytest.raises(InvalidArgumentError, match=error) as caught:
+                    parse_example(block, {"a": feature})
+                assert block[caught.value.record] == data
+
+    def test_an_unknown_kind_that_nobody_asks_for(self):
+        data = example(a=[5]) + b"\n\x09\n\x07\n\x01b\x12\x02\x22\x00"
+        assert parse_single_example(data, {"a": VarLenFeature(np.int64)})["a"].tolist() == [5]
+        assert parse_example([data] * 9, {"a": VarLenFeature(np.int64)})["a"].values.tolist() == [5] * 9
+
+    @pytest.mark.parametrize("second", [b"\x1a\x03\n\x01\x07", b"\x0a\x03\n\x01x", b"\x22\x00"])
+    def test_of_several_lists_in_a_feature_the_first_counts(self, second):
+        inner = b"\x1a\x03\n\x01\x05" + second
+        entry = b"\n\x01a\x12" + bytes([len(inner)]) + inner
+        data = b"\n" + bytes([len(entry) + 2]) + b"\n" + bytes([len(entry)]) + entry
+        assert parse_single_example(data, {"a": VarLenFeature(np.int64)})["a"].tolist() == [5]
+        assert parse_example([data] * 9, {"a": VarLenFeature(np.int64)})["a"].values.tolist() == [5] * 9
+
     def test_unknown_fields_and_other_orders(self):
         entry = b"\x12\x05\x1a\x03\n\x01\x07" + b"\x18\x01" + b"\n\x01a"  # the value before the key
         inner = b"\x18\x01\n" + bytes([len(entry)]) + entry

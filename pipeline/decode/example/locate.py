@@ -7,6 +7,9 @@ from pipeline.proto.wire import LEN, WireError, fields, varint
 # The field number of the list in Feature (0: no list), the bytes that hold it, and where it begins and ends in them.
 FoundList = tuple[int, bytes, int, int]
 
+# The number of what is not empty and has none of the lists that are known.
+UNKNOWN = -1
+
 
 class FoundLists(dict[bytes, FoundList]):
     """Where the list of each feature is, by the feature's name; of a name that comes twice, the last feature counts.
@@ -73,20 +76,21 @@ def _find_features(data: bytes, at: int, end: int, found: FoundLists) -> None:
 
 
 def _entry(data: bytes, at: int, end: int, found: FoundLists) -> None:
-    """Find one feature, however it is written."""
-    key, chosen = b"", 0
-    parts: list[bytes] = []
+    """Find one feature, however it is written. As in TensorFlow its first list counts."""
+    keys, values, place = [], 0, (0, data, at, at)
     for number, kind, begin, after in fields(data, at, end):
         if number == 1 and kind == LEN:
-            key = data[begin:after]
+            keys.append(data[begin:after])
         elif number == 2 and kind == LEN:
+            values += 1
             for which, inner, start, stop in fields(data, begin, after):
-                if which in (1, 2, 3) and inner == LEN:
-                    if which != chosen:  # the last kind counts; parts of the same kind are joined
-                        chosen, parts = which, []
-                    parts.append(data[start:stop])
+                if place[0] <= 0:
+                    known = which in (1, 2, 3) and inner == LEN
+                    place = (which, data, start, stop) if known else (UNKNOWN, data, at, at)
+    if len(keys) != 1 or values != 1:
+        raise WireError(f"the feature at byte {at} has {len(keys)} names and {values} values, not one of each")
+    (key,) = keys
     before = found.get(key)
-    if not chosen and before is not None and before[0]:
+    if not place[0] and before is not None and before[0]:
         found.hidden[key] = before
-    joined = b"".join(parts)
-    found[key] = (chosen, joined, 0, len(joined))
+    found[key] = place

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline.decode.example.features import Wanted, wanted
 from pipeline.decode.example.gather import FeatureValues, gather_values
-from pipeline.decode.example.locate import FoundList, FoundLists, find_lists
+from pipeline.decode.example.locate import UNKNOWN, FoundList, FoundLists, find_lists
 from pipeline.decode.example.sparse_value import SparseTensorValue
 from pipeline.decode.example.uniform import uniform_columns
 from pipeline.errors import InvalidArgumentError, invalid, show
@@ -224,6 +224,9 @@ def _missing(one: Wanted, index: int | None, name: str | None) -> InvalidArgumen
 
 
 def _mismatch(one: Wanted, number: int, index: int | None, name: str | None) -> InvalidArgumentError:
+    if number == UNKNOWN:
+        why = "it has no list of bytes, floats or int64 numbers, but something else"
+        return _error(f"{_key(one, index, name)}Unsupported datatype.\n{why}", index)
     got, wants = LISTS[number].name, one.kind.name
     text = f"Data type: {got} but expected type: {wants}"
     if one.form == "any":

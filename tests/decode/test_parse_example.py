@@ -181,7 +181,7 @@ class TestWire:
             assert parse_example(block, {"a": FixedLenFeature([], np.int64)})["a"][0] == 1
         assert parse_single_example(data, {"a": VarLenFeature(np.int64)})["a"].tolist() == [1]
 
-    # Features named "a" beside one that is [5]: what they hold, and what the two functions give then for a VarLenFeature.
+    # Other features named "a", and what the error says.
     LATER: ClassVar = {
         "no value": (b"\n\x03\n\x01a", "0 values"),
         "no name": (b"\n\x02\x12\x00", "0 names"),

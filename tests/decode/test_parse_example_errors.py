@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_parse_example import example
 
-from pipeline import InvalidArgumentError
+from pipeline import InvalidArgumentError, ResourceExhaustedError
 from pipeline.decode.example.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from pipeline.decode.example.parse import parse_example, parse_single_example
 
@@ -163,3 +163,15 @@ def test_damaged_bytes_are_read_or_refused(changes, cut):
         data[at] = value
     data = bytes(data[: cut % (len(data) + 1)]) if cut % 3 == 0 else bytes(data)
     assert outcome(parse_single_example, data) == outcome(parse_example, [WHOLE, data])
+
+
+def test_padding_of_more_than_a_gib():
+    long, feature = example(a=[0.5] * 1_000_000), FixedLenSequenceFeature([], np.float32, allow_missing=True)
+    block = [example(a=[0.5])] * 4000
+    block[17] = long
+    text = "'a' of 4,000 examples would be padded to 1,000,000 values each, as example 17 has: 16,000,000,000 bytes"
+    with pytest.raises(ResourceExhaustedError, match=text) as caught:
+        parse_example(block, {"a": feature})
+    assert caught.value.record == 17
+    assert parse_example(block, {"a": VarLenFeature(np.float32)})["a"].values.size == 1_003_999
+    assert parse_example(block[10:20], {"a": feature})["a"].shape == (10, 1_000_000)

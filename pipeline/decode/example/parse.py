@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pipeline.decode.example.features import Wanted, wanted
 from pipeline.decode.example.gather import FeatureValues, gather_values
 from pipeline.decode.example.locate import UNKNOWN, FoundList, FoundLists, find_lists
+from pipeline.decode.example.padding import check_padding
 from pipeline.decode.example.sparse_value import SparseTensorValue
 from pipeline.decode.example.uniform import uniform_columns
 from pipeline.errors import InvalidArgumentError, invalid, show
@@ -56,6 +57,7 @@ def parse_example(serialized: Any, features: Mapping[str, Any], *, example_names
 
     Raises:
         InvalidArgumentError: As for parse_single_example; `error.record` is the index of the example.
+        ResourceExhaustedError: Most of an array of more than 1 GiB would be padding.
         ValueError: `features` is invalid.
 
     Examples:
@@ -187,6 +189,7 @@ def _padded(one: Wanted, column: FeatureValues, names: Sequence[str]) -> NDArray
             f"Number of {one.kind.field[:-5]} values is not a multiple of stride length. Saw {column.counts[i]} values"
         )
         raise _error(f"{_key(one, i, names[i])}{text} but output shape is: {show((None, *one.shape))}", i)
+    check_padding(one.name, column.counts, one.kind.dtype.itemsize)
     places = _places(column.counts)
     filler = one.default[0] if one.default is not None else b"" if one.kind.dtype.hasobject else 0
     padded = np.full(places.shape, filler, one.kind.dtype)

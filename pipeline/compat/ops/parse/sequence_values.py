@@ -11,6 +11,7 @@ from pipeline.compat.ops.making.text import objects, one_or_all
 from pipeline.compat.ops.parse.features import Asked, Defaults
 from pipeline.decode.example.features import Wanted
 from pipeline.decode.example.locate import FoundList, find_lists
+from pipeline.decode.example.padding import check_padding
 from pipeline.errors import invalid, show
 from pipeline.proto.wire import LEN, WireError, fields
 
@@ -77,6 +78,7 @@ class Sequences:
                         f"values size: {len(step)} but output shape: {show(one.shape)}"
                     )
         counts = np.array([len(row) for row in values], np.int64)
+        check_padding(one.name, counts, one.size * one.kind.dtype.itemsize, "steps")
         longest = int(counts.max(initial=0))
         filler = b"" if one.kind.dtype.hasobject else 0
         dense = np.full((len(values), longest, one.size), filler, one.kind.dtype)

@@ -38,6 +38,11 @@ def parse_dtype(given: Any) -> np.dtype[Any]:
     return native
 
 
+def native(array: NDArray[Any]) -> NDArray[Any]:
+    """Return an array in the machine's byte order: a copy if it has another one."""
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
 def whole(given: Any, what: str) -> int:
     """Return a number as an int, truncated toward zero; `what` names it in errors.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline._batch import concatenate, pad, stack
 from pipeline._flow import all_arrays
-from pipeline.dtypes import object_vector, refuse_missing
+from pipeline.dtypes import native, object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.flow.block import Columns, Examples, own
 from pipeline.nest import ListValue, Nest, has_nested, is_nested, map_values
@@ -103,11 +103,11 @@ class Collate:
         try:
             if self._splits and fill is None:
                 if arrays[0].ndim == 0:
-                    return stack(arrays)
+                    return native(stack(arrays))
                 splits = np.zeros(len(arrays) + 1, np.int64)
                 np.cumsum([len(each) for each in arrays], out=splits[1:])
-                return concatenate(arrays), splits
-            return stack(arrays) if arrays[0].ndim == 0 else pad(arrays, fill)
+                return native(concatenate(arrays)), splits
+            return native(stack(arrays) if arrays[0].ndim == 0 else pad(arrays, fill))
         except (InvalidArgumentError, TypeError) as error:
             raise type(error)(*_told(error, f"batch: {where}: {error}")) from error
 
@@ -131,7 +131,7 @@ def stacked(values: list[Any], where: str) -> Any:
         return object_vector(values)
     arrays = values if all_arrays(values) else [as_array(value, where) for value in values]
     try:
-        return stack(arrays)
+        return native(stack(arrays))
     except InvalidArgumentError:
         raise _shapes_differ(arrays, where) from None
     except TypeError:
@@ -143,7 +143,7 @@ def stacked(values: list[Any], where: str) -> Any:
 
 def _finished(column: Any) -> Any:
     """Return a column of a batch from one of a block: nobody else has it."""
-    return stacked(column, "the examples") if isinstance(column, list) else own(column)
+    return stacked(column, "the examples") if isinstance(column, list) else native(own(column))
 
 
 def as_array(value: Any, where: str) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import object_vector, refuse_missing, strings_as_bytes, truth
+from pipeline.dtypes import native, object_vector, refuse_missing, strings_as_bytes, truth
 from pipeline.files.npy import NpyFile, checked_header
 from pipeline.files.opening import read_whole
 from pipeline.flow.collate import plain_structure
@@ -70,7 +70,8 @@ def arrays(
 
     A column of examples is one of
 
-    - an array of rank 1 or more, or what becomes one without reading a file: a tensor of PyTorch or JAX, a Series
+    - an array of rank 1 or more, or what becomes one without reading a file: a tensor of PyTorch or JAX, a Series.
+      Batches have the machine's byte order
     - the path of a `.npy` file. Its rows are read by number, and a file of up to 64 MiB as a whole, as are files of
       strings, files in Fortran order, and those behind a URL
     - an array of a store that has `chunks`, such as a Dataset of h5py or an Array of Zarr: it is read in pieces of
@@ -137,7 +138,8 @@ class _Arrays:
     @functools.cached_property
     def at_hand(self) -> bool:
         """Whether a block of rows has only to be gathered; objects may be of several shapes, and come one by one."""
-        arrays = [each.array for each in self._columns if type(each) is _InMemory and not each.array.dtype.hasobject]
+        found = [each.array for each in self._columns if type(each) is _InMemory]
+        arrays = [each for each in found if each.dtype.isnative and not each.dtype.hasobject]
         return len(arrays) == len(self._columns) and in_memory(arrays)
 
     def __len__(self) -> int:
@@ -250,7 +252,9 @@ class _InMemory:
         return len(self.array)
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        return self.array.take(numbers, axis=0) if self.array.dtype.hasobject else Rows(self.array, numbers)
+        if self.array.dtype.hasobject or not self.array.dtype.isnative:
+            return native(self.array.take(numbers, axis=0))
+        return Rows(self.array, numbers)
 
     def facts(self) -> Any:
         return digest([self.array])
@@ -260,7 +264,7 @@ class _Mapped(_InMemory):
     """A mapped file. Its rows are read by the thread that takes them, not by the one that gets the batch."""
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        return self.array.take(numbers, axis=0)
+        return native(self.array.take(numbers, axis=0))
 
 
 class _InFile:
@@ -273,7 +277,7 @@ class _InFile:
         return len(self._file)
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        return self._file[numbers]
+        return native(self._file[numbers])
 
     def facts(self) -> Any:
         return digest([self._file])
@@ -325,7 +329,7 @@ class _Stored:
         with self._lock:
             if is_closed(self._stored):
                 raise closed(self._where)
-            return strings_as_bytes(np.asarray(self._stored[int(numbers[0]) : int(numbers[-1]) + 1]))
+            return native(strings_as_bytes(np.asarray(self._stored[int(numbers[0]) : int(numbers[-1]) + 1])))
 
     def digest(self) -> str:
         """A digest of up to 16 evenly spaced pieces, whole chunks of 64 KiB at least."""

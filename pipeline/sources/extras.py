@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._batch import stack
-from pipeline.dtypes import object_vector, strings_as_bytes
+from pipeline.dtypes import native, object_vector, strings_as_bytes
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid, show
 from pipeline.nest import ListValue, Nest, is_nested
 from pipeline.queues.rows import Rows
@@ -126,7 +126,7 @@ def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = 
         return strings_as_bytes(object_vector(values))
     arrays = [np.asarray(value) for value in values]
     try:
-        return stack(arrays)
+        return native(stack(arrays))
     except InvalidArgumentError as error:
         other = next((i for i, array in enumerate(arrays) if array.shape != arrays[0].shape), None)
         if other is None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import integer, object_vector
+from pipeline.dtypes import integer, native, object_vector
 from pipeline.errors import DataLossError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.keywords import tells_keywords
@@ -155,7 +155,7 @@ class _FixedLength:
     def block(self, given: _Rows) -> Any:
         if self._dtype is None:
             return object_vector(given.rows.view(f"V{self._size}").reshape(-1).tolist())
-        return given.rows.copy().view(self._dtype)
+        return native(given.rows.copy().view(self._dtype))
 
     def named(self, given: _Rows, i: int) -> str:
         """The file of a record, and its number there."""

@@ -57,7 +57,9 @@ def test_records_are_bytes_unless_there_is_a_dtype(tmp_path):
     path.write_bytes(bytes(range(60)))
     assert list(pipeline.fixed_length(path, 6)) == [bytes(range(i, i + 6)) for i in range(0, 60, 6)]
     rows = list(pipeline.fixed_length(path, 6, dtype=">u2"))
-    assert [row.tobytes() for row in rows] == [bytes(range(i, i + 6)) for i in range(0, 60, 6)]
+    expected = [[i << 8 | i + 1, i + 2 << 8 | i + 3, i + 4 << 8 | i + 5] for i in range(0, 60, 6)]
+    assert [row.tolist() for row in rows] == expected
+    assert {row.dtype for row in rows} == {np.dtype(np.uint16)}  # in the machine's byte order
     rows[0][:] = 0  # it is nobody else's
     assert next(iter(pipeline.fixed_length(path, 6, dtype=">u2"))).any()
     assert list(pipeline.fixed_length(path, 6, header_bytes=12, footer_bytes=12).take(1)) == [bytes(range(12, 18))]

@@ -1,9 +1,11 @@
 """A chain of arithmetic with single numbers, in one pass over an array: x / 127.5 - 1 reads and writes memory once, and
 a cast from uint8 costs no pass of its own."""
 
+cimport numpy as cnp
+from cpython.pystate cimport PyThreadState
 from libc.stdint cimport uint8_t
 
-cimport numpy as cnp
+from gil cimport give_up, take_back
 
 cnp.import_array()
 
@@ -86,11 +88,9 @@ cdef void links(const value[::1] array, Chain chain, float[::1] out) noexcept no
 
 
 cdef void apply(const value[::1] array, Chain chain, float[::1] out):
-    if array.shape[0] < LARGE:
-        links(array, chain, out)
-    else:
-        with nogil:
-            links(array, chain, out)
+    cdef PyThreadState* state = give_up(array.shape[0] >= LARGE)
+    links(array, chain, out)
+    take_back(state)
 
 
 def chained(array, bytes codes not None, list numbers not None):

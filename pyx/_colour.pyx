@@ -2,10 +2,22 @@
 many. Where a formula divides by zero, the result is not used.
 """
 
+from cpython.pystate cimport PyThreadState
+
+from gil cimport give_up, take_back
+
+cdef extern from "<cmath>" namespace "std" nogil:
+    float fabs(float)
+    double fabs(double)
+
 cdef enum:
     TILE = 256
 
 cdef Py_ssize_t LARGE = 4096            # pixels that pay for letting other threads run
+
+# Compilers use the instructions for a minimum and a maximum if they do not know the limits.
+cdef float[2] UNIT
+UNIT[0], UNIT[1] = 0, 1
 
 ctypedef fused real:
     float
@@ -22,16 +34,9 @@ cdef inline real smallest(real a, real b, real c) noexcept nogil:
     return two if two < c else c
 
 
-cdef inline real clipped(real value) noexcept nogil:
-    """From 0 to 1."""
-    cdef real zero = 0, one = 1         # as a literal, a number would be a double
-    cdef real low = value if value > zero else zero
-    return low if low < one else one
-
-
-cdef inline real positive(real value) noexcept nogil:
-    cdef real zero = 0
-    return value if value > zero else -value
+cdef inline real between(real value, real low, real high) noexcept nogil:
+    cdef real raised = value if value > low else low
+    return raised if raised < high else high
 
 
 cdef inline real hue_of(real red, real green, real blue, real value, real spread) noexcept nogil:
@@ -58,21 +63,6 @@ cdef inline real shade(real level, real saturation, real value) noexcept nogil:
     return ((one - saturation) + saturation * level) * value
 
 
-cdef inline real red_of(real hue) noexcept nogil:
-    cdef real one = 1, three = 3, six = 6
-    return clipped(positive(hue * six - three) - one)
-
-
-cdef inline real green_of(real hue) noexcept nogil:
-    cdef real two = 2, six = 6
-    return clipped(two - positive(hue * six - two))
-
-
-cdef inline real blue_of(real hue) noexcept nogil:
-    cdef real two = 2, four = 4, six = 6
-    return clipped(two - positive(hue * six - four))
-
-
 cdef void to_hsv(const real[:, ::1] pixels, real[:, ::1] out) noexcept nogil:
     cdef Py_ssize_t i
     cdef real red, green, blue, value, spread
@@ -87,69 +77,49 @@ cdef void to_hsv(const real[:, ::1] pixels, real[:, ::1] out) noexcept nogil:
 
 cdef void to_rgb(const real[:, ::1] pixels, real[:, ::1] out) noexcept nogil:
     cdef Py_ssize_t i
-    cdef real hue, saturation, value
+    cdef real place, saturation, value, low = UNIT[0], high = UNIT[1]
+    cdef real one = 1, two = 2, three = 3, four = 4, six = 6    # as a literal, a number would be a double
     for i in range(pixels.shape[0]):
-        hue, saturation, value = pixels[i, 0], pixels[i, 1], pixels[i, 2]
-        out[i, 0] = shade(red_of(hue), saturation, value)
-        out[i, 1] = shade(green_of(hue), saturation, value)
-        out[i, 2] = shade(blue_of(hue), saturation, value)
+        place, saturation, value = pixels[i, 0] * six, pixels[i, 1], pixels[i, 2]
+        out[i, 0] = shade(between(fabs(place - three) - one, low, high), saturation, value)
+        out[i, 1] = shade(between(two - fabs(place - two), low, high), saturation, value)
+        out[i, 2] = shade(between(two - fabs(place - four), low, high), saturation, value)
 
 
-cdef void saturate(const float[:, ::1] pixels, float scale, float[:, ::1] out) noexcept nogil:
-    # A component at a time, of so many pixels as stay in L1: all at once needs more registers than there are.
-    cdef float[TILE] reds, greens, blues, hues, values
-    cdef float value, spread
+cdef void recolour(
+    const float[:, ::1] pixels, float delta, bint scaled, float scale, float[:, ::1] out
+) noexcept nogil:
+    """Turn the hue by `delta` sixths of a turn, from 0 to 6; multiply the saturation by `scale` if it is `scaled`.
+
+    Each component is the largest one less a part of the range of the three. The hue gives that part, and the
+    saturation the range.
+    """
+    # A step at a time, of so many pixels as stay in L1: all at once needs more registers than there are.
+    cdef float[TILE] reds, greens, blues, hues, highs, ranges
+    cdef float one = 1, two = 2, three = 3, four = 4, six = 6, least = 1e-30, low = UNIT[0], full = UNIT[1]
+    cdef float red, green, blue, high, spread, norm, hue
     cdef Py_ssize_t begin = 0, count, i
     while begin < pixels.shape[0]:
         count = min(<Py_ssize_t>TILE, pixels.shape[0] - begin)
         for i in range(count):
             reds[i], greens[i], blues[i] = pixels[begin + i, 0], pixels[begin + i, 1], pixels[begin + i, 2]
         for i in range(count):
-            value = largest(reds[i], greens[i], blues[i])
-            spread = value - smallest(reds[i], greens[i], blues[i])
-            hues[i] = hue_of(reds[i], greens[i], blues[i], value, spread)
-            reds[i] = clipped(saturation_of(value, spread) * scale)
-            values[i] = value
-        for i in range(count):          # from here on, reds has the saturation, and becomes red at last
-            greens[i] = shade(green_of(hues[i]), reds[i], values[i])
+            red, green, blue = reds[i], greens[i], blues[i]
+            high = largest(red, green, blue)
+            spread = high - smallest(red, green, blue)
+            norm = one / (spread if spread > least else least)
+            hue = (blue - red) * norm + two if green == high else (red - green) * norm + four
+            hue = ((green - blue) * norm if red == high else hue) + delta
+            hue = hue + six if hue < low else hue
+            hues[i] = hue - six if hue >= six else hue
+            highs[i], ranges[i] = high, spread
+        if scaled:
+            for i in range(count):
+                ranges[i] = between(ranges[i] * scale, low, highs[i] if highs[i] > low else low)
         for i in range(count):
-            blues[i] = shade(blue_of(hues[i]), reds[i], values[i])
-        for i in range(count):
-            reds[i] = shade(red_of(hues[i]), reds[i], values[i])
-        for i in range(count):
-            out[begin + i, 0], out[begin + i, 1], out[begin + i, 2] = reds[i], greens[i], blues[i]
-        begin += count
-
-
-cdef inline float turned_to(float place, float high, float spread) noexcept nogil:
-    """The component of a colour whose hue, from 0 to 18, lies so far from where the component begins to rise."""
-    cdef float zero = 0, four = 4, six = 6
-    cdef float once = place - (six if place >= six else zero)
-    cdef float rest = once - (six if once >= six else zero)
-    return high - spread * clipped(rest if rest < four - rest else four - rest)
-
-
-cdef void turn(const float[:, ::1] pixels, float delta, float[:, ::1] out) noexcept nogil:
-    # As in `saturate`.
-    cdef float[TILE] reds, greens, blues, hues, highs, spreads
-    cdef float high, spread
-    cdef float one = 1, three = 3, five = 5, six = 6
-    cdef Py_ssize_t begin = 0, count, i
-    while begin < pixels.shape[0]:
-        count = min(<Py_ssize_t>TILE, pixels.shape[0] - begin)
-        for i in range(count):
-            reds[i], greens[i], blues[i] = pixels[begin + i, 0], pixels[begin + i, 1], pixels[begin + i, 2]
-        for i in range(count):
-            high = largest(reds[i], greens[i], blues[i])
-            spread = high - smallest(reds[i], greens[i], blues[i])
-            hues[i] = hue_of(reds[i], greens[i], blues[i], high, spread) * six + delta
-            highs[i], spreads[i] = high, spread
-        for i in range(count):
-            reds[i] = turned_to(hues[i] + five, highs[i], spreads[i])
-        for i in range(count):
-            greens[i] = turned_to(hues[i] + three, highs[i], spreads[i])
-        for i in range(count):
-            blues[i] = turned_to(hues[i] + one, highs[i], spreads[i])
+            reds[i] = highs[i] - ranges[i] * between(two - fabs(hues[i] - three), low, full)
+            greens[i] = highs[i] - ranges[i] * between(fabs(hues[i] - two) - one, low, full)
+            blues[i] = highs[i] - ranges[i] * between(fabs(hues[i] - four) - one, low, full)
         for i in range(count):
             out[begin + i, 0], out[begin + i, 1], out[begin + i, 2] = reds[i], greens[i], blues[i]
         begin += count
@@ -181,58 +151,51 @@ cdef int check_pixels(const real[:, ::1] pixels, real[:, ::1] out) except -1:
     return 0
 
 
+cdef int convert(const real[:, ::1] pixels, real[:, ::1] out, bint back) except -1:
+    check_pixels(pixels, out)
+    cdef PyThreadState* state = give_up(pixels.shape[0] >= LARGE)
+    if back:
+        to_rgb(pixels, out)
+    else:
+        to_hsv(pixels, out)
+    take_back(state)
+    return 0
+
+
 def hsv_of_rgb_32(const float[:, ::1] pixels, float[:, ::1] out):
     """Convert red, green and blue to hue, saturation and value, each from 0 to 1."""
-    check_pixels(pixels, out)
-    if pixels.shape[0] < LARGE:
-        to_hsv(pixels, out)
-    else:
-        with nogil:
-            to_hsv(pixels, out)
+    convert(pixels, out, False)
 
 
 def hsv_of_rgb_64(const double[:, ::1] pixels, double[:, ::1] out):
     """As `hsv_of_rgb_32`."""
-    check_pixels(pixels, out)
-    with nogil:
-        to_hsv(pixels, out)
+    convert(pixels, out, False)
 
 
 def rgb_of_hsv_32(const float[:, ::1] pixels, float[:, ::1] out):
     """Convert hue, saturation and value to red, green and blue."""
-    check_pixels(pixels, out)
-    if pixels.shape[0] < LARGE:
-        to_rgb(pixels, out)
-    else:
-        with nogil:
-            to_rgb(pixels, out)
+    convert(pixels, out, True)
 
 
 def rgb_of_hsv_64(const double[:, ::1] pixels, double[:, ::1] out):
     """As `rgb_of_hsv_32`."""
-    check_pixels(pixels, out)
-    with nogil:
-        to_rgb(pixels, out)
+    convert(pixels, out, True)
 
 
 def adjust_saturation(const float[:, ::1] pixels, float scale, float[:, ::1] out):
     """Multiply the saturation by `scale`, up to full saturation."""
     check_pixels(pixels, out)
-    if pixels.shape[0] < LARGE:
-        saturate(pixels, scale, out)
-    else:
-        with nogil:
-            saturate(pixels, scale, out)
+    cdef PyThreadState* state = give_up(pixels.shape[0] >= LARGE)
+    recolour(pixels, 0, True, scale, out)
+    take_back(state)
 
 
 def adjust_hue(const float[:, ::1] pixels, float delta, float[:, ::1] out):
     """Turn the hue by `delta` sixths of a turn, from 0 to 6."""
     check_pixels(pixels, out)
-    if pixels.shape[0] < LARGE:
-        turn(pixels, delta, out)
-    else:
-        with nogil:
-            turn(pixels, delta, out)
+    cdef PyThreadState* state = give_up(pixels.shape[0] >= LARGE)
+    recolour(pixels, delta, False, 1, out)
+    take_back(state)
 
 
 def adjust_contrast(
@@ -253,8 +216,6 @@ def adjust_contrast(
         raise ValueError(f"rows of {values} values, {channels} channels, {sums.shape[0]} and {means.shape[0]} sums")
     if out.shape[0] != images.shape[0] or out.shape[1] != images.shape[1] or out.shape[2] != values:
         raise ValueError("the result must have the shape of the images")
-    if images.shape[0] * images.shape[1] * images.shape[2] < 3 * LARGE:
-        stretch(images, channels, factor, sums, means, out)
-    else:
-        with nogil:
-            stretch(images, channels, factor, sums, means, out)
+    cdef PyThreadState* state = give_up(images.shape[0] * images.shape[1] * values >= 3 * LARGE)
+    stretch(images, channels, factor, sums, means, out)
+    take_back(state)

@@ -5,7 +5,10 @@ Images are [batch, height, width * channels]: the values of a row lie side by si
 is large.
 """
 
+from cpython.pystate cimport PyThreadState
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+
+from gil cimport give_up, take_back
 
 cdef Py_ssize_t LARGE = 16_384          # values of a result that pay for letting other threads run
 
@@ -79,11 +82,9 @@ cdef int nearest(
     check_vector(rows, images.shape[1])
     check_shape(out.shape[1], rows.shape[0], "a column of the result")
     check_shape(out.shape[2], columns.shape[0] * channels, "a row of the result")
-    if out.shape[0] * out.shape[1] * out.shape[2] < LARGE:
-        copy_nearest(images, rows, columns, channels, out)
-    else:
-        with nogil:
-            copy_nearest(images, rows, columns, channels, out)
+    cdef PyThreadState* state = give_up(out.shape[0] * out.shape[1] * out.shape[2] >= LARGE)
+    copy_nearest(images, rows, columns, channels, out)
+    take_back(state)
     return 0
 
 
@@ -192,11 +193,9 @@ cdef int bilinear(
     check_shape(out.shape[2], columns.shape[1] * channels, "a row of the result")
     check_shape(scratch.shape[0], 2, "a column of the scratch")
     check_shape(scratch.shape[1], out.shape[2], "a row of the scratch")
-    if out.shape[0] * out.shape[1] * out.shape[2] < LARGE:
-        mix(images, rows, below, columns, beside, channels, scratch, out)
-    else:
-        with nogil:
-            mix(images, rows, below, columns, beside, channels, scratch, out)
+    cdef PyThreadState* state = give_up(out.shape[0] * out.shape[1] * out.shape[2] >= LARGE)
+    mix(images, rows, below, columns, beside, channels, scratch, out)
+    take_back(state)
     return 0
 
 
@@ -300,11 +299,9 @@ cdef int weighted(
     check_shape(out.shape[1], rows.shape[1], "a column of the result")
     check_shape(out.shape[2], columns.shape[1] * channels, "a row of the result")
     check_shape(scratch.shape[0], images.shape[2], "scratch")
-    if out.shape[0] * out.shape[1] * out.shape[2] < LARGE:
-        add(images, rows, row_weights, columns, column_weights, channels, factor, scratch, out)
-    else:
-        with nogil:
-            add(images, rows, row_weights, columns, column_weights, channels, factor, scratch, out)
+    cdef PyThreadState* state = give_up(out.shape[0] * out.shape[1] * out.shape[2] >= LARGE)
+    add(images, rows, row_weights, columns, column_weights, channels, factor, scratch, out)
+    take_back(state)
     return 0
 
 

@@ -199,6 +199,7 @@ MODULES: dict[str, str] = {
     "ops.sparse.building": "sparse_to_indicator sparse.to_indicator=sparse_to_indicator sparse_merge "
     "sparse.merge=sparse_merge sparse_retain sparse.retain=sparse_retain sparse_placeholder "
     "sparse.placeholder=sparse_placeholder",
+    "ops.sparse.edit_distance": "edit_distance",
     "ops.sparse.form": "sparse_reorder sparse.reorder=sparse_reorder sparse_reshape sparse.reshape=sparse_reshape "
     "sparse_concat sparse.concat=sparse_concat sparse_to_dense sparse_tensor_to_dense "
     "sparse.to_dense=sparse_tensor_to_dense",
@@ -249,6 +250,7 @@ MODULES: dict[str, str] = {
     "input.epochs": "train.limit_epochs",
     "input.filenames": "train.match_filenames_once io.match_filenames_once",
     "input.producers": "train.input_producer train.string_input_producer train.range_input_producer",
+    "input.sampling": "contrib.training.rejection_sample contrib.training.stratified_sample",
     "input.readers": "ReaderBase TextLineReader FixedLengthRecordReader WholeFileReader TFRecordReader "
     "IdentityReader LMDBReader",
     "input.slices": "train.slice_input_producer",

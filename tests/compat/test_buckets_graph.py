@@ -77,5 +77,5 @@ def test_boundaries(sess, boundaries, error, text):
 def test_lists_have_an_element_for_each_bucket(sess):
     with pytest.raises(ValueError, match="num_buckets elements"):
         training.bucket([1], 0, [2], 2)
-    with pytest.raises(ValueError, match="num_buckets elements"):
+    with pytest.raises(ValueError, match=r"\(\[1\]\) must have exactly num_buckets \(2\) elements"):
         training.bucket([1], 0, 2, 2, bucket_capacities=[1])

@@ -70,9 +70,12 @@ def bucket(
     Raises:
         ValueError: A list has another length than `num_buckets`; a shape cannot be inferred.
     """
-    sizes = _one_for_each(batch_size, num_buckets, "batch_size")
-    capacities = capacity if bucket_capacities is None else list(bucket_capacities)
-    capacities = _one_for_each(capacities, num_buckets, "bucket_capacities")
+    sizes = _one_for_each(batch_size, num_buckets)
+    capacities = [capacity] * num_buckets if bucket_capacities is None else list(bucket_capacities)
+    if len(capacities) != num_buckets:
+        raise ValueError(
+            f"The list bucket_capacities ({bucket_capacities}) must have exactly num_buckets ({num_buckets}) elements."
+        )
     given = in_order(tensors)
     with name_scope(name, "bucket", given):
         components = as_components(given)
@@ -231,11 +234,11 @@ def _check_boundaries(boundaries: Any) -> None:
             raise ValueError(f"Buckets must contain sequential increasing lengths, but saw: {low} before {high}")
 
 
-def _one_for_each(given: Any, num_buckets: int, what: str) -> list[Any]:
-    """A number for each bucket, of a list of them or one for all."""
+def _one_for_each(given: Any, num_buckets: int) -> list[Any]:
+    """The size of each bucket's batches, of a list of sizes or one for all."""
     numbers = list(given) if isinstance(given, (list, tuple)) else [given] * num_buckets
     if len(numbers) != num_buckets:
-        raise ValueError(f"If {what} is a list it must have num_buckets elements")
+        raise ValueError("If batch_size is a list it must have num_buckets elements")
     return numbers
 
 

@@ -46,14 +46,16 @@ class _Monitored:
         self._hooks = list(hooks or [])
         for hook in self._hooks:
             hook.begin()
-        self._creator = _Creator(session_creator or ChiefSessionCreator(), self._hooks, stop_grace_period_secs)
-        create = self._creator.create_session
+        self._coordinated_creator = _Creator(
+            session_creator or ChiefSessionCreator(), self._hooks, stop_grace_period_secs
+        )
+        create = self._coordinated_creator.create_session
         self._sess: Any = layers.Recoverable(create) if should_recover else create()
 
     @property
     def graph(self) -> Any:
         """The graph; None after `close`."""
-        return None if self._creator.tf_sess is None else self._creator.tf_sess.graph
+        return None if self._coordinated_creator.tf_sess is None else self._coordinated_creator.tf_sess.graph
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
         """As `Session.run`, with the fetches and feeds of the hooks added.
@@ -76,7 +78,7 @@ class _Monitored:
                 "`step_fn` may either have one `step_context` argument, or `self` and `step_context` arguments if it's "
                 f"an instance method. Got {names} instead."
             )
-        return self._sess.run_step_fn(step_fn, self._creator.tf_sess, None)
+        return self._sess.run_step_fn(step_fn, self._tf_sess(), None)
 
     def should_stop(self) -> bool:
         """Return whether to stop: a hook or a thread has requested it, or the session is closed."""
@@ -100,7 +102,7 @@ class _Monitored:
         try:
             if not kind:
                 for hook in self._hooks:
-                    hook.end(self._creator.tf_sess)
+                    hook.end(self._coordinated_creator.tf_sess)
         finally:
             try:
                 if self._sess is None:
@@ -108,15 +110,15 @@ class _Monitored:
                 self._sess.close()
             finally:
                 self._sess = None
-                self._creator.tf_sess = self._creator.coord = None
+                self._coordinated_creator.tf_sess = self._coordinated_creator.coord = None
                 if not self._graph_was_finalized:
                     get_default_graph()._unsafe_unfinalize()
 
     def _is_closed(self) -> bool:
-        return self._creator.tf_sess is None
+        return self._coordinated_creator.tf_sess is None
 
     def _tf_sess(self) -> Any:
-        return self._creator.tf_sess
+        return self._coordinated_creator.tf_sess
 
 
 def _argument_names(function: Any) -> tuple[str, ...]:
@@ -181,7 +183,7 @@ class SingularMonitoredSession(_Monitored):
 
     def raw_session(self) -> Any:
         """Return the inner session."""
-        return self._creator.tf_sess
+        return self._coordinated_creator.tf_sess
 
 
 _DEFAULT = object()

@@ -274,6 +274,7 @@ from pipeline.compat.ops.sparse.building import sparse_merge as sparse_merge
 from pipeline.compat.ops.sparse.building import sparse_placeholder as sparse_placeholder
 from pipeline.compat.ops.sparse.building import sparse_retain as sparse_retain
 from pipeline.compat.ops.sparse.building import sparse_to_indicator as sparse_to_indicator
+from pipeline.compat.ops.sparse.edit_distance import edit_distance as edit_distance
 from pipeline.compat.ops.sparse.form import sparse_concat as sparse_concat
 from pipeline.compat.ops.sparse.form import sparse_reorder as sparse_reorder
 from pipeline.compat.ops.sparse.form import sparse_reshape as sparse_reshape

@@ -48,6 +48,14 @@ def a_singular_session_ends_cleanly_too(tf):
 
 
 @case(graph=False)
+def programs_reach_the_inner_session_and_the_coordinator(tf):
+    with tf.train.MonitoredSession() as sess:
+        inner, creator = sess._tf_sess(), sess._coordinated_creator
+        found = [isinstance(inner, tf.Session), inner is creator.tf_sess, creator.coord.should_stop()]
+        return [*found, sess.run_step_fn(lambda step_context: step_context.session is inner)]
+
+
+@case(graph=False)
 def a_training_session(tf):
     step = tf.train.create_global_step()
     more = tf.assign_add(step, 1)

@@ -2,3 +2,5 @@
 
 from pipeline.compat.input.buckets import bucket as bucket
 from pipeline.compat.input.buckets import bucket_by_sequence_length as bucket_by_sequence_length
+from pipeline.compat.input.sampling import rejection_sample as rejection_sample
+from pipeline.compat.input.sampling import stratified_sample as stratified_sample

@@ -23,10 +23,17 @@ cdef class Meter:
 
     What other meters measure meanwhile in the same thread is theirs: the times of all meters of a thread add up.
 
+    Args:
+        told: Called with each exception that comes out of the part; None if nobody wants to know.
+
     Thread safety: every method may be called from every thread.
     """
 
     cdef atomic[int64_t] _elements, _made, _own, _away, _total, _worked
+    cdef object _told
+
+    def __init__(self, told=None):
+        self._told = told
 
     def count(self, n):
         """Count elements that are asked for by number."""
@@ -44,8 +51,16 @@ cdef class Meter:
         inner = 0
         try:
             return function(*args)
+        except Exception as error:
+            self.failed(error)
+            raise
         finally:
             self.add(now() - began, outer)
+
+    cdef int failed(self, error) except -1:
+        if self._told is not None:
+            self._told(error)
+        return 0
 
     cdef void add(self, int64_t spent, int64_t outer) noexcept:
         global inner
@@ -108,6 +123,9 @@ cdef class Gauge:
         inner = 0
         try:
             found = self._element()
+        except Exception as error:
+            self.meter.failed(error)
+            raise
         finally:
             self.meter.add(now() - began, outer)
         if found is not None:
@@ -121,6 +139,9 @@ cdef class Gauge:
         inner = 0
         try:
             block = self.stream.take(n)
+        except Exception as error:
+            self.meter.failed(error)
+            raise
         finally:
             self.meter.add(now() - began, outer)
         if block is not None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.node import ENDLESS, Node, Opening, nodes_of
+from pipeline.datasets.parts import measured
 from pipeline.datasets.transforms import by_name as transforms
 from pipeline.dtypes import integer, truth
 from pipeline.errors import FailedPreconditionError, invalid
@@ -379,7 +380,7 @@ class Dataset(Generic[T_co]):
             IndexError: There is none. TypeError: Elements come one after the other, or it is not an integer.
         """
         number = integer(index, "an index of a dataset")
-        opening = Opening(self._node.kind, {})
+        opening = Opening(self._node.kind, {}, measured(self._node))
         found = self._node.index(opening, self._epoch) if self._node.indexed else None
         if found is None:
             raise TypeError(f"the elements of {self._node.kind} come one after the other, and have no numbers")
@@ -393,7 +394,7 @@ class Dataset(Generic[T_co]):
     @property
     def spec(self) -> Any:
         """The dtypes and shapes of the first element, in its structure: (dtype, shape) for each component."""
-        opening = Opening(self._node.kind, {})
+        opening = Opening(self._node.kind, {}, measured(self._node))
         stream = Ahead(self._node.open(opening, self._epoch))
         try:
             blocks = take_all(stream, 1)

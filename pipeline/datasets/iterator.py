@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import operator
 import threading
 import time
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 from pipeline import spans
 from pipeline._flow import fold_on
 from pipeline._meter import Gauge, Meter
-from pipeline.datasets.node import Node, Opening, facts_of, nodes_of, seeds_of
+from pipeline.datasets.node import Node, Opening, facts_of, nodes_of, note_written, seeds_of
 from pipeline.datasets.parts import facts_of_parts, measured, name_of_recipe
 from pipeline.datasets.seed import Seed
 from pipeline.errors import FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
@@ -95,7 +96,7 @@ class DatasetIterator(Generic[T_co]):
         self._owner: int | None = None  # the thread in `next`
         self._seeds: dict[Seed, tuple[int, int]] = dict(seeds or {})
         self._parts = measured(node)
-        self._meter = Meter()  # of `next`
+        self._meter = Meter(functools.partial(note_written, node))  # of `next`
         self._times = LoopTimes()
         self._name = name_of_recipe(node)
         self._opening = Opening(self._name, self._seeds, self._parts)

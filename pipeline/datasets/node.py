@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline._meter import Gauge, Meter
 from pipeline.datasets.seed import Seed
-from pipeline.errors import FailedPreconditionError
-from pipeline.explain.frames import Place, caller
+from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError
+from pipeline.explain.frames import Place, caller, shown
 from pipeline.explain.live import number
 from pipeline.files.identity import Opened, merged, of_one
 from pipeline.flow.recorder import Things
 from pipeline.flow.run import Run
 from pipeline.flow.stream import Stream, elements_of
 from pipeline.flow.table import Index
+from pipeline.on_error import add_note, set_on
 
 if TYPE_CHECKING:
     from pipeline.runners.coordinator import Coordinator
@@ -111,6 +113,9 @@ class Opening(Run):
 class Part:
     """What is measured of one part of a running recipe.
 
+    Args:
+        node: The part.
+
     Attributes:
         number: What reports know it by.
         meter: Counts elements and time.
@@ -119,9 +124,9 @@ class Part:
         queue, group: Of a prefetch that has begun: its queue, and its thread.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, node: Node) -> None:
         self.number = number()
-        self.meter = Meter()
+        self.meter = Meter(functools.partial(note_written, node))
         self.chooses = False
         self.executor: Any = None
         self.queue: Any = None
@@ -207,12 +212,18 @@ class Node:
         """Return what reports call it."""
         return self.kind
 
-    def where(self) -> str:
-        """Return how errors name it."""
-        return f"{self.kind}, at {self.made_at}" if self.made_at is not None else self.kind
+    def call(self) -> str:
+        """Return how errors name it: the call that makes it."""
+        return f".{self.kind}(...)"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "made_at"}
+
+def note_written(node: Node, error: Exception) -> None:
+    """Note on an error which part of the recipe it comes from, and where that was written; the first part counts."""
+    if hasattr(error, "written_at") or isinstance(error, (CancelledError, DeadlineExceededError)):
+        return
+    place = "" if node.made_at is None else shown(node.made_at)
+    set_on(error, "written_at", place)
+    add_note(error, f"in {node.call()}" + (f" written at {place}" if place else ""))
 
 
 def nodes_of(node: Node) -> Iterator[Node]:

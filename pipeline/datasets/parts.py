@@ -12,7 +12,7 @@ from pipeline.explain.live import PartFacts
 
 def measured(node: Node) -> dict[Node, Part]:
     """Return what is measured of a recipe: of each part that is a row of a report."""
-    return {each: Part() for each in nodes_of(node) if each.stage}
+    return {each: Part(each) for each in nodes_of(node) if each.stage}
 
 
 def facts_of_parts(node: Node, parts: Mapping[Node, Part]) -> list[PartFacts]:

@@ -56,7 +56,7 @@ class Chosen:
             self._left -= n
         else:
             block = self._next(n)
-            batch, value = self._how.batch(block.made()), folded(block.ids, 0)
+            batch, value = self._how.batch(block.made(), [block]), folded(block.ids, 0)
         self._at += n
         self._count += 1
         return batch, value, n
@@ -106,7 +106,7 @@ class Chosen:
             self._shared.dropped[0] += have
             return None
         block = join(blocks)
-        found = self._how.batch(block.made()), folded(block.ids, 0), have
+        found = self._how.batch(block.made(), blocks), folded(block.ids, 0), have
         self._at += have
         self._count += 1
         return found

@@ -11,7 +11,7 @@ from pipeline._batch import concatenate, pad, stack
 from pipeline._flow import all_arrays
 from pipeline.dtypes import native, object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
-from pipeline.flow.block import Columns, Examples, own
+from pipeline.flow.block import Block, Columns, Examples, own
 from pipeline.nest import ListValue, Nest, has_nested, is_nested, map_values
 
 _NUMBERS = (bool, int, float, complex)
@@ -23,19 +23,35 @@ class Collate:
     """How examples become a batch.
 
     Args:
+        kind: The transformation, for errors.
         pad: What fills rows that are shorter than the longest; a dict by the name of the component; None to stack.
         splits: Whether rows that vary become (values, row_splits).
         function: Called with a list of examples, returns the batch; None for this class's own way.
     """
 
     def __init__(
-        self, pad: Any = None, splits: bool = False, function: Callable[[list[Any]], Any] | None = None
+        self,
+        kind: str = "batch",
+        pad: Any = None,
+        splits: bool = False,
+        function: Callable[[list[Any]], Any] | None = None,
     ) -> None:
+        self._kind = kind
         self._pad, self._splits, self._function = pad, splits, function
         self.plain = pad is None and not splits and function is None
 
-    def batch(self, values: Columns | Examples) -> Any:
-        """Return the batch of some elements."""
+    def batch(self, values: Columns | Examples, blocks: Sequence[Block] = ()) -> Any:
+        """Return the batch of some elements, which are those of `blocks`, whose names errors tell."""
+        try:
+            return self._batch(values)
+        except (InvalidArgumentError, TypeError) as error:
+            odd = getattr(error, "odd", None)
+            if odd is None or not blocks:
+                raise
+            text = f"{error} ({_name_in(blocks, 0)} and {_name_in(blocks, odd)})"
+            raise _with_text(error, text) from None
+
+    def _batch(self, values: Columns | Examples) -> Any:
         if self._function is not None:
             return self._function(list(values.examples()))
         if isinstance(values, Columns) and not self._any_ragged(values):
@@ -53,7 +69,8 @@ class Collate:
         kind = type(first)
         if kind is dict and not has_nested(first, False):
             self._check_names(list(first))
-            return {key: self._leaf([self._get(each, key, first) for each in examples], key) for key in first}
+            self._check_keys(examples, first)
+            return {key: self._leaf([each[key] for each in examples], key) for key in first}
         if kind in (tuple, list) and not has_nested(first, False) and not (kind is list and _is_array(first)):
             columns = self._columns(examples, len(first), kind)
             return kind([self._leaf(column, i) for i, column in enumerate(columns)])
@@ -63,7 +80,7 @@ class Collate:
             try:
                 flat = list(zip(*map(nest.flatten, examples), strict=True))
             except ValueError as error:
-                raise invalid(f"batch: examples differ in structure: {error}") from error
+                raise invalid(f"{self._kind}: examples differ in structure: {error}") from error
             return nest.pack([self._leaf(list(each), name) for name, each in zip(nest.names, flat, strict=True)])
         return self._leaf(examples, None)
 
@@ -72,23 +89,26 @@ class Collate:
         if isinstance(self._pad, Mapping):
             for name in self._pad:
                 if name not in names:
-                    raise invalid(f"batch: pad: there is no component {name!r}; there are {list(names)}")
+                    raise invalid(f"{self._kind}: pad: there is no component {name!r}; there are {list(names)}")
 
-    def _get(self, example: Any, key: Any, first: dict[Any, Any]) -> Any:
-        if type(example) is not dict or len(example) != len(first) or key not in example:
-            got = sorted(example, key=str) if isinstance(example, dict) else type(example).__name__
-            raise invalid(f"batch: every example must have the keys of the first one, {list(first)}; got {got}")
-        return example[key]
+    def _check_keys(self, examples: list[Any], first: dict[Any, Any]) -> None:
+        keys = first.keys()
+        for i, example in enumerate(examples):
+            if type(example) is not dict or example.keys() != keys:
+                got = sorted(example, key=str) if isinstance(example, dict) else type(example).__name__
+                text = f"{self._kind}: every example must have the keys of the first one, {list(first)}; got {got}"
+                raise _odd(invalid(text), i)
 
     def _columns(self, examples: list[Any], count: int, kind: type) -> list[list[Any]]:
-        for example in examples:
+        for i, example in enumerate(examples):
             if not isinstance(example, (tuple, list)) or len(example) != count:
                 got = f"{len(example)} of them" if isinstance(example, (tuple, list)) else type(example).__name__
-                raise invalid(f"batch: every example must be a {kind.__name__} of {count} components; got {got}")
+                text = f"{self._kind}: every example must be a {kind.__name__} of {count} components; got {got}"
+                raise _odd(invalid(text), i)
         return [list(column) for column in zip(*examples, strict=True)]
 
     def _leaf(self, values: list[Any], name: Any) -> Any:
-        where = "the examples" if name is None else f"component {name!r}"
+        where = f"{self._kind}: {'the value' if name is None else f'component {name!r}'}"
         fill = self._pad.get(name) if isinstance(self._pad, Mapping) else self._pad
         if (fill is not None or self._splits) and _is_array(values[0]):
             return self._ragged(values, fill, where)
@@ -109,7 +129,7 @@ class Collate:
                 return native(concatenate(arrays)), splits
             return native(stack(arrays) if arrays[0].ndim == 0 else pad(arrays, fill))
         except (InvalidArgumentError, TypeError) as error:
-            raise type(error)(*_told(error, f"batch: {where}: {error}")) from error
+            raise _with_text(error, f"{where}: {error}") from error
 
 
 def stacked(values: list[Any], where: str) -> Any:
@@ -135,40 +155,55 @@ def stacked(values: list[Any], where: str) -> Any:
     except InvalidArgumentError:
         raise _shapes_differ(arrays, where) from None
     except TypeError:
-        odd = next(each for each in arrays if each.dtype != arrays[0].dtype)
-        raise TypeError(
-            f"batch: {where} has dtype {arrays[0].dtype} in one example and {odd.dtype} in another"
-        ) from None
+        i, odd = next((i, each) for i, each in enumerate(arrays) if each.dtype != arrays[0].dtype)
+        text = f"{where} has dtype {arrays[0].dtype} in one example and {odd.dtype} in another"
+        raise _odd(TypeError(text), i) from None
 
 
 def _finished(column: Any) -> Any:
     """Return a column of a batch from one of a block: nobody else has it."""
-    return stacked(column, "the examples") if isinstance(column, list) else native(own(column))
+    return stacked(column, "batch: the value") if isinstance(column, list) else native(own(column))
 
 
 def as_array(value: Any, where: str) -> Any:
     """Return a value as an array."""
     if type(value) is np.ndarray:
         return value
-    refuse_missing(value, f"batch: {where}")
+    refuse_missing(value, where)
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise invalid(f"batch: {where} is a list of lists of different lengths: {value!r:.60}") from error
+        raise invalid(f"{where} is a list of lists of different lengths: {value!r:.60}") from error
     if array.dtype.kind not in "SU" or hasattr(type(value), "__array__"):
         return array
     strings = np.asarray(value, object)  # as NumPy's strings drop zeros at the end
     if not all(isinstance(each, (bytes, str)) for each in strings.flat):
-        raise TypeError(f"batch: {where} is a list of strings and other values: {value!r:.60}")
+        raise TypeError(f"{where} is a list of strings and other values: {value!r:.60}")
     return strings
 
 
-def _shapes_differ(arrays: list[Any], where: str) -> InvalidArgumentError:
-    odd = next(each for each in arrays if each.shape != arrays[0].shape)
-    return invalid(
-        f"batch: {where} has shape {list(arrays[0].shape)} in one example and {list(odd.shape)} in another; make them "
-        "equal, or use batch(n, pad=0)"
+def _shapes_differ(arrays: list[Any], where: str) -> Exception:
+    i, odd = next((i, each) for i, each in enumerate(arrays) if each.shape != arrays[0].shape)
+    text = (
+        f"{where} has shape {list(arrays[0].shape)} in one example and {list(odd.shape)} in another; make them equal, "
+        "or use batch(n, pad=0)"
     )
+    return _odd(invalid(text), i)
+
+
+def _odd(error: Exception, i: int) -> Exception:
+    """Note which example an error is about."""
+    vars(error)["odd"] = i
+    return error
+
+
+def _name_in(blocks: Sequence[Block], i: int) -> str:
+    """Return what an example of several blocks is called."""
+    for block in blocks:
+        if i < len(block):
+            return block.values.name(i) or f"example {block.numbers[i]}"
+        i -= len(block)
+    raise AssertionError(i)
 
 
 def _empty_string(arrays: list[Any], fill: Any) -> Any:
@@ -177,8 +212,9 @@ def _empty_string(arrays: list[Any], fill: Any) -> Any:
     return type(first)() if isinstance(first, (bytes, str)) else fill
 
 
-def _told(error: Exception, text: str) -> tuple[Any, ...]:
-    return (None, None, text) if isinstance(error, InvalidArgumentError) else (text,)
+def _with_text(error: Exception, text: str) -> Exception:
+    """Return an error of the same class with another text."""
+    return invalid(text) if isinstance(error, InvalidArgumentError) else type(error)(text)
 
 
 def _is_array(value: Any) -> bool:

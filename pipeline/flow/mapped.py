@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pipeline._meter import Meter
 from pipeline.flow.block import Block, Columns, Examples, Numbers
+from pipeline.flow.segment import name_failure
 from pipeline.flow.steps import (
     Failure,
     Step,
@@ -45,6 +46,7 @@ class _MappedValues:
         outputs = []
         for output in run([self._step], self._block):
             if isinstance(output, Failure):
+                name_failure(self._block, output, [self._step])
                 raise output.error
             outputs.append(output.example)
         return Examples(outputs)

@@ -28,6 +28,7 @@ class OfCallable(Node):
 
     def __init__(self, function: Callable[[], Any]) -> None:
         self.function, self.name = function, name_of(function)
+        self.note_place()
 
     @property
     def once(self) -> str | None:
@@ -35,6 +36,9 @@ class OfCallable(Node):
 
     def options(self) -> dict[str, Any]:
         return {"function": self.name}
+
+    def call(self) -> str:
+        return f"pipeline.{self.text()}"
 
     def text(self) -> str:
         return f"dataset({self.name})"

@@ -22,6 +22,7 @@ class OfIterable(Node):
     def __init__(self, make: Callable[[], Iterator[Any]], name: str, once: str | None, length: int | None) -> None:
         self._make, self._name, self._once, self._length = make, name, once, length
         self._used: list[Any] = []
+        self.note_place()
 
     @property
     def once(self) -> str | None:
@@ -32,6 +33,9 @@ class OfIterable(Node):
 
     def options(self) -> dict[str, Any]:
         return {"name": self._name}
+
+    def call(self) -> str:
+        return f"pipeline.{self.text()}"
 
     def text(self) -> str:
         return f"dataset({self._name})"

@@ -25,6 +25,7 @@ class OfQueue(Node):
 
     def __init__(self, queue: Any) -> None:
         self.queue = queue
+        self.note_place()
 
     @property
     def once(self) -> str | None:
@@ -32,6 +33,9 @@ class OfQueue(Node):
 
     def options(self) -> dict[str, Any]:
         return {"name": self.queue.name}
+
+    def call(self) -> str:
+        return f"pipeline.{self.text()}"
 
     def text(self) -> str:
         return f"dataset(queue '{self.queue.name}')"

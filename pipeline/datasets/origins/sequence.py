@@ -24,6 +24,7 @@ class OfSequence(Node):
 
     def __init__(self, items: Any) -> None:
         self.items = items
+        self.note_place()
 
     @property
     def indexed(self) -> bool:
@@ -40,6 +41,9 @@ class OfSequence(Node):
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
         return _Items(self.items, shared.meter(self))
+
+    def call(self) -> str:
+        return f"pipeline.{self.text()}"
 
     def text(self) -> str:
         return f"dataset({type(self.items).__name__} of {len(self.items):,})"

@@ -26,6 +26,7 @@ class OfSource(Node):
         self.kind = self.name = kind
         self._facts, self.order = facts, order
         self._seed = None if order.shuffle is None else _OrderSeed(order.shuffle)
+        self.note_place()
 
     def seed(self) -> Seed | None:
         return self._seed
@@ -40,6 +41,9 @@ class OfSource(Node):
             numbered.shuffle = copy.copy(numbered.shuffle)
             numbered.reseed(shared.pair(self._seed))
         return numbered
+
+    def call(self) -> str:
+        return f"pipeline.{self.kind}(...)"
 
     def text(self) -> str:
         shuffle = ", shuffle=True" if self.order.shuffle is not None else ""

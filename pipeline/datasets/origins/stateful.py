@@ -21,6 +21,7 @@ class OfStateful(Node):
 
     def __init__(self, given: Any, name: str) -> None:
         self._given, self._name = given, name
+        self.note_place()
 
     @property
     def once(self) -> str | None:
@@ -28,6 +29,9 @@ class OfStateful(Node):
 
     def options(self) -> dict[str, Any]:
         return {"name": self._name}
+
+    def call(self) -> str:
+        return f"pipeline.{self.text()}"
 
     def text(self) -> str:
         return f"dataset({self._name})"

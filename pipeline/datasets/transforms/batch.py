@@ -77,7 +77,7 @@ class Batch(Node):
         return known // self.n if self.drop_remainder else -(-known // self.n)
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        how = Collate(self.pad, self.collate == "row_splits", self.collate if callable(self.collate) else None)
+        how = Collate("batch", self.pad, self.collate == "row_splits", self.collate if callable(self.collate) else None)
         if self.max_wait is not None:
             from pipeline.flow.prefetch import Prefetch  # with all of queues and threads: 15 ms
 
@@ -89,6 +89,9 @@ class Batch(Node):
             chosen = Chosen(stream, self.n, how, self.drop_remainder, shared)  # type: ignore[arg-type]
             return shared.gauged(self, chosen)
         return shared.gauged(self, Batches(stream, self.n, how, self.drop_remainder, shared))
+
+    def call(self) -> str:
+        return f".{self.label()}"
 
     def label(self) -> str:
         return f"batch({self.n:,})"
@@ -107,18 +110,19 @@ class Batches:
         self._have = 0
 
     def element(self) -> Element | None:
-        block = self._complete()
-        if block is None:
+        blocks = self._complete()
+        if not blocks:
             return None
-        batch = self._how.batch(block.made())
+        block = join(blocks)
+        batch = self._how.batch(block.made(), blocks)
         self._count += 1
         return batch, folded(block.ids, 0), count(block.ids)
 
     def take(self, n: int) -> Block | None:
         return block_of(self.element(), self._count)
 
-    def _complete(self) -> Block | None:
-        """Return the examples of the next batch."""
+    def _complete(self) -> list[Block]:
+        """Return the examples of the next batch; nothing at the end."""
         while self._have < self._n:
             block = self._stream.take(self._n - self._have)
             if block is None:
@@ -129,8 +133,8 @@ class Batches:
         self._partial, self._have = [], 0
         if have < self._n and self._whole:
             self._shared.dropped[0] += have
-            return None
-        return join(blocks) if blocks else None
+            return []
+        return blocks
 
     def skip(self, n: int) -> int:
         dropped = self._stream.skip(n * self._n)
@@ -158,7 +162,7 @@ class Waiting(Batches):
         self._seconds = seconds
         self._until = 0.0
 
-    def _complete(self) -> Block | None:
+    def _complete(self) -> list[Block]:
         shared, before = self._shared, self._shared.deadline
         while self._have < self._n:
             if self._partial:
@@ -179,7 +183,7 @@ class Waiting(Batches):
             self._have += len(block)
         blocks = self._partial
         self._partial, self._have = [], 0
-        return join(blocks) if blocks else None
+        return blocks
 
     def position(self) -> Any:
         return [self._count, self._stream.position()]

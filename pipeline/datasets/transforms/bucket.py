@@ -10,10 +10,10 @@ import numpy as np
 
 from pipeline.datasets.node import Node, Opening
 from pipeline.errors import invalid
-from pipeline.flow.block import Block, Examples, join
+from pipeline.flow.block import Block, Examples
 from pipeline.flow.collate import Collate
 from pipeline.flow.held import Arrivals, Element
-from pipeline.flow.ids import as_one
+from pipeline.flow.ids import as_one, joined
 from pipeline.flow.run import name_of
 from pipeline.flow.stream import Stream, dropped
 from pipeline.nest import Nest, parts_of
@@ -91,13 +91,13 @@ class _Buckets:
 
     def _emit(self, number: int) -> Block:
         elements, self._buckets[number] = self._buckets[number], []
-        block = join([each.block for each in elements])
+        blocks = [each.block for each in elements]
         boundaries, fill = self._node.boundaries, self._node.pad
-        batch = Collate(fill).batch(Examples([each.example for each in elements]))
+        batch = Collate("bucket", fill).batch(Examples([each.example for each in elements]), blocks)
         if self._node.pad_to_boundary and number < len(boundaries):
             batch = _longer(batch, boundaries[number], fill)
         first, self._count = self._count, self._count + 1
-        return Block(Examples([batch]), as_one(block.ids), range(first, self._count))
+        return Block(Examples([batch]), as_one(joined([each.ids for each in blocks])), range(first, self._count))
 
     def skip(self, n: int) -> int:
         return dropped(self, n)

@@ -33,6 +33,9 @@ class Interleave(Node):
     def options(self) -> dict[str, Any]:
         return {"cycle_length": self.cycle_length, "block_length": self.block_length}
 
+    def call(self) -> str:
+        return f"pipeline.{self.kind}(...)"
+
     def length(self) -> int | None:
         known = [None] if self.nested else [each.length() for each in self.inputs]
         if None in known:

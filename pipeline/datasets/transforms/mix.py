@@ -41,6 +41,9 @@ class Mix(Node):
     def options(self) -> dict[str, Any]:
         return {"weights": [float(each) for each in self._weights], "stop": self.stop}
 
+    def call(self) -> str:
+        return f"pipeline.{self.kind}(...)"
+
     def length(self) -> int | None:
         known = [each.length() for each in self.inputs]
         if self.stop != "all_exhausted" or None in known:

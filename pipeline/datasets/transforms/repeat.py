@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.datasets.node import ENDLESS, Node, Opening
+from pipeline.datasets.node import ENDLESS, Node, Opening, note_written
 from pipeline.errors import invalid
 from pipeline.flow.block import Block
 from pipeline.flow.chained import Chain
@@ -36,7 +36,7 @@ class Repeat(Node):
         return known if known is None or known == ENDLESS else self.n * known
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return _Repeating(self.inputs[0], self.n, shared, epoch)
+        return _Repeating(self, shared, epoch)
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
         if not self.indexed or self.n is None:
@@ -46,8 +46,9 @@ class Repeat(Node):
 
 
 class _Repeating:
-    def __init__(self, source: Node, n: int | None, shared: Opening, epoch: int) -> None:
-        self._source, self._n, self._shared, self._epoch = source, n, shared, epoch
+    def __init__(self, node: Repeat, shared: Opening, epoch: int) -> None:
+        self._node, self._shared, self._epoch = node, shared, epoch
+        self._source, self._n = node.inputs[0], node.n
         self._pass = 0
         self._before = 0  # elements of earlier passes
         self._taken = 0  # of this pass
@@ -68,7 +69,9 @@ class _Repeating:
 
     def _next_pass(self) -> None:
         if self._n is None and not self._taken:
-            raise invalid("repeat: there are no elements, and repeat() without a number would look for one forever")
+            error = invalid("repeat: there are no elements, and repeat() without a number would look for one forever")
+            note_written(self._node, error)
+            raise error
         self._stream.close()
         self._pass, self._before, self._taken = self._pass + 1, self._before + self._taken, 0
         if self._n is None or self._pass < self._n:

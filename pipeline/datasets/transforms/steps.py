@@ -126,6 +126,9 @@ class Steps(Node):
         live = self.once is not None
         return shared.gauged(self, Parallel(stream, steps, shared, skips, executor, self.ordered, owned, meter, live))
 
+    def call(self) -> str:
+        return f".{self.kind}({self.name})"
+
     def label(self) -> str:
         return self.name
 

@@ -45,7 +45,7 @@ class Window(Node):
 
 class _Windows:
     def __init__(self, stream: Ahead, node: Window, shared: Opening) -> None:
-        self._stream, self._node, self._how, self._shared = stream, node, Collate(), shared
+        self._stream, self._node, self._how, self._shared = stream, node, Collate("window"), shared
         self._count = 0
 
     def take(self, n: int) -> Block | None:
@@ -55,7 +55,7 @@ class _Windows:
         if have < size and (self._node.drop_remainder or not have):
             return None
         block = join(blocks)
-        values = Examples([self._how.batch(block.made())])
+        values = Examples([self._how.batch(block.made(), blocks)])
         if stride <= self._stream.size:
             self._stream.drop(stride)
         else:

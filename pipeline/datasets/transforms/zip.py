@@ -23,6 +23,9 @@ class Zip(Node):
         self.inputs = tuple(inputs)
         self.note_place()
 
+    def call(self) -> str:
+        return f"pipeline.{self.kind}(...)"
+
     def length(self) -> int | None:
         known = [each.length() for each in self.inputs]
         if None in known:

@@ -1,0 +1,102 @@
+"""Errors name the transformation that they come from, the line where it was written, and the examples."""
+
+import copy
+import inspect
+import pickle
+import sys
+
+import pytest
+
+import pipeline
+
+pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions have no notes")
+
+NUMBERS = pipeline.dataset(range(10))
+
+
+def bad(x):
+    if x == 5:
+        raise LookupError("oh")
+    return x
+
+
+def length(x):
+    return len(bad(x))
+
+
+CHAINS = {
+    ".map(bad)": lambda: NUMBERS.map(bad),
+    ".map(bad) ": lambda: NUMBERS.map(bad, workers=2).batch(2).prefetch(1),
+    ".map(bad)  ": lambda: NUMBERS.map(bad).enumerate().shuffle(seed=1).take(10),
+    ".filter(bad)": lambda: NUMBERS.filter(bad).shuffle(3).skip(1),
+    ".flat_map(bad)": lambda: pipeline.zip(NUMBERS, NUMBERS.flat_map(bad)),
+    ".batch(3)": lambda: NUMBERS.batch(3, collate=lambda rows: rows[9]).map(bad),
+    ".batch(2)": lambda: pipeline.dataset([[1], [2, 3]]).batch(2).repeat(2),
+    ".window(...)": lambda: pipeline.dataset([[1], [2, 3]]).window(2),
+    ".bucket(...)": lambda: NUMBERS.bucket([3], [2, 2], length=length),
+    ".pack(...)": lambda: NUMBERS.pack(3),
+    ".unbatch(...)": lambda: NUMBERS.unbatch(),
+    ".checksum(...)": lambda: NUMBERS.map(lambda x: object()).checksum(),
+    ".repeat(...)": lambda: pipeline.dataset(nothing).filter(bad).repeat().take(3),
+    "pipeline.interleave(...)": lambda: pipeline.interleave(NUMBERS),
+    "pipeline.mix(...)": lambda: pipeline.mix([pipeline.interleave(NUMBERS)]),
+    "pipeline.dataset(failing)": lambda: pipeline.dataset(failing).batch(2),
+    "pipeline.dataset(Items of 3)": lambda: pipeline.dataset(Items()).batch(2),
+    "pipeline.jsonl(...)": lambda: pipeline.jsonl(__file__).batch(2),
+}
+
+
+def failing():
+    yield 1
+    raise LookupError("oh")
+
+
+def nothing():
+    yield from ()
+
+
+class Items:
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, i):
+        raise LookupError("oh")
+
+
+def written(call, name):
+    """The note of an error in a chain that a lambda of CHAINS makes."""
+    name = {"pipeline.mix(...)": "pipeline.interleave(...)"}.get(name, name).strip()
+    return f"in {name} written at tests/dataset/{__name__}.py:{inspect.getsourcelines(call)[1]}"
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_errors_name_the_transformation_and_its_line(name, monkeypatch):
+    monkeypatch.chdir(__file__.rpartition("/tests/")[0])
+    call = CHAINS[name]
+    for data in (call(), copy.deepcopy(call())):
+        with pytest.raises((LookupError, ValueError, TypeError, pipeline.OpError)) as caught:
+            list(data)
+        assert written(call, name) in caught.value.__notes__
+        assert sum("written at" in note for note in caught.value.__notes__) == 1
+
+
+def test_elements_by_number_and_pickled_recipes_too():
+    data = pickle.loads(pickle.dumps(NUMBERS.map(bad)))
+    for look in (lambda: data[5], lambda: data.skip(5).spec):
+        with pytest.raises(LookupError) as caught:
+            look()
+        first, second = caught.value.__notes__
+        assert first == "bad: example 5"
+        assert second.startswith("in .map(bad) written at ")
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_examples_that_do_not_fit_are_named(tmp_path, prefetch):
+    file = tmp_path / "x.jsonl"
+    file.write_text('{"a": 1}\n\n{"a": 2, "b": 3}\n')
+    with pytest.raises(
+        ValueError, match=r"of the first one, \['a'\]; got \['a', 'b'\] \(.*x.jsonl:1 and .*x.jsonl:3\)"
+    ):
+        next(iter(pipeline.jsonl(file).prefetch(prefetch).batch(2)))
+    with pytest.raises(ValueError, match=r"\[1\] in one example and \[2\] in another.* \(example 0 and example 1\)"):
+        list(pipeline.dataset([[0], [1], [2, 3]]).skip(1).batch(2))

@@ -24,9 +24,11 @@ _OTHER_WORDS = {
 _OF_LOOPS = frozenset(
     {
         *("allow_smaller_final_batch", "batch_size", "deterministic", "dynamic_pad", "encoding", "function"),
-        *("keep_input", "max_errors", "min_after_dequeue", "num_threads", "on_error", "ragged", "workers"),
+        *("keep_input", "min_after_dequeue", "num_threads", "ragged"),
     }
 )
+# Options of the functions that a dataset calls, which people pass to sources.
+_OF_CALLS = frozenset({"max_errors", "on_error", "workers"})
 _OF_SOURCES = frozenset({"num_epochs", "shuffle"})
 
 
@@ -122,6 +124,8 @@ def _hint(name: str, known: Sequence[str]) -> str:
     if word in known:
         return f"Did you mean '{word}'{difference}?"
     subject = "It" if word == name else f"'{word}'{difference}"
+    if word in _OF_CALLS and "num_epochs" in known:
+        return f"{subject} is an option of a dataset's methods, such as .map(function, {word}=...)."
     if word in _OF_LOOPS and "num_epochs" in known:
         return (
             f"{subject} is an argument of the batch functions, such as pipeline.shuffle_batch(source, ..., {word}=...)."

@@ -49,6 +49,15 @@ def test_options_of_the_loop_passed_to_its_source(name):
             getattr(pipeline, name)(**{option: 1})
 
 
+@pytest.mark.parametrize("name", SOURCES)
+def test_options_of_functions_passed_to_a_source(name):
+    for option in sorted(keywords._OF_CALLS):
+        assert option in inspect.signature(pipeline.Dataset.map).parameters
+        text = f"{name}() got an unexpected keyword argument '{option}'. It is an option of a dataset's methods, such "
+        with raises(TypeError, f"{text}as .map(function, {option}=...)."):
+            getattr(pipeline, name)(**{option: 1})
+
+
 @pytest.mark.parametrize("name", LOOPS)
 def test_options_of_the_source_passed_to_its_loop(name):
     for option in sorted(keywords._OF_SOURCES):

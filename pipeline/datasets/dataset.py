@@ -208,7 +208,9 @@ class Dataset(Generic[T_co]):
     @tells_keywords
     def concatenate(self, other: Dataset[U]) -> Dataset[T_co | U]:
         """Append another dataset."""
-        return self._then(transforms.Concatenate, node_of(other, "concatenate"))
+        following = node_of(other, "concatenate")
+        _check_read_once([self._node, following], "concatenate")
+        return self._then(transforms.Concatenate, following)
 
     @tells_keywords
     def sample(self, weights: Any, n: int | None = None, *, seed: int | None = None) -> Dataset[T_co]:
@@ -393,7 +395,14 @@ class Dataset(Generic[T_co]):
 
     @property
     def spec(self) -> Any:
-        """The dtypes and shapes of the first element, in its structure: (dtype, shape) for each component."""
+        """The dtypes and shapes of the first element, in its structure: (dtype, shape) for each component.
+
+        Raises:
+            FailedPreconditionError: There are no elements, or the source can be read once.
+        """
+        if self._node.once is not None:
+            text = f"spec: {self._node.once}, and a look at its first element would use that up"
+            raise FailedPreconditionError(None, None, text)
         opening = Opening(self._node.kind, {}, measured(self._node))
         stream = Ahead(self._node.open(opening, self._epoch))
         try:
@@ -447,9 +456,7 @@ def mix(
     Raises:
         ValueError: The weights are wrong. TypeError: Something is not a dataset.
     """
-    nodes = [node_of(each, "mix") for each in datasets]
-    if not nodes:
-        raise invalid("mix: there are no datasets")
+    nodes = _nodes(datasets, "mix")
     found = np.ones(len(nodes)) if weights is None else np.asarray(weights, np.float64)
     if found.shape != (len(nodes),):
         raise invalid(f"mix: expected {len(nodes)} weights, one for each dataset, got shape {list(found.shape)}")
@@ -469,9 +476,7 @@ def zip(*datasets: Dataset[Any] | Sequence[Dataset[Any]]) -> Dataset[tuple[Any, 
 def zip(*datasets: Any) -> Dataset[tuple[Any, ...]]:
     """Make tuples of the elements of several datasets, as long as each has one: `zip(a, b)` or `zip([a, b])`."""
     given = datasets[0] if len(datasets) == 1 and isinstance(datasets[0], (list, tuple)) else datasets
-    nodes = [node_of(each, "zip") for each in given]
-    if not nodes:
-        raise invalid("zip: there are no datasets")
+    nodes = _nodes(given, "zip")
     return Dataset(transforms.Zip(nodes))
 
 
@@ -485,15 +490,35 @@ def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, 
         block_length: How many elements to take of one in a turn.
     """
     nested = isinstance(datasets, Dataset)
-    nodes = [node_of(datasets, "interleave")] if nested else [node_of(each, "interleave") for each in datasets]
-    if not nodes:
-        raise invalid("interleave: there are no datasets")
+    nodes = _nodes([datasets] if isinstance(datasets, Dataset) else datasets, "interleave")
     cycle = (
         (4 if nested else len(nodes))
         if cycle_length is None
         else _at_least(cycle_length, 1, "interleave: cycle_length")
     )
     return Dataset(transforms.Interleave(nodes, nested, cycle, _at_least(block_length, 1, "interleave: block_length")))
+
+
+def _nodes(datasets: Any, what: str) -> list[Node]:
+    """Return the recipes of several datasets, at least one."""
+    if isinstance(datasets, Dataset) or not hasattr(type(datasets), "__iter__"):
+        raise TypeError(f"{what}: expected a list of datasets, got {datasets!r:.80}")
+    nodes = [node_of(each, what) for each in datasets]
+    if not nodes:
+        raise invalid(f"{what}: there are no datasets")
+    _check_read_once(nodes, what)
+    return nodes
+
+
+def _check_read_once(nodes: Sequence[Node], what: str) -> None:
+    """Refuse an iterator that is to be read in two places."""
+    seen: set[int] = set()
+    for node in nodes:
+        once = {id(each): each for each in nodes_of(node) if each.exclusive and each.once is not None}
+        for number, each in once.items():
+            if number in seen:
+                raise invalid(f"{what}: {each.once}, which can be read once, and it is read in two places; pass a list")
+        seen.update(once)
 
 
 def _at_least(given: Any, least: int, what: str) -> int:

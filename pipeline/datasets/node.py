@@ -144,6 +144,7 @@ class Node:
         kind: What the method or function is called that makes it.
         inputs: What it is made from.
         made_at: Where in the user's program it was written.
+        exclusive: Whether it is a source that can be read once, by one reader at a time, if `once` is not None.
         stage: What kind of row it is in a report; "" for none.
         stands_for: The part that was written, where a recipe runs in another order; else None.
     """
@@ -153,6 +154,7 @@ class Node:
     stands_for: Node | None = None
     inputs: tuple[Node, ...] = ()
     made_at: Place | None = None
+    exclusive = False
 
     def note_place(self) -> None:
         """Remember the line of the user's program that this is written in."""

@@ -10,6 +10,7 @@ import numpy as np
 from pipeline._flow import Kept, pump
 from pipeline.errors import OutOfRangeError
 from pipeline.flow.block import Columns, Examples, tuple_of
+from pipeline.flow.run import Run
 from pipeline.flow.steps import kept
 
 
@@ -18,13 +19,14 @@ class Pump:
 
     Args:
         iterator: The examples; OutOfRangeError ends them too.
+        run: Says until when `next` waits. When the time is up, what came goes out.
 
     Attributes:
         ended: Whether there are no more.
     """
 
-    def __init__(self, iterator: Iterator[Any]) -> None:
-        self.iterator = iterator
+    def __init__(self, iterator: Iterator[Any], run: Run) -> None:
+        self.iterator, self._run = iterator, run
         self._error: Exception | None = None
         self.ended = False
 
@@ -35,9 +37,15 @@ class Pump:
             raise error
         if self.ended:
             return None
+        run = self._run
+        if hurried := run.hurried:
+            run.check()
         found = Kept(n, kept, np.empty)
         try:
-            self.ended = pump(self.iterator, n, found)
+            if hurried:
+                self._one_by_one(n, found)
+            else:
+                self.ended = pump(self.iterator, n, found)
         except OutOfRangeError:
             self.ended = True
         except Exception as error:
@@ -45,6 +53,13 @@ class Pump:
                 raise
             self._error = error
         return values_of(found) if found.count else None
+
+    def _one_by_one(self, n: int, found: Kept) -> None:
+        """Take examples until n are there, or the time is up."""
+        while not self.ended and found.count < n:
+            self.ended = pump(self.iterator, found.count + 1, found)
+            if self._run.late:
+                return
 
 
 def values_of(found: Kept) -> Columns | Examples:

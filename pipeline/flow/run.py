@@ -58,6 +58,18 @@ class Run:
         """Have something called at the end."""
         self._on_stop.append(call)
 
+    @property
+    def hurried(self) -> bool:
+        """Whether whoever waits may go away before the element is there."""
+        return self.deadline is not None or self.leave is not None
+
+    @property
+    def late(self) -> bool:
+        """Whether nobody waits any longer."""
+        if self.leave is not None and self.leave.raised:
+            return True
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
     def check(self) -> None:
         """Raise what ends a wait.
 
@@ -67,8 +79,7 @@ class Run:
         """
         if self.bell.raised:
             raise CancelledError(None, None, f"{self.name}: the iterator was closed")
-        leave = self.leave is not None and self.leave.raised
-        if leave or (self.deadline is not None and time.monotonic() >= self.deadline):
+        if self.late:
             text = f"{self.name}: no element within the timeout; nothing was lost"
             self.overdue = DeadlineExceededError(None, None, text)
             raise self.overdue

@@ -22,6 +22,9 @@ from pipeline.sources.text import Piece, cut_lines, cut_pieces, opened
 # that examples would depend on what is installed.
 _value: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
+# How to leave out lines that are no objects.
+_LENIENT = "; to skip such lines, use pipeline.text(paths).map(json.loads, on_error='skip')"
+
 _BLANK = " \t\r\n"
 _MARK = b"\xef\xbb\xbf"  # that some programs put in front of UTF-8
 
@@ -198,7 +201,9 @@ class _Objects:
             raise self._told(given, i, _no_json(str(error), line)) from None
         if type(found) is not dict:
             hint = ". A file that is one JSON array is not JSON Lines" if type(found) is list else ""
-            raise self._told(given, i, f"expected a JSON object, got {line[:80].decode(errors='replace')}{hint}")
+            raise self._told(
+                given, i, f"expected a JSON object, got {line[:80].decode(errors='replace')}{hint}{_LENIENT}"
+            )
         chosen = self._chosen(given, i, found)
         for name, value in chosen.items():
             if type(value) is list or type(value) is dict:
@@ -236,7 +241,7 @@ class _Objects:
 
 
 def _no_json(why: str, line: bytes) -> str:
-    return f"it is not JSON: {why}: {line[:80].decode(errors='replace')}"
+    return f"it is not JSON: {why}: {line[:80].decode(errors='replace')}{_LENIENT}"
 
 
 def _marked(value: Any) -> Any:

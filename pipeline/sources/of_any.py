@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar, overload
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.origins.callable import OfCallable
 from pipeline.datasets.origins.iterable import OfIterable
+from pipeline.datasets.origins.once import OfIterator
 from pipeline.datasets.origins.queue import OfQueue
 from pipeline.datasets.origins.sequence import OfSequence, sequence_of
 from pipeline.datasets.origins.stateful import OfStateful
@@ -81,7 +83,7 @@ def dataset(given: Any) -> Dataset[Any]:
     if stateful and hasattr(kind, "__iter__"):
         return Dataset(OfStateful(given, _name(given)))
     if inspect.isgeneratorfunction(given):
-        return Dataset(OfIterable(lambda: iter(given()), name_of(given), None, None))
+        return Dataset(OfIterable(given, name_of(given), None))
     if inspect.iscoroutinefunction(given) or inspect.isasyncgenfunction(given) or hasattr(kind, "__anext__"):
         raise TypeError(f"{_WANTED}, not {given!r:.80}: nobody awaits it here; use a generator function")
     if isinstance(given, Mapping):
@@ -89,16 +91,15 @@ def dataset(given: Any) -> Dataset[Any]:
     if sequence_of(given):
         return Dataset(OfSequence(given))
     if isinstance(given, Iterator):
-        return Dataset(_once(given))
+        return Dataset(OfIterator(given, _name(given)))
     if hasattr(kind, "__iter__"):
-        return Dataset(OfIterable(lambda: iter(given), _name(given), None, _length(given)))
+        return Dataset(OfIterable(functools.partial(iter, given), _name(given), _length(given)))
     if callable(given):
         return Dataset(OfCallable(given))
-    raise TypeError(f"{_WANTED}, got {given!r:.80}")
-
-
-def _once(given: Iterator[Any]) -> OfIterable:
-    return OfIterable(lambda: given, _name(given), "is an iterator", None)
+    hint = ""
+    if hasattr(kind, "get") and hasattr(kind, "put"):  # such as that of the module queue
+        hint = ": use a pipeline.FIFOQueue, or iter(q.get, None), which ends when q.get() returns None"
+    raise TypeError(f"{_WANTED}, got {given!r:.80}{hint}")
 
 
 def _name(given: Any) -> str:

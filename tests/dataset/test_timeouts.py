@@ -61,3 +61,49 @@ def test_nothing_is_lost_when_the_time_is_up(chain, resumed, monkeypatch):
             break
     assert got == expected
     assert late or chain not in [CHAINS[name] for name in ("batch", "pool", "bucket", "pack")]
+
+
+class Stateful:
+    def __init__(self, items):
+        self.items = items
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self.items)
+
+    def state_dict(self):
+        return {}
+
+    def load_state_dict(self, state):
+        pass
+
+
+SOURCES = {
+    "generator": None,
+    "iterator": lambda items: items,
+    "stateful": Stateful,
+    "function": lambda items: lambda: next(items),
+}
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_a_source_that_gives_one_after_the_other_is_asked_no_more_when_the_time_is_up(kind, monkeypatch):
+    now, asked = 0.0, []
+    monkeypatch.setattr("pipeline.flow.run.time.monotonic", lambda: now)
+
+    def items():
+        nonlocal now
+        for i in range(100):
+            now += 1.0
+            asked.append(i)
+            yield i
+
+    given = items if kind == "generator" else SOURCES[kind](items())
+    iterator = iter(pipeline.dataset(given).batch(40))
+    for after in (3, 6, 9):
+        with pytest.raises(DeadlineExceededError, match="nothing was lost"):
+            iterator.next(timeout=2.5)
+        assert len(asked) == after
+    assert [batch.tolist() for batch in iterator] == [list(range(40)), list(range(40, 80)), list(range(80, 100))]

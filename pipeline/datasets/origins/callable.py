@@ -13,7 +13,7 @@ from pipeline.explain.ends import raise_why
 from pipeline.flow.block import Block
 from pipeline.flow.pump import Pump
 from pipeline.flow.recorder import Recorder
-from pipeline.flow.run import name_of
+from pipeline.flow.run import Run, name_of
 from pipeline.flow.stream import Stream, dropped
 
 _NEVER = object()  # no function returns it
@@ -48,18 +48,18 @@ class OfCallable(Node):
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         shared.start_runners()
-        return shared.gauged(self, _Called(Recorder(self.function, self.name, shared.things)))
+        return shared.gauged(self, _Called(Recorder(self.function, self.name, shared.things), shared))
 
 
 class _Called:
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
+    def __init__(self, recorder: Recorder, run: Run) -> None:
+        self._recorder, self._run = recorder, run
         self._pump = self._begin()
         self._ids: list[int | None] = []  # of the results that no `take` has returned yet
         self._count = 0
 
     def _begin(self) -> Pump:
-        return Pump(iter(self._call, _NEVER))
+        return Pump(iter(self._call, _NEVER), self._run)
 
     def _call(self) -> Any:
         try:

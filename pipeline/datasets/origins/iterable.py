@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pipeline.datasets.node import Node, Opening, no_position
+from pipeline.datasets.node import Node, Opening
 from pipeline.flow.block import Block
 from pipeline.flow.pump import Pump
+from pipeline.flow.run import Run
 from pipeline.flow.stream import Stream, dropped, shorter
 
 
@@ -19,14 +20,9 @@ class OfIterable(Node):
     stage = "source"
     live = True
 
-    def __init__(self, make: Callable[[], Iterator[Any]], name: str, once: str | None, length: int | None) -> None:
-        self._make, self._name, self._once, self._length = make, name, once, length
-        self._used: list[Any] = []
+    def __init__(self, make: Callable[[], Iterator[Any]], name: str, length: int | None) -> None:
+        self._make, self._name, self._length = make, name, length
         self.note_place()
-
-    @property
-    def once(self) -> str | None:
-        return self._once
 
     def length(self) -> int | None:
         return self._length
@@ -45,15 +41,14 @@ class OfIterable(Node):
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         shared.start_runners()
-        once = None if self._once is None else f"{self._name} {self._once}"
-        return shared.gauged(self, _Iterated(self._make, once))
+        return shared.gauged(self, _Iterated(self._make, shared))
 
 
 class _Iterated:
     """Items of an iterable. Its position is how many came: after a seek the first ones come again and are dropped."""
 
-    def __init__(self, make: Callable[[], Iterator[Any]], once: str | None) -> None:
-        self._make, self._once = make, once
+    def __init__(self, make: Callable[[], Iterator[Any]], run: Run) -> None:
+        self._make, self._run = make, run
         self._pump: Pump | None = None
         self._count = 0
         self._left = 0  # items to drop
@@ -61,7 +56,7 @@ class _Iterated:
     def _begin(self) -> Pump:
         pump = self._pump
         if pump is None:
-            pump = self._pump = Pump(self._make())
+            pump = self._pump = Pump(self._make(), self._run)
             if self._left:
                 came = sum(1 for _ in itertools.islice(pump.iterator, self._left))
                 if came < self._left:
@@ -81,21 +76,14 @@ class _Iterated:
         return dropped(self, n)
 
     def position(self) -> Any:
-        if self._once is not None:
-            raise no_position(
-                f"{self._once}: pass a sequence, a generator function, or an iterator with state_dict and "
-                "load_state_dict"
-            )
         return [self._count]
 
     def seek(self, position: Any) -> None:
         (count,) = position
-        if self._once is not None and (count != self._count or self._pump is not None):
-            self.position()
         self.close()
         self._pump, self._count, self._left = None, count, count
 
     def close(self) -> None:
         close = None if self._pump is None else getattr(self._pump.iterator, "close", None)
-        if self._once is None and close is not None:
+        if close is not None:
             close()

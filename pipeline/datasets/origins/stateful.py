@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from pipeline.datasets.node import Node, Opening
+from pipeline.datasets.origins.reader import OneReader
 from pipeline.flow.block import Block
 from pipeline.flow.pump import Pump
+from pipeline.flow.run import Run
 from pipeline.flow.stream import Stream, dropped
 
 
@@ -18,9 +20,11 @@ class OfStateful(Node):
     kind = "stateful"
     stage = "source"
     live = True
+    exclusive = True
 
     def __init__(self, given: Any, name: str) -> None:
         self._given, self._name = given, name
+        self._reader = OneReader()
         self.note_place()
 
     @property
@@ -41,19 +45,22 @@ class OfStateful(Node):
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         shared.start_runners()
-        return shared.gauged(self, _Stateful(self._given))
+        stream = _Stateful(self._given, self._reader, shared)
+        if self.once is not None:
+            self._reader.begin(stream, shared, self._name)
+        return shared.gauged(self, stream)
 
 
 class _Stateful:
-    def __init__(self, given: Any) -> None:
-        self._given = given
+    def __init__(self, given: Any, reader: OneReader, run: Run) -> None:
+        self._given, self._reader, self._run = given, reader, run
         self._iterator: Iterator[Any] | None = None
         self._count = 0
 
     def take(self, n: int) -> Block | None:
         if self._iterator is None:
             self._iterator = iter(self._given)
-        values = Pump(self._iterator).take(n)
+        values = Pump(self._iterator, self._run).take(n)
         if values is None:
             return None
         first, self._count = self._count, self._count + len(values)
@@ -78,4 +85,4 @@ class _Stateful:
             self._iterator = iterator
 
     def close(self) -> None:
-        pass
+        self._reader.end()

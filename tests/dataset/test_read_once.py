@@ -1,0 +1,68 @@
+"""Iterators as sources: read once, by one loop at a time, and never by a look."""
+
+import pickle
+
+import pytest
+
+import pipeline
+
+ITERATOR = r"^spec: list_iterator is an iterator, and a look at its first element would use that up"
+TWICE = "is an iterator, which can be read once, and it is read in two places; pass a list"
+
+
+def test_a_look_takes_nothing():
+    data = pipeline.dataset(iter([1, 2, 3])).map(float)
+    with pytest.raises(pipeline.FailedPreconditionError, match=ITERATOR):
+        _ = data.spec
+    assert "list_iterator" in repr(data)
+    assert list(data) == [1.0, 2.0, 3.0]
+
+
+def test_one_loop_at_a_time():
+    data = pipeline.dataset(iter(range(10)))
+    first = iter(data.batch(2))
+    assert next(first).tolist() == [0, 1]
+    with pytest.raises(pipeline.FailedPreconditionError, match="range_iterator is an iterator, and another loop"):
+        next(iter(data.map(float)))
+    first.close()
+    assert next(iter(data.batch(2))).tolist() == [2, 3]  # and dropped
+    assert list(data) == [4, 5, 6, 7, 8, 9]
+    assert list(data) == []
+
+
+@pytest.mark.parametrize(
+    "chain",
+    [
+        lambda data: pipeline.zip(data, data),
+        lambda data: pipeline.mix([data, data.map(float)]),
+        lambda data: pipeline.interleave([data.batch(2), data]),
+        lambda data: data.concatenate(data.take(2)),
+        lambda data: pipeline.zip(pipeline.dataset([1, 2]), data.concatenate(pipeline.dataset([3])), data),
+    ],
+    ids=["zip", "mix", "interleave", "concatenate", "nested"],
+)
+def test_two_places_of_a_chain(chain):
+    with pytest.raises(ValueError, match=TWICE):
+        chain(pipeline.dataset(iter([1, 2, 3])))
+    list(chain(pipeline.dataset([1, 2, 3])))
+
+
+def generator():
+    yield from range(5)
+
+
+class Restarts:
+    def __iter__(self):
+        return iter(range(3))
+
+
+@pytest.mark.parametrize("given, length", [(generator, 5), (Restarts(), 3)], ids=["generator", "iterable"])
+def test_recipes_of_what_starts_over_pickle(given, length):
+    data = pickle.loads(pickle.dumps(pipeline.dataset(given).map(float)))
+    assert list(data) == list(data) == [float(i) for i in range(length)]
+
+
+@pytest.mark.parametrize("module", ["queue", "multiprocessing", "asyncio"])
+def test_queues_of_others_are_told_what_to_do(module):
+    with pytest.raises(TypeError, match=r"or iter\(q\.get, None\), which ends when q\.get\(\) returns None$"):
+        pipeline.dataset(pytest.importorskip(module).Queue())

@@ -56,7 +56,7 @@ class Restarts:
         return iter(range(3))
 
 
-@pytest.mark.parametrize("given, length", [(generator, 5), (Restarts(), 3)], ids=["generator", "iterable"])
+@pytest.mark.parametrize(("given", "length"), [(generator, 5), (Restarts(), 3)], ids=["generator", "iterable"])
 def test_recipes_of_what_starts_over_pickle(given, length):
     data = pickle.loads(pickle.dumps(pipeline.dataset(given).map(float)))
     assert list(data) == list(data) == [float(i) for i in range(length)]

@@ -16,6 +16,7 @@ MODULES = [
     "_meter",
     "_queue",
     "_random",
+    "_steps",
     "_tickets",
     "_trail",
     "_turns",

@@ -32,6 +32,7 @@ MODULES = [
     "_queue",
     "_random",
     "_resize",
+    "_steps",
     "_tickets",
     "_trail",
     "_turns",

@@ -11,7 +11,7 @@ from typing import Any
 from pipeline.compat.graph.tensor import Operation
 from pipeline.compat.session.helpers import Helpers, Task
 from pipeline.compat.session.run import Run, current
-from pipeline.compat.session.steps import Step, take_step
+from pipeline.compat.session.steps import Step, compiled
 from pipeline.errors import CancelledError, DeadlineExceededError
 
 # A wait looks again after this many seconds: a signal that arrives just before the wait begins does not end it.
@@ -25,12 +25,14 @@ class ConcurrentSteps:
 
     Attributes:
         steps: As given.
+        take: Takes one of them, by its index.
         tried: Of each, whether it can be tried: nothing is lost if that fails.
         missing, dependents: See `dependencies`.
     """
 
     def __init__(self, steps: list[Step]) -> None:
         self.steps = steps
+        self.take = compiled(steps).take
         self.missing, self.dependents = dependencies(steps)
         self.tried = [_all_or_nothing(step.op) and not step.reads for step in steps]
 
@@ -42,13 +44,21 @@ class ConcurrentSteps:
         dead: set[Operation] = set()
         for number, step in enumerate(self.steps):
             if not step.op.blocking:
-                take_step(step, run, values, dead)
-            elif not self.tried[number] or not _taken(step, run, values, dead):
+                self.take(number, run, values, dead)
+            elif not self.tried[number] or not self.taken(number, run, values, dead):
                 break
         else:
             return
         current.run = own = Run(run.resources, run.remaining())  # can be cancelled by itself
         _Follower(self, own, values, dead, number).follow()
+
+    def taken(self, number: int, run: Run, values: list[Any], dead: set[Operation]) -> bool:
+        """Take a step unless it would wait for long; return whether it was taken."""
+        try:
+            self.take(number, run.hurried(_PATIENCE), values, dead)
+        except DeadlineExceededError:
+            return False
+        return True
 
 
 def _all_or_nothing(op: Operation) -> bool:
@@ -56,20 +66,11 @@ def _all_or_nothing(op: Operation) -> bool:
     return op.type.startswith("QueueDequeue") or op.type == "QueueEnqueueV2"
 
 
-def _taken(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> bool:
-    """Take a step unless it would wait for long; return whether it was taken."""
-    try:
-        take_step(step, run.hurried(_PATIENCE), values, dead)
-    except DeadlineExceededError:
-        return False
-    return True
-
-
 class _Follower:
     """The rest of a run. Its own thread gives steps that may wait to helpers, and collects their answers."""
 
     def __init__(self, plan: ConcurrentSteps, run: Run, values: list[Any], dead: set[Operation], begin: int) -> None:
-        self._steps, self._tried = plan.steps, plan.tried
+        self._plan, self._steps, self._tried = plan, plan.steps, plan.tried
         self._run, self._values, self._dead = run, values, dead
         self._missing, self._dependents = plan.missing.copy(), plan.dependents
         for number in range(begin):
@@ -91,8 +92,8 @@ class _Follower:
                     number = heapq.heappop(self._ready)
                     step = self._steps[number]
                     if not step.op.blocking or not (self._ready or self._waiting):
-                        take_step(step, self._run, self._values, self._dead)
-                    elif not self._tried[number] or not _taken(step, self._run, self._values, self._dead):
+                        self._plan.take(number, self._run, self._values, self._dead)
+                    elif not self._tried[number] or not self._plan.taken(number, self._run, self._values, self._dead):
                         self._hand_over(number)
                         continue
                 else:
@@ -118,7 +119,7 @@ class _Follower:
         """Take a step in a helper's thread."""
         current.run = self._run
         try:
-            take_step(self._steps[number], self._run, self._values, self._dead)
+            self._plan.take(number, self._run, self._values, self._dead)
         finally:
             current.run = None
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,8 @@ from pipeline.compat.session.building import PlanBuilder
 from pipeline.compat.session.chains import with_chains
 from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.run import Run, current
-from pipeline.compat.session.steps import Step, take_step, value_of, with_last
+from pipeline.compat.session.steps import Step, compiled, value_of, with_last
 from pipeline.memory import keep_pages
-
-if TYPE_CHECKING:
-    from pipeline.compat.session.concurrent_steps import ConcurrentSteps
 
 
 class Plan:
@@ -57,16 +54,18 @@ class Plan:
         blocking = [op for op in self.ops if op.blocking]
         self._may_wait = bool(blocking)
         self._moves_elements = any(_moves_elements(op) for op in blocking)
-        self._steps = with_chains(steps, self._fetch_places)
-        self._concurrent: ConcurrentSteps | None = None
-        if len(blocking) > 1 and not _sequential(steps):
+        concurrent = len(blocking) > 1 and not _sequential(steps)
+        steps = with_chains(steps, self._fetch_places)
+        self._follow: Callable[[Run, list[Any]], None]
+        if concurrent:
             from pipeline.compat.session.concurrent_steps import ConcurrentSteps  # most plans do without
 
-            self._concurrent = ConcurrentSteps(self._steps)
+            self._follow = ConcurrentSteps(steps).follow
         else:
             made = {place for step in steps for place in _places(step.outputs)}
             given = set(range(len(self._initial_values))) - made
-            self._steps = with_last(self._steps, given.union(self._fetch_places))
+            steps = with_last(steps, given.union(self._fetch_places))
+            self._follow = compiled(steps).follow
             keep_pages()
 
     def run(self, run: Run, given: Sequence[Any] = ()) -> list[Any]:
@@ -120,45 +119,6 @@ class Plan:
                 self._follow(run, values)
             finally:
                 current.run = outer
-
-    def _follow(self, run: Run, values: list[Any]) -> None:
-        if self._concurrent is not None:
-            self._concurrent.follow(run, values)
-            return
-        step: Step | None = None
-        dead: set[Operation] = set()
-        try:
-            for step in self._steps:
-                kernel, stateful, inputs, outputs, _, guarded, last, given = step
-                if guarded:
-                    take_step(step, run, values, dead)
-                    continue
-                # Most steps take one value: building a list for it costs 0.1 us.
-                if len(inputs) == 1:
-                    result = kernel(run, values[inputs[0]]) if stateful else kernel(values[inputs[0]])
-                elif given is not None:
-                    result = value = None
-                    held = [values[place] for place in inputs]
-                    for place in last:
-                        values[place] = None
-                    given(run, held)
-                    continue
-                elif stateful:
-                    result = kernel(run, *[values[place] for place in inputs])
-                else:
-                    result = kernel(*[values[place] for place in inputs])
-                if outputs.__class__ is int:
-                    values[outputs] = result
-                elif outputs:
-                    for place, value in zip(outputs, result, strict=True):
-                        values[place] = value
-                if last:
-                    result = None
-                    for place in last:
-                        values[place] = None
-        except Exception as error:
-            assert step is not None
-            raise op_error(error, step.op) from error.__cause__
 
     def _look_up_handles(self, run: Run) -> None:
         """Look up queues and readers once: they are the same at every run of the session."""

@@ -1,23 +1,14 @@
-"""Step: one operation of a plan, with the places of its inputs and outputs; and how to take one within a branch."""
+"""Step: one operation of a plan, with the places of its inputs and outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from pipeline._steps import Steps
 from pipeline.compat.graph.tensor import Operation
 from pipeline.compat.session.op_errors import op_error
-from pipeline.compat.session.run import Run
 from pipeline.compat.session.variable_cell import Cell
-
-
-class _Dead:
-    def __repr__(self) -> str:
-        return "DEAD"
-
-
-# The value of a tensor in the branch of a conditional that was not taken.
-DEAD = _Dead()
 
 SWITCHES = frozenset(("Switch", "RefSwitch"))
 MERGES = frozenset(("Merge", "RefMerge"))
@@ -52,38 +43,9 @@ def checked_cell(cell: Any) -> Any:
     return cell
 
 
-def take_step(step: Step, run: Run, values: list[Any], dead: set[Operation]) -> None:
-    """Take a step that may lie in a branch that is not taken.
-
-    Args:
-        step: The step.
-        run: The run.
-        values: The values of the run; those of a skipped step become DEAD.
-        dead: The operations that were skipped, which this adds to.
-
-    Raises:
-        OpError: The kernel failed.
-    """
-    kernel, stateful, inputs, outputs, op, *_ = step
-    args = [values[place] for place in inputs]
-    if op.type in MERGES:
-        skip = all(each is DEAD for each in args)
-    else:
-        skip = any(each is DEAD for each in args) or not dead.isdisjoint(op.control_inputs)
-    if skip:
-        if not step.reads:  # a step that reads a variable for a Merge says nothing of the Merge
-            dead.add(op)
-        result: Any = DEAD if outputs.__class__ is int else [DEAD] * len(outputs)
-    else:
-        try:
-            result = kernel(run, *args) if stateful else kernel(*args)
-        except Exception as error:
-            raise op_error(error, op) from error.__cause__
-    if outputs.__class__ is int:
-        values[outputs] = result
-    elif outputs:
-        for place, value in zip(outputs, result, strict=True):
-            values[place] = value
+def compiled(steps: Iterable[Step]) -> Steps:
+    """Return the steps in a form that runs fast."""
+    return Steps(steps, MERGES, op_error)
 
 
 def with_last(steps: list[Step], kept: Iterable[int]) -> list[Step]:

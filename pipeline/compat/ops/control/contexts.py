@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pipeline._steps import DEAD
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.node import node, tensor_node
 from pipeline.compat.graph.scopes import control_dependencies, get_default_graph, name_scope
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
-from pipeline.compat.session.steps import DEAD
 from pipeline.errors import invalid, show
 
 

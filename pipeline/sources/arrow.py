@@ -116,7 +116,7 @@ class ArrowRows:
     """
 
     def __init__(self, table: Any, fill: Mapping[str, Any], where: str, ready: Sequence[str]) -> None:
-        self._table, self._fill, self._where = table, fill, where
+        self._table, self._fill, self._where = takeable(table), fill, where
         self._arrays: dict[str, Any] = {}
         for name in ready:
             if holds_objects(table.schema.field(name).type):  # Python objects take more memory than Arrow's
@@ -266,6 +266,44 @@ def _add_to(state: Any, column: Any) -> None:
 def columns_of(schema: Any) -> list[list[str]]:
     """Name and type of each column, as plain data."""
     return [[field.name, str(field.type)] for field in schema]
+
+
+def takeable(table: Any) -> Any:
+    """Return a Table or RecordBatch from which Arrow takes the right rows.
+
+    Of slices of fixed-size lists of such lists it takes other rows, or foreign memory (pyarrow 26.0): they are copied.
+    """
+    pyarrow = needs("pyarrow", "arrow", "arrow")
+    for i, field in enumerate(table.schema):
+        if not _nests_fixed(field.type):
+            continue
+        if isinstance(table, pyarrow.RecordBatch):
+            table = pyarrow.Table.from_batches([table])
+        chunks = table.column(i).chunks
+        if any(map(_is_sliced, chunks)):
+            whole = [pyarrow.concat_arrays([chunk, chunk.slice(0, 0)]) for chunk in chunks]
+            table = table.set_column(i, field, pyarrow.chunked_array(whole, field.type))
+    return table
+
+
+def _nests_fixed(kind: Any) -> bool:
+    """Whether there are lists of fixed size in lists of fixed size."""
+    types = _types()
+    if types.is_struct(kind):
+        return any(_nests_fixed(field.type) for field in kind)
+    if not _is_list(kind):
+        return False
+    inner = kind.value_type
+    return bool(types.is_fixed_size_list(kind) and types.is_fixed_size_list(inner)) or _nests_fixed(inner)
+
+
+def _is_sliced(array: Any) -> bool:
+    types, kind = _types(), array.type
+    if types.is_struct(kind):
+        inside = [array.field(i) for i in range(kind.num_fields)]
+    else:
+        inside = [array.values] if _is_list(kind) else []
+    return bool(array.offset) or any(map(_is_sliced, inside))
 
 
 def field_names(fields: Any) -> list[str]:

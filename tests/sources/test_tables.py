@@ -518,3 +518,29 @@ for function in (pipeline.arrow, pipeline.parquet, pipeline.feather):
         assert run_script(script).stdout.splitlines() == [
             f"{name} needs pyarrow: pip install 'queue-runner[arrow]'" for name in ("arrow", "parquet", "feather")
         ]
+
+
+def nested_fixed(levels):
+    """An array of 20 rows: fixed-size lists of such lists, and what their rows are."""
+    rows = np.arange(20 * 2**levels, dtype=np.int32).reshape(20, *[2] * levels)
+    array = pa.array(rows.ravel())
+    for _ in range(levels):
+        array = pa.FixedSizeListArray.from_arrays(array, 2)
+    return array, rows
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+@pytest.mark.parametrize("chunks", [1, 2])
+def test_slices_of_nested_lists_of_fixed_size(levels, chunks):
+    array, rows = nested_fixed(levels)
+    inner = pa.FixedSizeListArray.from_arrays(array.values.slice(12), 2)  # sliced inside only
+    column = pa.chunked_array([array] * chunks)
+    table = pa.table({"c": column, "s": pa.chunked_array([pa.StructArray.from_arrays([array], ["q"])] * chunks)})
+    for given in (table, table.combine_chunks(), table.to_batches()[0]):
+        sliced = given.slice(3, 12)
+        found = list(pipeline.arrow(sliced))
+        assert [each["c"].tolist() for each in found] == rows[3:15].tolist()
+        assert [each["s"]["q"].tolist() for each in found] == rows[3:15].tolist()
+        (batch,) = pipeline.arrow(sliced, shuffle=True, seed=1).batch(12)
+        assert sorted(batch["c"].tolist()) == rows[3:15].tolist()
+    assert [each["c"].tolist() for each in pipeline.arrow(pa.table({"c": inner}))] == rows[6:].tolist()

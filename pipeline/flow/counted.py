@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.flow.block import Block
-from pipeline.flow.stream import Stream
+from pipeline.flow.stream import Stream, seek_later
 
 
 class Counted:
@@ -33,7 +33,7 @@ class Counted:
 
     def seek(self, position: Any) -> None:
         self._count, inner = position
-        self._stream.seek(inner)
+        seek_later(self._stream, inner)
 
     def close(self) -> None:
         self._stream.close()

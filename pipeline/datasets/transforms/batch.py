@@ -13,7 +13,7 @@ from pipeline.flow.block import Block, join
 from pipeline.flow.chosen import Chosen
 from pipeline.flow.collate import Collate
 from pipeline.flow.ids import count, folded
-from pipeline.flow.stream import Element, Stream, block_of
+from pipeline.flow.stream import Element, Stream, block_of, seek_later
 
 _WAYS = ("stack", "pad", "row_splits")
 
@@ -148,7 +148,7 @@ class Batches:
     def seek(self, position: Any) -> None:
         self._count, inner = position
         self._partial, self._have = [], 0
-        self._stream.seek(inner)
+        seek_later(self._stream, inner)
 
     def close(self) -> None:
         self._stream.close()

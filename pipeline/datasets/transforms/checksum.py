@@ -12,7 +12,7 @@ from pipeline._flow import mix_ids
 from pipeline.datasets.node import Node, Opening
 from pipeline.flow.block import Block
 from pipeline.flow.ids import Parts, as_parts
-from pipeline.flow.stream import Stream
+from pipeline.flow.stream import Stream, seek_later
 from pipeline.nest import is_dataclass
 
 
@@ -58,7 +58,7 @@ class _Checked:
         return self._stream.position()
 
     def seek(self, position: Any) -> None:
-        self._stream.seek(position)
+        seek_later(self._stream, position)
 
     def close(self) -> None:
         self._stream.close()

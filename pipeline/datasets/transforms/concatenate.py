@@ -9,7 +9,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.flow.block import Block
 from pipeline.flow.chained import Chain
 from pipeline.flow.ids import marked
-from pipeline.flow.stream import Stream
+from pipeline.flow.stream import Stream, seek_later
 from pipeline.flow.table import Index
 
 
@@ -85,7 +85,7 @@ class _Concatenated:
             self.close()
             self._begin(at)
         if self._stream is not None:
-            self._stream.seek(inner)
+            seek_later(self._stream, inner)
 
     def close(self) -> None:
         if self._stream is not None:

@@ -13,7 +13,7 @@ from pipeline.datasets.seed import Seed
 from pipeline.flow.block import Block, Columns, Examples, join, join_made
 from pipeline.flow.draws import uniform
 from pipeline.flow.ids import Parts, as_parts, marked, select
-from pipeline.flow.stream import Ahead, Stream, dropped
+from pipeline.flow.stream import Ahead, Stream, dropped, seek_later
 
 STOPS = ("all_exhausted", "first_exhausted")
 
@@ -142,7 +142,7 @@ class _Mixed:
         self._ended = np.array(ended, bool)
         self._over = bool(self._ended.any()) if not self._whole else bool(self._ended.all())
         for stream, at in zip(self._streams, inner, strict=True):
-            stream.seek(at)
+            seek_later(stream, at)
 
     def close(self) -> None:
         for stream in self._streams:

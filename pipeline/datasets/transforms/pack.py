@@ -13,7 +13,7 @@ from pipeline.errors import invalid
 from pipeline.flow.block import Block, Examples
 from pipeline.flow.held import Arrivals, Element
 from pipeline.flow.ids import as_one, joined
-from pipeline.flow.stream import Ahead, Stream, dropped
+from pipeline.flow.stream import Ahead, Stream, dropped, seek_later
 
 OPEN_ROWS = 16
 
@@ -130,7 +130,7 @@ class _Split:
 
     def seek(self, position: Any) -> None:
         self._count, self._offset, inner = position
-        self._stream.seek(inner)
+        seek_later(self._stream, inner)
 
     def close(self) -> None:
         self._stream.close()

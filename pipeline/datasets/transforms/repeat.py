@@ -8,7 +8,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening, note_written
 from pipeline.errors import invalid
 from pipeline.flow.block import Block
 from pipeline.flow.chained import Chain
-from pipeline.flow.stream import Stream
+from pipeline.flow.stream import Stream, seek_later
 from pipeline.flow.table import Index
 
 
@@ -99,7 +99,7 @@ class _Repeating:
             if self._n is None or number < self._n:
                 self._stream = self._open()
         if inner is not None:
-            self._stream.seek(inner)
+            seek_later(self._stream, inner)
 
     def close(self) -> None:
         self._stream.close()

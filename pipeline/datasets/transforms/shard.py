@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.datasets.transforms.selection import Selection, sliced
 from pipeline.flow.block import Block, Numbers, join
-from pipeline.flow.stream import Stream, dropped
+from pipeline.flow.stream import Stream, dropped, seek_later
 
 
 class Shard(Selection):
@@ -85,7 +85,7 @@ class _Sharded:
     def seek(self, position: Any) -> None:
         self._phase = 0
         (inner,) = position
-        self._stream.seek(inner)
+        seek_later(self._stream, inner)
 
     def close(self) -> None:
         self._stream.close()

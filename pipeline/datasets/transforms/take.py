@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.datasets.transforms.selection import Selection, sliced
 from pipeline.flow.block import Block, Numbers
-from pipeline.flow.stream import Stream
+from pipeline.flow.stream import Stream, seek_later
 
 
 class Take(Selection):
@@ -56,7 +56,7 @@ class _Taking:
 
     def seek(self, position: Any) -> None:
         self._taken, inner = position
-        self._stream.seek(inner)
+        seek_later(self._stream, inner)
 
     def close(self) -> None:
         self._stream.close()

@@ -12,7 +12,7 @@ from pipeline.errors import invalid
 from pipeline.flow.block import Block, Columns
 from pipeline.flow.ids import Parts, as_parts
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Stream
+from pipeline.flow.stream import Stream, seek_later
 from pipeline.nest import TupleParts, map_values
 
 
@@ -75,7 +75,7 @@ class Unbatched:
     def seek(self, position: Any) -> None:
         self._count, offset, inner = position
         self._rows = None
-        self._stream.seek(inner)
+        seek_later(self._stream, inner)
         if offset:
             count = self._count
             self.skip(offset)

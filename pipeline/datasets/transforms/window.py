@@ -8,7 +8,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.flow.block import Block, Examples, join
 from pipeline.flow.collate import Collate
 from pipeline.flow.ids import as_one
-from pipeline.flow.stream import Ahead, Stream, dropped
+from pipeline.flow.stream import Ahead, Stream, dropped, seek_later
 
 
 class Window(Node):
@@ -72,7 +72,7 @@ class _Windows:
 
     def seek(self, position: Any) -> None:
         self._count, inner = position
-        self._stream.seek(inner)
+        seek_later(self._stream, inner)
 
     def close(self) -> None:
         self._stream.close()

@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.flow.block import Block, Columns, Examples, join
 from pipeline.flow.ids import Parts, as_parts, marked
-from pipeline.flow.stream import Ahead, Stream
+from pipeline.flow.stream import Ahead, Stream, seek_later
 from pipeline.nest import TupleParts
 
 
@@ -72,7 +72,7 @@ class _Zipped:
     def seek(self, position: Any) -> None:
         self._count, inner = position
         for stream, at in zip(self._streams, inner, strict=True):
-            stream.seek(at)
+            seek_later(stream, at)
 
     def close(self) -> None:
         for stream in self._streams:

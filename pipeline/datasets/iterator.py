@@ -135,8 +135,7 @@ class DatasetIterator(Generic[T_co]):
         return self._take(None if timeout is None else time.monotonic() + timeout)
 
     def _take(self, deadline: float | None) -> T_co:
-        if self._owner == threading.get_ident():
-            raise FailedPreconditionError(None, None, "next was called within next of the same iterator")
+        self._not_within("next")
         made: _Made | None = None
         try:
             with self._lock:
@@ -149,6 +148,11 @@ class DatasetIterator(Generic[T_co]):
         if made.error is not None:
             raise made.error
         return made.element  # type: ignore[no-any-return]  # no call from here on: Ctrl-C strikes in calls only
+
+    def _not_within(self, what: str) -> None:
+        """Refuse a call of a function that `next` calls: it would wait for itself."""
+        if self._owner == threading.get_ident():
+            raise FailedPreconditionError(None, None, f"{what} was called within next of the same iterator")
 
     def _make(self, deadline: float | None, leave: StopFlag | None = None) -> None:
         """Make the next element, and put it into the slot."""
@@ -365,6 +369,7 @@ class DatasetIterator(Generic[T_co]):
 
     def start(self) -> None:
         """Open the input now, and let its threads begin, not with the first `next`. Load a state before."""
+        self._not_within("start")
         with self._lock:
             if not (self._ended or self._closed):
                 self._running()
@@ -416,6 +421,7 @@ class DatasetIterator(Generic[T_co]):
             found: dict[str, Any] = copy.deepcopy(self._loaded)
             return found
         if not self._records:
+            self._not_within("state_dict")
             with self._lock:
                 self._running()
         records = list(self._records)
@@ -454,6 +460,7 @@ class DatasetIterator(Generic[T_co]):
         """
         from pipeline.datasets.state import check_state  # as in `state_dict`
 
+        self._not_within("load_state_dict")
         with self._lock:
             if self._stream is not None or self._closed or self._ended:
                 text = "load_state_dict: this iterator has begun. Load a state before the first element"

@@ -1,0 +1,46 @@
+"""A function that `next` calls may not use the iterator as if it waited outside: it would wait for itself."""
+
+import pytest
+
+import pipeline
+
+CALLS = {
+    "next": lambda iterator: next(iterator),
+    "start": lambda iterator: iterator.start(),
+    "load_state_dict": lambda iterator: iterator.load_state_dict({}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_it_is_an_error_that_says_so(name):
+    iterators = []
+
+    def function(x):
+        CALLS[name](iterators[0])
+        return x
+
+    iterators.append(iter(pipeline.dataset(range(5)).map(function)))
+    with pytest.raises(pipeline.FailedPreconditionError, match=f"{name} was called within next of the same iterator"):
+        next(iterators[0])
+
+
+def test_reading_where_it_stands_is_none():
+    found, iterators = [], []
+
+    def function(x):
+        iterator = iterators[0]
+        found.append((iterator.delivered, iterator.fingerprint(), iterator.state_dict()["delivered"]["batches"]))
+        return x
+
+    iterators.append(iter(pipeline.dataset(range(3)).map(function)))
+    assert list(iterators[0]) == [0, 1, 2]
+    assert [(at, batches) for at, _, batches in found] == [((i, i), i) for i in range(3)]
+
+
+def test_the_first_call_of_a_source_may_not_open_it_again():
+    def numbers():
+        iterators[0].state_dict()
+        yield 1
+
+    iterators = [iter(pipeline.dataset(numbers))]
+    assert next(iterators[0]) == 1

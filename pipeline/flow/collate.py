@@ -59,9 +59,11 @@ class Collate:
         return self._structured(list(values.examples()))
 
     def _any_ragged(self, values: Columns) -> bool:
-        """Whether a column of objects has to be padded or split."""
+        """Whether a column has to be padded or split: to be split also where its rows happen to have one length."""
         found: list[bool] = []
-        map_values(lambda column: found.append(_holds_arrays(column)), values.block)
+        map_values(
+            lambda column: found.append(_holds_arrays(column) or (self._splits and _rank(column) > 1)), values.block
+        )
         return any(found)
 
     def _structured(self, examples: list[Any]) -> Any:
@@ -232,6 +234,10 @@ def _holds_arrays(column: Any) -> bool:
     if isinstance(column, list):
         return bool(column) and isinstance(column[0], (np.ndarray, list))
     return column.dtype.hasobject and column.ndim == 1 and len(column) > 0 and isinstance(column[0], (np.ndarray, list))
+
+
+def _rank(column: Any) -> int:
+    return len(getattr(column, "shape", ()))
 
 
 def plain_structure(block: Any) -> Any:

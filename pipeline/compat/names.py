@@ -253,6 +253,7 @@ MODULES: dict[str, str] = {
     "input.sampling": "contrib.training.rejection_sample contrib.training.stratified_sample",
     "input.readers": "ReaderBase TextLineReader FixedLengthRecordReader WholeFileReader TFRecordReader "
     "IdentityReader LMDBReader",
+    "input.sequences": "contrib.training.batch_sequences_with_states contrib.training.NextQueuedSequenceBatch",
     "input.slices": "train.slice_input_producer",
     "monitored.hooks": "train.LoggingTensorHook train.StopAtStepHook train.NanTensorHook "
     "train.NanLossDuringTrainingError train.GlobalStepWaiterHook train.FinalOpsHook train.FeedFnHook "

@@ -4,3 +4,5 @@ from pipeline.compat.input.buckets import bucket as bucket
 from pipeline.compat.input.buckets import bucket_by_sequence_length as bucket_by_sequence_length
 from pipeline.compat.input.sampling import rejection_sample as rejection_sample
 from pipeline.compat.input.sampling import stratified_sample as stratified_sample
+from pipeline.compat.input.sequences import NextQueuedSequenceBatch as NextQueuedSequenceBatch
+from pipeline.compat.input.sequences import batch_sequences_with_states as batch_sequences_with_states

@@ -3,6 +3,7 @@
 Colours, light and dark, are those of the pictures of pipelines. A test compares what this makes with what is here.
 """
 
+import json
 from pathlib import Path
 
 from pipeline.pictures.tanks import _STYLE as STYLE
@@ -22,8 +23,15 @@ class Drawing:
         )
         self.parts = [f'<rect class="pipeline-card" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="8"/>']
 
-    def text(self, x, y, words, dim=False, middle=True, size=13):
-        style, anchor = "dim" if dim else "text", ' text-anchor="middle"' if middle else ""
+    def bar(self, x, y, width, height, ours):
+        style = "water" if ours else "dim"
+        self.parts.append(
+            f'<rect class="pipeline-{style}" x="{x}" y="{y}" width="{width:.1f}" height="{height}" rx="2"/>'
+        )
+
+    def text(self, x, y, words, dim=False, middle=True, size=13, anchor=""):
+        style = "dim" if dim else "text"
+        anchor = f' text-anchor="{anchor or "middle"}"' if middle or anchor else ""
         self.parts.append(
             f'<text class="pipeline-{style}" x="{x}" y="{y}" font-size="{size}"{anchor}>{escaped(words)}</text>'
         )
@@ -182,7 +190,78 @@ def processes():
     return d
 
 
-DRAWINGS = {"whole": whole, "row": row, "pool": pool, "order": order, "end": end, "processes": processes}
+# Panels of the chart in README.md: title, unit, and for each bar its words, the peer and the way, of the recorded run.
+PANELS = [
+    (
+        "A Python function of 50 µs, two workers",
+        ("k examples/s", 1e3, "decode_2"),
+        [
+            ("queue-runner, processes", "ours", "workers=processes"),
+            ("Grain, processes", "grain", "processes: 2"),
+            ("PyTorch DataLoader", "torch", "DataLoader, 2 workers"),
+            ("tf.data", "tf.data", "tf.data"),
+        ],
+    ),
+    (
+        "CSV files of 17 columns",
+        ("M rows/s", 1e6, "csv"),
+        [
+            ("queue-runner", "ours", "csv"),
+            ("pyarrow", "pyarrow", "csv.open_csv"),
+            ("pandas", "pandas", "read_csv, chunks"),
+            ("tf.data", "tf.data", "tf.data"),
+            ("PyTorch DataLoader", "torch", "DataLoader, 0 workers"),
+        ],
+    ),
+    (
+        "Padding rows of a generator: others win",
+        ("M rows/s", 1e6, "padded"),
+        [
+            ("MLX Data", "mlx-data", None),
+            ("a Python loop", "python", None),
+            ("WebDataset", "webdataset", None),
+            ("queue-runner", "ours", "batch(dynamic_pad)"),
+            ("PyTorch DataLoader", "torch", None),
+        ],
+    ),
+]
+
+
+def speed():
+    """Bars of the recorded run of the peers, one panel below the other, so that a narrow screen shows them too."""
+    results = json.loads((HERE.parents[1] / "bench" / "results" / "peers.json").read_text())["results"]
+    bars = sum(len(panel[2]) for panel in PANELS)
+    drawing = Drawing(460, 24 + 44 * len(PANELS) + 22 * bars, "Rates of queue-runner and other libraries")
+    y = 34
+    for title, (unit, scale, work), lines in PANELS:
+        drawing.text(20, y, title, middle=False)
+        drawing.text(440, y, unit, dim=True, size=12, anchor="end")
+        rates = [_rate(results, work, peer, way) / scale for _, peer, way in lines]
+        for (words, peer, _), rate in zip(lines, rates, strict=True):
+            y += 22
+            drawing.text(20, y, words, dim=True, middle=False, size=12)
+            drawing.bar(180, y - 11, 210 * rate / max(rates), 14, ours=peer == "ours")
+            drawing.text(186 + 210 * rate / max(rates), y, f"{rate:.3g}", middle=False, size=12)
+        y += 44
+    return drawing
+
+
+def _rate(results, work, peer, way):
+    """The rate of a way, or of the fastest one of a peer."""
+    return max(
+        each["rate"] for each in results if (each["work"], each["peer"]) == (work, peer) and way in (None, each["way"])
+    )
+
+
+DRAWINGS = {
+    "speed": speed,
+    "whole": whole,
+    "row": row,
+    "pool": pool,
+    "order": order,
+    "end": end,
+    "processes": processes,
+}
 
 if __name__ == "__main__":
     for name, make in DRAWINGS.items():

@@ -65,20 +65,14 @@ def test_the_first_program_goes_on_from_its_last_save(tmp_path):
     assert run(first, tmp_path) == said  # from step 40
     assert (tmp_path / "train.state").exists()
     (tmp_path / "train.state").unlink()
-    assert run(first.replace("num_threads=4", "num_threads=1"), tmp_path) == said
+    assert "workers=4" in first
+    assert run(first.replace("workers=4", "workers=1"), tmp_path) == said
 
 
-def test_the_program_with_random_numbers(tmp_path):
-    _, second, _ = program_for("")
-    show = "\nprint(images.tobytes().hex()[:32])"
-    said = run(second + show, tmp_path)
-    assert re.match(r"\(27, 864\) 864-[0-9a-f]{16}\n", said)
-    assert run(second.replace("num_threads=4", "num_threads=1") + show, tmp_path) == said
-
-
-def test_the_program_of_several_hosts(tmp_path):
-    *_, last = program_for("")
-    assert run(last, tmp_path) == ""
+def test_the_programs_with_random_numbers_and_hosts(tmp_path):
+    _, second, last = program_for("")
+    assert run(second, tmp_path) == "True\n"
+    assert run(last, tmp_path) == "True\n"
 
 
 END = "\nprint(step, batches.delivered, batches.fingerprint())"

@@ -34,6 +34,7 @@ class Block:
         nodes = list(ast.walk(ast.parse(self.code)))
         imported = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
         imported += [node.module for node in nodes if isinstance(node, ast.ImportFrom)]
+        imported += re.findall(r"\bpipeline\.(torch|jax|keras)\b", self.code)
         self.missing = sorted({top for name in imported if not _found(top := name.partition(".")[0])})
         top = symtable.symtable(self.code, "page", "exec")
         self.imported = {name.get_name() for name in top.get_symbols() if name.is_imported()}

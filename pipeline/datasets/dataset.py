@@ -13,7 +13,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening, nodes_of
 from pipeline.datasets.parts import measured
 from pipeline.datasets.transforms import by_name as transforms
 from pipeline.dtypes import integer, truth
-from pipeline.errors import FailedPreconditionError, invalid
+from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
 from pipeline.flow.stream import Ahead, take_all
 from pipeline.keywords import tells_keywords, tells_keywords_too
 
@@ -86,6 +86,13 @@ class Dataset(Generic[T_co]):
     def _then(self, kind: Callable[..., Node], *given: Any) -> Dataset[Any]:
         """Return the recipe with one more part."""
         return Dataset(kind(self._node, *given), self._epoch)
+
+    def _no_order(self, what: str, hint: str) -> InvalidArgumentError:
+        """The error for elements that are to be had by number, and are not."""
+        kind = self._node.kind
+        if self._node.indexed:
+            return invalid(f"{what}: workers make what {kind} takes, one after the other: write {what} before {kind}")
+        return invalid(f"{what}: the elements of {kind} come one after the other: {hint}")
 
     def _needs_passes(self, what: str) -> None:
         if self._node.once is not None:
@@ -160,8 +167,7 @@ class Dataset(Generic[T_co]):
         """
         if buffer_size is None:
             if not self._node.orderable:
-                hint = "give a buffer_size, or shuffle=True to the source"
-                raise invalid(f"shuffle: the elements of {self._node.kind} come one after the other: {hint}")
+                raise self._no_order("shuffle", "give a buffer_size, or shuffle=True to the source")
             return self._then(transforms.ShuffleAll, seed)
         return self._then(transforms.Shuffle, _at_least(buffer_size, 1, "shuffle: buffer_size"), seed)
 
@@ -224,10 +230,8 @@ class Dataset(Generic[T_co]):
         Raises:
             ValueError: Elements cannot be had by number, or the weights are wrong.
         """
-        if not self._node.indexed:
-            raise invalid(
-                f"sample: the elements of {self._node.kind} come one after the other; sample needs a sequence"
-            )
+        if not (self._node.indexed and self._node.orderable):
+            raise self._no_order("sample", "it needs a sequence")
         length = len(self)
         found = np.asarray(weights, np.float64)
         if found.shape != (length,):

@@ -178,14 +178,58 @@ class Node:
         return False
 
     @property
+    def by_index(self) -> bool:
+        """Whether those who choose among its elements ask for them by number: nothing is lost by not running it."""
+        return self.indexed and self.alone
+
+    @property
+    def alone(self) -> bool:
+        """Whether no workers make its elements."""
+        return all(each.alone for each in self.inputs)
+
+    @property
+    def orderable(self) -> bool:
+        """Whether all elements can be had in any order, though some may turn out to be left out."""
+        return self.indexed and self.alone
+
+    @property
+    def one_to_one(self) -> bool:
+        """Whether there is at most one output for each input, in order: none for an error that is skipped."""
+        return False
+
+    @property
+    def fixed(self) -> bool:
+        """Whether there is exactly one output for each input, in order."""
+        return self.one_to_one
+
+    @property
     def renumbers(self) -> bool:
         """Whether its stream has the numbers of its input, where an element asked for by number has its place here."""
         return False
 
     @property
-    def orderable(self) -> bool:
-        """Whether all elements can be had in any order, though some may turn out to be left out."""
-        return self.indexed
+    def transparent(self) -> bool:
+        """Whether it changes nothing of the elements and their order."""
+        return False
+
+    def parted(self) -> tuple[Node, Node] | None:
+        """Return what gives the same elements: a function, and what it is applied to; None if there is no such.
+
+        Who chooses among elements chooses among those of the second one, and the first one makes only what comes.
+        """
+        return None
+
+    def over(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
+        """Return the stream that it makes of another one; for what `parted` gives, and what is transparent."""
+        raise NotImplementedError
+
+    def inner(self, shared: Opening) -> Opening:
+        """Return what its input shares with the other streams of the iterator."""
+        return shared
+
+    def mapped(self, index: Index, shared: Opening, epoch: int) -> Index:
+        """Return the index that it makes of another one; for what `parted` gives."""
+        raise NotImplementedError
 
     @property
     def once(self) -> str | None:

@@ -12,8 +12,10 @@ from pipeline.errors import DeadlineExceededError
 from pipeline.flow.block import Block, join
 from pipeline.flow.chosen import Chosen
 from pipeline.flow.collate import Collate
+from pipeline.flow.grouped import Grouped
 from pipeline.flow.ids import count, folded
 from pipeline.flow.stream import Element, Stream, block_of, seek_later
+from pipeline.flow.table import Index
 
 _WAYS = ("stack", "pad", "row_splits")
 
@@ -76,8 +78,27 @@ class Batch(Node):
             return known
         return known // self.n if self.drop_remainder else -(-known // self.n)
 
+    @property
+    def indexed(self) -> bool:
+        return self.max_wait is None and self.inputs[0].indexed
+
+    @property
+    def by_index(self) -> bool:
+        return False  # one after the other they are made faster
+
+    def index(self, shared: Opening, epoch: int) -> Index | None:
+        index = self.inputs[0].index(shared, epoch) if self.indexed else None
+        if index is None:
+            return None
+        count = len(index) // self.n if self.drop_remainder else -(-len(index) // self.n)
+        return Grouped(index, self.n, self.n, count, self._how(), shared.meter(self))
+
+    def _how(self) -> Collate:
+        function = self.collate if callable(self.collate) else None
+        return Collate("batch", self.pad, self.collate == "row_splits", function)
+
     def open(self, shared: Opening, epoch: int) -> Stream:
-        how = Collate("batch", self.pad, self.collate == "row_splits", self.collate if callable(self.collate) else None)
+        how = self._how()
         if self.max_wait is not None:
             from pipeline.flow.prefetch import Prefetch  # with all of queues and threads: 15 ms
 

@@ -31,13 +31,26 @@ class Enumerated(Node):
     def length(self) -> int | None:
         return self.inputs[0].length()
 
+    @property
+    def one_to_one(self) -> bool:
+        return self.indexed
+
+    @property
+    def orderable(self) -> bool:
+        return self.inputs[0].indexed and self.inputs[0].orderable
+
+    def parted(self) -> tuple[Node, Node] | None:
+        return (self, self.inputs[0]) if self.indexed else None
+
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return self.over(self.inputs[0].open(shared, epoch), shared, epoch)
+        return self.over(Counted(self.inputs[0].open(shared, epoch)), shared, epoch)
 
     def over(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
-        """Return the stream of the elements of another one, with their numbers."""
-        return Segment(Counted(stream), [EnumerateStep()], shared, [Limited(shared, "raise", None)])
+        return Segment(stream, [EnumerateStep()], shared, [Limited(shared, "raise", None)])
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
-        index = self.inputs[0].index(shared, epoch)
-        return None if index is None else Mapped(index, EnumerateStep(), None)
+        index = self.inputs[0].index(shared, epoch) if self.indexed else None
+        return None if index is None else self.mapped(index, shared, epoch)
+
+    def mapped(self, index: Index, shared: Opening, epoch: int) -> Index:
+        return Mapped(index, EnumerateStep(), None)

@@ -37,8 +37,29 @@ class Prefetched(Node):
     def index(self, shared: Opening, epoch: int) -> Any:
         return self.inputs[0].index(shared, epoch)
 
+    @property
+    def by_index(self) -> bool:
+        return not self.n and self.inputs[0].by_index
+
+    @property
+    def orderable(self) -> bool:
+        return self.inputs[0].orderable
+
+    @property
+    def renumbers(self) -> bool:
+        return self.inputs[0].renumbers
+
+    @property
+    def transparent(self) -> bool:
+        return True
+
     def open(self, shared: Opening, epoch: int) -> Stream:
+        return self.over(self.inputs[0].open(self.inner(shared), epoch), shared, epoch)
+
+    def inner(self, shared: Opening) -> Opening:
+        return shared.of_thread() if self.n else shared
+
+    def over(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
         if not self.n:
-            return self.inputs[0].open(shared, epoch)
-        stream = self.inputs[0].open(shared.of_thread(), epoch)
+            return stream
         return Prefetch(stream, self.n, shared, f"{shared.name}/prefetch", shared.begun(self), self.live)

@@ -20,6 +20,7 @@ class Sample(Selection):
     """Elements drawn with replacement, each as often as its weight says."""
 
     kind = "sample"
+    needs_index = True
 
     def __init__(self, source: Node, weights: NDArray[np.float64], n: int, seed: int | None) -> None:
         super().__init__(source)
@@ -32,6 +33,14 @@ class Sample(Selection):
 
     def options(self) -> dict[str, Any]:
         return {"n": self.n, "weights": float(self._weights.sum())}
+
+    def parted(self) -> tuple[Node, Node] | None:
+        """As for other choices, but each draw has a number of its own, so that `example_rng` differs for each."""
+        parts = self.inputs[0].parted()
+        if parts is None or not parts[0].fixed or parts[0].kind == "enumerate":  # whose numbers are the elements
+            return None
+        function, source = parts
+        return function, self._behind(source)
 
     def length(self) -> int | None:
         return self.n

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from pipeline.datasets.node import Node, Opening
-from pipeline.datasets.transforms.steps import Steps
 from pipeline.flow.block import Block, Numbers
+from pipeline.flow.counted import Counted
 from pipeline.flow.stream import Stream
 from pipeline.flow.table import Index, Indexed
 
@@ -24,10 +24,12 @@ class Selection(Node):
             it was written behind.
         counts: Whether it chooses by how many elements there were before, so that those that a function leaves out
             must not count.
+        needs_index: Whether it can do nothing with elements that come one after the other.
     """
 
     keep = False
     counts = False
+    needs_index = False
     stage = ""
 
     def __init__(self, source: Node) -> None:
@@ -38,36 +40,50 @@ class Selection(Node):
     def indexed(self) -> bool:
         return self.inputs[0].indexed
 
+    @property
+    def orderable(self) -> bool:
+        return self.inputs[0].orderable
+
     def open(self, shared: Opening, epoch: int) -> Stream:
         source = self.inputs[0]
-        if self._sinks and isinstance(source, Steps):
-            sunk = self._over(source.inputs[0])
-            return source.over(sunk.open(shared, epoch), shared, epoch)
-        index = self.index(shared, epoch)
+        if source.transparent:
+            return source.over(self._behind(source.inputs[0]).open(source.inner(shared), epoch), shared, epoch)
+        parts = self.parted()
+        if parts is not None:
+            function, chosen = parts
+            return function.over(chosen.open(shared, epoch), shared, epoch)
+        index = self.index(shared, epoch) if self.needs_index or source.by_index else None
         if index is not None:
             return Indexed(index, len(index))
-        return self.stream(source.open(shared, epoch), shared, epoch)
+        stream = source.open(shared, epoch)
+        return self.stream(Counted(stream) if self.keep and source.renumbers else stream, shared, epoch)
 
-    @property
-    def _sinks(self) -> bool:
-        source = self.inputs[0]
-        if not (self.can_sink and isinstance(source, Steps)):
-            return False
-        return source.fixed if self.counts else source.one_to_one
+    def parted(self) -> tuple[Node, Node] | None:
+        parts = None if self.keep and self.inputs[0].renumbers else self.inputs[0].parted()
+        if parts is None or not (parts[0].fixed if self.counts else parts[0].one_to_one):
+            return None
+        function, source = parts
+        return function, self._over(source)
 
     @property
     def renumbers(self) -> bool:
-        return self._sinks and self.indexed and not self.keep
+        source = self.inputs[0]
+        if source.transparent:
+            return self._behind(source.inputs[0]).renumbers
+        asked = self.parted() is None and (self.needs_index or source.by_index)
+        return self.indexed and not self.keep and not asked
 
-    @property
-    def can_sink(self) -> bool:
-        """Whether it may be made before a function that it stands behind."""
-        return True
-
-    def _over(self, source: Node) -> Selection:
+    def _behind(self, source: Node) -> Selection:
+        """Return the same choice among the elements of another input."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
-        other.inputs, other.keep, other.stands_for = (source,), True, self.stands_for or self
+        other.inputs, other.stands_for = (source,), self.stands_for or self
+        return other
+
+    def _over(self, source: Node) -> Selection:
+        """Return the same choice among what a function is applied to."""
+        other = self._behind(source)
+        other.keep = True
         return other
 
     def stream(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
@@ -79,10 +95,16 @@ class Selection(Node):
         raise NotImplementedError
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
-        index = self.inputs[0].index(shared, epoch) if self.inputs[0].indexed else None
-        if index is None:
+        if not self.indexed:
             return None
-        return Picked(index, *self.pick(shared, epoch, len(index)), self.keep)
+        parts = self.parted()
+        if parts is not None:
+            function, chosen = parts
+            index = chosen.index(shared, epoch)
+            made = None if index is None else function.mapped(index, shared, epoch)
+            return made if made is None or self.keep else Placed(made)
+        index = self.inputs[0].index(shared, epoch)
+        return None if index is None else Picked(index, *self.pick(shared, epoch, len(index)), self.keep)
 
 
 class Picked:
@@ -104,6 +126,20 @@ class Picked:
     def block(self, numbers: Numbers) -> Block:
         block = self._index.block(self._pick(numbers))
         return block if self._keep else Block(block.values, block.ids, numbers)
+
+
+class Placed:
+    """The elements of an index, numbered by their places."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def block(self, numbers: Numbers) -> Block:
+        block = self._index.block(numbers)
+        return Block(block.values, block.ids, numbers)
 
 
 def sliced(first: int, step: int) -> Callable[[Any], Numbers]:

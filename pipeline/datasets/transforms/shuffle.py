@@ -7,7 +7,6 @@ from typing import Any
 from pipeline.datasets.node import Node, Opening
 from pipeline.datasets.seed import Seed
 from pipeline.datasets.transforms.selection import Selection
-from pipeline.datasets.transforms.steps import Steps
 from pipeline.flow.pool import IndexPool, Pool
 from pipeline.flow.stream import Stream
 
@@ -45,17 +44,26 @@ class Shuffle(Selection):
     def index(self, shared: Opening, epoch: int) -> Any:
         return None
 
+    def parted(self) -> tuple[Node, Node] | None:
+        parts = super().parted()
+        return parts if parts is not None and parts[1].inputs[0].orderable else None  # only numbers are drawn
+
+    def stream(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
+        return Pool(stream, self.buffer_size, self._pair(shared, epoch), shared)
+
     def open(self, shared: Opening, epoch: int) -> Stream:
         source = self.inputs[0]
-        if isinstance(source, Steps) and source.orderable:  # only numbers are drawn
-            sunk = self._over(source.inputs[0])
-            return source.over(sunk.open(shared, epoch), shared, epoch)
-        seed, seed2 = shared.pair(self._seed)
-        pair = (seed, (seed2 + epoch) & (1 << 63) - 1)
-        index = source.index(shared, epoch) if source.indexed else None
+        if source.transparent or self.parted() is not None:
+            return super().open(shared, epoch)
+        index = source.index(shared, epoch) if source.by_index else None
         if index is not None:
-            return shared.gauged(self, IndexPool(index, self.buffer_size, pair, self.keep))
-        return shared.gauged(self, Pool(source.open(shared, epoch), self.buffer_size, pair, shared))
+            pool = IndexPool(index, self.buffer_size, self._pair(shared, epoch), self.keep)
+            return shared.gauged(self, pool)
+        return shared.gauged(self, self.stream(source.open(shared, epoch), shared, epoch))
+
+    def _pair(self, shared: Opening, epoch: int) -> tuple[int, int]:
+        seed, seed2 = shared.pair(self._seed)
+        return seed, (seed2 + epoch) & (1 << 63) - 1
 
     def label(self) -> str:
         return f"shuffle({self.buffer_size:,})"

@@ -16,6 +16,7 @@ class ShuffleAll(Selection):
     """All elements in a random order, another one in each pass."""
 
     kind = "shuffle"
+    needs_index = True
 
     def __init__(self, source: Node, seed: int | None) -> None:
         super().__init__(source)

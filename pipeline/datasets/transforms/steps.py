@@ -81,14 +81,12 @@ class Steps(Node):
         return self._seed
 
     @property
-    def one_to_one(self) -> bool:
-        """Whether there is at most one output for each input, in order: none for an error that is skipped."""
-        return False
+    def fixed(self) -> bool:
+        return self.one_to_one and self.on_error == "raise"
 
     @property
-    def fixed(self) -> bool:
-        """Whether there is exactly one output for each input, in order."""
-        return self.one_to_one and self.on_error == "raise"
+    def alone(self) -> bool:
+        return self.workers is None and self.inputs[0].alone
 
     @property
     def indexed(self) -> bool:
@@ -97,6 +95,9 @@ class Steps(Node):
     @property
     def orderable(self) -> bool:
         return self.one_to_one and self.inputs[0].orderable
+
+    def parted(self) -> tuple[Node, Node]:
+        return self, self.inputs[0]
 
     def options(self) -> dict[str, Any]:
         return {"function": self.name} | ({} if self.on_error == "raise" else {"on_error": self.on_error})
@@ -112,7 +113,6 @@ class Steps(Node):
         return self.over(Counted(stream) if source.renumbers else stream, shared, epoch)
 
     def over(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
-        """Return the stream of what the function makes of another one."""
         steps = [self.step(shared, epoch)]
         skips = [Limited(shared, self.on_error, self.max_errors)]
         if self.workers is None:
@@ -134,7 +134,10 @@ class Steps(Node):
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
         index = self.inputs[0].index(shared, epoch) if self.indexed else None
-        return None if index is None else Mapped(index, self.step(shared, epoch), shared.meter(self))
+        return None if index is None else self.mapped(index, shared, epoch)
+
+    def mapped(self, index: Index, shared: Opening, epoch: int) -> Index:
+        return Mapped(index, self.step(shared, epoch), shared.meter(self))
 
 
 def _checked_workers(kind: str, workers: Any, function: Any) -> int | Executor | None:

@@ -7,8 +7,10 @@ from typing import Any
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.flow.block import Block, Examples, join
 from pipeline.flow.collate import Collate
+from pipeline.flow.grouped import Grouped
 from pipeline.flow.ids import as_one
 from pipeline.flow.stream import Ahead, Stream, dropped, seek_later
+from pipeline.flow.table import Index
 
 
 class Window(Node):
@@ -33,11 +35,26 @@ class Window(Node):
 
     def length(self) -> int | None:
         known = self.inputs[0].length()
-        if known is None or known == ENDLESS:
-            return known
+        return known if known is None or known == ENDLESS else self._of(known)
+
+    def _of(self, length: int) -> int:
         if self.drop_remainder:
-            return max(0, (known - self.size) // self.stride + 1)
-        return -(-known // self.stride)
+            return max(0, (length - self.size) // self.stride + 1)
+        return -(-length // self.stride)
+
+    @property
+    def indexed(self) -> bool:
+        return self.inputs[0].indexed
+
+    @property
+    def by_index(self) -> bool:
+        return False  # neighbours share their elements
+
+    def index(self, shared: Opening, epoch: int) -> Index | None:
+        index = self.inputs[0].index(shared, epoch) if self.indexed else None
+        if index is None:
+            return None
+        return Grouped(index, self.size, self.stride, self._of(len(index)), Collate(self.kind), shared.meter(self))
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         return shared.gauged(self, _Windows(Ahead(self.inputs[0].open(shared, epoch)), self, shared))

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from pipeline.datasets.node import ENDLESS, Node, Opening
-from pipeline.flow.block import Block, Columns, Examples, join
+from pipeline.flow.block import Block, Columns, Examples, Numbers, join
 from pipeline.flow.ids import Parts, as_parts, marked
 from pipeline.flow.stream import Ahead, Stream, seek_later
+from pipeline.flow.table import Index
 from pipeline.nest import TupleParts
 
 
@@ -33,6 +34,15 @@ class Zip(Node):
         ends = [each for each in known if each is not None and each != ENDLESS]
         return min(ends) if ends else ENDLESS
 
+    @property
+    def indexed(self) -> bool:
+        return all(each.indexed for each in self.inputs)
+
+    def index(self, shared: Opening, epoch: int) -> Index | None:
+        parts = [each.index(shared, epoch) for each in self.inputs] if self.indexed else [None]
+        known = [each for each in parts if each is not None]
+        return _ZippedIndex(known) if len(known) == len(parts) else None
+
     def open(self, shared: Opening, epoch: int) -> Stream:
         return shared.gauged(self, _Zipped([Ahead(each.open(shared, epoch)) for each in self.inputs]))
 
@@ -50,16 +60,12 @@ class _Zipped:
                 return None
             looked.append(blocks)
         blocks = []
-        for i, (stream, parts) in enumerate(zip(self._streams, looked, strict=True)):
+        for stream, parts in zip(self._streams, looked, strict=True):
             block = join(parts)[:n]
             stream.drop(n)
-            blocks.append(Block(block.values, marked(block.ids, i), range(0)))
+            blocks.append(block)
         first, self._count = self._count, self._count + n
-        ids = [as_parts(each.ids) for each in blocks]
-        hashes = ids[0].hashes.copy()
-        for each in ids[1:]:
-            hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + each.hashes
-        return Block(Tuples(blocks), Parts(hashes, np.ones(n, np.int64)), range(first, self._count))
+        return _zipped(blocks, range(first, self._count))
 
     def skip(self, n: int) -> int:
         skipped = min(stream.skip(n) for stream in self._streams)
@@ -77,6 +83,28 @@ class _Zipped:
     def close(self) -> None:
         for stream in self._streams:
             stream.close()
+
+
+class _ZippedIndex:
+    """Tuples of the elements of several indices, as long as all have one."""
+
+    def __init__(self, parts: Sequence[Index]) -> None:
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return min(map(len, self._parts))
+
+    def block(self, numbers: Numbers) -> Block:
+        return _zipped([each.block(numbers) for each in self._parts], numbers)
+
+
+def _zipped(blocks: Sequence[Block], numbers: Numbers) -> Block:
+    """Return tuples of the elements of several blocks."""
+    ids = [as_parts(marked(each.ids, i)) for i, each in enumerate(blocks)]
+    hashes = ids[0].hashes.copy()
+    for each in ids[1:]:
+        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + each.hashes
+    return Block(Tuples(blocks), Parts(hashes, np.ones(len(numbers), np.int64)), numbers)
 
 
 class Tuples:

@@ -1,0 +1,128 @@
+"""Elements by number: d[i] is what iterating gives, through every chain that stays indexed, workers and prefetch or not."""
+
+import collections
+import threading
+
+import chains
+import numpy as np
+import pytest
+
+import pipeline
+
+ROWS = np.arange(46).reshape(23, 2)
+
+
+def drawn(x):
+    return np.append(x, pipeline.example_rng().integers(1000))
+
+
+def again(pair):
+    return [*np.ravel(pair[0]), pair[1]]
+
+
+CHAINS = {
+    "batch": lambda d: d.batch(4),
+    "batch, all full": lambda d: d.batch(4, drop_remainder=True),
+    "batch padded": lambda d: d.map(lambda x: np.arange(x[0] % 5)).batch(4, pad=0),
+    "batch of batches": lambda d: d.batch(2, drop_remainder=True).batch(3, drop_remainder=True),
+    "batch skip": lambda d: d.batch(2).skip(3).map(drawn, seed=1),
+    "batch shuffle": lambda d: d.batch(4).shuffle(seed=1).map(drawn, seed=1),
+    "batch sample": lambda d: d.batch(4).sample([1, 2, 3, 4, 5, 6], 20, seed=1),
+    "batch shard enumerate": lambda d: d.batch(2).shard(1, 3).enumerate(),
+    "batch enumerate skip": lambda d: d.batch(2).enumerate().skip(2).enumerate(),
+    "batch map repeat": lambda d: d.batch(4).map(drawn, seed=1).repeat(2).map(drawn, seed=2),
+    "window": lambda d: d.window(4, 2),
+    "window with rest": lambda d: d.window(4, 3, drop_remainder=False).shuffle(seed=3),
+    "window apart": lambda d: d.window(2, 5).concatenate(d.batch(2)),
+    "zip": lambda d: pipeline.zip(d, d.skip(2).map(drawn, seed=1)),
+    "zip shuffle batch": lambda d: pipeline.zip(d, d).shuffle(seed=1).batch(4),
+    "map sample": lambda d: d.map(drawn, seed=1).sample(np.arange(23), 60, seed=2).map(drawn, seed=3),
+    "map take sample": lambda d: d.map(drawn, seed=1).take(9).sample(np.arange(9), 60, seed=2).enumerate(),
+    "sample skip": lambda d: d.map(drawn, seed=1).sample(np.arange(23), 60, seed=2).skip(5).map(drawn, seed=3),
+    "enumerate sample": lambda d: d.enumerate().sample(np.arange(23), 60, seed=2),
+    "map skip map skip": lambda d: d.map(drawn, seed=1).skip(3).map(drawn, seed=2).skip(4).map(drawn, seed=3),
+    "map skip enumerate shuffle": lambda d: d.map(drawn, seed=1).skip(3).enumerate().shuffle(seed=1).map(again),
+    "prefetch": lambda d: d.map(drawn, seed=1).skip(2).prefetch(3).map(drawn, seed=2).shard(1, 2).prefetch(2).skip(1),
+    "prefetch shuffle": lambda d: d.map(drawn, seed=1).prefetch(2).shuffle(seed=1).prefetch(0).take(9),
+    "shuffle shuffle": lambda d: d.shuffle(seed=1).map(drawn, seed=1).shuffle(seed=2).take(9).map(drawn, seed=2),
+}
+
+
+@pytest.mark.parametrize("epoch", [0, 2])
+@pytest.mark.parametrize("source", ["arrays", "map", "skip"])
+@pytest.mark.parametrize("name", CHAINS)
+def test_elements_by_number_are_those_of_the_loop(name, source, epoch):
+    data = {"arrays": ROWS, "map": list(ROWS), "skip": np.concatenate([ROWS[:3], ROWS])}[source]
+    data = pipeline.dataset(data)
+    data = {"arrays": data, "map": data.map(lambda x: x + 1), "skip": data.skip(3)}[source]
+    chain = CHAINS[name](data).epoch(epoch)
+    expected = [chains.plain(each) for each in chain]
+    assert len(chain) == len(expected) > 0
+    order = np.random.default_rng(1).permutation(len(expected))
+    assert [chains.plain(chain[int(i)]) for i in order] == [expected[i] for i in order]
+    assert chains.plain(chain[-1]) == expected[-1]
+    with pytest.raises(IndexError):
+        chain[len(chain)]
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_workers_make_what_is_chosen(name):
+    """The chains above with workers in their first function: the same elements, fingerprints, and threads that work."""
+    threads = collections.Counter()
+
+    def working(x):
+        threads[threading.current_thread().name] += 1
+        return x
+
+    data = pipeline.dataset(ROWS)
+    alone = iter(CHAINS[name](data.map(working)))
+    expected = [chains.plain(each) for each in alone]
+    threads.clear()
+    try:
+        together = iter(CHAINS[name](data.map(working, workers=2)))
+    except ValueError as error:
+        assert "workers make what" in str(error)
+        assert name in ("batch shuffle", "batch sample", "window with rest", "zip shuffle batch")
+        return
+    assert [chains.plain(each) for each in together] == expected
+    assert together.fingerprint() == alone.fingerprint()
+    assert threads
+    if name not in ("enumerate sample", "map skip enumerate shuffle", "shuffle shuffle"):  # elements asked for by number
+        assert threading.current_thread().name not in threads
+
+
+def test_draws_with_replacement_are_examples_of_their_own():
+    """Augmentation behind class balance differs for each draw of a row, whichever comes first."""
+    data = pipeline.dataset(np.zeros(2)).map(lambda x: int(pipeline.example_rng().integers(1 << 40)), seed=1)
+    draws = list(data.sample([1, 1], 50, seed=1))
+    assert len(set(draws)) == 50
+    assert draws == list(pipeline.dataset(np.zeros(2)).sample([1, 1], 50, seed=1).map(data._node.function, seed=1))
+
+
+def test_functions_run_for_what_is_asked_for_only():
+    seen = []
+    data = pipeline.dataset(range(100)).map(lambda x: seen.append(x) or x)
+    assert data.batch(5)[3].tolist() == [15, 16, 17, 18, 19]
+    assert data.window(3, 1)[7].tolist() == [7, 8, 9]
+    assert seen == [15, 16, 17, 18, 19, 7, 8, 9]
+
+
+def test_fingerprints_are_the_same_by_number_and_in_turn():
+    data = pipeline.dataset(ROWS).batch(4)
+    orders = np.arange(6)
+    in_turn, by_number = iter(data), iter(pipeline.dataset(ROWS).batch(4).shuffle(seed=1))
+    assert len(list(in_turn)) == len(list(by_number)) == 6
+    shuffled = data.shuffle(seed=1)
+    found = [next(i for i in orders if np.array_equal(data[int(i)], each)) for each in shuffled]
+    assert sorted(found) == orders.tolist()
+    whole = iter(data.shuffle(1).shard(0, 1).skip(0))
+    list(whole)
+    assert whole.fingerprint() == in_turn.fingerprint()
+
+
+def test_what_is_not_indexed_says_so():
+    stream = pipeline.dataset(lambda: iter([1])).batch(2)
+    with pytest.raises(TypeError, match="come one after the other, and have no numbers"):
+        stream[0]
+    with pytest.raises(TypeError, match="come one after the other, and have no numbers"):
+        pipeline.dataset([1, 2]).batch(2, max_wait=1)[0]

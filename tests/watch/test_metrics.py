@@ -88,7 +88,7 @@ def test_names_are_stable():
 
 
 def test_the_docs_list_them():
-    page = (pathlib.Path(__file__).parents[2] / "docs" / "monitoring.md").read_text()
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "dashboards.md").read_text()
     for metric in METRICS:
         assert f"| `pipeline_{metric.name}{'_total' * metric.counter}` | " in page
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import threading
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeError
+from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, OutOfRangeError
 from pipeline.flow.block import Block
 from pipeline.flow.run import Run
 from pipeline.flow.segment import position_of
@@ -79,6 +80,7 @@ class Prefetch:
         self._queue: FIFOQueue | None = None
         self._coord = Coordinator()
         self._runs = False  # whether the thread was started, and no interrupt came in between
+        self._process = os.getpid()  # that the thread is of
         self._begin(None)
         shared.on_stop(self._stop)
 
@@ -90,6 +92,12 @@ class Prefetch:
         self._first = 0  # of the thread: the number of the next element
 
     def take(self, n: int) -> Block | None:
+        if self._forked:
+            text = (
+                f"{self._run.name}: this iterator was made before os.fork(), and its thread does not run in the child. "
+                "Make a new one there with iter(dataset); load_state_dict with the state of this one continues it"
+            )
+            raise FailedPreconditionError(None, None, text)
         while not self._over:
             self.done()
             if not self._items:
@@ -143,6 +151,7 @@ class Prefetch:
             if self._begun is not None:
                 self._begun(queue, runner.group)
             self._queue, self._coord, self._runs = queue, Coordinator(), False
+            self._process = os.getpid()
             runner.create_threads(coord=self._coord, daemon=True, start=True)
             self._runs = True
         return self._queue
@@ -191,7 +200,14 @@ class Prefetch:
         self._end()
         self._stream.close()
 
+    @property
+    def _forked(self) -> bool:
+        """Whether this is the child of the process that has the thread."""
+        return self._queue is not None and self._process != os.getpid()
+
     def _stop(self) -> None:
+        if self._forked:
+            return
         self._coord.request_stop()
         if self._queue is not None:
             self._queue.close(cancel_pending_enqueues=True)
@@ -201,7 +217,7 @@ class Prefetch:
         if self._queue is None:
             return
         self._stop()
-        if threading.current_thread() not in self._threads():
+        if not self._forked and threading.current_thread() not in self._threads():
             self._coord.join(stop_grace_period_secs=10)
         self._queue = None
         self._begin(None)

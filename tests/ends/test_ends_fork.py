@@ -146,8 +146,41 @@ for options in ({"num_threads": 0}, {"num_threads": 0, "deterministic": True}, {
         forked_in(number, **options)
 """
 
+DATASETS = """
+import os, signal, warnings
+import pipeline
 
-@pytest.mark.parametrize("script", [BUSY, SESSION, LOOPS], ids=["busy", "session", "loops"])
+warnings.simplefilter("ignore", DeprecationWarning)
+numbers = pipeline.dataset(range(40)).map(lambda x: x)
+
+def forked(number, chain):
+    expected = list(chain(numbers))
+    iterator = iter(chain(numbers))
+    taken = [next(iterator) for _ in range(number)]
+    process = os.fork()
+    if process == 0:
+        signal.alarm(30)  # ends a child that hangs
+        try:
+            next(iterator)
+        except pipeline.FailedPreconditionError as error:
+            assert "made before os.fork(), and its thread does not run in the child. Make a new one there" in str(error)
+            again = iter(chain(numbers))
+            again.load_state_dict(iterator.state_dict())
+            assert list(again) == expected[number:]
+            iterator.close()
+            os._exit(0)
+        os._exit(1)
+    assert os.waitpid(process, 0)[1] == 0, number
+    assert taken + list(iterator) == expected
+
+for number in (1, 4, 39):
+    forked(number, lambda data: data.prefetch(2))
+    forked(number, lambda data: data.prefetch(3).map(lambda x: x + 1))
+forked(2, lambda data: data.batch(5, collate=list).prefetch(2))
+"""
+
+
+@pytest.mark.parametrize("script", [BUSY, SESSION, LOOPS, DATASETS], ids=["busy", "session", "loops", "datasets"])
 def test_the_child_is_told_and_the_parent_loses_nothing(script):
     done = run_script(script)
     assert (done.returncode, done.stderr) == (0, "")

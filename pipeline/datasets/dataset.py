@@ -87,6 +87,11 @@ class Dataset(Generic[T_co]):
         """Return the recipe with one more part."""
         return Dataset(kind(self._node, *given), self._epoch)
 
+    def _needs_no_time(self, what: str) -> None:
+        """Refuse a choice among elements that depend on time."""
+        if self._node.timed:
+            raise invalid(f"{what}: the batches of batch(max_wait=...) depend on time: write {what} before batch")
+
     def _no_order(self, what: str, hint: str) -> InvalidArgumentError:
         """The error for elements that are to be had by number, and are not."""
         kind = self._node.kind
@@ -149,6 +154,7 @@ class Dataset(Generic[T_co]):
 
     def enumerate(self) -> Dataset[tuple[int, T_co]]:
         """Put its number in the pass before each element."""
+        self._needs_no_time("enumerate")
         return self._then(transforms.Enumerated)
 
     # Which elements, and in which order
@@ -165,6 +171,7 @@ class Dataset(Generic[T_co]):
         Raises:
             ValueError: `buffer_size` is less than 1, or None where elements come one after the other.
         """
+        self._needs_no_time("shuffle")
         if buffer_size is None:
             if not self._node.orderable:
                 raise self._no_order("shuffle", "give a buffer_size, or shuffle=True to the source")
@@ -175,16 +182,20 @@ class Dataset(Generic[T_co]):
     def repeat(self, n: int | None = None) -> Dataset[T_co]:
         """Repeat the dataset: n passes one after the other, each in its own order; None repeats without end."""
         self._needs_passes("repeat")
+        if n is None and self._node.length() == 0:
+            raise invalid("repeat: there are no elements, and repeat() without a number would look for one forever")
         return self._then(transforms.Repeat, None if n is None else _at_least(n, 0, "repeat: n"))
 
     @tells_keywords
     def take(self, n: int) -> Dataset[T_co]:
         """Keep the first n elements."""
+        self._needs_no_time("take")
         return self._then(transforms.Take, _at_least(n, 0, "take: n"))
 
     @tells_keywords
     def skip(self, n: int) -> Dataset[T_co]:
         """Leave out the first n elements."""
+        self._needs_no_time("skip")
         return self._then(transforms.Skip, _at_least(n, 0, "skip: n"))
 
     @tells_keywords
@@ -201,6 +212,7 @@ class Dataset(Generic[T_co]):
         Raises:
             ValueError: Not 0 <= i < n; or an order upstream is drawn by chance, so that hosts would differ.
         """
+        self._needs_no_time("shard")
         count = _at_least(n, 1, "shard: n")
         number = integer(i, "shard: i")
         if not 0 <= number < count:
@@ -327,8 +339,6 @@ class Dataset(Generic[T_co]):
             raise invalid(
                 f"bucket: {len(ends)} boundaries make {len(ends) + 1} buckets, and {len(sizes)} batch sizes are given"
             )
-        if not callable(length):
-            raise TypeError(f"bucket: length must be a function of an element, not {length!r:.80}")
         return self._then(transforms.Bucket, ends, sizes, length, pad, pad_to_boundary)
 
     @tells_keywords

@@ -241,6 +241,16 @@ class Node:
         """Whether an element may be long in coming although the one before it is there: the user's code gives them."""
         return any(each.live for each in self.inputs)
 
+    @property
+    def prompt(self) -> bool:
+        """Whether its stream gives up waiting when the time of `next` is up, whatever the user's code does."""
+        return False
+
+    @property
+    def timed(self) -> bool:
+        """Whether its elements depend on time, as batches do that go out in time."""
+        return any(each.timed for each in self.inputs)
+
     def seed(self) -> Seed | None:
         """Return the seed of this part alone; None if nothing is drawn."""
         return None

@@ -188,6 +188,7 @@ class Parallel:
         self._parts: deque[Part] = deque()
         self._marks = Marks(self._stream, self._one_to_one, any(step.skip for step in self._steps))
         self._ended = False
+        self._slow = False  # whether the last inputs took long to come
         self._error: Exception | None = None  # of the stream: raised after what came before it
         self._drop = 0
 
@@ -232,7 +233,10 @@ class Parallel:
             wanted = max((self._workers + 1) * self._size, min(wanted, BUFFER_BYTES // self._bytes))
         under_way = sum(len(chunk.block) for chunk in self._chunks)
         while under_way < wanted and not self._ended and self._error is None:
+            if self._slow and self._is_due():  # goes out before the next input is waited for
+                return
             self._marks.before_claim()
+            began = time.perf_counter()
             try:
                 block = self._inputs(min(self._size, self._marks.room()))
             except _NotYet:
@@ -246,6 +250,7 @@ class Parallel:
             if block is None:
                 self._ended = True
                 return
+            self._slow = time.perf_counter() - began > _UNDER_WAY
             self._marks.claimed += len(block)
             under_way += len(block)
             self._submit(block, self._marks.claimed)

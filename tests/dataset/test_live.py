@@ -1,6 +1,8 @@
 """Live queues: what workers made of the elements that are there goes out, though the queue stays open."""
 
+import itertools
 import threading
+from concurrent.futures import Executor, Future
 
 import pytest
 
@@ -67,6 +69,56 @@ def test_inputs_go_to_other_workers_while_the_first_one_is_busy(queue):
         later.start()
         assert [int(found.next(timeout=60)) for _ in range(2)] == [0, 1]
         later.join()
+
+
+def test_no_thread_waits_for_a_queue(queue):
+    before = set(threading.enumerate())
+    queue.enqueue_many(range(4))
+    with iter(pipeline.dataset(queue).batch(3, max_wait=0.01)) as batches:
+        assert batches.next().tolist() == [0, 1, 2]
+        assert batches.next().tolist() == [3]
+        assert set(threading.enumerate()) == before
+        with pytest.raises(pipeline.DeadlineExceededError):
+            batches.next(timeout=0.02)
+        queue.enqueue(4)
+        queue.close()
+        assert [batch.tolist() for batch in batches] == [[4]]
+
+
+def test_a_generator_behind_prefetch_may_wait_for_the_results_before():
+    got = threading.Event()
+
+    def waiting():
+        yield 1
+        assert got.wait(60)
+        yield 2
+
+    with iter(pipeline.dataset(waiting).prefetch(1).map(double, workers=2)) as found:
+        assert next(found) == 2
+        got.set()
+        assert list(found) == [4]
+
+
+class AtOnce(Executor):
+    def submit(self, function, /, *args):
+        future = Future()
+        future.set_result(function(*args))
+        return future
+
+
+def test_results_go_out_before_inputs_that_are_slow_to_come(monkeypatch):
+    clock = itertools.count()
+    monkeypatch.setattr("pipeline.flow.parallel.time.perf_counter", lambda: float(next(clock)))
+    got = []
+
+    def slow():
+        for i in range(6):
+            assert len(got) >= i - 1  # the function was called with all, and only the last result waits here
+            yield i
+
+    for result in pipeline.dataset(slow).map(double, workers=AtOnce()):
+        got.append(result)
+    assert got == [0, 2, 4, 6, 8, 10]
 
 
 def test_a_timeout_loses_nothing(queue):

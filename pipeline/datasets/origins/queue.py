@@ -31,6 +31,10 @@ class OfQueue(Node):
     def once(self) -> str | None:
         return f"'{self.queue.name}' is a queue"
 
+    @property
+    def prompt(self) -> bool:
+        return True
+
     def options(self) -> dict[str, Any]:
         return {"name": self.queue.name}
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.dtypes import truth
-from pipeline.errors import DeadlineExceededError
+from pipeline.errors import DeadlineExceededError, invalid
 from pipeline.flow.block import Block, join
 from pipeline.flow.chosen import Chosen
 from pipeline.flow.collate import Collate
+from pipeline.flow.functions import check_function
 from pipeline.flow.grouped import Grouped
 from pipeline.flow.ids import count, folded
 from pipeline.flow.stream import Element, Stream, block_of, seek_later
@@ -48,12 +49,18 @@ class Batch(Node):
     ) -> None:
         self.inputs, self.n = (source,), n
         self.drop_remainder = truth(drop_remainder, "batch: drop_remainder")
-        if collate is not None and not callable(collate) and collate not in _WAYS:
+        if callable(collate):
+            check_function("batch: collate", collate, "a batch")
+        elif collate is not None and collate not in _WAYS:
             raise ValueError(f"batch: collate must be 'stack', 'pad', 'row_splits' or a function, got {collate!r:.80}")
         if pad is not None and collate not in (None, "pad"):
             raise ValueError(f"batch: pad= and collate={collate!r:.40} say two things: give one of them")
-        if max_wait is not None and not (isinstance(max_wait, (int, float)) and max_wait > 0):
+        if max_wait is not None and not (
+            isinstance(max_wait, (int, float)) and not isinstance(max_wait, bool) and max_wait > 0
+        ):
             raise ValueError(f"batch: max_wait must be a number of seconds above 0, got {max_wait!r:.80}")
+        if collate in (None, "stack") and pad is None:
+            _check_batches_stack(source, n, self.drop_remainder)
         self.pad = 0 if pad is None and collate == "pad" else pad
         self.collate, self.max_wait = collate, max_wait
         self.note_place()
@@ -100,22 +107,48 @@ class Batch(Node):
     def open(self, shared: Opening, epoch: int) -> Stream:
         how = self._how()
         if self.max_wait is not None:
-            from pipeline.flow.prefetch import Prefetch  # with all of queues and threads: 15 ms
-
-            stream = self.inputs[0].open(shared.of_thread(), epoch)
-            ahead = Prefetch(stream, 2 * self.n, shared, f"{shared.name}/max_wait", shared.begun(self))
-            return shared.gauged(self, Waiting(ahead, self.n, how, self.max_wait, shared))
+            return shared.gauged(self, Waiting(self._prompt(shared, epoch), self.n, how, self.max_wait, shared))
         stream = self.inputs[0].open(shared, epoch)
         if getattr(stream, "chooses", False):
             chosen = Chosen(stream, self.n, how, self.drop_remainder, shared)  # type: ignore[arg-type]
             return shared.gauged(self, chosen)
         return shared.gauged(self, Batches(stream, self.n, how, self.drop_remainder, shared))
 
+    def _prompt(self, shared: Opening, epoch: int) -> Stream:
+        """Return the input such that waits for it end in time: in a thread, unless it is a queue."""
+        source = self.inputs[0]
+        if source.prompt:
+            return source.open(shared, epoch)
+        from pipeline.flow.prefetch import Prefetch  # with all of queues and threads: 15 ms
+
+        stream = source.open(shared.of_thread(), epoch)
+        return Prefetch(stream, 2 * self.n, shared, f"{shared.name}/max_wait", shared.begun(self))
+
+    @property
+    def timed(self) -> bool:
+        return self.max_wait is not None or super().timed
+
     def call(self) -> str:
         return f".{self.label()}"
 
     def label(self) -> str:
         return f"batch({self.n:,})"
+
+
+def _check_batches_stack(source: Node, n: int, whole: bool) -> None:
+    """Refuse to stack batches of which the last one is known to be smaller than those before it."""
+    while source.transparent:
+        source = source.inputs[0]
+    count = source.length()
+    if not isinstance(source, Batch) or count is None or count < 2 or source.collate not in (None, "stack"):
+        return
+    examples = source.inputs[0].length() or 0
+    rest, last = examples % source.n, count - 1  # which is in a group of n from `last - last % n` on
+    if rest and last % n and not (whole and count % n):
+        raise invalid(
+            f"batch: the {count:,} batches of batch({source.n:,}) do not stack, as the last one has {rest:,} of "
+            f"{source.n:,} examples: pass drop_remainder=True to batch({source.n:,})"
+        )
 
 
 class Batches:

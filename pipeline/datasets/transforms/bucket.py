@@ -12,6 +12,7 @@ from pipeline.datasets.node import Node, Opening
 from pipeline.errors import invalid
 from pipeline.flow.block import Block, Examples
 from pipeline.flow.collate import Collate
+from pipeline.flow.functions import check_function
 from pipeline.flow.held import Arrivals, Element
 from pipeline.flow.ids import as_one, joined
 from pipeline.flow.run import name_of
@@ -42,6 +43,7 @@ class Bucket(Node):
         pad: Any,
         pad_to_boundary: bool,
     ) -> None:
+        check_function("bucket: length", measure, "a number")
         self.inputs = (source,)
         self.boundaries, self.batch_sizes, self.measure = list(boundaries), list(batch_sizes), measure
         self.pad, self.pad_to_boundary = pad, pad_to_boundary

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.datasets.transforms.steps import Steps
+from pipeline.flow.functions import check_function
 from pipeline.flow.steps import FlatMapStep
 
 
@@ -15,5 +16,4 @@ class FlatMap(Steps):
     does = FlatMapStep
 
     def check(self, function: Any) -> None:
-        if not callable(function):  # a generator function is welcome
-            raise TypeError(f"flat_map: the function must be callable, not {function!r:.80}")
+        check_function("flat_map: the function", function, "examples", many=True)

@@ -50,6 +50,10 @@ class Prefetched(Node):
         return self.inputs[0].renumbers
 
     @property
+    def prompt(self) -> bool:
+        return bool(self.n) or self.inputs[0].prompt
+
+    @property
     def transparent(self) -> bool:
         return True
 

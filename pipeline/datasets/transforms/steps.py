@@ -12,6 +12,7 @@ from pipeline.datasets.node import Node, Opening, nearest_seed
 from pipeline.datasets.seed import Seed
 from pipeline.dtypes import integer, truth
 from pipeline.flow.counted import Counted
+from pipeline.flow.functions import check_function
 from pipeline.flow.mapped import Mapped
 from pipeline.flow.parallel import Parallel
 from pipeline.flow.run import Limited, name_of
@@ -19,7 +20,6 @@ from pipeline.flow.segment import Segment
 from pipeline.flow.steps import Draws, Step, check_on_error
 from pipeline.flow.stream import Stream
 from pipeline.flow.table import Index
-from pipeline.workers.map_ahead import check_function
 from pipeline.workers.threads import Threads
 
 
@@ -105,7 +105,8 @@ class Steps(Node):
     def step(self, shared: Opening, epoch: int) -> Step:
         """Return what is done to an example."""
         skip = self.on_error == "skip"
-        return self.does(self.function, self.name, skip, Draws(*shared.pair(self._seed), epoch))
+        draws = None if self.timed else Draws(*shared.pair(self._seed), epoch)
+        return self.does(self.function, self.name, skip, draws)
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         source = self.inputs[0]
@@ -123,7 +124,8 @@ class Steps(Node):
         if part is not None:
             part.executor = executor
         meter = shared.meter(self)
-        live = self.once is not None
+        source = self.inputs[0]
+        live = self.once is not None or (source.live and source.prompt)
         return shared.gauged(self, Parallel(stream, steps, shared, skips, executor, self.ordered, owned, meter, live))
 
     def call(self) -> str:

@@ -1,0 +1,103 @@
+"""Chains that cannot work say so where they are written, not at the first batch."""
+
+import pytest
+
+import pipeline
+
+NUMBERS = pipeline.dataset(range(10))
+LIVE = NUMBERS.batch(2, max_wait=1)
+
+
+def stream():
+    yield from range(10)
+
+
+def double(x):
+    return 2 * x
+
+
+async def later(x):
+    return x
+
+
+async def more_later(x):
+    yield x
+
+
+class Later:
+    async def __call__(self, x):
+        return x
+
+
+STREAM = pipeline.dataset(stream)
+ONCE = pipeline.dataset(iter([1, 2]))
+
+WRONG = {
+    "shuffle of a stream": (lambda: STREAM.shuffle(), "give a buffer_size"),
+    "shuffle without end": (lambda: NUMBERS.repeat().shuffle(), "elements of repeat come one after the"),
+    "sample of a stream": (lambda: STREAM.sample([1]), "sample: the elements of iterable come one after"),
+    "shuffle of batches of workers": (lambda: NUMBERS.map(double, workers=2).batch(2).shuffle(), "workers make"),
+    "weights below zero": (lambda: pipeline.mix([NUMBERS, NUMBERS], [1, -1]), "weights must be"),
+    "too few weights": (lambda: NUMBERS.sample([1, 2]), "expected 10 weights, one for each"),
+    "no weight": (lambda: NUMBERS.sample([0] * 10), "one weight at least must be above 0"),
+    "repeat of nothing": (lambda: pipeline.dataset([]).repeat(), "repeat: there are no elements"),
+    "repeat of an iterator": (lambda: ONCE.repeat(2), "which can be read once"),
+    "epoch of an iterator": (lambda: ONCE.batch(2).epoch(1), "which can be read once"),
+    "epoch without end": (lambda: NUMBERS.repeat().epoch(1), "has no end, so there is one pass"),
+    "shard without a seed": (lambda: NUMBERS.shuffle().shard(0, 2), "each host would draw another order"),
+    "batches": (lambda: NUMBERS.batch(3).batch(2), r"last one has 1 of 3 examples.*batch\(3\)"),
+    "take in time": (lambda: LIVE.take(2), "take: the batches of batch\\(max_wait=...\\) depend on time"),
+    "skip in time": (lambda: LIVE.map(double).skip(2), "skip: the batches of"),
+    "shard in time": (lambda: LIVE.prefetch(2).shard(0, 2), "write shard before batch"),
+    "shuffle in time": (lambda: pipeline.zip(LIVE, NUMBERS).shuffle(3), "shuffle: the batches of"),
+    "enumerate in time": (lambda: LIVE.unbatch().enumerate(), "enumerate: the batches of"),
+    "an epoch as an input": (lambda: pipeline.zip(NUMBERS.epoch(1)), "call .epoch\\(\\) on the result"),
+    "no datasets": (lambda: pipeline.zip(), "zip: there are no datasets"),
+    "boundaries that fall": (lambda: NUMBERS.bucket([3, 2], [1, 1, 1]), "boundaries must ascend"),
+}
+OF_WRONG_TYPE = {
+    "async map": (lambda: NUMBERS.map(later), "is async"),
+    "async object": (lambda: NUMBERS.filter(Later()), "is async"),
+    "async flat_map": (lambda: NUMBERS.flat_map(later), "flat_map: the function.*is async"),
+    "async generator": (lambda: NUMBERS.flat_map(more_later), "is async"),
+    "generator as map": (lambda: NUMBERS.map(lambda x: (yield x)), "yields"),
+    "generator as collate": (lambda: NUMBERS.batch(2, collate=lambda x: (yield x)), "collate must return a batch"),
+    "async length": (lambda: NUMBERS.bucket([1], [1, 1], length=later), "length must return a number.*async"),
+    "a function that cannot be sent": (lambda: NUMBERS.map(lambda x: x, workers=pipeline.processes(1)), "lambda"),
+    "datasets of others": (lambda: pipeline.zip(NUMBERS, [1, 2]), "zip: expected a dataset, got list"),
+    "a dataset instead of a list": (lambda: pipeline.mix(NUMBERS), "mix: expected a list of datasets"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_values_are_refused_where_the_chain_is_written(name):
+    chain, said = WRONG[name]
+    with pytest.raises(ValueError, match=said):
+        chain()
+
+
+@pytest.mark.parametrize("name", OF_WRONG_TYPE)
+def test_types_are_refused_where_the_chain_is_written(name):
+    chain, said = OF_WRONG_TYPE[name]
+    with pytest.raises(TypeError, match=said):
+        chain()
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("size", range(1, 6))
+@pytest.mark.parametrize("count", range(1, 6))
+def test_batches_are_refused_if_they_do_not_stack(size, count, whole):
+    """Just those that would fail at the end."""
+    try:
+        data = NUMBERS.batch(size).prefetch(1).batch(count, drop_remainder=whole)
+    except ValueError:
+        data = pipeline.dataset(stream).batch(size).batch(count, drop_remainder=whole)
+        with pytest.raises(ValueError, match="in one example and"):
+            list(data)
+    else:
+        assert len(list(data)) == len(data)
+
+
+def test_batches_in_time_have_no_draws():
+    with pytest.raises(pipeline.FailedPreconditionError, match="example_rng"):
+        list(LIVE.map(lambda batch: pipeline.example_rng().integers(9)))

@@ -14,6 +14,7 @@ from pipeline.nest import ListValue
 from pipeline.sources.extras import MANY, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
+from pipeline.sources.records import Records
 from pipeline.sources.stream import StreamSource
 from pipeline.sources.text import Piece, cut_lines, cut_pieces, opened
 
@@ -93,27 +94,6 @@ def jsonl(
     return StreamSource(objects, Epochs(num_epochs, shuffle, seed, shard))
 
 
-class _Lines:
-    """Some lines of a piece that are not empty.
-
-    Args:
-        piece: The piece.
-        places: Which lines of it they are.
-        lines: The lines.
-    """
-
-    __slots__ = ("lines", "piece", "places")
-
-    def __init__(self, piece: Piece, places: Sequence[int], lines: Sequence[bytes]) -> None:
-        self.piece, self.places, self.lines = piece, places, lines
-
-    def __len__(self) -> int:
-        return len(self.lines)
-
-    def __getitem__(self, which: slice) -> _Lines:
-        return _Lines(self.piece, self.places[which], self.lines[which])
-
-
 class _Objects:
     kind = "jsonl"
     unit = "files"
@@ -143,13 +123,13 @@ class _Objects:
                     places = [i for i, line in enumerate(lines) if line.strip()]
                     lines = [lines[i] for i in places]
                 if lines:
-                    yield piece.offset, _Lines(piece, places, lines)
+                    yield piece.offset, Records(piece, lines, places)
 
-    def listed(self, given: _Lines) -> list[Any]:
+    def listed(self, given: Records[Piece]) -> list[Any]:
         """Return the objects of lines."""
-        return [self._object(given, i, line) for i, line in enumerate(given.lines)]
+        return [self._object(given, i, line) for i, line in enumerate(given.records)]
 
-    def block(self, given: _Lines) -> dict[str, Any]:
+    def block(self, given: Records[Piece]) -> dict[str, Any]:
         """Return the objects of lines as columns, for the batch functions."""
         rows = self.listed(given)
         first = rows[0]
@@ -159,12 +139,12 @@ class _Objects:
                 raise self._told(given, i, f"it {has}: choose columns, and give defaults for what is missing")
         return {name: self._column(given, rows, name) for name in first}
 
-    def _column(self, given: _Lines, rows: Sequence[dict[str, Any]], name: str) -> Any:
+    def _column(self, given: Records[Piece], rows: Sequence[dict[str, Any]], name: str) -> Any:
         for i, row in enumerate(rows):
             if row[name] is None:
                 raise self._told(given, i, f"{name!r} is null; see defaults=")
         try:
-            return stacked([row[name] for row in rows], f"jsonl: {given.piece.name}: {name!r}", given.piece.line)
+            return stacked([row[name] for row in rows], f"jsonl: {given.source.name}: {name!r}", given.source.line)
         except (TypeError, ValueError):
             for i, row in enumerate(rows):
                 try:
@@ -174,9 +154,9 @@ class _Objects:
                     raise self._told(given, i, f"{other}{error}") from None
             raise
 
-    def named(self, given: _Lines, i: int) -> str:
+    def named(self, given: Records[Piece], i: int) -> str:
         """The file of a line, and its number there."""
-        return given.piece.line(given.places[i])
+        return given.source.line(given.places[i])
 
     def facts(self) -> dict[str, Any]:
         return {
@@ -185,7 +165,7 @@ class _Objects:
             "defaults": {name: repr(value)[:80] for name, value in self._defaults.items()},
         }
 
-    def _object(self, given: _Lines, i: int, line: bytes) -> dict[str, Any]:
+    def _object(self, given: Records[Piece], i: int, line: bytes) -> dict[str, Any]:
         if len(line) > self._limit:
             raise too_long(f"jsonl: {self.named(given, i)} has", self._limit)
         try:
@@ -210,7 +190,7 @@ class _Objects:
                 chosen[name] = _marked(value)
         return chosen
 
-    def _chosen(self, given: _Lines, i: int, found: dict[str, Any]) -> dict[str, Any]:
+    def _chosen(self, given: Records[Piece], i: int, found: dict[str, Any]) -> dict[str, Any]:
         """Return the values of a line that were asked for, with defaults."""
         if self._columns is not None:
             return {
@@ -222,17 +202,17 @@ class _Objects:
                 found[name] = value
         return found
 
-    def _missing(self, given: _Lines, i: int, found: dict[str, Any], name: str) -> Any:
+    def _missing(self, given: Records[Piece], i: int, found: dict[str, Any], name: str) -> Any:
         """Return what stands for a value that a line does not have, or that is null."""
         if name in self._defaults or name in found:
             return self._defaults.get(name)
         names = ", ".join(map(repr, sorted(found))) or "nothing"
         raise self._told(given, i, f"it has no {name!r}; it has {names:.200}. See defaults=")
 
-    def _line(self, given: _Lines, i: int) -> str:
+    def _line(self, given: Records[Piece], i: int) -> str:
         return self.named(given, i).rpartition(":")[2]
 
-    def _told(self, given: _Lines, i: int, text: str) -> InvalidArgumentError:
+    def _told(self, given: Records[Piece], i: int, text: str) -> InvalidArgumentError:
         name = self.named(given, i)
         file, _, line = name.rpartition(":")
         failed = invalid(f"jsonl: {file}, line {line}: {text}")

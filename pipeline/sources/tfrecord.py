@@ -25,6 +25,7 @@ from pipeline.keywords import tells_keywords
 from pipeline.sources.extras import MANY
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
+from pipeline.sources.records import Records
 from pipeline.sources.stream import StreamSource
 
 
@@ -85,27 +86,6 @@ def tfrecord(
     return StreamSource(records, Epochs(num_epochs, shuffle, seed, shard))
 
 
-class Records:
-    """Some records of a file.
-
-    Args:
-        name: The file.
-        records: The records.
-        places: Where each is in the file.
-    """
-
-    __slots__ = ("name", "places", "records")
-
-    def __init__(self, name: str, records: Sequence[bytes], places: Sequence[int]) -> None:
-        self.name, self.records, self.places = name, records, places
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    def __getitem__(self, which: slice) -> Records:
-        return Records(self.name, self.records[which], self.places[which])
-
-
 class _Examples:
     kind = "tfrecord"
     unit = "files"
@@ -135,7 +115,7 @@ class _Examples:
         finally:
             file.close()
 
-    def block(self, given: Records) -> Any:
+    def block(self, given: Records[str]) -> Any:
         if self._asked is None:
             return object_vector(given.records)
         count = len(given)
@@ -148,22 +128,22 @@ class _Examples:
         except InvalidArgumentError as error:
             raise self._told(error, given) from error
 
-    def named(self, given: Records, i: int) -> str:
+    def named(self, given: Records[str], i: int) -> str:
         """The file of a record, and the byte where it begins."""
-        return f"{given.name}:{given.places[i]}"
+        return f"{given.source}:{given.places[i]}"
 
     def facts(self) -> dict[str, Any]:
         asked = self._asked and {one.name: [one.form, str(one.kind.dtype), list(one.shape)] for one in self._asked}
         return {"files": len(self.names), "features": asked}
 
-    def _told(self, error: InvalidArgumentError, given: Records) -> InvalidArgumentError:
+    def _told(self, error: InvalidArgumentError, given: Records[str]) -> InvalidArgumentError:
         record = getattr(error, "record", None) or 0
-        failed = invalid(f"tfrecord: {given.name}, record at byte {given.places[record]:,}: {error.message}")
+        failed = invalid(f"tfrecord: {given.source}, record at byte {given.places[record]:,}: {error.message}")
         vars(failed)["record_key"] = os.fsencode(self.named(given, record))
         return failed
 
 
-def _groups(cut: Callable[[], tuple[list[bytes], list[int]]], name: str, chunk: int) -> Iterator[Records]:
+def _groups(cut: Callable[[], tuple[list[bytes], list[int]]], name: str, chunk: int) -> Iterator[Records[str]]:
     """Yield records in groups: those that begin in the same chunk of the file.
 
     So whoever continues at any group gets the same ones, however much of the file was read at once.

@@ -102,10 +102,7 @@ class DecompressedFile:
         return data
 
     def _next_member(self) -> bool:
-        """Start the next member of a gzip file that has several; zeros may lie between members and after the last one,
-        and what follows a zlib stream is ignored."""
-        if self._window_bits == zlib.MAX_WBITS:
-            return False
+        """Start the next member of a file that has several; zeros may lie between members and after the last one."""
         self._input = after_padding(self._input, self._file)
         if self._input:
             self._engine = zlib.decompressobj(self._window_bits)

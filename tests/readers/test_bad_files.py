@@ -12,6 +12,7 @@ from reading import PACK, read_all
 from tracing import memory_below
 
 import pipeline.compat.v1 as tf
+import pipeline
 from pipeline.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -155,6 +156,22 @@ def test_bomb_is_read_in_pieces(packing):
     records("r", [bytes(100 * MIB)], packing)
     with memory_below(4 * MIB), pytest.raises(ResourceExhaustedError):
         TFRecordReader(options=packing, max_record_bytes=MIB).read(closed_queue(["r"]))
+
+
+@pytest.mark.parametrize("packing", ["GZIP", "ZLIB"])
+def test_what_follows_the_first_stream(packing):
+    records("one", [b"a", b"b"], "")
+    with open("one", "rb") as file:
+        packed = PACK[packing](file.read())
+    write("two", packed + packed)
+    assert list(pipeline.tfrecord("two", compression=packing)) == [b"a", b"b"] * 2
+    write("padded", packed + bytes(1000))
+    assert list(pipeline.tfrecord("padded", compression=packing)) == [b"a", b"b"]
+    write("junk", packed + b"junk" * 1000)
+    found = iter(pipeline.tfrecord("junk", compression=packing))
+    assert [next(found), next(found)] == [b"a", b"b"]
+    with pytest.raises(DataLossError, match="junk"):
+        next(found)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no such device")

@@ -292,18 +292,18 @@ class DatasetIterator(Generic[T_co]):
         elif self._loaded is None:
             seek_later(stream, last.position)
         else:
-            self._go_to(stream, self._loaded)
+            self._go_to(stream, last.position, self._loaded["files"])
             self._loaded = None
 
-    def _go_to(self, stream: Gauge, state: dict[str, Any]) -> None:
-        """Go to the position of a loaded state."""
+    def _go_to(self, stream: Gauge, position: Any, files: Mapping[str, Any]) -> None:
+        """Go to the position of a loaded state, over these files."""
         try:
-            seek_later(stream, state["position"])
+            seek_later(stream, position)
         except StateMismatchError:
             raise
         except (TypeError, ValueError, KeyError, IndexError) as error:
             raise invalid(f"load_state_dict: the position of the state does not fit this recipe: {error}") from error
-        self._opening.remember(state["files"])
+        self._opening.remember(files)
 
     def _measured(self) -> Gauge:
         """Return the stream, so that the time in it counts: its meter is that of `next`."""
@@ -458,7 +458,7 @@ class DatasetIterator(Generic[T_co]):
             InvalidArgumentError, TypeError: It is not a state, or is damaged.
             FailedPreconditionError: The iterator has begun.
         """
-        from pipeline.datasets.state import check_state  # as in `state_dict`
+        from pipeline.datasets.state import check_state, position_here  # as in `state_dict`
 
         self._not_within("load_state_dict")
         with self._lock:
@@ -466,6 +466,7 @@ class DatasetIterator(Generic[T_co]):
                 text = "load_state_dict: this iterator has begun. Load a state before the first element"
                 raise FailedPreconditionError(None, None, text)
             check_state(state, self._node, self._epoch, allow)
+            position = position_here(state, self._node, allow)
             for seed, pair in zip(seeds_of(self._node), state["seeds"], strict=True):
                 if seed.drawn:
                     seed.adopt((pair[0], pair[1]))
@@ -476,7 +477,7 @@ class DatasetIterator(Generic[T_co]):
             delivered, text = state["delivered"], state["fingerprint"]
             self._records.clear()
             value = int(text.partition("-")[2], 16)
-            self._records.append(Record(delivered["batches"], delivered["elements"], value, state["position"]))
+            self._records.append(Record(delivered["batches"], delivered["elements"], value, position))
 
     def fingerprint(self, *, content: bool = False) -> str:
         """Return a short text for the order of all examples delivered so far: "<how many>-<16 hex digits>".

@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline import __version__
 from pipeline.datasets.node import Node, Opening, facts_of, seeds_of
+from pipeline.datasets.resized import resized
 from pipeline.datasets.seed import Seed
 from pipeline.errors import InvalidArgumentError, StateMismatchError, invalid
 from pipeline.explain.wording import named
@@ -117,6 +118,17 @@ def check_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> N
     except Exception as error:
         raise invalid(f"load_state_dict: the state is damaged: {named(error)}") from error
     comparison.conclude()
+
+
+def position_here(state: Mapping[str, Any], node: Node, allow: Collection[str]) -> Any:
+    """Return where a recipe continues from a state that `check_state` has passed.
+
+    Raises:
+        StateMismatchError: Batches may have another size, and have, and something has counted those of the state.
+    """
+    if "batch_size" not in allow:
+        return state["position"]
+    return resized(state["position"], state["recipe"], json.loads(json.dumps(facts_of(node))))
 
 
 def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison) -> None:

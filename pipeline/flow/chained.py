@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +12,19 @@ from pipeline.flow.block import Block, Columns, Examples, Numbers, join_made
 from pipeline.flow.ids import Parts, as_array, as_parts, marked, select
 from pipeline.flow.table import Index
 
+# Passes whose indices are kept: one over a shuffled table is as large as that.
+_KEPT = 64
+
 
 class Chain:
-    """The elements of several indices, one after the other.
+    """The elements of several indices, one after the other, which have different ids.
 
     Args:
         parts: The indices.
-        mark: Whether elements of different parts have different ids.
     """
 
-    def __init__(self, parts: Sequence[Index], mark: bool) -> None:
-        self._parts, self._mark = parts, mark
+    def __init__(self, parts: Sequence[Index]) -> None:
+        self._parts = parts
         self._ends = np.cumsum([len(each) for each in parts])
 
     def __len__(self) -> int:
@@ -35,11 +38,40 @@ class Chain:
             places = np.flatnonzero(which == part)
             begin = int(self._ends[part]) - len(self._parts[part])
             block = self._parts[part].block(wanted[places] - begin)
-            ids = marked(block.ids, int(part)) if self._mark else block.ids
-            blocks.append((places, Block(block.values, ids, block.numbers)))
-        if len(blocks) == 1:
-            return Block(blocks[0][1].values, blocks[0][1].ids, numbers)
-        return Block(_Scattered(blocks, len(wanted)), _scattered_ids(blocks, len(wanted)), numbers)
+            blocks.append((places, Block(block.values, marked(block.ids, int(part)), block.numbers)))
+        return _scattered(blocks, numbers)
+
+
+class Passes:
+    """The elements of many passes over a dataset, one after the other; a pass is opened when it is asked for.
+
+    Args:
+        opened: Returns the index of a pass, by its number.
+        count: How many there are.
+        length: How many elements each has.
+    """
+
+    def __init__(self, opened: Callable[[int], Index], count: int, length: int) -> None:
+        self._opened = functools.lru_cache(_KEPT)(opened)
+        self._count, self._length = count, length
+
+    def __len__(self) -> int:
+        return self._count * self._length
+
+    def block(self, numbers: Numbers) -> Block:
+        which, inside = np.divmod(as_array(numbers), self._length)
+        blocks: list[tuple[NDArray[np.int64], Block]] = []
+        for part in np.unique(which):
+            places = np.flatnonzero(which == part)
+            blocks.append((places, self._opened(int(part)).block(inside[places])))
+        return _scattered(blocks, numbers)
+
+
+def _scattered(blocks: Sequence[tuple[NDArray[np.int64], Block]], numbers: Numbers) -> Block:
+    """Return one block of several, each with the places where its elements are in it."""
+    if len(blocks) == 1:
+        return Block(blocks[0][1].values, blocks[0][1].ids, numbers)
+    return Block(_Scattered(blocks, len(numbers)), _scattered_ids(blocks, len(numbers)), numbers)
 
 
 class _Scattered:

@@ -39,7 +39,7 @@ class Concatenate(Node):
     def index(self, shared: Opening, epoch: int) -> Index | None:
         parts = [each.index(shared, epoch) for each in self.inputs] if self.indexed else [None]
         known = [each for each in parts if each is not None]
-        return Chain(known, True) if len(known) == len(parts) else None
+        return Chain(known) if len(known) == len(parts) else None
 
 
 class _Concatenated:

@@ -7,7 +7,7 @@ from typing import Any
 from pipeline.datasets.node import ENDLESS, Node, Opening, note_written
 from pipeline.errors import invalid
 from pipeline.flow.block import Block
-from pipeline.flow.chained import Chain
+from pipeline.flow.chained import Passes
 from pipeline.flow.stream import Stream, seek_later
 from pipeline.flow.table import Index
 
@@ -41,8 +41,17 @@ class Repeat(Node):
     def index(self, shared: Opening, epoch: int) -> Index | None:
         if not self.indexed or self.n is None:
             return None
-        parts = [self.inputs[0].index(shared, epoch * self.n + k) for k in range(self.n)]
-        return Chain([each for each in parts if each is not None], False)
+        source, before = self.inputs[0], epoch * self.n
+        first = source.index(shared, before)
+        if first is None:
+            return None
+
+        def opened(number: int) -> Index:
+            index = source.index(shared, before + number)
+            assert index is not None  # as the first pass had one
+            return index
+
+        return Passes(opened, self.n, len(first))
 
 
 class _Repeating:

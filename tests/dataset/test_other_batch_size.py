@@ -1,0 +1,83 @@
+"""allow={"batch_size"} continues at the same example, or says that it cannot: it loses and repeats none."""
+
+import json
+
+import numpy as np
+import pytest
+
+import pipeline
+
+COUNT = 24
+SOURCES = {
+    "numbers": lambda: pipeline.dataset(range(COUNT)),
+    "arrays": lambda: pipeline.arrays(np.arange(COUNT)),
+    "map": lambda: pipeline.dataset(range(COUNT)).map(lambda x: x),
+    "map in workers": lambda: pipeline.dataset(range(COUNT)).map(lambda x: x, workers=2),
+    "filter": lambda: pipeline.dataset(range(2 * COUNT)).filter(lambda x: x % 2 == 0).map(lambda x: x // 2),
+    "prefetch": lambda: pipeline.dataset(range(COUNT)).filter(lambda x: True).prefetch(4),
+}
+CONTINUE = {
+    "nothing": lambda data: data,
+    "prefetch(2)": lambda data: data.prefetch(2),
+    "prefetch(9)": lambda data: data.prefetch(9),
+    "take": lambda data: data.take(100),
+    "skip": lambda data: data.skip(0),
+    "checksum": lambda data: data.checksum(),
+    "repeat": lambda data: data.repeat(1),
+    "concatenate": lambda data: data.concatenate(pipeline.dataset([])),
+}
+REFUSED = {
+    "map_batches": lambda data: data.map_batches(lambda batch: batch),
+    "map in workers": lambda data: data.map(lambda batch: batch, workers=2),
+    "filter": lambda data: data.filter(lambda batch: True),
+    "flat_map": lambda data: data.flat_map(lambda batch: [batch]),
+    "enumerate": lambda data: data.enumerate(),
+    "shuffle": lambda data: data.shuffle(3, seed=1),
+    "zip": lambda data: pipeline.zip(data, data),
+    "window": lambda data: data.window(1),
+    "shard": lambda data: data.shard(0, 1),
+    "map, prefetch": lambda data: data.map(lambda batch: batch).prefetch(9),
+    "prefetch, take": lambda data: data.prefetch(9).map(lambda batch: batch).take(100),
+}
+
+
+def states(make):
+    with iter(make(2)) as iterator:
+        found = [iterator.state_dict()]
+        for _ in range(COUNT // 2 - 1):
+            next(iterator)
+            found.append(iterator.state_dict())
+    return json.loads(json.dumps(found))
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("chain", CONTINUE)
+@pytest.mark.parametrize("n", [1, 3, 4])
+def test_continues(source, chain, n):
+    def make(n):
+        return CONTINUE[chain](SOURCES[source]().batch(n))
+
+    for k, state in enumerate(states(make)):
+        with iter(make(n)) as iterator:
+            iterator.load_state_dict(state, allow={"batch_size"})
+            assert iterator.state_dict() == state
+            numbers = [number for batch in iterator for number in batch.tolist()]
+            assert numbers == list(range(2 * k, COUNT))
+
+
+@pytest.mark.parametrize("source", ["numbers", "filter"])
+@pytest.mark.parametrize("chain", REFUSED)
+def test_refuses(source, chain):
+    def make(n):
+        return REFUSED[chain](SOURCES[source]().batch(n))
+
+    for state in states(make)[::4]:
+        with iter(make(3)) as iterator:
+            with pytest.raises(
+                pipeline.StateMismatchError, match="n was 2 when the state was saved and is 3 now: allow="
+            ):
+                iterator.load_state_dict(state, allow={"batch_size"})
+            assert next(iterator) is not None  # from the beginning
+        with iter(make(2)) as iterator:  # the size is allowed to differ, and does not
+            iterator.load_state_dict(state, allow={"batch_size"})
+            assert iterator.state_dict() == state

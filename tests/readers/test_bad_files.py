@@ -11,8 +11,8 @@ from orchestration import closed_queue, drain
 from reading import PACK, read_all
 from tracing import memory_below
 
-import pipeline.compat.v1 as tf
 import pipeline
+import pipeline.compat.v1 as tf
 from pipeline.errors import (
     DataLossError,
     FailedPreconditionError,

@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -91,3 +92,52 @@ def test_all_readers_of_a_join_have_their_turn(tmp_path):
         reads.append([tf.FixedLengthRecordReader(1).read(names)[1]])
     letters = b"".join(np.concatenate(taken(tf.train.batch_join(reads, 100, capacity=200), 300)).tolist())
     assert set(letters) == set(b"abc")
+
+
+def test_functions_that_wait_for_something_else_do_so_at_the_same_time():
+    inside, most, lock = 0, 0, threading.Lock()
+
+    def fetch():
+        nonlocal inside, most
+        with lock:
+            inside += 1
+            most = max(most, inside)
+        time.sleep(0.002)  # such as a server's answer takes
+        with lock:
+            inside -= 1
+        return np.float32(1)
+
+    number = tf.py_func(fetch, [], tf.float32)
+    number.set_shape([])
+    batch = tf.train.batch([number], 10, num_threads=6)
+    with tf.Session() as sess:
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(sess, coord)
+        for _ in range(200):
+            sess.run(batch)
+            if most == 6:
+                break
+        coord.request_stop()
+        coord.join(threads)
+    assert most == 6
+
+
+def test_each_thread_that_stands_by_takes_the_place_of_one_that_ended():
+    workers = []
+
+    def name():
+        workers.append(threading.get_ident())
+        if len(workers) >= 500:
+            raise StopIteration
+        return np.float32(1)
+
+    number = tf.py_func(name, [], tf.float32)
+    number.set_shape([])
+    batch = tf.train.batch([number], 10, num_threads=4)
+    with tf.Session() as sess:
+        threads = tf.train.start_queue_runners(sess)
+        for _ in range(49):
+            sess.run(batch)
+        for thread in threads:
+            thread.join()
+    assert set(workers[499:]) == {thread.ident for thread in threads}

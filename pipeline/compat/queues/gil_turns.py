@@ -2,24 +2,31 @@
 
 Such a thread holds the GIL nearly all the time, but gives it up ten times an element: in each decoder, file and large
 array operation. Eight of them then switch ten times an element, which doubles the CPU time of each. So a thread keeps
-others waiting for a slice of time, or until it would wait itself. Threads whose elements are expensive need no turn:
-they spend their time in kernels, without the GIL.
+others waiting for a slice of time, or until it would wait itself. Of the threads that run the same operation, only one
+does, and the others stand by: they would do nothing but wait for room in the queue, each with one element, and switch
+once an element. Threads whose elements are expensive need no turn: they spend their time in kernels, without the GIL.
+Nor do those that wait, such as for a slow disk.
 """
 
 from __future__ import annotations
 
 import collections
+import math
 import sys
 import threading
 import time
 from collections.abc import Callable
 
-# Seconds of CPU time of an element below which its thread takes turns.
+# Seconds of CPU time of an element below which its thread takes turns, and seconds that it may wait besides.
 _CHEAP = 200e-6
 # Seconds that a thread keeps its turn.
 _SLICE = 2e-3
+# Seconds that a consumer lets the thread with the turn go on, so that several elements are there when it looks again.
+_MOMENT = 300e-6
 # Seconds of one turn after which others go on without one: whoever has it may wait for a slow disk.
 _PATIENCE = 10e-3
+# Seconds that a thread stands by while another one makes a single element, and the longest time between two looks.
+_STANDING_BY, _LONGEST = 20e-3, 100e-3
 # Elements after which a thread that takes no turns tries again, and how many it measures then.
 _PERIOD, _MEASURED = 256, 4
 
@@ -42,6 +49,7 @@ class GilTurns:
         self._taken = False
         self._turn = 0
         self._waiting: collections.deque[_Waiter] = collections.deque()
+        self._watching: list[threading.Lock] = []
 
     def take(self) -> bool:
         """Wait for a turn, but not for long; return whether this thread has it."""
@@ -62,10 +70,23 @@ class GilTurns:
                 seen = self._turn
         return True
 
+    def watch(self) -> None:
+        """Wait until the turn of another thread ends, but only for a moment."""
+        with self._lock:
+            if not self._taken:
+                return
+            ended = threading.Lock()
+            ended.acquire()
+            self._watching.append(ended)
+        ended.acquire(timeout=_MOMENT)
+
     def hand_on(self) -> None:
         """End the turn that this thread has; the thread that has waited longest gets it."""
         with self._lock:
             self._turn += 1
+            for each in self._watching:
+                each.release()
+            self._watching = []
             if not self._waiting:
                 self._taken = False
                 return
@@ -74,8 +95,49 @@ class GilTurns:
         waiter.woken.release()
 
 
+class Crew:
+    """The threads that run one operation in a session: one of them works, and the others stand by."""
+
+    def __init__(self) -> None:
+        self._place = threading.Lock()
+        self._begun = 0
+        self._waits = False
+
+    def join(self, patient: bool) -> bool:
+        """Become the one that works; return whether this thread does.
+
+        Args:
+            patient: Stand by as long as the other thread works on, or waits for room.
+        """
+        if self._place.acquire(blocking=False):
+            return True
+        pause = _STANDING_BY
+        while patient:
+            seen = self._begun
+            if self._place.acquire(timeout=pause):
+                return True
+            pause = min(2 * pause, _LONGEST)
+            patient = self._waits or self._begun != seen
+        return False
+
+    def begins(self) -> None:
+        """Note that the thread that works begins an element."""
+        self._begun += 1
+        self._waits = False
+
+    def waits(self) -> None:
+        """Note that it waits for a queue, as the others would."""
+        self._waits = True
+
+    def leave(self) -> None:
+        """Let another thread work."""
+        self._waits = False
+        self._place.release()
+
+
 class _Held(threading.local):
     turns: GilTurns | None = None
+    crew: Crew | None = None
 
 
 _held = _Held()
@@ -86,24 +148,36 @@ def about_to_wait() -> None:
     turns = _held.turns
     if turns is not None:
         _held.turns = None
+        if _held.crew is not None:
+            _held.crew.waits()
         turns.hand_on()
+
+
+def done() -> None:
+    """Leave the turn and the crew of this thread to others: it makes no more elements, or expensive ones."""
+    about_to_wait()
+    crew = _held.crew
+    if crew is not None:
+        _held.crew = None
+        crew.leave()
 
 
 class TakingTurns:
     """Calls a function, which makes one element, in turn with other threads as long as that is cheap.
 
-    It is for one thread, which ends its last turn by `about_to_wait`.
+    It is for one thread, which ends its last turn by `done`.
 
     Args:
         call: The function.
         turns: Shared with the other threads.
+        crew: Shared with those that call the same function.
     """
 
-    def __init__(self, call: Callable[[], object], turns: GilTurns) -> None:
-        self._call, self._turns = call, turns
+    def __init__(self, call: Callable[[], object], turns: GilTurns, crew: Crew) -> None:
+        self._call, self._turns, self._crew = call, turns, crew
         self._free = not getattr(sys, "_is_gil_enabled", lambda: True)()  # takes no turns for now
         self._count = 0
-        self._cheapest = 0.0
+        self._cheapest = self._shortest = 0.0
         self._until = 0.0
 
     def __call__(self) -> object:
@@ -111,26 +185,39 @@ class TakingTurns:
         self._count += 1
         if self._free and self._count < _PERIOD:
             return self._call()
+        if _held.crew is None:
+            if not self._crew.join(patient=not self._free):
+                self._be_free()
+                return self._call()
+            _held.crew = self._crew
         if time.monotonic() > self._until:
             about_to_wait()
         if _held.turns is None:
             if not self._turns.take():
-                self._free, self._count = True, 0
+                self._be_free()
                 return self._call()
             _held.turns = self._turns
             self._until = time.monotonic() + _SLICE
+        self._crew.begins()
         return self._call() if self._free is False and self._count > _MEASURED else self._measured()
+
+    def _be_free(self) -> None:
+        self._free, self._count = True, 0
+        done()
 
     def _measured(self) -> object:
         """Make an element and measure it; if even the cheapest of some is expensive, take no more turns for a while."""
         if self._count >= _PERIOD:
             self._free, self._count = False, 1
-        begin = time.thread_time()
+        if self._count == 1:
+            self._cheapest, self._shortest = math.inf, math.inf
+        used, begin = time.thread_time(), time.monotonic()
         try:
             return self._call()
         finally:
-            cost = time.thread_time() - begin
-            self._cheapest = cost if self._count == 1 else min(cost, self._cheapest)
-            if self._count == _MEASURED and self._cheapest > _CHEAP:
-                self._free, self._count = True, 0
-                about_to_wait()
+            used = time.thread_time() - used
+            self._cheapest = min(used, self._cheapest)
+            if _held.turns is not None:  # it waited for no queue
+                self._shortest = min(time.monotonic() - begin - used, self._shortest)
+            if self._count == _MEASURED and (self._cheapest > _CHEAP or _CHEAP < self._shortest < math.inf):
+                self._be_free()

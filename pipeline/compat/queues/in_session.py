@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline._queue import CALLS
 from pipeline.compat.graph.dtypes import resource
 from pipeline.compat.graph.graph_keys import GraphKeys
-from pipeline.compat.queues.gil_turns import about_to_wait
+from pipeline.compat.queues.gil_turns import GilTurns, about_to_wait
 from pipeline.compat.session.run import Run, current
 from pipeline.compat.values.placeholders import runtime_name
 from pipeline.dtypes import STRING
@@ -36,6 +36,7 @@ _CANCELLED = {
     CALLS["dequeue_many"]: "Dequeue operation was cancelled",
     CALLS["dequeue_up_to"]: "Dequeue operation was cancelled",
 }
+_DEQUEUES = frozenset(CALLS[each] for each in ("dequeue", "dequeue_many", "dequeue_up_to"))
 
 
 class QueueSpec:
@@ -130,6 +131,7 @@ class SessionQueue(TypedQueue):
         seeds = entropy_if_zero(spec.seeds)
         self._setup(order, capacity, name, self._parts(), None, min_after_dequeue=spec.min_after_dequeue, seeds=seeds)
         self._watchdog = _SessionWatchdog(spec)
+        self._turns = run.state("turns at the GIL", GilTurns)
         run.resources.wakes(self)
 
     def _parts(self) -> list[Component]:
@@ -167,6 +169,8 @@ class SessionQueue(TypedQueue):
     def _about_to_wait(self, call: int) -> float | None:
         about_to_wait()
         self._check_run(call)
+        if call in _DEQUEUES:
+            self._turns.watch()
         return super()._about_to_wait(call)
 
     def _still_waiting(self, call: int, waited_s: float) -> float | None:

@@ -11,7 +11,7 @@ from pipeline.compat.graph.default_session import get_default_session
 from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.graph.scopes import get_default_graph
 from pipeline.compat.graph.tensor import Operation
-from pipeline.compat.queues.gil_turns import GilTurns, TakingTurns, about_to_wait
+from pipeline.compat.queues.gil_turns import Crew, GilTurns, TakingTurns, done
 from pipeline.compat.queues.move_blocks import in_blocks
 from pipeline.compat.queues.runner_def import QueueRunnerDef, definition, elements
 from pipeline.compat.session.session import BaseSession
@@ -102,13 +102,14 @@ class QueueRunner(native.QueueRunner):
         single = sess.runner_callable(op)
         if not isinstance(op, Operation) or op.type != "QueueEnqueueV2":
             return single
-        return TakingTurns(single, sess._resources.get("turns at the GIL", GilTurns))
+        turns = sess._resources.get("turns at the GIL", GilTurns)
+        return TakingTurns(single, turns, sess._resources.get(("crew", op), Crew))
 
     def _fill(self, *args: Any) -> None:
         try:
             super()._fill(*args)
         finally:
-            about_to_wait()  # what this thread does no more
+            done()  # what this thread does no more
 
     def _group_for(self, sess: Any) -> WorkerGroup:
         queue: Any = self.queue

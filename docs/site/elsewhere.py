@@ -1,7 +1,7 @@
 """Pages of the site that lie elsewhere in the sources, and links between them and the others.
 
 A page in docs/ that PAGES names has the text of that file. In every page, what links to such a file leads to its page;
-other files can be downloaded. The page of the examples shows the programs too.
+other files can be downloaded. The page of the examples shows the programs too, the changelog also what is in changes/.
 """
 
 import os
@@ -33,8 +33,19 @@ def read(app, page, source):
     if page.startswith("api/generated/"):
         return
     text = origin.read_text() if page in PAGES else source[0]
+    if page == "project/changes":
+        text = text.replace("<!-- towncrier: new versions go below -->\n", _coming())
     text = LINK.sub(lambda match: _target(match[1], origin.parent, (DOCS / page).parent), text)
     source[0] = text + _programs() if page == "project/examples" else text
+
+
+def _coming():
+    """The changes since the last release, as the next section of the changelog."""
+    parts = []
+    for kind in ("added", "changed", "fixed", "removed"):
+        lines = [path.read_text().strip() for path in sorted((ROOT / "changes").glob(f"*.{kind}.md"))]
+        parts += [f"\n### {kind.capitalize()}\n", *(f"- {line}" for line in lines)] if lines else []
+    return "\n## In development\n" + "\n".join(parts) + "\n" if parts else ""
 
 
 def _target(link, old, new):

@@ -266,7 +266,9 @@ class DatasetIterator(Generic[T_co]):
 
     def _goes_on(self) -> bool:
         """Whether the stream goes on after an interrupt as if there had been none, but for elements that got lost."""
-        go_on = None if self._stream is None else getattr(self._stream.stream, "again", None)
+        if self._stream is None or not self._records:  # it struck before it was open
+            return False
+        go_on = getattr(self._stream.stream, "again", None)
         return go_on is not None and bool(go_on(self._last().batches - self._began))
 
     def _open(self) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.node import Node, Opening
+from pipeline.dtypes import native
 from pipeline.errors import invalid
 from pipeline.flow.block import Block, Examples
+from pipeline.flow.collate import as_array
 from pipeline.flow.held import Arrivals, Element
 from pipeline.flow.ids import as_one, joined
 from pipeline.flow.stream import Ahead, Stream, dropped, seek_later
@@ -19,6 +21,9 @@ OPEN_ROWS = 16
 
 # What a sequence is called that comes in no dict.
 BARE = "tokens"
+
+# The fields that rows have besides those of the examples.
+ADDED = {"segment_ids", "positions"}
 
 
 class Pack(Node):
@@ -49,7 +54,9 @@ class Pack(Node):
 def fields_of(example: Any) -> dict[str, NDArray[Any]]:
     """Return a sequence as arrays by name, all of one length; InvalidArgumentError if they are not."""
     fields = example if isinstance(example, dict) else {BARE: example}
-    arrays = {name: np.asarray(value) for name, value in fields.items()}
+    if taken := sorted(ADDED & fields.keys()):
+        raise invalid(f"pack: an example has the field {taken[0]!r}, which is the name of what pack adds: rename it")
+    arrays = {name: native(as_array(value, f"pack: {name!r}")) for name, value in fields.items()}
     lengths = {name: len(array) if array.ndim else -1 for name, array in arrays.items()}
     if -1 in lengths.values() and not isinstance(example, dict):
         got = f"{type(example).__name__} {example!r:.40}"
@@ -64,12 +71,17 @@ def length_of(fields: dict[str, NDArray[Any]]) -> int:
     return len(next(iter(fields.values())))
 
 
-def row_of(pieces: Sequence[dict[str, NDArray[Any]]], size: int, fill: Any) -> dict[str, NDArray[Any]]:
-    """Return one row of several pieces of sequences."""
-    row: dict[str, NDArray[Any]] = {}
+def row_of(pieces: Sequence[dict[str, NDArray[Any]]], size: int, pad: Any) -> dict[str, NDArray[Any]]:
+    """Return one row of several pieces of sequences.
+
+    Raises:
+        InvalidArgumentError: They differ in their fields or in the shape of these, or `pad` does not fit.
+        TypeError: They differ in dtype.
+    """
     first = pieces[0]
-    for name, array in first.items():
-        row[name] = np.full((size, *array.shape[1:]), fill, array.dtype)
+    if isinstance(pad, Mapping) and (other := next((name for name in pad if name not in first), None)) is not None:
+        raise invalid(f"pack: pad: there is no field {other!r}; there are {list(first)}")
+    row = {name: _empty(name, array, size, pad) for name, array in first.items()}
     segments, positions = np.zeros(size, np.int32), np.zeros(size, np.int32)
     at = 0
     for number, piece in enumerate(pieces, 1):
@@ -77,11 +89,41 @@ def row_of(pieces: Sequence[dict[str, NDArray[Any]]], size: int, fill: Any) -> d
             raise invalid(f"pack: examples differ in their fields: {sorted(first)} and {sorted(piece)}")
         end = at + length_of(piece)
         for name, array in piece.items():
+            _check_alike(name, first[name], array)
             row[name][at:end] = array
         segments[at:end] = number
         positions[at:end] = np.arange(end - at)
         at = end
     return {**row, "segment_ids": segments, "positions": positions}
+
+
+def _check_alike(name: str, first: NDArray[Any], array: NDArray[Any]) -> None:
+    """Refuse a piece that would be cast, or repeated, to fit into the row that another one has begun."""
+    if array.dtype != first.dtype:
+        raise TypeError(f"pack: {name!r} has dtype {first.dtype} in one example and {array.dtype} in another")
+    if array.shape[1:] != first.shape[1:]:
+        shapes = f"{list(first.shape[1:])} in one example and {list(array.shape[1:])} in another"
+        raise invalid(f"pack: what {name!r} is a sequence of has shape {shapes}")
+
+
+def _empty(name: str, array: NDArray[Any], size: int, pad: Any) -> NDArray[Any]:
+    """Return a field of a row with nothing but padding."""
+    fill = pad.get(name, 0) if isinstance(pad, Mapping) else pad
+    if array.dtype.hasobject and fill == 0 and isinstance(array.flat[0], (bytes, str)):
+        fill = type(array.flat[0])()
+    try:
+        filler = np.zeros((), array.dtype)
+        filler[()] = fill
+        fits = array.dtype.kind not in "biuSU" or filler.item() == fill or fill == 0
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits:
+        raise invalid(f"pack: pad: {fill!r} does not fit {name!r} of dtype {array.dtype}")
+    if array.dtype.kind in "SU" and fill == 0:
+        filler = np.zeros((), array.dtype)  # an empty one
+    row = np.empty((size, *array.shape[1:]), array.dtype)
+    row[...] = filler
+    return row
 
 
 class _Split:

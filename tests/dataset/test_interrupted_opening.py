@@ -1,4 +1,4 @@
-"""Ctrl-C while the first `next` opens the input, at each line of that: the iterator goes on as if there had been none."""
+"""Ctrl-C while the first `next` opens the input, at each line: the iterator goes on as if there had been none."""
 
 import sys
 
@@ -17,7 +17,7 @@ STRUCK = ("_open", "_running", "_goes_on", "_measured")
 
 
 def strike(at, call):
-    """Call a function; raise KeyboardInterrupt at line number `at` that runs in those methods. Return whether it did."""
+    """Call a function; raise KeyboardInterrupt at line `at` that runs in those methods. Return whether it did."""
     left = [at]
 
     def trace(frame, event, _):

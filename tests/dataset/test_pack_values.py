@@ -27,7 +27,7 @@ def test_dtypes(rows, text, split):
 @SPLIT
 def test_shapes(split):
     rows = [np.zeros((1, 2)), np.zeros((1, 1))]
-    with pytest.raises(pipeline.InvalidArgumentError, match="shape .2. in one example and .1. in another"):
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"shape \[2\] in one example and \[1\] in another"):
         list(pipeline.dataset(rows).pack(4, split=split))
 
 

@@ -63,9 +63,15 @@ def test_a_release_waits_for_tests_and_wheels():
 
 
 def test_the_changelog_begins_with_the_version():
-    """And with what those who upgrade have to know."""
+    """Each of its sections is of a kind that readers know; what those who upgrade have to know is on a page."""
     lines = [line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("#")]
-    assert lines[:3] == ["# Changelog", f"## {pipeline.__version__}", "### Upgrade notes"]
+    assert lines[:2] == ["# Changelog", f"## {pipeline.__version__}"]
+    kinds = {line for line in lines if line.startswith("### ")}
+    assert kinds == {"### Added", "### Changed", "### Fixed", "### Removed"}
+    version = pipeline.__version__.rpartition(".")[0]
+    assert re.search(
+        rf"^## From \S+ to {re.escape(version)}$", (ROOT / "docs" / "upgrade.md").read_text(), re.MULTILINE
+    )
 
 
 def test_every_python_is_tested_and_gets_a_wheel():
@@ -79,19 +85,20 @@ def test_every_python_is_tested_and_gets_a_wheel():
     assert classified == [version for version in tested if not version.endswith("t")]
 
 
-def test_the_readme_tells_of_every_extra():
-    """`all` is those of the rows but the last two."""
+def test_the_page_about_installing_tells_of_every_extra():
+    """And which of them `all` leaves out."""
     project = pytest.importorskip("tomllib").loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"]
-    table = re.search(r"\| extra \| for \|\n.*\n((?:\|.*\n)+)", (ROOT / "README.md").read_text()).group(1)
+    table = re.search(r"\| extra \| for \|\n.*\n((?:\|.*\n)+)", (ROOT / "docs" / "install.md").read_text()).group(1)
     rows = [re.findall(r"`([\w-]+)`", row.split("|")[1]) for row in table.splitlines()]
-    (everything,) = extras.pop("all")
+    (everything,) = extras["all"]
     assert {extra for row in rows for extra in row} == set(extras)
-    assert {extra for row in rows[:-2] for extra in row} == set(re.findall(r"[\w-]+", everything.partition("[")[2]))
+    without = re.search(r"\| `all` \| every extra except the large frameworks: (.*?) \|", table).group(1).split(", ")
+    assert set(re.findall(r"[\w-]+", everything.partition("[")[2])) == set(extras) - set(without) - {"all"}
 
 
-def test_the_form_for_faults_asks_for_the_installation():
-    body = yaml.safe_load((GITHUB / "ISSUE_TEMPLATE" / "fault.yml").read_text())["body"]
+def test_the_form_for_bugs_asks_for_the_installation():
+    body = yaml.safe_load((GITHUB / "ISSUE_TEMPLATE" / "bug.yml").read_text())["body"]
     (config,) = [each for each in body if "show_config()" in each["attributes"].get("description", "")]
     assert config["validations"] == {"required": True}
 

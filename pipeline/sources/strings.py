@@ -55,11 +55,12 @@ def told(error: UnicodeDecodeError, where: str) -> UnicodeDecodeError:
 
 
 def _wrong(values: Any, encoding: str) -> UnicodeDecodeError | None:
-    if encoding.lower() in _JOINED:
+    # Arrays of objects may be joined too: as the addresses of these.
+    if encoding.lower() in _JOINED and all(issubclass(kind, bytes) for kind in set(map(type, values))):
         try:
             b"\n".join(values).decode(encoding)
             return None
-        except (TypeError, UnicodeDecodeError):  # one is no bytes, or wrong
+        except UnicodeDecodeError:
             pass
     for each in values:
         if isinstance(each, bytes):

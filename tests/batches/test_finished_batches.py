@@ -7,6 +7,7 @@ from orchestration import fresh_collection, no_thread_left
 
 import pipeline
 from pipeline import batch
+from pipeline.sources.strings import wrong_string
 
 
 @pytest.fixture(autouse=True)
@@ -187,6 +188,16 @@ def test_wrong_strings_in_blocks_and_ragged_rows(options, ragged):
             list(loop)
     with batch([{"w": rows, "i": np.arange(4)}], 1, enqueue_many=True, on_error="skip", **options) as loop:
         assert [got["i"].item() for got in loop] == [0, 2, 3]
+
+
+def test_wrong_strings_in_rows_are_found_wherever_they_lie_in_memory():
+    """Addresses of objects, joined as if they were strings, are text or none, as it happens."""
+    for kept in range(3000):
+        rows = column(np.array([b"bad \xff", b"%d" % kept], object)[:1], np.array([b"good"], object))
+        assert wrong_string(rows[:1], "utf-8") is not None
+        assert wrong_string(rows, "utf-8") is not None
+    plain = [np.array([each], object) for each in (b"a", b"\xff")]
+    assert [wrong_string(each, "ascii") is None for each in plain] == [True, False]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "UTF8", "utf-16", "cp932", "shift_jis", "ascii"])

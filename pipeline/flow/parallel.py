@@ -214,7 +214,9 @@ class Parallel:
                 if self._error is not None:
                     error, self._error = self._error, None
                     raise error
-                return None
+                if self._ended:
+                    return None
+                continue  # all that was due was skipped before more inputs were claimed
             self._receive()
 
     def _deliver(self, part: Part, made: Block, n: int) -> Block:

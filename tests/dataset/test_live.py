@@ -121,6 +121,24 @@ def test_results_go_out_before_inputs_that_are_slow_to_come(monkeypatch):
     assert got == [0, 2, 4, 6, 8, 10]
 
 
+@pytest.mark.parametrize("ordered", [True, False], ids=["ordered", "unordered"])
+def test_skipped_errors_do_not_end_an_input_that_is_slow_to_come(monkeypatch, ordered):
+    clock = itertools.count()
+    monkeypatch.setattr("pipeline.flow.parallel.time.perf_counter", lambda: float(next(clock)))
+
+    def odd(number):
+        if number % 4 != 3:
+            raise ValueError(number)
+        return number
+
+    def slow():
+        yield from range(12)
+
+    options = {"workers": AtOnce(), "ordered": ordered}
+    assert list(pipeline.dataset(slow).map(odd, on_error="skip", **options)) == [3, 7, 11]
+    assert list(pipeline.dataset(slow).map(double).filter(lambda x: x % 8 == 6, **options)) == [6, 14, 22]
+
+
 def test_a_timeout_loses_nothing(queue):
     with iter(pipeline.dataset(queue).map(double, workers=2).batch(3)) as batches:
         queue.enqueue_many(range(2))

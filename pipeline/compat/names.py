@@ -94,7 +94,7 @@ MODULES: dict[str, str] = {
     "ops.arrays.shaping": "reshape manip.reshape shape size rank expand_dims squeeze ensure_shape "
     "broadcast_to broadcast_dynamic_shape bitcast",
     "ops.arrays.sorting": "sort argsort nn.top_k math.top_k searchsorted",
-    "ops.arrays.stacking": "stack unstack",
+    "ops.arrays.stacking": "stack parallel_stack unstack",
     "ops.arrays.uniques": "unique unique_with_counts setdiff1d",
     "ops.control.asserting": "Assert debugging.Assert check_numerics debugging.check_numerics "
     "verify_tensor_all_finite debugging.assert_all_finite=verify_tensor_all_finite add_check_numerics_ops",

@@ -69,6 +69,8 @@ def _with_parts(values: Any) -> Iterator[Any]:
     for each in values:
         if isinstance(each, (list, tuple)):
             yield from each
+        elif isinstance(each, dict):
+            yield from each.values()
         else:
             yield each
 

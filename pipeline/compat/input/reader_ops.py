@@ -38,7 +38,7 @@ class ReadOps:
         """Read some records of one work item."""
         op_type = f"ReaderReadUpTo{self._version}"
         queue = self._on_queue(queue, op_type)
-        with name_scope(name, op_type) as scope:
+        with name_scope(name, op_type, [reader, queue, num_records]) as scope:
             wanted = fixed_input(op_type, "num_records", num_records, dtypes.int64)
             check_rank(wanted, 0)
             strings = (dtypes.string, (None,))
@@ -75,7 +75,7 @@ class ReadOps:
     def restore_state(self, reader: Tensor, state: Any, name: str | None) -> Operation:
         """Go back to a saved state."""
         op_type = f"ReaderRestoreState{self._version}"
-        with name_scope(name, op_type) as scope:
+        with name_scope(name, op_type, [reader, state]) as scope:
             saved = fixed_input(op_type, "state", state, dtypes.string)
             check_rank(saved, 0)
             return node(op_type, [reader, saved], [], _restore_state, name=scope, blocking=True)

@@ -98,7 +98,7 @@ def _of_rows(sparse: SparseTensor, keep_rows: Tensor) -> SparseTensor:
 
 
 def _ones(sparse: SparseTensor) -> Any:
-    with name_scope("Shape"):
+    with name_scope("Shape", values=[sparse]):
         shape: Any = cast(sparse.dense_shape, dtypes.int32)
     return ones(shape[0:1], dtypes.int64)
 

@@ -186,7 +186,7 @@ def select(index: Any, refs: list[Tensor]) -> Tensor:
     stacked = tensor_node(
         "Pack", refs, lambda run, *queues: queues, dtypes.resource, (len(refs),), "stack", attrs=attrs, stateful=True
     )
-    with name_scope(None, "GatherV2") as scope:
+    with name_scope(None, "GatherV2", [index, refs]) as scope:
         number = first_input("indices", index, ("int16", "int32", "int64"), None)
         axis = convert_to_tensor(0, name="axis")
 

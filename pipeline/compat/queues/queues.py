@@ -107,7 +107,7 @@ class QueueBase:
                 without names, or no dict for one with names.
             TypeError: A value does not fit its dtype.
         """
-        with name_scope(name, f"{self._name}_enqueue") as scope:
+        with name_scope(name, f"{self._name}_enqueue", [vals]) as scope:
             tensors = self._tensors(vals)
             for tensor, shape in zip(tensors, self._shapes, strict=False):
                 tensor.shape.assert_is_compatible_with(shape)
@@ -118,7 +118,7 @@ class QueueBase:
 
         Args, Raises: As for `enqueue`; the first dimension of each component counts the elements.
         """
-        with name_scope(name, f"{self._name}_EnqueueMany") as scope:
+        with name_scope(name, f"{self._name}_EnqueueMany", [vals]) as scope:
             tensors = self._tensors(vals)
             rows = tensors[0].shape.with_rank_at_least(1)[0]
             for tensor, shape in zip(tensors, self._shapes, strict=False):

@@ -117,6 +117,7 @@ from pipeline.compat.ops.arrays.shaping import squeeze as squeeze
 from pipeline.compat.ops.arrays.sorting import argsort as argsort
 from pipeline.compat.ops.arrays.sorting import searchsorted as searchsorted
 from pipeline.compat.ops.arrays.sorting import sort as sort
+from pipeline.compat.ops.arrays.stacking import parallel_stack as parallel_stack
 from pipeline.compat.ops.arrays.stacking import stack as stack
 from pipeline.compat.ops.arrays.stacking import unstack as unstack
 from pipeline.compat.ops.arrays.uniques import setdiff1d as setdiff1d

@@ -35,7 +35,7 @@ def _kernel(source: DType, target: DType) -> Kernel:
 
 def cast_node(x: Tensor, dtype: DType, name: str | None = None) -> Tensor:
     """Add a Cast of a tensor to a dtype, even to the dtype that it has."""
-    with name_scope(name, "Cast") as scope:
+    with name_scope(name, "Cast", [x]) as scope:
         source = x.dtype.base_dtype
         attrs = {"SrcT": source, "DstT": dtype, "Truncate": False}
         return tensor_node("Cast", [x], _kernel(source, dtype), dtype, x.shape, name=scope, attrs=attrs, rows=True)

@@ -105,7 +105,7 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:
-        with name_scope(name):
+        with name_scope(name, values=[values, axis]):
             axis = convert_to_tensor(axis, dtype=dtypes.int32, name="concat_dim")
             axis.shape.with_rank(0)
             return identity(values[0], name=name)  # type: ignore[no-any-return]

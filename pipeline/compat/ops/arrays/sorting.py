@@ -93,7 +93,7 @@ def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | 
     Raises:
         ValueError: The direction is neither, or the axis is not constant.
     """
-    with name_scope(name, "sort"):
+    with name_scope(name, "sort", [values, axis]):
         return _sorted(values, axis, direction, 0)
 
 
@@ -101,7 +101,7 @@ def argsort(
     values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
     """Return the indices (int32) that sort the elements along one axis; equal elements keep their order."""
-    with name_scope(name, "argsort"):
+    with name_scope(name, "argsort", [values, axis]):
         return _sorted(values, axis, direction, 1)
 
 

@@ -30,7 +30,7 @@ def assert_node(condition: Any, data: Any, summarize: int | None, name: str) -> 
             shown = " ".join(f"[{summarized(value, entries)}]" for value in values)
             raise invalid(f"assertion failed: {shown}")
 
-    with name_scope(name) as scope:
+    with name_scope(name, values=[condition]) as scope:
         inputs = [fixed_input("Assert", "condition", condition, bool_)]
         if not isinstance(data, (list, tuple)):
             raise TypeError(f"Expected list for 'data' argument to 'Assert' Op, not {data}.")
@@ -48,7 +48,7 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
         summarize: How many elements of each tensor to show; 3 by default, all if negative.
         name: Name of the op.
     """
-    with name_scope(name, "Assert"):
+    with name_scope(name, "Assert", [condition]):
         tensors = convert_n(data)
         if all(each.dtype.base_dtype in (string, int32) for each in tensors):
             return assert_node(condition, data, summarize, "Assert")
@@ -67,7 +67,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
             raise invalid(f"{message} : Tensor had {' and '.join(found)} values")
         return value
 
-    with name_scope(name, "CheckNumerics") as scope:
+    with name_scope(name, "CheckNumerics", [tensor]) as scope:
         tensor = first_input("tensor", tensor, FLOATS)
         dtype = tensor.dtype.base_dtype
         attrs = {"T": dtype, "message": message}
@@ -88,7 +88,7 @@ def verify_tensor_all_finite(
     """
     x = renamed("x", x, "t", t)
     text = renamed("message", message, "msg", msg)
-    with name_scope(name, "VerifyFinite"):
+    with name_scope(name, "VerifyFinite", [t, x]):
         x = convert_to_tensor(x, name="x")
         checked = check_numerics(x, message=text)
         return with_dependencies([checked], x)

@@ -31,7 +31,7 @@ def _comparison(sign: str, default: str, compare: Any, static: Any) -> Any:
     def function(
         x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
     ) -> Operation:
-        with name_scope(name, default):
+        with name_scope(name, default, [x, y]):
             x = convert_to_tensor(x, name="x")
             y = convert_to_tensor(y, name="y")
             if data is None:
@@ -65,7 +65,7 @@ def assert_equal(
     x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
 ) -> Operation:
     """Return an op that raises InvalidArgumentError unless x == y for all elements; see `assert_less`."""
-    with name_scope(name, "assert_equal"):
+    with name_scope(name, "assert_equal", [x, y]):
         if x is y:
             return no_op()
     return _assert_equal(x, y, data, summarize, message, name)  # type: ignore[no-any-return]
@@ -78,7 +78,7 @@ def _with_zero(sign: str, default: str, check: Any, zero_first: bool, join: bool
         x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
     ) -> Operation:
         message = prefix(message)
-        with name_scope(name, default):
+        with name_scope(name, default, [x]):
             x = convert_to_tensor(x, name="x")
             if data is None:
                 texts = [f"Condition x {sign} 0 did not hold element-wise:", f"x ({x.name}) = "]
@@ -124,7 +124,7 @@ def assert_near(
         name: Name of the scope.
     """
     message = prefix(message)
-    with name_scope(name, "assert_near"):
+    with name_scope(name, "assert_near", [x, y]):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, name="y", dtype=x.dtype.base_dtype)
         dtype = x.dtype.real_dtype.base_dtype

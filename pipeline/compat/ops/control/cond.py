@@ -63,11 +63,11 @@ def _renamed_function(function: Any, name: str, old: Any, old_name: str) -> Any:
 
 
 def _cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], strict: bool) -> Any:
-    with name_scope("Switch") as scope:
+    with name_scope("Switch", values=[pred]) as scope:
         data, condition = (convert_to_tensor(pred, name=name) for name in ("data", "pred"))
         alive_if_false, alive_if_true = switch(data, condition, scope)
     pivots = identity_of(alive_if_true, "switch_t"), identity_of(alive_if_false, "switch_f")
-    with name_scope("pred_id") as scope:
+    with name_scope("pred_id", values=[pred]) as scope:
         pred = identity_of(convert_to_tensor(pred, name="input"), scope)
     for each in (alive_if_true, *pivots, pred):
         get_default_graph().prevent_fetching(each.op)

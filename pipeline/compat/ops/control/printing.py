@@ -47,7 +47,7 @@ def Print(
             sys.stderr.write(line + "\n")
         return value
 
-    with name_scope(name, "Print") as scope:
+    with name_scope(name, "Print", [input_]) as scope:
         tensor = convert_to_tensor(input_, name="input")
         shown = [convert_to_tensor(each, name=f"data_{i}") for i, each in enumerate(data)]
         dtype = tensor.dtype.base_dtype
@@ -152,7 +152,7 @@ def print(*inputs: Any, **kwargs: Any) -> Operation:
     def kernel(run: Any, value: Any) -> None:
         _write(target, value.decode("utf-8", "replace") + end)
 
-    with name_scope(name, "PrintV2") as scope:
+    with name_scope(name, "PrintV2", [inputs]) as scope:
         text = fixed_input("PrintV2", "input", text, string)
         attrs = {"output_stream": target, "end": end}
         return node("PrintV2", [text], [], kernel, name=scope, attrs=attrs, stateful=True)
@@ -179,7 +179,7 @@ def format(template: str, inputs: Any, placeholder: str = "{}", summarize: int =
             "Please ensure the number of placeholders in template matches inputs length."
         )
     ends = int(summarize)
-    with name_scope(name, "StringFormat") as scope:
+    with name_scope(name, "StringFormat", [inputs]) as scope:
         tensors = [convert_to_tensor(one, name=f"inputs_{i}") for i, one in enumerate(inputs)]
 
         def kernel(*values: Any) -> bytes:

@@ -63,7 +63,7 @@ def _function(func: Any, inp: Any, declared: Any, stateful: bool, name: str | No
     kinds = [dtypes.as_dtype(each) for each in (declared if several else [declared])]
     token = f"pyfunc_{next(_numbers)}"
     op_type = "PyFunc" if stateful else "PyFuncStateless"
-    with name_scope(name, op_type) as scope:
+    with name_scope(name, op_type, [inp]) as scope:
         inputs = [convert_to_tensor(each, name=f"input_{i}") for i, each in enumerate(inp)]
         call = _calling(func, token, kinds)
         attrs = {"token": token, "Tin": [each.dtype.base_dtype for each in inputs], "Tout": kinds}

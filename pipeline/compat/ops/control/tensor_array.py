@@ -185,7 +185,7 @@ class TensorArray:
     def _op(
         self, op_type: str, name: Any, inputs: list[tuple[str, Any]], kernel: Any, dtype: Any, shape: Any
     ) -> Tensor:
-        with name_scope(name, op_type) as scope:
+        with name_scope(name, op_type, [inputs]) as scope:
             tensors = [convert_to_tensor(value, name=parameter) for parameter, value in inputs]
             attrs = {"dtype" if dtype is self.dtype else "T": self.dtype}
             inputs_of = [self.handle, *tensors, self.flow]

@@ -242,7 +242,7 @@ def read_file(filename: Any, name: str | None = None, *, max_record_bytes: int |
         ResourceExhaustedError: At run time: the file is larger than the limit.
     """
     most = byte_limit(max_record_bytes)
-    with name_scope(name, "ReadFile") as scope:
+    with name_scope(name, "ReadFile", [filename]) as scope:
         tensor = with_rank(text(filename, "filename", "ReadFile"), 0)
 
         def kernel(_: Any, filename: Any) -> bytes:
@@ -257,7 +257,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
     Raises:
         PermissionDeniedError, FailedPreconditionError: At run time: the file cannot be written.
     """
-    with name_scope(name, "WriteFile") as scope:
+    with name_scope(name, "WriteFile", [filename, contents]) as scope:
         tensors = [with_rank(text(filename, "filename", "WriteFile"), 0)]
         tensors.append(with_rank(text(contents, "contents", "WriteFile"), 0))
 
@@ -281,7 +281,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     """Return the sorted names of the files that match a pattern, or any of a vector of patterns."""
-    with name_scope(name, "MatchingFiles") as scope:
+    with name_scope(name, "MatchingFiles", [pattern]) as scope:
         tensor = at_most_rank(text(pattern, "pattern", "MatchingFiles"), 1)
 
         def kernel(_: Any, pattern: Any) -> Any:

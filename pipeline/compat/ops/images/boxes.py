@@ -141,7 +141,7 @@ def _random_op(
     op_type: str, definition: str, values: Any, rule: Any, draw: Any, seeds: tuple[int, int], attrs: Any, name: Any
 ) -> list[Tensor]:
     """The outputs of an op that draws random numbers; its kernel is `draw(generator, *values)`."""
-    with name_scope(name, op_type) as scope:
+    with name_scope(name, op_type, [values]) as scope:
         tensors, found = convert_inputs(op_type, definition, values)
         try:
             outputs = rule(*tensors)
@@ -215,7 +215,7 @@ def sample_distorted_bounding_box(
     attrs = {"seed": seeds[0], "seed2": seeds[1], "aspect_ratio_range": list(aspects), "area_range": list(areas)}
     attrs |= {"max_attempts": attempts, "use_image_if_no_bounding_boxes": whole}
     definition = "image_size:T(uint8,int8,int16,int32,int64) bounding_boxes:float32 min_object_covered:float32"
-    with name_scope(name, "sample_distorted_bounding_box"):
+    with name_scope(name, "sample_distorted_bounding_box", [image_size, bounding_boxes]):
         values = [image_size, bounding_boxes, min_object_covered]
         made = _random_op("SampleDistortedBoundingBoxV2", definition, values, rule, draw, seeds, attrs, name)
         return SampleDistortedBoundingBoxV2(*made)

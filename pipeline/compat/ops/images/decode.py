@@ -48,7 +48,7 @@ def _decoder(
     dtype: Any = dtypes.uint8,
 ) -> Tensor:
     """Make the op that decodes one file with `kernel`."""
-    with name_scope(name, op_type) as scope:
+    with name_scope(name, op_type, [contents]) as scope:
         tensor = _contents(contents, op_type)
         return tensor_node(op_type, [tensor], lambda value: kernel(_one(value)), dtype, shape, scope, attrs=attrs)
 
@@ -135,7 +135,7 @@ def decode_and_crop_jpeg(
             raise invalid(f"jpeg::Uncompress failed. Invalid JPEG data or crop window, data size {len(contents)}")
         return image[top : top + height, left : left + width]
 
-    with name_scope(name, "DecodeAndCropJpeg") as scope:
+    with name_scope(name, "DecodeAndCropJpeg", [contents, crop_window]) as scope:
         tensor = text(contents, "contents", "DecodeAndCropJpeg")
         window = fixed_input("DecodeAndCropJpeg", "crop_window", crop_window, dtypes.int32)
         with_rank(tensor, 0)
@@ -205,7 +205,7 @@ def decode_image(
     Raises:
         InvalidArgumentError: At run time: the file is not such an image or is damaged, or an argument is invalid.
     """
-    with name_scope(name, "decode_image"):
+    with name_scope(name, "decode_image", [contents]):
         wanted = 0 if channels is None else channels
         count, kind = _channels(wanted), dtype_of(dtype)
         decoded = kind if kind in (dtypes.float32, dtypes.uint8, dtypes.uint16) else dtypes.uint16
@@ -242,5 +242,5 @@ def extract_jpeg_shape(contents: Any, output_type: Any = dtypes.int32, name: str
 
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     """Return whether strings begin like JPEG files."""
-    with name_scope(name, "is_jpeg"):
+    with name_scope(name, "is_jpeg", [contents]):
         return equal(substr(contents, 0, 3), b"\xff\xd8\xff", name=name)  # type: ignore[no-any-return]

@@ -99,7 +99,7 @@ class _IdTable:
         values = keys if sparse is None else sparse.values
         if self._table is not None and self._table.key_dtype == int64:
             values = cast(values, int64)
-        with name_scope(name, f"{self._name}_Lookup"):
+        with name_scope(name, f"{self._name}_Lookup", [keys]):
             ids = self._ids(values)
         return ids if sparse is None else SparseTensor(sparse.indices, ids, sparse.dense_shape)
 
@@ -183,8 +183,8 @@ def index_table_from_file(
             f"`vocab_size` must be greater than 0, got {vocab_size} for vocabulary_file: {vocabulary_file}."
         )
     wanted = _key_dtype("Dtype for `keys`", key_dtype)
-    with name_scope(name, "string_to_index"):
-        with name_scope(None, "hash_table"):
+    with name_scope(name, "string_to_index", [vocabulary_file, vocab_size]):
+        with name_scope(None, "hash_table", [vocabulary_file, vocab_size]):
             initializer = TextFileInitializer(
                 vocabulary_file,
                 int64 if wanted.is_integer else wanted,
@@ -224,7 +224,7 @@ def index_table_from_tensor(
         raise ValueError("`mapping` must be specified.")
     _check_buckets(num_oov_buckets)
     wanted = _key_dtype("`dtype`", dtype)
-    with name_scope(name, "string_to_index"):
+    with name_scope(name, "string_to_index", [mapping]):
         keys = convert_to_tensor(mapping)
         if keys.dtype.is_integer != wanted.is_integer:
             kind = "integer" if wanted.is_integer else "non-integer"
@@ -232,7 +232,7 @@ def index_table_from_tensor(
         if not wanted.is_integer and keys.dtype.base_dtype != wanted:
             raise ValueError(f"Invalid `dtype`: Expected {wanted}, got {keys.dtype}.")
         values = cast(range_(size(keys)), int64)
-        with name_scope(None, "hash_table"):
+        with name_scope(None, "hash_table", [mapping]):
             initializer = KeyValueTensorInitializer(
                 cast(keys, int64) if keys.dtype.is_integer else keys, values, name="table_init"
             )

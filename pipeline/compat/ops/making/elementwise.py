@@ -142,7 +142,7 @@ def unary(
     exact = integers or kernel
 
     def make(value: Any, name: str | None) -> Tensor:
-        with name_scope(name, op_type) as scope:
+        with name_scope(name, op_type, [value]) as scope:
             x = first_input(argument, value, allowed)
             dtype = x.dtype.base_dtype
             chosen = exact if dtype.np.kind in "iu" else floats

@@ -82,7 +82,7 @@ def string_op(
     attrs: dict[str, Any] | None = None,
 ) -> Tensor:
     """Make an op of one input that maps each string."""
-    with name_scope(name, op_type) as scope:
+    with name_scope(name, op_type, [value]) as scope:
         tensor = text(value, argument, op_type)
 
         def kernel(values: Any) -> Any:

@@ -140,7 +140,7 @@ def _scan(
             result = np.moveaxis(shifted, 0, at)
         return np.flip(result, at) if reverse else result
 
-    with name_scope(name, op_type) as scope:
+    with name_scope(name, op_type, [x, axis]) as scope:
         x = convert_to_tensor(x, name="x")
         axis = first_input("axis", axis, INDEX, int32)
         dtype = x.dtype.base_dtype

@@ -96,7 +96,7 @@ def _add_kernel(dtype: DType) -> Any:
 
 def add(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return x + y, broadcast. Strings are concatenated."""
-    with name_scope(name, "Add") as scope:
+    with name_scope(name, "Add", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, preferred_dtype=x.dtype.base_dtype, name="y")
         return add_tensors(x, y, scope)
@@ -150,7 +150,7 @@ def _divisible(x: Tensor, y: Tensor, where: str) -> tuple[Tensor, Tensor]:
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return x / y. Integers are cast to float64, those of up to 16 bits to float32."""
-    with name_scope(name, "truediv") as scope:
+    with name_scope(name, "truediv", [x, y]) as scope:
         x, y = _divisible(*_same_dtype(x, y), "__truediv__")
         return realdiv(x, y, name=scope)
 
@@ -164,7 +164,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return x / y for floats and floor(x / y) for integers, as in Python 2."""
-    with name_scope(name, "div") as scope:
+    with name_scope(name, "div", [x, y]) as scope:
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, name="y", dtype=x.dtype.base_dtype)
         dtype = x.dtype.base_dtype
@@ -173,7 +173,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return x / y, and 0 where y is 0. Integers are cast as in `truediv`."""
-    with name_scope(name, "div_no_nan") as scope:
+    with name_scope(name, "div_no_nan", [x, y]) as scope:
         if isinstance(y, Tensor) and not isinstance(x, Tensor):
             x = convert_to_tensor(x, dtype=y.dtype.base_dtype, name="x")
         x, y = _divisible(*_same_dtype(x, y), "tf.math.divide_no_nan")
@@ -182,17 +182,17 @@ def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def mod(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return the remainder of x / y, with y's sign: Python's `%`."""
-    with name_scope(name, "mod") as scope:
+    with name_scope(name, "mod", [x, y]) as scope:
         return floormod(x, y, name=scope)
 
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return floor(x / y): Python's `//`."""
-    with name_scope(name, "floordiv") as scope:
+    with name_scope(name, "floordiv", [x, y]) as scope:
         return floor_div(x, y, name=scope)
 
 
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return x to the power of y; InvalidArgumentError at run time for a negative power of an integer."""
-    with name_scope(name, "Pow") as scope:
+    with name_scope(name, "Pow", [x, y]) as scope:
         return _power(x, y, name=scope)

@@ -24,7 +24,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     target = as_dtype(dtype).base_dtype
     if isinstance(x, Tensor) and x.dtype is target:
         return x
-    with name_scope(name, "Cast") as scope:
+    with name_scope(name, "Cast", [x]) as scope:
         if isinstance(x, SparseTensor):
             return SparseTensor(x.indices, cast(x.values, target, name=scope), x.dense_shape)
         if isinstance(x, IndexedSlices):

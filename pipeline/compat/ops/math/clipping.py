@@ -34,7 +34,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
         ValueError: The bounds do not broadcast to the shape of `t`.
         TypeError: Their dtype is not that of `t`.
     """
-    with name_scope(name, "clip_by_value") as scope:
+    with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
         values = _values(t, "t")
         lower = minimum(values, clip_value_max)
         values.shape.assert_is_compatible_with(lower.shape)
@@ -65,7 +65,7 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 
 def clip_node(value: Tensor, low: Any, high: Any, name: str) -> Tensor:
     """Make the node ClipByValue."""
-    with name_scope(name) as scope:
+    with name_scope(name, values=[value, low, high]) as scope:
         first = first_input("t", value, ANY_NUMBER)
         parts = [next_input("ClipByValue", "clip_value_min", low, first.dtype, "t")]
         parts.append(next_input("ClipByValue", "clip_value_max", high, first.dtype, "t"))
@@ -78,7 +78,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
 
     A complex value loses its imaginary part unless the dtype is complex too.
     """
-    with name_scope(name, "saturate_cast") as scope:
+    with name_scope(name, "saturate_cast", [value]) as scope:
         value = convert_to_tensor(value, name="value")
         target = as_dtype(dtype).base_dtype
         if value.dtype.is_complex:

@@ -26,7 +26,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     """Return the complex numbers with these parts, both float32 or both float64; else TypeError."""
     real = convert_to_tensor(real, name="real")
     imag = convert_to_tensor(imag, name="imag")
-    with name_scope(name, "Complex") as scope:
+    with name_scope(name, "Complex", [real, imag]) as scope:
         kinds = (real.dtype.base_dtype, imag.dtype.base_dtype)
         if kinds == (dtypes.float64, dtypes.float64):
             result = dtypes.complex128
@@ -48,7 +48,7 @@ def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
 
 def real(input: Any, name: str | None = None) -> Tensor:
     """Return the real part. A real tensor is returned as it is."""
-    with name_scope(name, "Real") as scope:
+    with name_scope(name, "Real", [input]) as scope:
         x = convert_to_tensor(input, name="input")
         if x.dtype.is_complex:
             return _part("Real", lambda value: np.real(value).copy(), x, scope)
@@ -59,7 +59,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
 
 def imag(input: Any, name: str | None = None) -> Tensor:
     """Return the imaginary part, which is zero for a real tensor."""
-    with name_scope(name, "Imag") as scope:
+    with name_scope(name, "Imag", [input]) as scope:
         x = convert_to_tensor(input, name="input")
         if x.dtype.is_complex:
             return _part("Imag", lambda value: np.imag(value).copy(), x, scope)
@@ -70,7 +70,7 @@ def conj(x: Any, name: str | None = None) -> Tensor:
     """Return the complex conjugate. A real tensor is returned as it is. TypeError if x is not numeric."""
     if isinstance(x, Tensor) and (x.dtype.is_floating or x.dtype.is_integer):
         return x
-    with name_scope(name, "Conj") as scope:
+    with name_scope(name, "Conj", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         dtype = x.dtype.base_dtype
         if dtype.is_complex:

@@ -32,7 +32,7 @@ logical_or = _logical("LogicalOr", np.logical_or, "Return x or y, elementwise; b
 
 def logical_not(x: Any, name: str | None = None) -> Tensor:
     """Return not x, elementwise; x is bool."""
-    with name_scope(name, "LogicalNot") as scope:
+    with name_scope(name, "LogicalNot", [x]) as scope:
         x = fixed_input("LogicalNot", "x", x, bool_)
         return tensor_node("LogicalNot", [x], np.logical_not, bool_, x.shape, name=scope, rows=True)
 

@@ -51,7 +51,7 @@ def _checked_softmax(x: Any) -> Any:
 
 
 def _softmax_of_last(logits: Any, name: str | None = None) -> Tensor:
-    with name_scope(name, "Softmax") as scope:
+    with name_scope(name, "Softmax", [logits]) as scope:
         x = first_input("logits", logits, FLOATS)
         if x.shape.ndims == 0:
             raise ValueError(
@@ -100,7 +100,7 @@ def moments(
 ) -> tuple[Any, Any]:
     """Return mean and variance of x over axes. float16 is computed in float32; `shift` is ignored."""
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
-    with name_scope(name, "moments"):
+    with name_scope(name, "moments", [x, axes, shift]):
         half = as_dtype(x.dtype).base_dtype is float16
         y = cast(x, float32) if half else x
         mean: Any = reduce_mean(y, axes, keepdims=True, name="mean")
@@ -117,7 +117,7 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
     The square of the norm counts as `epsilon` at least.
     """
     axis = renamed("axis", axis, "dim", dim)
-    with name_scope(name, "l2_normalize") as scope:
+    with name_scope(name, "l2_normalize", [x, axis]) as scope:
         x = convert_to_tensor(x, name="x")
         if x.dtype.is_complex:
             return _complex_l2_normalize(x, axis, epsilon, scope)

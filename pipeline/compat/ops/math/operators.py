@@ -34,7 +34,7 @@ def _multiply(x: Any, y: Any, name: str) -> Any:
 
 
 def _as_int32(value: Any) -> Tensor:
-    with name_scope("Cast") as scope:
+    with name_scope("Cast", values=[value]) as scope:
         return cast_node(convert_to_tensor(value, name="x"), int32, scope)
 
 

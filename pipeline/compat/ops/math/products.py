@@ -130,7 +130,7 @@ def matmul(
         ValueError: The shapes do not fit, or a matrix is to be both transposed and adjoint.
         TypeError: The dtypes differ or are not numeric.
     """
-    with name_scope(name, "MatMul") as scope:
+    with name_scope(name, "MatMul", [a, b]) as scope:
         for flip, adjoint, which in ((transpose_a, adjoint_a, "a"), (transpose_b, adjoint_b, "b")):
             if flip and adjoint:
                 raise ValueError(f"Only one of `transpose_{which}` and `adjoint_{which}` can be True.")
@@ -230,7 +230,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     Raises:
         ValueError: The axes do not fit.
     """
-    with name_scope(name, "Tensordot") as scope:
+    with name_scope(name, "Tensordot", [a, b, axes]) as scope:
         a, b = convert_to_tensor(a, name="a"), convert_to_tensor(b, name="b")
         first, second = _contracted(a, b, axes)
         left, kept_a, static_a = _as_matrix(a, first, False)

@@ -74,7 +74,7 @@ def reduction(
         allowed: Names of the dtypes that x may have; None for bool.
         name: The node's name.
     """
-    with name_scope(name, op_type) as scope:
+    with name_scope(name, op_type, [x, axis]) as scope:
         x = fixed_input(op_type, "input", x, bool_) if allowed is None else first_input("input", x, allowed)
         axis = first_input("reduction_indices", axis, INDEX, int32)
         dtype = x.dtype.base_dtype
@@ -204,7 +204,7 @@ def count_nonzero(
     keepdims = renamed("keepdims", keepdims, "keep_dims", keep_dims)
     value = renamed("input", input, "input_tensor", input_tensor)
     axis = renamed("axis", axis, "reduction_indices", reduction_indices)
-    with name_scope(name, "count_nonzero"):
+    with name_scope(name, "count_nonzero", [input_tensor, axis, input]):
         value = convert_to_tensor(value, name="input")
         if value.dtype.base_dtype is bool_:
             counted = value
@@ -216,7 +216,7 @@ def count_nonzero(
 
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None) -> Tensor:
     """Return the variance over axes; TypeError for integers."""
-    with name_scope(name or "reduce_variance"):
+    with name_scope(name or "reduce_variance", values=[input_tensor, axis]):
         x: Any = convert_to_tensor(input_tensor)
         means: Any = reduce_mean(x, axis=axis, keepdims=True)
         if means.dtype.is_integer:
@@ -231,6 +231,6 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: Any = False, 
 
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None) -> Tensor:
     """Return the standard deviation over axes; TypeError for integers."""
-    with name_scope(name or "reduce_std"):
+    with name_scope(name or "reduce_std", values=[input_tensor, axis]):
         x = convert_to_tensor(input_tensor)
         return sqrt(reduce_variance(x, axis=axis, keepdims=keepdims))

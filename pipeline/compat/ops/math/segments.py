@@ -64,7 +64,7 @@ def _unsorted(kind: str, doc: str) -> Any:
     allowed = ANY_NUMBER if kind in ("Sum", "Prod") else REALS
 
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-        with name_scope(name, op_type) as scope:
+        with name_scope(name, op_type, [data, segment_ids, num_segments]) as scope:
             data = first_input("data", data, allowed)
             ids = first_input("segment_ids", segment_ids, ("int16", *INDEX) if kind == "Sum" else INDEX)
             count = first_input("num_segments", num_segments, INDEX, int32)
@@ -137,7 +137,7 @@ def _sorted(kind: str, doc: str) -> Any:
     allowed = ANY_NUMBER if kind in ("Sum", "Prod", "Mean") else REALS
 
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-        with name_scope(name, op_type) as scope:
+        with name_scope(name, op_type, [data, segment_ids]) as scope:
             data = first_input("data", data, allowed)
             ids = first_input("segment_ids", segment_ids, INDEX)
             _vector(ids)

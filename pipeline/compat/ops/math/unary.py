@@ -72,7 +72,7 @@ _sign_of = unary("Sign", _sign, _SIGNED_COMPLEX, "Return -1, 0 or 1.")
 
 def abs(x: Any, name: str | None = None) -> Tensor:
     """Return the absolute value of x; for complex x a real tensor."""
-    with name_scope(name, "Abs") as scope:
+    with name_scope(name, "Abs", [x]) as scope:
         x = convert_to_tensor(x, name="x")
         if x.dtype.is_complex:
             return complex_abs(x, name=scope)

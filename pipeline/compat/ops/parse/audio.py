@@ -42,7 +42,7 @@ def decode_wav(
     for what, count in (("desired_channels", channels), ("desired_samples", samples)):
         if count < 1 and count != -1:
             raise ValueError(f"decode_wav: {what} must be positive, or -1 for all, got {count}")
-    with name_scope(name, "DecodeWav") as scope:
+    with name_scope(name, "DecodeWav", [contents]) as scope:
         value = text(contents, "contents", "DecodeWav")
         shape = [None if each == -1 else each for each in (samples, channels)]
 

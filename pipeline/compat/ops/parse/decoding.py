@@ -57,7 +57,7 @@ def decode_raw(
     if value is None:
         raise ValueError("decode_raw_v1() missing 1 positional argument: 'input_bytes'")
     little = bool(little_endian)
-    with name_scope(name, "DecodeRaw") as scope:
+    with name_scope(name, "DecodeRaw", [input_bytes]) as scope:
         dtype = dtype_of(out_type)
         check_allowed("out_type", dtype, _RAW)
         tensor = text(value, "bytes", "DecodeRaw")
@@ -110,7 +110,7 @@ def decode_csv(
     delim = encoded("," if field_delim is None else field_delim)
     na = encoded("" if na_value is None else na_value)
     quotes = True if use_quote_delim is None else bool(use_quote_delim)
-    with name_scope(name, "DecodeCSV") as scope:
+    with name_scope(name, "DecodeCSV", [records, record_defaults]) as scope:
         tensor = text(records, "records", "DecodeCSV")
         defaults = _defaults(record_defaults)
         parsed = _Csv(delim, na, quotes, select or None)

@@ -79,7 +79,7 @@ def parse_example(
     with name_scope(name, "ParseExample", [serialized, example_names]):
         tensor = convert_to_tensor(serialized, name="serialized")
         defaults = [default_tensor(one) for one in asked.dense]
-        with name_scope(name, "ParseExampleV2") as scope:
+        with name_scope(name, "ParseExampleV2", [serialized]) as scope:
             outputs = _parse(tensor, [] if example_names is None else example_names, asked, defaults, scope)
         found = dict(zip(asked.keys, sparse_and_dense(outputs, len(asked.sparse)), strict=True))
     return _with_sparse_features(features, found)

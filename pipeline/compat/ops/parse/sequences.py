@@ -103,7 +103,7 @@ def _parse(
                 raise ValueError(f"Value feature_list.dense_defaults[{one.key}] must be None")
         tensor = convert_to_tensor(serialized, name="serialized")
         defaults = [default_tensor(one) for one in context.dense]
-        with name_scope(name, _OP) as scope:
+        with name_scope(name, _OP, [serialized]) as scope:
             outputs = _node(tensor, [] if names is None else names, context, steps, defaults, scope)
     split = 3 * len(context.sparse) + len(context.dense)
     lists = split + 3 * len(steps.sparse) + len(steps.dense)

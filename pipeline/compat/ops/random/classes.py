@@ -66,7 +66,7 @@ def _categorical(logits: Any, samples: Any, dtype: Any, seed: Any) -> Tensor:
     if dtype not in (dtypes.int32, dtypes.int64):
         raise ValueError(f"Argument `dtype` got invalid value {dtype!r}. Accepted dtypes are (tf.int32, tf.int64).")
     seeds = get_seed(seed)
-    with name_scope(None, "Multinomial") as scope:
+    with name_scope(None, "Multinomial", [logits, samples]) as scope:
         samples = convert_to_tensor(samples, dtypes.int32, name="num_samples")
         rows = logits.get_shape().with_rank(2).sizes[0] if logits.get_shape().ndims is not None else None
         count = constant_value(samples)

@@ -18,7 +18,7 @@ from pipeline.compat.values.convert import convert_to_tensor
 def random_shuffle(value: Any, seed: Any = None, name: str | None = None) -> Tensor:
     """Return the rows of `value` in random order. For given seeds it is TensorFlow's order, row for row."""
     seeds = get_seed(seed)
-    with name_scope(name, "RandomShuffle") as scope:
+    with name_scope(name, "RandomShuffle", [value]) as scope:
         value = convert_to_tensor(value, name="value")
         kernel = _Shuffling(seeds)
         attrs = {"T": value.dtype, "seed": seeds[0], "seed2": seeds[1]}

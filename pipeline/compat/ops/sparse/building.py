@@ -33,7 +33,7 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
         name: Name of the op.
     """
     sparse = as_sparse(sp_input)
-    with name_scope(name, "SparseToIndicator") as scope:
+    with name_scope(name, "SparseToIndicator", [sp_input, vocab_size]) as scope:
         entries: Any = shape(sparse.indices)
         values = fill(expand_dims(entries[0], 0), True)
         marks = SparseTensor(sparse.indices, values, sparse.dense_shape)
@@ -58,7 +58,7 @@ def sparse_merge(
         ValueError: The lists differ in length.
     """
     sp_ids, vocab_size = _ids_and_sizes(sp_ids, vocab_size)
-    with name_scope(name, "SparseMerge"):
+    with name_scope(name, "SparseMerge", [sp_ids, sp_values, vocab_size]):
         all_ids = [as_sparse(each) for each in sp_ids]
         sp_values = as_sparse(sp_values)
         ids = []

@@ -230,7 +230,7 @@ def as_string(
     Raises:
         InvalidArgumentError: At run time: the settings do not fit each other or the dtype.
     """
-    with name_scope(name, "AsString") as scope:
+    with name_scope(name, "AsString", [input]) as scope:
         tensor = convert_to_tensor(input, name="input")
         dtype = tensor.dtype.base_dtype
         flag = encoded(fill).decode()

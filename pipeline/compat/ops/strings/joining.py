@@ -38,7 +38,7 @@ def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
         InvalidArgumentError: At run time: the shapes differ.
     """
     glue = encoded(separator)
-    with name_scope(name, "StringJoin") as scope:
+    with name_scope(name, "StringJoin", [inputs]) as scope:
         tensors = _strings(inputs)
         shape = _joined_shape(tensors)
 
@@ -123,10 +123,10 @@ def reduce_join(
     keep = bool(renamed("keepdims", keepdims, "keep_dims", keep_dims))
     axis = renamed("axis", axis, "reduction_indices", reduction_indices)
     glue = encoded(separator)
-    with name_scope(None, "ReduceJoin"):
+    with name_scope(None, "ReduceJoin", [inputs, axis]):
         tensor = convert_to_tensor(inputs)
         given = _all_axes(tensor) if axis is None else axis
-        with name_scope(name, "ReduceJoin") as scope:
+        with name_scope(name, "ReduceJoin", [inputs, axis]) as scope:
             tensor = text(tensor, "inputs", "ReduceJoin")
             axes = fixed_input("ReduceJoin", "reduction_indices", given, int32)
             shape = _reduced_shape(tensor.shape, constant_value(axes), keep)

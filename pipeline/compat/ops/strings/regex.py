@@ -43,7 +43,7 @@ def regex_replace(
 
         attrs = {"pattern": fixed[0], "rewrite": fixed[1], "replace_global": every}
         return string_op("StaticRegexReplace", input, function, name, attrs=attrs)
-    with name_scope(name, "RegexReplace") as scope:
+    with name_scope(name, "RegexReplace", [input, pattern]) as scope:
         tensor = text(input, "input", "RegexReplace")
         parts = [with_rank(text(pattern, "pattern", "RegexReplace"), 0)]
         parts.append(with_rank(text(rewrite, "rewrite", "RegexReplace"), 0))
@@ -69,7 +69,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
         return string_op(
             "StaticRegexFullMatch", input, lambda value: _full(fixed, value), name, bool_, attrs={"pattern": fixed}
         )
-    with name_scope(name, "RegexFullMatch") as scope:
+    with name_scope(name, "RegexFullMatch", [input, pattern]) as scope:
         tensor = text(input, "input", "RegexFullMatch")
         found = with_rank(text(pattern, "pattern", "RegexFullMatch"), 0)
 

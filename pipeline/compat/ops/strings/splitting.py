@@ -46,7 +46,7 @@ def string_split(
     delimiter = renamed("sep", sep, "delimiter", delimiter)
     delimiter = " " if delimiter is None else delimiter
     skip = bool(skip_empty)
-    with name_scope(name, "StringSplit"):
+    with name_scope(name, "StringSplit", [source]):
         separators = convert_to_tensor(delimiter, dtype=string)
         tensor = convert_to_tensor(source, dtype=string)
         _check_type(result_type)
@@ -80,7 +80,7 @@ def split(
         ValueError: `result_type` is another one.
     """
     input = renamed("input", input, "source", source)
-    with name_scope(name, "StringSplit"):
+    with name_scope(name, "StringSplit", [input, source]):
         _check_type(result_type)
         tensor = convert_to_tensor(input, dtype=string, name="input")
         if tensor.shape.ndims == 0:
@@ -178,7 +178,7 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
         InvalidArgumentError: At run time: a position is outside its string, or the shapes do not fit.
     """
     unit = one_of(unit, ("BYTE", "UTF8_CHAR"), "unit", "Substr")
-    with name_scope(name, "Substr") as scope:
+    with name_scope(name, "Substr", [input, pos, len]) as scope:
         tensor = text(input, "input", "Substr")
         first, count = _positions(pos, len)
         shape = _shape(tensor.shape, first.shape, count.shape)

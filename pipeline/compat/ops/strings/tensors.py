@@ -40,7 +40,7 @@ _CONTENT, _STRINGS = 4, 8
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     """Serialize a tensor of any dtype and shape to a string, which `parse_tensor` reads."""
-    with name_scope(name, "SerializeTensor") as scope:
+    with name_scope(name, "SerializeTensor", [tensor]) as scope:
         given = convert_to_tensor(tensor, name="tensor")
         dtype = given.dtype.base_dtype
 
@@ -72,7 +72,7 @@ def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Ten
         InvalidArgumentError: At run time: the string is not a tensor, or has another dtype.
         ResourceExhaustedError: At run time: the tensor is too large; see `parsed`.
     """
-    with name_scope(name, "ParseTensor") as scope:
+    with name_scope(name, "ParseTensor", [serialized]) as scope:
         dtype = dtype_of(out_type)
         tensor = text(serialized, "serialized", "ParseTensor")
 

@@ -100,7 +100,7 @@ def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = Non
             raise ValueError(
                 "List argument 'inputs' to 'merge_summary' Op with length 0 shorter than minimum length 1."
             )
-        with name_scope(name, "MergeSummary") as scope:
+        with name_scope(name, "MergeSummary", [inputs]) as scope:
             tensors = [fixed_input("MergeSummary", f"inputs_{i}", each, dtypes.string) for i, each in enumerate(inputs)]
             attrs = {"N": len(tensors)}
             return _collected("MergeSummary", tensors, values_of.merged, scope, attrs, collections or [])

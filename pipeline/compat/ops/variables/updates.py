@@ -194,7 +194,7 @@ def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: str | None =
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     """Return the value of an int32 or int64 scalar variable and increment it; OutOfRangeError once it is `limit`."""
-    with name_scope(name, "CountUpTo") as scope:
+    with name_scope(name, "CountUpTo", [ref, limit]) as scope:
         ref = _ref_tensor(ref)
         dtype = ref.dtype.base_dtype
         if not is_ref(ref):
@@ -222,7 +222,7 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
 
 def is_variable_initialized(ref: Any, name: str | None = None) -> Tensor:
     """Return whether a variable has a value, a bool scalar."""
-    with name_scope(name, "IsVariableInitialized") as scope:
+    with name_scope(name, "IsVariableInitialized", [ref]) as scope:
         ref = _ref_tensor(ref)
         if not is_ref(ref):
             return ref.is_initialized(name=name)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Wrappers of kernels: NumPy's warnings off, and 16-bit floats computed in float32."""
+"""Wrappers of kernels: NumPy's warnings off, 16-bit floats computed in float32, checks made once for each shape."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 Kernel = Callable[..., Any]
+_MOST_SHAPES = 256  # of which each op remembers what it found
 
 
 def quiet(function: Kernel) -> Kernel:
@@ -19,6 +20,40 @@ def quiet(function: Kernel) -> Kernel:
 
     kernel.bare = function  # type: ignore[attr-defined]  # for plans, which turn warnings off once for all steps
     return kernel
+
+
+def once_a_shape(kernel: Kernel, recipe: Callable[..., Any], follow: Callable[[Any, Any], Any]) -> Kernel:
+    """Return the kernel, which plans replace if they know all its values but the first: checks that depend on the shape
+    of that alone are then made once for each shape. An image of 32 x 32 pixels passes eight such operations of 1.5 us.
+
+    Args:
+        kernel: Takes a value and others that are often constant.
+        recipe: Takes the shape of the first value and the others, and returns how to make the result.
+        follow: Takes the first value and a recipe, and returns the result.
+    """
+
+    def checked(*values: Any) -> Any:
+        return kernel(*values)
+
+    def known(value: Any, *others: Any) -> Kernel | None:
+        if value is not None or any(each is None for each in others):
+            return None
+        recipes: dict[tuple[int, ...], Any] = {}
+
+        def quick(value: Any) -> Any:
+            found = recipes.get(value.shape)
+            if found is not None:
+                return follow(value, found)
+            made = kernel(value, *others)
+            if len(recipes) == _MOST_SHAPES:
+                recipes.clear()
+            recipes[value.shape] = recipe(value.shape, *others)
+            return made
+
+        return quick
+
+    checked.known = known  # type: ignore[attr-defined]  # for plans
+    return checked
 
 
 def in_single(function: Kernel) -> Kernel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pipeline.compat.graph.tensor import Operation, Tensor
@@ -46,12 +46,13 @@ class PlanBuilder:
         self.fed_places = [self._place(each) for each in fed]
         ops = needed(list(fetches), set(fed))
         known = self._fold(ops, set(fed), folded)
+        self._is_known: Callable[[Tensor], bool] = lambda tensor: tensor.op in known and tensor not in fed
         for op in ops:
             if op not in known:
                 self._add(op)
         self.fetch_places = [self._fetch(each) for each in fetches]
-        self._forget_unused()
         self.constants = {tensor: self.values[place] for tensor, place in self._places.items() if tensor.op in known}
+        self._forget_unused()
 
     def _place(self, tensor: Tensor) -> int:
         place = self._places.get(tensor)
@@ -106,14 +107,26 @@ class PlanBuilder:
         inputs = tuple(self._input(op, i, each, guarded) for i, each in enumerate(op.inputs))
         places = tuple(self._place(each) for each in op.outputs)
         outputs = places[0] if len(places) == 1 else places
+        kernel, inputs = self._with_constants(op, inputs)
         # Turning NumPy's warnings off costs 2 us: the plan does it once for all steps.
-        bare = getattr(op.kernel, "bare", None)
+        bare = getattr(kernel, "bare", None)
         self.warnings_off |= bare is not None
-        kernel = bare or op.kernel
+        kernel = bare or kernel
         if op.type == "Identity" and self._is_cell(op.inputs[0]):
             kernel = checked_cell
         given = getattr(op.kernel, "given", None)
         self.steps.append(Step(kernel, op.stateful, inputs, outputs, op, guarded, given=given))
+
+    def _with_constants(self, op: Operation, inputs: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+        """The kernel and its inputs, or a faster kernel for those that are not constant."""
+        make = getattr(op.kernel, "known", None)
+        if make is None:
+            return op.kernel, inputs
+        values = [self.values[self._places[each]] if self._is_known(each) else None for each in op.inputs]
+        made = make(*values)
+        if made is None:
+            return op.kernel, inputs
+        return made, tuple(place for place, value in zip(inputs, values, strict=True) if value is None)
 
     def _input(self, op: Operation, index: int, tensor: Tensor, guarded: bool) -> int:
         """The place of an input; a variable's value is read in a step of its own, which fails if there is none."""

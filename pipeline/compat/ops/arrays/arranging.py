@@ -9,6 +9,7 @@ import numpy as np
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import merged, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.wrappers import once_a_shape
 from pipeline.compat.ops.arrays.joining import concat
 from pipeline.compat.ops.arrays.sequences import range_node
 from pipeline.compat.ops.arrays.shaping import rank
@@ -51,6 +52,9 @@ def _transpose(value: Any, perm: Any) -> Any:
     return np.transpose(value, order)
 
 
+_quick_transpose = once_a_shape(_transpose, lambda shape, perm: tuple(perm.tolist()), np.transpose)
+
+
 def _conjugate_transpose(value: Any, perm: Any) -> Any:
     return np.conjugate(_transpose(value, perm))
 
@@ -86,7 +90,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
             else:
                 perm = np.arange(axes - 1, -1, -1, dtype=np.int32)
         op_type = "ConjugateTranspose" if conjugated else "Transpose"
-        kernel = _conjugate_transpose if conjugated else _transpose
+        kernel = _conjugate_transpose if conjugated else _quick_transpose
         rows = None if conjugated else _transpose_rows
         definition = "x:T perm:Tperm" + INDEX_32
         return tensor_op(op_type, definition, [tensor, perm], _transposed, kernel, scope, rows=rows)

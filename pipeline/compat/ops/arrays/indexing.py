@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from operator import getitem
 from typing import Any
 
 import numpy as np
 
 from pipeline.compat.graph.shapes import merged, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.wrappers import once_a_shape
 from pipeline.compat.ops.arrays.filling import ones_like
 from pipeline.compat.ops.arrays.strided import Masks, numpy_index, out_of_bounds, static_shape
 from pipeline.compat.ops.making.opdef import check_rank, tensor_op
@@ -56,6 +58,14 @@ def _slice(value: Any, begin: Any, size: Any) -> Any:
     return value[tuple(index)]
 
 
+def _bounds(shape: tuple[int, ...], begin: Any, size: Any) -> tuple[slice, ...]:
+    triples = zip(begin.tolist(), size.tolist(), shape, strict=True)
+    return tuple(slice(start, total if count == -1 else start + count) for start, count, total in triples)
+
+
+_quick_slice = once_a_shape(_slice, _bounds, getitem)
+
+
 def _slice_rows(is_row: tuple[bool, ...], value: Any, begin: Any, size: Any) -> Any:
     if is_row != (True, False, False):
         return None
@@ -76,7 +86,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
         name: Name of the op.
     """
     definition = "input:T begin:Index(int32,int64) size:Index"
-    return tensor_op("Slice", definition, [input_, begin, size], _sliced, _slice, name, rows=_slice_rows)
+    return tensor_op("Slice", definition, [input_, begin, size], _sliced, _quick_slice, name, rows=_slice_rows)
 
 
 class _StridedSlice:

@@ -8,6 +8,7 @@ import numpy as np
 
 from pipeline.compat.graph.shapes import unknown_shape
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.wrappers import once_a_shape
 from pipeline.compat.ops.making.opdef import INDEX_32, array, check_rank, tensor_op
 from pipeline.compat.values.static import constant_value
 from pipeline.errors import invalid
@@ -69,6 +70,18 @@ def _pad(value: Any, paddings: Any) -> Any:
     return _pad_with(value, pairs, _filler(value))
 
 
+def _known_pairs(shape: tuple[int, ...], paddings: Any) -> list[tuple[int, int]]:
+    pairs = [(before, after) for before, after in paddings.tolist()]
+    return pairs if any(map(any, pairs)) else []
+
+
+def _follow_pairs(value: Any, pairs: list[tuple[int, int]]) -> Any:
+    return _pad_with(value, pairs, _filler(value)) if pairs else value
+
+
+_quick_pad = once_a_shape(_pad, _known_pairs, _follow_pairs)
+
+
 def _pad_rows(is_row: tuple[bool, ...], value: Any, paddings: Any) -> Any:
     if is_row != (True, False) or np.size(paddings) != 2 * (value.ndim - 1):
         return None
@@ -119,7 +132,7 @@ def pad(
     kind = mode.upper()
     definition = "input:T paddings:Tpaddings" + INDEX_32
     if kind == "CONSTANT" and _is_zero(constant_values):
-        made = tensor_op("Pad", definition, [tensor, paddings], _padded, _pad, name, rows=_pad_rows)
+        made = tensor_op("Pad", definition, [tensor, paddings], _padded, _quick_pad, name, rows=_pad_rows)
     elif kind == "CONSTANT":
         definition += " constant_values:T"
         made = tensor_op("PadV2", definition, [tensor, paddings, constant_values], _padded, _pad_v2, name)

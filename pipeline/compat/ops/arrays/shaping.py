@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from pipeline.compat.graph.dtypes import DType, as_dtype
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import as_shape, merged
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.wrappers import once_a_shape
 from pipeline.compat.ops.making.inputs import renamed
 from pipeline.compat.ops.making.opdef import INDEX_32, check_rank, tensor_op
 from pipeline.compat.values.casts import cast_node
@@ -88,6 +90,9 @@ def _inferred(given: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]
     return tuple(missing if size == -1 else size for size in sizes)
 
 
+_quick_reshape = once_a_shape(_reshape, lambda _, shape: tuple(shape.tolist()), np.reshape)
+
+
 def _reshape_rows(is_row: tuple[bool, ...], tensor: Any, shape: Any) -> Any:
     if is_row != (True, False):
         return None
@@ -110,7 +115,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
         InvalidArgumentError: They differ at run time.
     """
     definition = "tensor:T shape:Tshape" + INDEX_32
-    return tensor_op("Reshape", definition, [tensor, shape], _reshaped, _reshape, name, rows=_reshape_rows)
+    return tensor_op("Reshape", definition, [tensor, shape], _reshaped, _quick_reshape, name, rows=_reshape_rows)
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
@@ -225,6 +230,14 @@ def _expand(value: Any, axis: Any) -> Any:
     return np.reshape(value, (*shape[:place], 1, *shape[place:]))
 
 
+def _with_axis(shape: tuple[int, ...], axis: Any) -> tuple[Any, ...]:
+    place = int(axis.item())
+    return (slice(None),) * (place + len(shape) + 1 if place < 0 else place) + (None,)
+
+
+_quick_expand = once_a_shape(_expand, _with_axis, getitem)
+
+
 def _expand_rows(is_row: tuple[bool, ...], value: Any, axis: Any) -> Any:
     place = int(np.ravel(axis)[0])
     return np.expand_dims(value, place if place < 0 else place + 1) if is_row == (True, False) else None
@@ -236,7 +249,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
     definition = "input:T dim:Tdim" + INDEX_32
-    return tensor_op("ExpandDims", definition, [input, axis], _expanded, _expand, name, rows=_expand_rows)
+    return tensor_op("ExpandDims", definition, [input, axis], _expanded, _quick_expand, name, rows=_expand_rows)
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:

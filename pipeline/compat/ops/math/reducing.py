@@ -83,6 +83,23 @@ def reduction(
         def run(value: Any, axes: Any) -> Any:
             return kernel(value, _axes(axes, np.ndim(value)), keepdims)
 
+        def known(value: Any, axes: Any) -> Any:
+            if value is not None or axes is None:
+                return None
+            bare = getattr(kernel, "bare", kernel)
+            by_rank: dict[int, tuple[int, ...]] = {}
+
+            def quick(value: Any) -> Any:
+                rank = value.ndim
+                if rank not in by_rank:
+                    by_rank[rank] = _axes(axes, rank)
+                return bare(value, by_rank[rank], keepdims)
+
+            quick.bare = quick  # type: ignore[attr-defined]  # as `quiet`
+            return quick
+
+        run.known = known  # type: ignore[attr-defined]  # for plans
+
         def rows(is_row: tuple[bool, ...], value: Any, axes: Any) -> Any:
             if is_row[1]:
                 return None

@@ -225,23 +225,22 @@ def replay(
 ) -> ReplayBuffer:
     """Make a replay buffer: threads add examples, and its Dataset draws from them at random, with replacement.
 
-    The oldest example goes when a new one finds the buffer full. The Dataset has no end: it waits while there is
-    nothing to draw, and ends when the buffer is closed. It has no states, because others fill it.
+    A full buffer drops its oldest example. The Dataset waits while there is nothing to draw, ends when you close the
+    buffer, and has no states.
 
     Args:
-        capacity: How many examples it holds.
-        priorities: Whether examples are drawn as often as their priorities say. Each draw then is a `Sample` of key,
-            probability and example, and `update` changes priorities.
-        min_size: How many examples there must be before the first draw.
-        samples_per_insert: How many samples are taken for each example that is added, on average. Whoever is ahead
-            waits, samplers or adders. None for no limit.
-        slack: By how many samples either side may be ahead; by default a tenth of `min_size * samples_per_insert`, and
-            at least twice `samples_per_insert`.
-        seed: Seed of the draws; each iterator has its own generator.
-        name: What errors and reports call it.
+        capacity: Largest number of examples.
+        priorities: Draw examples in proportion to their priorities. A draw is then a `Sample` of key, probability and
+            example, and `update` changes priorities.
+        min_size: Examples needed before the first draw.
+        samples_per_insert: Samples for each added example, on average; whoever is ahead waits. None for no limit.
+        slack: How many samples either side may be ahead.
+        seed: Seed of the draws.
+        name: Name in errors and reports.
 
     Raises:
-        ValueError: A number is out of range. TypeError: One is not a number.
+        ValueError: A number is out of range.
+        TypeError: An argument is not a number.
 
     Examples:
         >>> buffer = pipeline.replay(100, seed=1)

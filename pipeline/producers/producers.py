@@ -44,31 +44,24 @@ def input_producer(
 ) -> ProducerQueue:
     """Create a queue that a thread fills with the rows of an array; `start_queue_runners` starts the thread.
 
-    A loop over batches that takes rows from it does not start it (but if there is a `cancel_op`): the next rows are
-    there without it. If the thread begins later, it goes on after them.
-
-    One epoch is each row once. Epochs do not mix, and after the last one the queue is closed.
+    An epoch is each row once. Epochs do not mix, and the queue is closed after the last one.
 
     Args:
-        input_tensor: The rows: an array of rank 1 or more and any dtype. It is not copied; do not change it.
-        element_shape: The shape of one row; must agree with the array's. None in it: any size.
-        num_epochs: The number of epochs; None means no limit.
-        shuffle: Whether to shuffle the rows anew for each epoch; False keeps their order.
-        seed: Seed of the shuffle; the same seed gives the same order as in TensorFlow.
+        input_tensor: The rows: an array of rank 1 or more. Do not change it.
+        element_shape: Shape of a row, which must agree with the array.
+        num_epochs: Number of epochs; None for no limit.
+        shuffle: Shuffle the rows in each epoch.
+        seed: Seed of the shuffle; gives TensorFlow's order.
         capacity: Capacity of the queue, in rows.
         shared_name: Ignored: every queue is private.
-        summary_name: Ignored; part of TensorFlow's signature. `stats()` of the queue says how full it is.
+        summary_name: Ignored; `stats()` of the queue says how full it is.
         name: Name of the queue, `input_producer` by default.
         cancel_op: Called when the coordinator stops; None closes the queue.
-        collection: The list to put the QueueRunner on; None means the process-wide one.
-
-    Returns:
-        The queue, thread safe as all queues are. Its method `block(n)` dequeues the rows available now, up to n.
+        collection: List to put the QueueRunner on; None for the process-wide one.
 
     Raises:
-        ValueError: The array has rank 0 or another row shape than `element_shape`; `num_epochs` is less than 1; or
-            there are no rows and no limit of epochs, so that a dequeue would wait forever.
-        TypeError: `cancel_op` is not callable; `num_epochs` is not an integer.
+        ValueError: The array has rank 0, no rows or another row shape, or `num_epochs` is less than 1.
+        TypeError: `cancel_op` is not callable, or `num_epochs` is not an integer.
     """
     refuse_missing(input_tensor, "input_producer: the input")
     rows = np.asarray(input_tensor)
@@ -96,21 +89,16 @@ def string_input_producer(
     collection: list[QueueRunner] | None = None,
     shard: tuple[int, int] | None = None,
 ) -> ProducerQueue:
-    """Create a queue that a thread fills with strings, such as file names.
+    """Create a queue that a thread fills with strings, such as file names, epoch after epoch.
 
     Args:
-        string_tensor: The strings: an iterable or an array of rank 1, of str, bytes or paths. They come out as bytes.
+        string_tensor: Strings: str, bytes or paths. They come out as bytes.
         num_epochs, shuffle, seed, capacity, shared_name, name, cancel_op, collection: As for `input_producer`.
-        shard: (index, count): of each epoch's order this host gets the strings `index`, `index + count`, ... Hosts that
-            pass the same strings and the same seed, each its own index, share them out anew in each epoch. None: all.
-
-    Returns:
-        The queue, of variable-length bytes.
+        shard: (index, count): give this host every count-th string of each epoch. All hosts pass the same seed.
 
     Raises:
-        ValueError: There are no strings, or their rank is not 1; `shard` has no 0 <= index < count, or there are fewer
-            strings than hosts; or as `input_producer`.
-        TypeError: One of them is not a string; `shard` is not two integers; or as `input_producer`.
+        ValueError: There are no strings, fewer strings than hosts, or an option is out of range.
+        TypeError: One of them is not a string, or an option is of the wrong type.
 
     Examples:
         >>> files = pipeline.string_input_producer(["a.csv", "b.csv"], num_epochs=1, shuffle=False)

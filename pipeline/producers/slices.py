@@ -255,29 +255,23 @@ def slice_input_producer(
     *,
     collection: list[QueueRunner] | None = None,
 ) -> SliceSource:
-    """Create a source of examples from arrays: example i is row i of each of them.
+    """Create a source of examples from arrays: example i is row i of each.
 
-    Row numbers are produced epoch after epoch, as `range_input_producer` does: by a thread that `start_queue_runners`
-    starts, or, where nobody has started it, by the loop over batches that reads the source. To gather rows that lie in
-    memory takes less than to hand them from thread to thread: then `batch` and `shuffle_batch` need no thread either,
-    whatever `num_threads` is, and take blocks of some batches at a time.
+    Natively `pipeline.arrays` does more. Rows in memory need no thread in `batch` and `shuffle_batch`.
 
     Args:
-        tensor_list: A list or tuple of at least one array, each of rank 1 or more and any dtype. Only arrays of str are
-            copied; do not change the others. The first one sets the number of rows; further rows of others are unused.
+        tensor_list: A list or tuple of arrays of rank 1 or more. Do not change them. The first one sets the length.
         num_epochs, shuffle, seed, shared_name: As for `input_producer`.
-        capacity: The number of row numbers that the thread produces ahead.
+        capacity: How many row numbers its thread prepares.
         name: Name of the queue of row numbers, `input_producer` by default.
-        collection: The list to put the QueueRunner on; None means the process-wide one.
+        collection: List to put the QueueRunner on; None for the process-wide one.
 
     Returns:
-        The source. Called, it returns one example, a list of rows; `block(n)` returns up to n examples, a list of
-        arrays. A row number that an array does not have is an InvalidArgumentError when its turn comes. Thread safe.
+        The source. A call gives one example, `block(n)` up to n of them.
 
     Raises:
-        ValueError: There are no arrays, or one has rank 0; `num_epochs` is less than 1; or there are no rows and no
-            limit of epochs.
-        TypeError: `tensor_list` is not a list or tuple; `num_epochs` is not an integer.
+        ValueError: There are no arrays or no rows, one has rank 0, or `num_epochs` is less than 1.
+        TypeError: `tensor_list` is not a list or tuple, or `num_epochs` is not an integer.
 
     Examples:
         >>> images, labels = np.zeros((6, 28, 28), np.uint8), np.arange(6)

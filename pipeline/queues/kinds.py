@@ -81,23 +81,17 @@ class RandomShuffleQueue(TypedQueue):
 
     Args:
         capacity: As for FIFOQueue.
-        min_after_dequeue: While the queue is open, a dequeue leaves at least this many elements in it, so that there
-            are enough to draw from. At least 0 and less than the capacity.
+        min_after_dequeue: Elements that stay in an open queue, to draw from: more mix better.
         dtypes, shapes, names, shared_name, name: As for FIFOQueue.
-        seed: Fixes the draws: the same calls in the same order give the elements that TensorFlow would give. None:
-            unpredictable, unless `set_random_seed` was called.
-        deterministic: Draw each element from exactly the `min_after_dequeue + 1` that came first of those that are left
-            (at the end, from what is left). With a seed, the order in which elements leave then follows from the
-            order in which they entered, and from nothing else: not from timing, threads, the capacity, or how many are
-            asked for at once. What a failed or timed-out dequeue had drawn comes next again, in the same order.
-            False: an element is drawn from all that are in the queue, as in TensorFlow, and how many these are
-            depends on the timing.
+        seed: Fixes the draws: the same calls give the elements TensorFlow would give. None is unpredictable, unless you
+            called `set_random_seed`.
+        deterministic: Draw each element from exactly the `min_after_dequeue + 1` oldest ones. With a seed the order
+            then depends only on the order of arrival, not on timing, threads or capacity.
 
     Raises:
         InvalidArgumentError, ValueError, TypeError: The arguments do not describe a queue.
 
-    Thread safety: as FIFOQueue. With several threads, the order also depends on their timing; with `deterministic`,
-    only on which of them enqueues first.
+    Thread safety: as FIFOQueue.
 
     Examples:
         >>> queue = pipeline.RandomShuffleQueue(100, min_after_dequeue=5, dtypes="int64", shapes=[()], seed=1)

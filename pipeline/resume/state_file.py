@@ -34,33 +34,29 @@ _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}  # of N
 
 
 def save_state(path: Path, state: Any) -> None:
-    """Write a state to a file, which afterwards holds this state whatever happens to the machine.
+    """Write a state to a file. A kill or a power cut leaves the old file or the new one.
 
-    The state is written to a new file beside it, `path` with eight letters and ".partial" added, which then takes the
-    place of the old one. A program that is killed on the way leaves the old state, and perhaps a ".partial" file, which
-    nobody reads and anybody may delete.
+    A killed program may leave a file that ends in ".partial", which you may delete.
 
     Args:
-        path: A local path. A symbolic link stays, and what it leads to is written.
-        state: What `Batches.state_dict` returns, or a dict with it and data of your own. `load_state` returns an equal
-            one with the same types, so only these are allowed: dict with str keys, list, str, int, float, bool, None.
+        path: A local path. A symbolic link stays, and its target is written.
+        state: The state of an iterator, or a dict with it and your own data: dicts with str keys, lists, str, int,
+            float, bool and None.
 
     Raises:
-        TypeError: Something in `state` is none of these; the message says where and what to write instead.
+        TypeError: Something in `state` is none of these; the message says where, and what to write.
         InvalidArgumentError: `state` holds itself, or is nested too deeply.
-        FailedPreconditionError: `path` is there and is no regular file.
+        FailedPreconditionError: `path` is not a regular file.
         NotFoundError, PermissionDeniedError, ...: The file cannot be written. The old one is as it was.
 
-    Thread safety: yes; of several calls for one path the last wins, and other programs see whole states only. Nobody
-    may change `state` meanwhile.
+    Thread safety: of several calls for one path the last wins.
 
     Examples:
-        >>> batches = pipeline.batch(range(8), 2, deterministic=True)
+        >>> batches = iter(pipeline.dataset(range(8)).batch(2))
         >>> next(batches).tolist()
         [0, 1]
         >>> pipeline.save_state("place.json", batches.state_dict())
-        >>> batches.close()
-        >>> with pipeline.batch(range(8), 2, deterministic=True) as again:
+        >>> with iter(pipeline.dataset(range(8)).batch(2)) as again:
         ...     again.load_state_dict(pipeline.load_state("place.json"))
         ...     next(again).tolist()
         [2, 3]

@@ -129,12 +129,10 @@ class Coordinator:
             _log.info("Error reported to Coordinator: %s, %s", type(error[0]), error[0])
 
     def close_on_stop(self, queue: Q) -> Q:
-        """Have a stop close this queue, as it closes that of a QueueRunner.
+        """Close a queue that your own threads fill when the Coordinator stops.
 
-        For a queue that threads of your own fill. Otherwise whoever takes from it would wait forever once such a thread
-        has failed, as a queue knows no threads. With the stop the queue is closed by
-        `close(cancel_pending_enqueues=True)`: blocked enqueues end, the consumer gets the elements that are there, and
-        then an OutOfRangeError that names what was reported, its `__cause__`.
+        Without it, your consumer would wait for ever after such a thread failed. It gets the elements that are left,
+        and then an OutOfRangeError with the reported exception as its `__cause__`.
 
         ```
         with Coordinator() as coord:
@@ -152,17 +150,13 @@ class Coordinator:
                 train_step(example)
         ```
 
-        A queue belongs to one stop: after `clear_stop`, the next one closes the queues that were given since the last.
-        The coordinator keeps no queue alive. If `close` of a queue raises, that is logged, the other queues are closed,
-        and the next `request_stop` or `join` tries again. Any thread, signal handler or finalizer may call this, and
-        may request the stop.
+        A queue belongs to one stop: after `clear_stop`, pass it again. Any thread may call this.
 
         Args:
-            queue: A queue of this package, such as a FIFOQueue. (The queues of the drop-in lie in sessions; a
-                QueueRunner closes them.)
+            queue: A queue of this package, such as a FIFOQueue; not one of the drop-in.
 
         Returns:
-            The queue. It is closed already if a stop was requested before.
+            The queue. It is closed if a stop was requested before.
 
         Raises:
             TypeError: It is no such queue.

@@ -27,25 +27,24 @@ _log = logger("pipeline.runners")
 
 
 class QueueRunner:
-    """Threads that fill a queue. Each calls one enqueue op until the input ends or the Coordinator stops.
+    """Run threads that fill a queue. Each calls one enqueue op until the input ends or the Coordinator stops.
 
-    When the last thread of the runner has reached the end of its input, the queue is closed; the elements in it stay.
-    With a Coordinator, an exception in a thread stops all threads of that coordinator and closes the queue, and
-    `Coordinator.join` raises it. Without one it is logged, kept in `exceptions_raised`, and ends that thread alone.
+    At the end of the input the queue is closed, and its elements stay. With a Coordinator, an exception in a thread
+    stops all its threads and closes the queue, and `Coordinator.join` raises it. Without one it is logged and kept in
+    `exceptions_raised`.
 
-    Thread safety: every method may be called from every thread; a lock guards the counts of running threads.
+    Thread safety: every method may be called from every thread.
 
     Args:
-        queue: The queue to close at the end. The ops need not enqueue into it.
-        enqueue_ops: One callable without arguments per thread; the same one may be listed several times.
+        queue: The queue to close at the end.
+        enqueue_ops: One callable without arguments for each thread.
         close_op: Called at the end of the input; None closes the queue.
-        cancel_op: Called when the coordinator stops; None closes the queue and cancels its waiting enqueues.
-        queue_closed_exception_types: A non-empty tuple of the OpError subclasses that mean that the input is used up;
-            None means `(OutOfRangeError,)`.
+        cancel_op: Called when the coordinator stops; None closes the queue and cancels waiting enqueues.
+        queue_closed_exception_types: OpError subclasses that mean the end of the input; None for `(OutOfRangeError,)`.
 
     Raises:
         ValueError: There is no queue or no enqueue op.
-        TypeError: `enqueue_ops` is not a list of callables, or `queue_closed_exception_types` is not such a tuple.
+        TypeError: `enqueue_ops` or `queue_closed_exception_types` is of the wrong type.
 
     Examples:
         >>> queue = pipeline.FIFOQueue(10, "int64", shapes=[()])

@@ -66,40 +66,30 @@ def arrays(
     shard: tuple[int, int] | None = None,
     memory_map: bool = False,
 ) -> TableSource:
-    """Make a source of the rows of arrays: example i is row i of each of them, in the structure they are given in.
+    """Read rows of arrays: example i is row i of each, in the structure you give them in.
 
-    A column of examples is one of
-
-    - an array of rank 1 or more, or what becomes one without reading a file: a tensor of PyTorch or JAX, a Series.
-      Batches have the machine's byte order
-    - the path of a `.npy` file. Its rows are read by number, and a file of up to 64 MiB as a whole, as are files of
-      strings, files in Fortran order, and those behind a URL
-    - an array of a store that has `chunks`, such as a Dataset of h5py or an Array of Zarr: it is read in pieces of
-      whole chunks, at least a mebibyte each, once in an epoch; `shuffle` gives a random order of the pieces and of the
-      rows in each. Where chunks of several such arrays cannot end together, they are those of the widest rows
-    - a list, which becomes an array, and any other object with `__len__` and `__getitem__`: its items are asked for
-      one by one, and may themselves be nested
+    A column may be an array of rank 1 or more, a tensor of PyTorch or JAX, a Series, the path of a `.npy` file, an
+    array of HDF5 or Zarr, a list, or another object with `__len__` and `__getitem__`. HDF5 and Zarr are read in pieces
+    of whole chunks.
 
     Args:
-        tensors: A column, or a dict, tuple, named tuple or dataclass of columns, which may be nested. They are not
-            copied: do not change them.
-        num_epochs: How often the rows are read; None means without end.
-        shuffle: Whether the order is random, another one in each epoch.
-        seed: Seed of the orders.
-        shard: (index, count): read the rows (of stored arrays the pieces) `index`, `index + count`, ... of each order.
-        memory_map: Whether to map `.npy` files into memory instead of reading them. The operating system ends the
-            process (SIGBUS) if a mapped file becomes shorter. For local files only.
-
-    Returns:
-        The source, for the batch functions. It is a sequence too.
+        tensors: A column, or a dict, tuple, named tuple or dataclass of columns. Do not change them meanwhile.
+        num_epochs: How often to read the rows; None repeats for ever.
+        shuffle: Read in random order, another one each epoch.
+        seed: Seed of the order.
+        shard: (index, count): read every count-th row, or piece of a stored array.
+        memory_map: Map `.npy` files into memory. If such a file becomes shorter, the system ends the process (SIGBUS).
 
     Raises:
-        ValueError: There is no column, or they have different numbers of rows; a list is ragged; a path does not end in
-            `.npy`; `num_epochs` or `shard` is out of range; `memory_map` is for a URL or no file; or values are masked
-            or null (InvalidArgumentError).
-        TypeError: A column is nothing of these, or a number is not an integer.
-        NotFoundError: There is no such file. DataLossError: It is no `.npy` file, or shorter than its header says.
-        FailedPreconditionError: An array of HDF5 is of a file that was closed, also when a batch is taken.
+        ValueError: There are no columns, their lengths differ, values are masked or null, or an option is out of range.
+        TypeError: A column cannot be read, or a number is not an integer.
+        NotFoundError, DataLossError: A `.npy` file does not exist, or is damaged.
+        FailedPreconditionError: The file of an HDF5 array is closed.
+
+    Examples:
+        >>> data = pipeline.arrays({"x": np.arange(6).reshape(3, 2), "y": np.array([0, 1, 0])})
+        >>> [batch["y"].tolist() for batch in data.batch(2)]
+        [[0, 1], [0]]
     """
     mapped = truth(memory_map, "arrays: memory_map")
     return TableSource(_Arrays(tensors, shard, mapped), Epochs(num_epochs, shuffle, seed, shard))

@@ -32,36 +32,24 @@ def arrow(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> TableSource:
-    """Make a source of the rows of an Arrow table in memory: each example is a dict with a value for each column.
+    """Read the rows of an Arrow table in memory: each example is a dict with a value for each column.
 
-    Numbers stay as they are, in their dtype; strings and binaries become bytes, dictionaries the values they stand for,
-    lists of fixed size arrays, other lists arrays of varying length (see `ragged` of `batch`), structs dicts, and times
-    and dates `datetime64`. Lists of structs and lists of lists become lists of Python objects (`ListValue`), as
-    `to_pylist` of pyarrow gives them: their strings are str, and what is missing in them is None.
-
-    Missing values of floats become NaN. A row with another missing value is an error when it is taken, unless
-    `defaults` says what it stands for; `on_error="skip"` of the batch functions leaves such rows out.
+    Numbers keep their dtype, strings and binaries become bytes, lists arrays, structs dicts, times and dates
+    `datetime64`. Lists of structs and lists of lists become a `ListValue`. Missing floats are NaN; other missing values
+    are an error when you iterate, unless `defaults` fills them.
 
     Args:
-        table: A Table or RecordBatch of pyarrow, or what offers `__arrow_c_stream__`, such as a DataFrame of pandas or
-            polars.
-        columns: The columns to read; None means all.
-        defaults: What to give for a missing value, by column; that of a struct's field is called "struct/field", and
-            one in a list "list/item". That of a time or date may be NaT.
-        num_epochs: How often the rows are read; None means without end.
-        shuffle: Whether the order is random, another one in each epoch.
-        seed: Seed of the orders.
-        shard: (index, count): read the rows `index`, `index + count`, ... of each order.
-
-    Returns:
-        The source, for the batch functions. It is a sequence too.
+        table: A Table or RecordBatch of pyarrow, or a DataFrame of pandas or polars.
+        columns: Columns to read; None reads all.
+        defaults: Value for a missing field, by column, "struct/field" or "list/item"; NaT for times.
+        num_epochs: How often to read the rows; None repeats for ever.
+        shuffle: Read in random order, another one each epoch.
+        seed: Seed of the order.
+        shard: (index, count): read every count-th row.
 
     Raises:
-        InvalidArgumentError: There is no such column, its type cannot become an array, or a default does not fit. When
-            a batch is taken: a row has a missing value. A ValueError too.
-        ValueError: `num_epochs` or `shard` is out of range.
-        TypeError: `table` is no table, `columns` is a string, or a number is not an integer.
-        ImportError: pyarrow is not installed.
+        InvalidArgumentError: A column or default does not fit. When you iterate: a row has a missing value.
+        ValueError, TypeError, ImportError: An option is wrong, `table` is not a table, or pyarrow is missing.
     """
     pyarrow = needs("pyarrow", "arrow", "arrow")
     if not isinstance(table, (pyarrow.Table, pyarrow.RecordBatch)):

@@ -50,60 +50,41 @@ def csv(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> StreamSource:
-    r"""Make a source of the rows of CSV files: each example is a dict with a value for each column.
+    r"""Read the rows of CSV files: each example is a dict with a value for each column.
 
-    The first line of each file names its columns; their order may differ from file to file. Fields may be quoted with
-    `"`, and then hold delimiters, line ends and `""` for a quote. Empty lines are left out. Files whose names end in
-    .gz, .bz2, .xz, .zst or .zstd are decompressed while they are read.
+    The first line of a file names its columns, in any order. Fields may be quoted with `"`; `""` is a quote. Names that
+    end in .gz, .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues in the middle of a file.
 
     Args:
-        paths: A path, URL or pattern such as "part-*.csv.gz", or a list of them. URLs are opened by fsspec.
-        columns: The columns to read, by name; None means all. Fields of others are not converted.
-        dtypes: The dtype of each column, by name, or one for all: float32, float64, int32, int64, uint64, bool, or str,
-            which gives bytes (str with `encoding="utf-8"` of the batch functions). A bool is written true or false, in
-            capitals too, or 1 or 0. Of columns that are left out the first 1,000 rows of the first file decide: int64,
-            float64 or str. The logger `pipeline.sources` tells which, as INFO.
-            Integers there that int64 cannot hold, or that are among missing ones, and that float64 would round, are an
-            error: read them as uint64 or str, or give a default.
-        defaults: What to give for a missing field, by column. Without one, a missing float is NaN, a missing string is
-            b"", and a missing integer or bool is an error.
-        names: The names of the columns of files without a line for them.
-        skip_lines: How many lines to leave out at the start of each file, before the names.
-        field_delim: The character between fields.
-        use_quote_delim: Whether `"` quotes a field; if False, it is a character like any other.
-        na_value: A field with this text counts as missing, as an empty one does.
-        comment: The character that begins lines to leave out, such as "#"; None means that there are none.
-        lenient: Whether to read what other programs write and is no CSV: quotes within a field that does not begin with
-            one are characters, what follows the quotes of a field belongs to it, and the fields that are missing at the
-            end of a row are empty.
-        num_epochs: How often the files are read; None means without end.
-        shuffle: Whether the files come in random order, another one in each epoch; `shuffle_batch` mixes rows.
-        seed: Seed of the orders.
-        shard: (index, count): read the files `index`, `index + count`, ... of each order.
-
-    Returns:
-        The source, for the batch functions. A loop that is resumed goes on in the middle of a file; one that is
-        compressed is read from its start.
+        paths: A path, URL or pattern such as "part-*.csv.gz", or a list of them.
+        columns: Columns to read, by name; None reads all.
+        dtypes: Dtype of each column, by name, or one for all: float32, float64, int32, int64, uint64, bool, or str for
+            bytes. By default the first 1,000 rows decide: int64, float64 or str.
+        defaults: Value for a missing field, by column. By default a missing float is NaN, a missing string b"", and
+            another one an error.
+        names: Column names, if the files have no line with them.
+        skip_lines: Lines to leave out at the start of each file.
+        field_delim: Character between fields.
+        use_quote_delim: Whether `"` quotes a field.
+        na_value: Text that counts as missing, besides an empty field.
+        comment: Character that begins lines to leave out, such as "#".
+        lenient: Accept quotes inside fields, and fill up short rows with missing values.
+        num_epochs: How often to read the files; None repeats for ever.
+        shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes rows.
+        seed: Seed of the order.
+        shard: (index, count): read every count-th file.
 
     Raises:
-        NotFoundError: There is no such file, or a pattern matches nothing.
-        InvalidArgumentError: A path is a pipe; there is no such column, or a name comes twice; a dtype or default does
-            not fit; integers would become floats and lose digits; no file has a line of names; or that line, and the
-            next one, has another delimiter. A ValueError too.
-        ValueError: `num_epochs`, `shard` or `skip_lines` is out of range.
-        TypeError: `columns` or `names` is a string, `field_delim` or `na_value` is none, or a number is not an integer.
-        ImportError: A path is a URL and fsspec is not installed; or the first file is compressed by zstd, Python is
-            older than 3.14, and there is no backports.zstd.
-
-        When a batch is taken: InvalidArgumentError, if a field is not what its column should be, a row has another
-        number of fields than there are names, a quote is in the wrong place, or a file has other columns than the
-        first; the error names file, line and column, and its `record_key` is b"file:line". DataLossError, if a
-        compressed file is damaged.
+        NotFoundError: No such file, or a pattern matches nothing.
+        InvalidArgumentError: A column, dtype or default does not fit, a path is a pipe, or the delimiter is wrong. When
+            you iterate: a row does not fit; the error names file, line and column.
+        DataLossError: When you iterate: a compressed file is damaged.
+        ValueError, TypeError, ImportError: An option is out of range or of the wrong type, or fsspec is missing.
 
     Examples:
         >>> with open("people.csv", "w") as file:
         ...     print("name,height,age", "Ada,1.65,36", '"Turing, Alan",,41', sep="\n", file=file)
-        >>> [batch] = pipeline.batch(pipeline.csv("people.csv", dtypes={"age": "int32"}, defaults={"height": 0}), 2)
+        >>> [batch] = pipeline.csv("people.csv", dtypes={"age": "int32"}, defaults={"height": 0}).batch(2)
         >>> batch["name"].tolist(), batch["height"].tolist(), batch["age"]
         ([b'Ada', b'Turing, Alan'], [1.65, 0.0], array([36, 41], dtype=int32))
     """

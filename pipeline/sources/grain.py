@@ -35,33 +35,24 @@ def grain(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> Source:
-    """Make a source of the elements of a Grain dataset or DataLoader, whatever they are made of.
+    """Read the elements of a Grain dataset or DataLoader.
 
-    The elements of a `MapDataset` are had by number: the source is a sequence, and any part of it can be shuffled and
-    shared out. Its random transformations, and a `shuffle` of its own, differ from epoch to epoch, as they do where
-    Grain repeats it. An `IterDataset` and a `DataLoader` are streams, in Grain's order, which is the same in every
-    epoch of the source; their iterators tell the place for states of loops. Each element costs Python code: Grain's,
-    and that which stacks it.
+    A `MapDataset` is indexed. An `IterDataset` and a `DataLoader` are streams in Grain's order, with Grain's states.
+    Each element costs some Python code.
 
     Args:
-        data: A MapDataset, IterDataset or DataLoader; not an iterator of one.
-        batched: The elements of a stream are batches already, whose rows are the examples.
-        num_epochs: How often it is read; None means without end.
-        shuffle: Whether the order is random, another one in each epoch; of a MapDataset.
-        seed: Seed of the orders.
-        shard: (index, count): read the elements `index`, `index + count`, ... of each order; of a MapDataset.
-
-    Returns:
-        The source, for the batch functions.
+        data: A MapDataset, IterDataset or DataLoader; not an iterator.
+        batched: Whether the elements of a stream are batches, whose rows are the examples.
+        num_epochs: How often to read it; None repeats for ever.
+        shuffle: Read in random order, another one each epoch; for a MapDataset.
+        seed: Seed of the order.
+        shard: (index, count): read every count-th element; for a MapDataset.
 
     Raises:
-        ValueError: `num_epochs` or `shard` is out of range, a MapDataset repeats without end, or a stream is to be
-            shuffled or shared out, which is Grain's part.
+        ValueError: An option is out of range or does not fit a stream, or a MapDataset repeats for ever.
         TypeError: `data` is something else, or a number is not an integer.
         ImportError: Grain is not installed.
-
-        When a batch is taken: InvalidArgumentError, if elements differ in shape or structure, or a MapDataset has left
-        one out.
+        InvalidArgumentError: When you iterate: elements differ in shape or structure.
     """
     library = needs("grain", "grain", "grain")
     if isinstance(data, library.MapDataset):

@@ -37,39 +37,24 @@ def huggingface(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> Source:
-    """Make a source of the examples of a dataset of Hugging Face: dicts with a value for each column.
+    """Read a Hugging Face dataset: each example is a dict with a value for each column.
 
-    Without a format, a dataset whose features are known is read as Arrow, block by block; see `arrow` for what becomes
-    of its columns. Features such as images are decoded, columns beside them are as they would be alone. An `Array2D` is
-    an array of the dtype of its feature. With a format, such as `with_format("numpy")` or a transform, the examples are
-    what that gives. A `Dataset` is a sequence too, an `IterableDataset` is read as a stream.
-
-    The features say which columns vary in length, whatever their rows are: a `List` without a length, and an `Array2D`
-    without a first dimension. Images must be of one size, unless `dynamic_pad=True` or `ragged=` of the batch function
-    pads them.
+    Datasets are read as Arrow blocks; `arrow` says what columns become. If you set a format or a transform, it is used
+    as is. A `Dataset` is indexed, an `IterableDataset` is a stream. Images of several sizes need `batch(n, pad=0)`.
 
     Args:
         dataset: A Dataset or IterableDataset.
-        columns: The columns to read; None means all.
-        defaults: What to give for a missing value, by column, as for `arrow`; of a column that is read as Arrow only.
-        num_epochs: How often it is read; None means without end.
-        shuffle: Whether the order is random, another one in each epoch. An IterableDataset gets `set_epoch`, which
-            orders its shards anew, and with them its own `shuffle`. The buffer of that is not part of a state, but the
-            pool of `shuffle_batch` is.
-        seed: Seed of the orders, of a Dataset only.
-        shard: (index, count): read the examples `index`, `index + count`, ... of each order; of an IterableDataset the
-            shards.
-
-    Returns:
-        The source, for the batch functions.
+        columns: Columns to read; None reads all.
+        defaults: Value for a missing field, by column, as for `arrow`.
+        num_epochs: How often to read it; None repeats for ever.
+        shuffle: Read in random order, another one each epoch. An IterableDataset reorders its shards by `set_epoch`.
+        seed: Seed of the order; for a Dataset only.
+        shard: (index, count): read every count-th example, or shard of an IterableDataset.
 
     Raises:
-        InvalidArgumentError: There is no such column, its type cannot become an array, or a default does not fit. When
-            a batch is taken: a row has a missing value. A ValueError too.
-        ValueError: `num_epochs` or `shard` is out of range, `seed` is for an IterableDataset, or `defaults` for a
-            dataset that is not read as Arrow.
-        TypeError: `dataset` is something else, such as a DatasetDict, `defaults` is no dict, or a number is not an
-            integer.
+        InvalidArgumentError: A column or default does not fit. When you iterate: a row has a missing value.
+        ValueError: An option is out of range, or does not fit this kind of dataset.
+        TypeError: `dataset` is something else, such as a DatasetDict.
         ImportError: datasets is not installed.
     """
     library = needs("datasets", "huggingface", "huggingface")

@@ -37,34 +37,27 @@ def image_folder(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> ImageFolder:
-    """Make a source of the images below a folder, which has a folder for each class: pairs (image, label).
+    """Read images from one folder for each class: each example is a pair (image, label).
 
-    The classes are the sorted names of the folders, and a label is the number of its class, int64. Images are the files
-    with names in .jpg, .jpeg, .png, .gif, .bmp, .webp, .tif, .tiff, .ppm, .pgm, .pbm and .pnm in these folders and
-    those inside them, sorted by name. The logger `pipeline.sources` warns once of other files; names that begin with a
-    dot are left out silently. Links to folders are followed; a folder that several lead to is read once in a class.
+    Classes are the sorted folder names, and a label is the number of its class. The logger `pipeline.sources` warns
+    once of files that are not images. Links to folders are followed.
 
     Args:
-        root: The folder; or a URL, which fsspec opens.
-        decode: Makes the image, such as an array of a fixed shape, of the contents of a file; several threads call it.
-            By default arrays of uint8 of shape [height, width, 3]: images of different sizes are made equal here, or
-            padded by `dynamic_pad=True` of the batch function. None gives the bytes, for `map_ahead`.
-        num_epochs: How often the images are read; None means without end.
-        shuffle: Whether the order is random, another one in each epoch.
-        seed: Seed of the orders.
-        shard: (index, count): read the images `index`, `index + count`, ... of each order.
+        root: The folder, or a URL.
+        decode: Your function from bytes to an image. By default images become uint8 of shape [height, width, 3]. None
+            gives the bytes, for a `map` with workers.
+        num_epochs: How often to read the images; None repeats for ever.
+        shuffle: Read in random order, another one each epoch.
+        seed: Seed of the order.
+        shard: (index, count): read every count-th image.
 
     Returns:
-        The source, for the batch functions. It is a sequence too.
+        The dataset. Its `classes` are the names of the folders.
 
     Raises:
-        NotFoundError: There is no such folder, there are no folders in it, or a class has no images.
-        ValueError: `num_epochs` or `shard` is out of range.
-        TypeError: `decode` is not callable, or a number is not an integer.
-        ImportError: `root` is a URL and fsspec is not installed.
-
-        InvalidArgumentError (when a batch is taken): An image cannot be decoded; the error names its file. With
-            `on_error="skip"` the image is left out.
+        NotFoundError: There is no such folder, or a class without images.
+        ValueError, TypeError, ImportError: An option is out of range or of the wrong type, or fsspec is missing.
+        InvalidArgumentError: When you iterate: an image cannot be decoded; the error names its file.
     """
     if decode is not None and not callable(decode):
         raise TypeError(f"image_folder: decode must be callable or None, not {decode!r:.80}")

@@ -48,32 +48,24 @@ def parquet(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> TableSource:
-    """Make a source of the rows of Parquet files: each example is a dict with a value for each column, as for `arrow`.
+    """Read the rows of Parquet files: each example is a dict with a value for each column, as for `arrow`.
 
-    Files are read a row group at a time, each once in an epoch, and of the columns that are chosen only. Two groups are
-    in memory. The footers of all files are read at once.
+    Files are read a row group at a time, and only the columns you choose. Two groups are in memory.
 
     Args:
-        paths: A path, URL or pattern such as "part-*.parquet", or a list of them. URLs are opened by fsspec.
-        columns: The columns to read; None means all.
-        defaults: What to give for a missing value, by column, as for `arrow`.
-        num_epochs: How often the rows are read; None means without end.
-        shuffle: Whether the row groups of all files come in random order, and the rows within each; another order in
-            each epoch. `shuffle_batch` mixes rows of several groups.
-        seed: Seed of the orders.
-        shard: (index, count): read the row groups `index`, `index + count`, ... of all files.
-
-    Returns:
-        The source, for the batch functions. It is a sequence too.
+        paths: A path, URL or pattern such as "part-*.parquet", or a list of them.
+        columns: Columns to read; None reads all.
+        defaults: Value for a missing field, by column, as for `arrow`.
+        num_epochs: How often to read the rows; None repeats for ever.
+        shuffle: Read the row groups in random order, and the rows within each. `Dataset.shuffle` mixes groups.
+        seed: Seed of the order.
+        shard: (index, count): read every count-th row group.
 
     Raises:
-        NotFoundError: There is no such file, or a pattern matches nothing.
-        DataLossError: A file is no Parquet file.
-        InvalidArgumentError: There is no such column; its type cannot become an array; a default does not fit; or a
-            file has other columns or types than the first. When a batch is taken: a row has a missing value; the error
-            names file, row group and column, and says how many are missing in the group. A ValueError too.
-        ValueError, TypeError: As for `arrow`.
-        ImportError: pyarrow is not installed, or a path is a URL and fsspec is not.
+        NotFoundError, DataLossError: No such file, or it is not a Parquet file.
+        InvalidArgumentError: A column, type or default does not fit. When you iterate: a row has a missing value; the
+            error names file, row group and column.
+        ValueError, TypeError, ImportError: An option is wrong, or pyarrow or fsspec is missing.
     """
     needs("pyarrow", "parquet", "arrow")
     table = _Files("parquet", "row groups", expanded(paths, "parquet"), columns, defaults, _Parquet)

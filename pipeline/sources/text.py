@@ -33,37 +33,28 @@ def text(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> StreamSource:
-    r"""Make a source of the lines of text files: each example is a line, as bytes, without its end.
+    r"""Read the lines of text files: each example is a line, as bytes, without its end.
 
-    Only `\n` ends a line; one `\r` before it is removed too. `encoding="utf-8"` of the batch functions gives str.
-    Files whose names end in .gz, .bz2, .xz, .zst or .zstd are decompressed while they are read.
+    Only `\n` ends a line; one `\r` before it is removed too. Names that end in .gz, .bz2, .xz, .zst or .zstd are
+    decompressed. A resumed run continues in the middle of a file.
 
     Args:
-        paths: A path, URL or pattern such as "part-*.txt.gz", or a list of them. URLs are opened by fsspec.
-        skip_lines: How many lines to leave out at the start of each file.
-        num_epochs: How often the files are read; None means without end.
-        shuffle: Whether the files come in random order, another one in each epoch; `shuffle_batch` mixes lines.
-        seed: Seed of the orders.
-        shard: (index, count): read the files `index`, `index + count`, ... of each order.
-
-    Returns:
-        The source, for the batch functions. A loop that is resumed goes on in the middle of a file; one that is
-        compressed is read from its start.
+        paths: A path, URL or pattern such as "part-*.txt.gz", or a list of them.
+        skip_lines: Lines to leave out at the start of each file.
+        num_epochs: How often to read the files; None repeats for ever.
+        shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes lines.
+        seed: Seed of the order.
+        shard: (index, count): read every count-th file.
 
     Raises:
-        NotFoundError: There is no such file, or a pattern matches nothing.
-        ValueError: `num_epochs`, `shard` or `skip_lines` is out of range.
-        TypeError: A number is not an integer.
-        ImportError: A path is a URL and fsspec is not installed.
-
-        When a batch is taken: DataLossError, if a compressed file is damaged; ResourceExhaustedError, if a line has
-        more than 1 GiB; ImportError, if a file is compressed by zstd and Python is older than 3.14 and has no
-        backports.zstd.
+        NotFoundError: No such file, or a pattern matches nothing.
+        ValueError, TypeError, ImportError: An option is out of range or of the wrong type, or fsspec is missing.
+        DataLossError, ResourceExhaustedError: When you iterate: a compressed file is damaged, or a line exceeds 1 GiB.
 
     Examples:
         >>> with open("fruits.txt", "w") as file:
         ...     print("apple", "pear", "plum", sep="\n", file=file)
-        >>> for lines in pipeline.batch(pipeline.text("fruits.txt"), 3):
+        >>> for lines in pipeline.text("fruits.txt").batch(3):
         ...     print(lines)
         [b'apple' b'pear' b'plum']
     """

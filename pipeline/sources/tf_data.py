@@ -29,30 +29,21 @@ def tf_data(
     num_epochs: int | None = 1,
     shard: tuple[int, int] | None = None,
 ) -> StreamSource:
-    """Make a source of the elements of a `tf.data.Dataset`: numbers, strings as bytes, and nests of them.
+    """Read the elements of a `tf.data.Dataset`; strings become bytes.
 
-    It is read as a stream, in TensorFlow's order. Elements of known shape come in blocks that TensorFlow makes, without
-    Python code for each. Components whose shape is not known, such as `[None]`, and those of
-    `from_tensor_slices(ragged)`, are arrays of arrays: `ragged=` of the batch functions pads or joins them. Each epoch
-    iterates the dataset once more, so that its own `shuffle` gives another order. A loop over it has no state, as an
-    iterator of TensorFlow cannot say where it is.
+    It is a stream in TensorFlow's order. Elements of known shape come in blocks; others cost some Python code each. It
+    cannot save its position, because TensorFlow's iterators cannot.
 
     Args:
-        dataset: The dataset; not an iterator of it.
-        batched: Its elements are batches already, whose rows are the examples.
-        num_epochs: How often it is read; None means without end.
-        shard: (index, count): read the elements `index`, `index + count`, ...; TensorFlow makes the others, too.
-
-    Returns:
-        The source, for the batch functions.
+        dataset: The dataset; not an iterator.
+        batched: Whether its elements are batches, whose rows are the examples.
+        num_epochs: How often to read it; None repeats for ever.
+        shard: (index, count): keep every count-th element. TensorFlow makes the others too.
 
     Raises:
         ValueError: `num_epochs` or `shard` is out of range.
-        TypeError: `dataset` is something else, or has a component that is no array, such as a SparseTensor; or a number
-            is not an integer.
+        TypeError: `dataset` is something else, or has a component such as a SparseTensor.
         ImportError: TensorFlow is not installed.
-
-        When a batch is taken: what TensorFlow raises.
     """
     library = needs("tensorflow", "tf_data", "tensorflow")
     if not isinstance(dataset, library.data.Dataset):

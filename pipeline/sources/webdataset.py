@@ -46,44 +46,29 @@ def webdataset(
     shard: tuple[int, int] | None = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
 ) -> StreamSource:
-    """Make a source of the samples of WebDataset shards: each is a dict with a value for each file of a key.
+    """Read the samples of WebDataset tar shards: each is a dict with a value for each file of a key.
 
-    Files of a tar archive that follow each other and have the same name up to the first dot of the last part are a
-    sample: that name is its `__key__`, and the rest, in lower case, names each value. Archives are streamed; nothing is
-    written to disk. They may be compressed: `.tar.gz`, `.tgz`, `.tar.bz2`, `.tar.xz`, `.tar.zst`.
+    Neighbouring files with one name up to the first dot are a sample. That name is its `__key__`, and the rest names
+    the value. Archives are streamed, and may be compressed. Nothing is unpickled.
 
     Args:
-        urls: A path, URL or pattern, or a list of them. Braces stand for several, as in bash: "train-{000..146}.tar",
-            "{train,test}.tar", "part-{a..f}.tar", "{0..90..10}.tar". URLs are opened by fsspec.
-        columns: The names of the values to take. "jpg;png" takes the first of these that a sample has. None takes all,
-            and the key, as bytes, under the name `__key__`, which may also be chosen.
-        decoders: What makes a value of the bytes of a file, by the part of its name after the last dot. By default
-            images (JPEG, PNG, GIF, BMP, WebP, TIFF, PPM) become RGB arrays of uint8, `cls` and `id` integers, `json`
-            and `jsn`, `cbor`, `mp` and `msg` (MessagePack) what they hold, `npy` an array and `npz` a dict of arrays.
-            `gz` is decompressed, and the part before it decides, as in `json.gz`. All others, texts too, stay bytes.
-            Yours come before these. Several threads call them.
-        num_epochs: How often the shards are read; None means without end.
-        shuffle: Whether the shards come in random order, another one in each epoch; `shuffle_batch` mixes samples.
-        seed: Seed of the orders.
-        shard: (index, count): read the shards `index`, `index + count`, ... of each order.
-        max_record_bytes: A file in an archive, or a sample, that has more bytes is a ResourceExhaustedError, before
-            memory is allocated for it; None means no limit.
-
-    Returns:
-        The source, for the batch functions.
+        urls: A path, URL or pattern, or a list of them, with bash's braces: "train-{000..146}.tar", "{train,test}.tar".
+        columns: Values to take. "jpg;png" takes the first one a sample has. None takes all.
+        decoders: Functions from bytes to a value, by file name ending. Yours come before ours: images become uint8
+            arrays, `cls` and `id` integers, and `json`, `jsn`, `npy`, `npz`, `cbor`, `mp`, `msg` what they hold. `gz`
+            is decompressed first. Others stay bytes.
+        num_epochs: How often to read the shards; None repeats for ever.
+        shuffle: Read the shards in random order, another one each epoch. `Dataset.shuffle` mixes samples.
+        seed: Seed of the order.
+        shard: (index, count): read every count-th shard.
+        max_record_bytes: Largest file or sample; None for no limit.
 
     Raises:
-        NotFoundError: There is no such file, or a pattern matches nothing.
-        ValueError: `num_epochs`, `shard` or `max_record_bytes` is out of range, no columns are chosen, or the extension
-            of a decoder has capitals or a dot in front.
-        TypeError: A decoder is not callable, or a number is not an integer.
-        ImportError: A path is a URL and fsspec is not installed.
-
-        When a batch is taken: DataLossError, if a file is no archive, damaged or cut short, or continues after the end
-        of the archive; InvalidArgumentError, if a sample has no such value, or the same one twice, or cannot be
-        decoded, or a file is stored as a sparse one; ResourceExhaustedError for files that are too large. The error
-        names the archive and the key. ImportError, if a library is missing: Pillow (extra `image`), or cbor2 or msgpack
-        (extra `webdataset`).
+        NotFoundError: No such file, or a pattern matches nothing.
+        ValueError, TypeError, ImportError: An option is wrong, or fsspec, Pillow, cbor2 or msgpack is missing.
+        DataLossError: When you iterate: an archive is damaged or truncated. The error names shard and key.
+        InvalidArgumentError: When you iterate: a value is missing, doubled or cannot be decoded, or a file is sparse.
+        ResourceExhaustedError: When you iterate: a file or sample is too large.
     """
     if isinstance(columns, (str, bytes)):
         raise TypeError(f"webdataset: columns must be a list of names, such as [{columns!r}], not {columns!r}")

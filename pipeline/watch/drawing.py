@@ -63,16 +63,15 @@ class Drawing:
 
 
 def draw(what: Any = None) -> Drawing:
-    """Draw what is alive as tanks and their levels: which one is empty says what holds you back.
+    """Draw queues and threads as tanks with their levels: the empty one shows the bottleneck.
 
-    In a notebook, `pipeline.draw(batches)` as the last line of a cell shows the picture; `.save("run.svg")` keeps it.
-    It starts, blocks and changes nothing.
+    In a notebook, `pipeline.draw(batches)` as the last line of a cell shows the picture. `.save("run.svg")` keeps it.
 
     Args:
-        what: A loop, and all that leads to it; a queue, alone; a report, as it was made; None: all that is alive.
+        what: A loop or iterator, a queue, or a report; None draws everything.
 
     Returns:
-        The picture, of this moment: it does not change any more.
+        The picture of this moment.
 
     Raises:
         TypeError: `what` is something else.

@@ -18,30 +18,25 @@ def monitor(
     port: int | None = None,
     host: str = "127.0.0.1",
 ) -> Sampler:
-    """Watch all pipelines of this process while the body of `with pipeline.monitor():` runs, or from `start` to `stop`.
+    """Watch all pipelines of this process, in a `with` block or from `start` to `stop`.
 
-    One thread looks at them, some dozen times a second; the pipelines themselves do nothing more than before. If a view
-    cannot begin, `start` and `with` raise, and the pipelines go on.
+    One thread looks at them ten times a second. Your pipelines do nothing more than before.
 
     Args:
-        interval: Seconds between two samples.
-        show: A live table at the lower end of a terminal (extra `monitor`); the picture of the run in a notebook; where
-            there is neither, a line to stderr every few seconds, and the report at the end. "plain": lines everywhere.
-            False: nothing. At most one monitor of a process shows something.
-        logdir: A directory for TensorBoard: the curves are written there, a point a second.
-        port: Serve metrics for Prometheus by HTTP on this port; 0 takes one that is free (see `port` of the result).
-        host: The address to serve them on. Others than this machine reach them only if you name another, such as
-            "0.0.0.0".
+        interval: Seconds between two looks.
+        show: A live table in a terminal (extra `monitor`) or notebook, or lines and a report elsewhere. "plain" for
+            lines everywhere, False for nothing.
+        logdir: Directory for TensorBoard curves, a point a second.
+        port: Port for Prometheus metrics; 0 takes a free one.
+        host: Address for the metrics; "0.0.0.0" for other machines.
 
     Returns:
-        The sampler, a context manager. Its `report()` gives the model of the run, and `listeners` are called with one
-        after each sample.
+        A context manager. Its `report()` tells what is slow, and its `listeners` are called after each look.
 
     Raises:
-        ValueError: `interval` is not above 0, `show` is something else, or `port` is not from 0 to 65535.
-        TypeError: `interval` is not a number, `logdir` not a path, `port` not an integer, or `host` not text.
-        ImportError: prometheus_client is missing; it names the extra.
-        OpError, OSError: Of `start`: `logdir` cannot be written or is a file, or the port is in use.
+        ValueError, TypeError: An argument is out of range or of the wrong type.
+        ImportError: prometheus_client is missing.
+        OpError, OSError: When it starts: `logdir` cannot be written, or the port is in use.
     """
     if show not in (True, False, "plain"):
         raise ValueError(f"show must be True, False or 'plain', got {show!r}")

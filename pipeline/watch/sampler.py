@@ -195,13 +195,13 @@ if hasattr(os, "register_at_fork"):
 
 
 def report(loop: Any = None) -> Report:
-    """Return the model of everything that is alive in this process: queues, readers, threads and loops.
+    """Report what each queue, reader, thread and loop of this process does, and what is slow.
 
-    `print(pipeline.report())` shows it as a table with a verdict for each loop. It uses the samples of the watcher that
-    began last, if one runs (see `pipeline.monitor`), else the counters alone. It starts, blocks and changes nothing.
+    `print(pipeline.report())` shows a table with a verdict for each loop. With a `monitor` running, it also knows who
+    computes and who waits.
 
     Args:
-        loop: A loop: leave out what does not lead to it. `loop.report()` is the same.
+        loop: Report only this loop and what leads to it; as `loop.report()`.
 
     Thread safety: any thread may call it at any time.
     """

@@ -22,7 +22,7 @@ _running: Trace | None = None
 
 
 def trace(path: str | os.PathLike[str], *, interval: float = 0.005, max_bytes: int = 256 << 20) -> Trace:
-    """Trace what the pipelines of this process do: a context manager, with `start` and `stop` for other places.
+    """Trace what each thread does, and when, for Perfetto.
 
     ```
     with pipeline.trace("run.json.gz"):
@@ -30,27 +30,21 @@ def trace(path: str | os.PathLike[str], *, interval: float = 0.005, max_bytes: i
             train_step(batch)
     ```
 
-    Open the file in https://ui.perfetto.dev or chrome://tracing. Each thread is a track: its waits, with the queue and
-    the side, and for a consumer `next` and the time between batches, are exact. What it did in between, a function
-    of yours, reading, decoding, storing, is sampled. Beside these there are the levels of the queues, the way of each
-    batch, and the chunks of `map_ahead`. docs/monitoring.md says how to read it.
-
-    Pipelines that run already are seen from now on. An error of the trace never reaches them: a file that can no
-    longer be written ends the trace with a warning. While nothing is traced, this costs nothing.
+    Open the file in https://ui.perfetto.dev or chrome://tracing. Waits and your calls of `next` are exact; functions
+    are sampled. docs/traces.md says how to read it. An error of the trace never reaches your pipeline.
 
     Args:
-        path: The file; it ends in .json or .json.gz, and one that is there is replaced.
+        path: The file, in .json or .json.gz. An existing one is replaced.
         interval: Seconds between two samples.
-        max_bytes: Of the file before it is compressed. What comes then is left out and counted.
+        max_bytes: Largest size before compression; the rest is left out and counted.
 
     Returns:
         A Trace, which begins with `start` or `with`.
 
     Raises:
-        ValueError: `path` ends in something else, `interval` is not above 0, or `max_bytes` is below 64 KiB.
-        TypeError: `path` is no path, `interval` not a number, or `max_bytes` not an integer.
+        ValueError, TypeError: An argument is out of range or of the wrong type.
 
-    Thread safety: any thread may call it, and use what it returns.
+    Thread safety: any thread may call it.
     """
     name = path_text(path, "trace: path")
     if not name.endswith((".json", ".json.gz")):

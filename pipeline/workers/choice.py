@@ -14,18 +14,16 @@ METHODS = ("forkserver", "spawn")
 
 
 def threads(count: int | None = None, *, setup: Callable[[], Any] | None = None) -> Threads:
-    """Threads that call a function, for `workers=` of `map_ahead` and the batch functions.
+    """Run functions in threads, as `workers=` of `map`, `filter` and `flat_map`; `workers=4` is short for it.
 
-    For functions that wait, or that release the interpreter's lock, such as most of NumPy on large arrays, zlib and the
-    image decoders. On a free-threaded Python, for all functions.
+    For functions that wait, or release the GIL, such as image decoders and NumPy on large arrays.
 
     Args:
-        count: How many; None is the number of processors that this process may use.
-        setup: Called by each thread before anything else.
+        count: Number of threads; by default that of processors.
+        setup: Called once in each thread.
 
     Returns:
-        An executor. Its threads start when there is something to do, and end with the loop that uses them; within a
-        `with` block of their own, with that block.
+        An executor. Its threads start when there is work, and end with the iterator, or with a `with` block of theirs.
 
     Raises:
         ValueError: `count` is less than 1.
@@ -43,39 +41,31 @@ def processes(
     method: str = "forkserver",
     preload: Sequence[str] | None = None,
 ) -> Processes:
-    """Processes that call a function, for `workers=` of `map_ahead` and the batch functions.
+    """Run functions in processes, as `workers=` of `map`, `filter` and `flat_map`.
 
-    For functions in Python that hold the interpreter's lock. Large arrays that the function returns come back through
-    shared memory: a worker writes each into its place among those of neighbouring items, and nothing else copies it
-    until it is in a batch. The memory has no name, so nothing is left behind, whatever is killed.
+    For Python functions that hold the GIL. Large arrays return through shared memory.
 
-        if __name__ == "__main__":  # each worker imports the program
-            with pipeline.batch(paths, 64, function=decode, workers=pipeline.processes(4)) as batches:
-                for images, labels in batches:
-                    train_step(images, labels)
+        if __name__ == "__main__":  # each process imports the program
+            decoded = pipeline.dataset(paths).map(decode, workers=pipeline.processes(4))
+            for images, labels in decoded.batch(64):
+                train_step(images, labels)
 
-    They start when there is something to do. After a loop they wait for the next one, for a minute at most: another
-    epoch, or another loop with functions of the same modules, begins at once, unless the file of such a module has
-    changed meanwhile. Within a `with` block of their own they end with that block. They also end when the program does,
-    or is killed.
+    Processes start when there is work, and wait up to a minute for the next iterator. In a `with` block they end with
+    it.
 
     Args:
-        count: How many; None is the number of processors that this process may use.
-        setup: Called by each process before anything else, for example to open a file or to load a model into a global
-            variable. If it fails, the loop ends with its error.
-        method: How processes start: "forkserver" or "spawn". ("fork" copies a process while its threads hold locks.)
-        preload: Modules that the fork server imports once, so that no process has to, such as ("torch",). None, the
-            default, is the libraries that the program and the modules of the functions have imported. Modules of your
-            own that you do not name here are imported by each process, so that what they open or draw is its own.
+        count: Number of processes; by default that of processors.
+        setup: Called once in each process, for example to load a model. If it fails, your iterator raises its error.
+        method: "forkserver" or "spawn".
+        preload: Modules for the fork server to import once, such as ("torch",). By default the libraries your program
+            has imported. Other modules of yours are imported by each process.
 
     Returns:
-        An executor. Processes must be able to import the function and `setup`: these are defined at the top level of a
-        module. It is sent to each process once, with the data that it may carry, such as a dataset.
+        An executor. Your function must be at the top level of a module. It is sent to each process once.
 
     Raises:
         ValueError: `count` is less than 1, there is no such method, or `preload` is given with "spawn".
-        TypeError: `count` is not an integer, `setup` is not callable or cannot be sent to processes, or `preload` is
-            not names of modules.
+        TypeError: `count` is not an integer, `setup` cannot be sent, or `preload` does not name modules.
 
     Thread safety: any thread may call it, and the methods of the result.
     """

@@ -23,30 +23,25 @@ def decode_csv(
     na_value: str | bytes = "",
     select_cols: Sequence[int] | None = None,
 ) -> list[Any]:
-    r"""Decode CSV records into one value, or one array, for each column.
+    """Decode CSV records into one value, or one array, for each column.
 
-    A field may be quoted with `"`; `""` within quotes is one quote. A block of records is decoded at once, which is
-    many times faster than record by record, most of all with 500 records or more. Thread safe.
+    A block of records is many times faster than single ones. Thread safe.
 
     Args:
         records: One record as bytes or str, or a list or array of records, without line ends.
-        record_defaults: For each column its dtype and the value of a missing field: a number or string (an int means
-            int32, a float float32), or a list or array that holds one. An empty list or array, or just a dtype, makes
-            the field required. The dtypes are float32, float64, int32, int64 and strings (which come out as bytes).
-        field_delim: The character between fields.
-        use_quote_delim: Whether `"` quotes a field; if False, it is a character like any other.
-        na_value: A field with this text counts as missing, as an empty one does.
-        select_cols: The indices of the columns to decode, increasing from 0; `record_defaults` then describes these
-            columns only. None means all columns.
+        record_defaults: For each column its dtype and the value for a missing field: a number or string. An int means
+            int32, a float float32. An empty list, or a dtype, makes the field required.
+        field_delim: Character between fields.
+        use_quote_delim: Whether `"` quotes a field; `""` within quotes is one quote.
+        na_value: Text that counts as missing, besides an empty field.
+        select_cols: Indices of the columns to decode, increasing; None decodes all.
 
     Returns:
-        A list with one entry for each column. For one record: a NumPy scalar or bytes. For a block: an array of the
-        shape of `records`, of dtype object for strings.
+        A list with an entry for each column: a scalar for one record, an array for a block.
 
     Raises:
-        InvalidArgumentError: A record has the wrong number of fields, a required field is missing, a field is not a
-            valid number, or a quote is in the wrong place; or an argument is invalid. For an error in a block,
-            `error.record` is the index of the record.
+        InvalidArgumentError: A record has a wrong number of fields, or a field is missing or not valid. `error.record`
+            is the index of the record.
         TypeError: A record is neither bytes nor str.
 
     Examples:

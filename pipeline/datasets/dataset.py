@@ -221,6 +221,11 @@ class Dataset(Generic[T_co]):
             seed = None if isinstance(node, transforms.Steps) else node.seed()
             if count > 1 and seed is not None and seed.drawn:
                 raise invalid(f"shard: {node.kind} has no seed, so each host would draw another order; give it a seed")
+            if count > 1 and isinstance(node, transforms.Steps) and node.workers is not None and not node.ordered:
+                raise invalid(
+                    f"shard: with ordered=False each host would get the results of {node.name} in another order: "
+                    f"write shard before {node.kind}, or leave out ordered=False"
+                )
         return self._then(transforms.Shard, number, count, truth(drop_remainder, "shard: drop_remainder"))
 
     @tells_keywords
@@ -545,6 +550,9 @@ def _at_least(given: Any, least: int, what: str) -> int:
 def _weights(found: Any, what: str) -> Any:
     if not np.isfinite(found).all() or (found < 0).any():
         raise invalid(f"{what}: weights must be numbers of at least 0")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(found.sum()):
+            found = found / found.max()
     if not found.sum() > 0:
         raise invalid(f"{what}: one weight at least must be above 0")
     return found

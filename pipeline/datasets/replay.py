@@ -77,6 +77,7 @@ class ReplayBuffer(Dataset[Any]):
 
         Raises:
             InvalidArgumentError, TypeError: The example does not fit the first one, or the priority is wrong.
+            OverflowError: A number is out of the range of the first example's dtype.
             DeadlineExceededError: The time is up. CancelledError: The buffer is closed.
         """
         weight = float(self._weights(priority, 1, "add")[0]) if self._tree is not None else 0.0
@@ -358,7 +359,18 @@ class _Rows:
         if array.dtype != column.dtype and not np.can_cast(array.dtype, column.dtype, "same_kind"):
             text = f"has dtype {array.dtype}, and in the first example {column.dtype}"
             raise TypeError(f"'{self._name}': {self._where(i)} {text}")
-        return array
+        return array if array.dtype == column.dtype else self._cast(i, column.dtype, array)
+
+    def _cast(self, i: int, dtype: np.dtype[Any], array: NDArray[Any]) -> NDArray[Any]:
+        """Return numbers in the dtype of a column; OverflowError if one is out of its range."""
+        with np.errstate(over="ignore"):
+            cast = array.astype(dtype)
+        lost = cast != array if dtype.kind in "iu" else np.isfinite(array) & ~np.isfinite(cast)
+        if lost.any():
+            info = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
+            text = f"{array[lost].flat[0]} is out of the range of {dtype} ({info.min} to {info.max})"
+            raise OverflowError(f"'{self._name}': {self._where(i)}: {text}")
+        return cast
 
     def _where(self, i: int) -> str:
         return "the example" if self._nest is None else f"component {self._nest.names[i]!r}"

@@ -15,7 +15,7 @@ from pipeline.errors import AbortedError, DeadlineExceededError, FailedPrecondit
 from pipeline.explain.wording import named
 from pipeline.flow.block import Block, Columns, Examples, stays
 from pipeline.flow.run import Limited, Run
-from pipeline.flow.segment import Marks, output_ids, refuse_or_skip, select_numbers
+from pipeline.flow.segment import GRID, Marks, output_ids, refuse_or_skip, select_numbers
 from pipeline.flow.steps import Calls, Failure, Output, Step, only_map, run, run_alone
 from pipeline.flow.stream import Stream, dropped, shorter
 from pipeline.flow.table import TableRows
@@ -148,6 +148,7 @@ class Parallel:
         ordered: Whether outputs come in the order of the inputs.
         owned: Whether the executor is this segment's, and ends with it.
         meter: Counts the time that workers take; None if nobody wants to know.
+        grid: As for Marks.
         live: Whether others make the inputs meanwhile. Then results do not wait until there are more inputs.
     """
 
@@ -162,8 +163,9 @@ class Parallel:
         owned: bool,
         meter: Meter | None = None,
         live: bool = False,
+        grid: int = GRID,
     ) -> None:
-        self._stream = stream
+        self._stream, self._grid = stream, grid
         self._steps = steps
         self._run = shared
         self._skips = skips
@@ -186,7 +188,7 @@ class Parallel:
     def _reset(self) -> None:
         self._chunks: deque[Chunk] = deque()
         self._parts: deque[Part] = deque()
-        self._marks = Marks(self._stream, self._one_to_one, any(step.skip for step in self._steps))
+        self._marks = Marks(self._stream, self._one_to_one, any(step.skip for step in self._steps), self._grid)
         self._ended = False
         self._slow = False  # whether the last inputs took long to come
         self._error: Exception | None = None  # of the stream: raised after what came before it
@@ -399,7 +401,7 @@ class Parallel:
         if any(step.skip for step in self._steps):
             return dropped(self, n)
         skipped = self._stream.skip(n)
-        self._marks = Marks(self._stream, True, False)
+        self._marks = Marks(self._stream, True, False, self._grid)
         return skipped
 
     def position(self) -> Any:

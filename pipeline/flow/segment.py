@@ -31,10 +31,11 @@ class Marks:
         one_to_one: Whether each input gives one output or fails, so that inputs can be skipped instead of made again.
         skips: Whether inputs that fail are left out. A position then is in a list, as what comes after it counts
             outputs, and it counts inputs.
+        grid: Inputs between two positions that are noted.
     """
 
-    def __init__(self, stream: Stream, one_to_one: bool, skips: bool) -> None:
-        self._stream = stream
+    def __init__(self, stream: Stream, one_to_one: bool, skips: bool, grid: int = GRID) -> None:
+        self._stream, self._grid = stream, grid
         self._one_to_one, self._skips = one_to_one, skips
         self._noted: list[tuple[int, Any]] = []  # (number of inputs, position), of all claims not delivered yet
         self.claimed = 0  # inputs
@@ -42,11 +43,11 @@ class Marks:
 
     def room(self) -> int:
         """Return how many inputs may be claimed at once: up to the next multiple of GRID."""
-        return GRID - self.claimed % GRID
+        return self._grid - self.claimed % self._grid
 
     def before_claim(self) -> None:
         """Note where the stream stands, if it is time; to be called before each claim."""
-        if self.claimed % GRID == 0 or not self._noted:
+        if self.claimed % self._grid == 0 or not self._noted:
             self._noted.append((self.claimed, position_of(self._stream)))
 
     def delivered(self, begin: int, end: int | None, outputs: int) -> None:
@@ -70,7 +71,7 @@ class Marks:
 
     def position(self, complete: bool) -> Any:
         """Return the position after what was delivered; `complete`: that is all that was claimed."""
-        if complete and (self.claimed % GRID == 0 or not self._noted):
+        if complete and (self.claimed % self._grid == 0 or not self._noted):
             return self._as_position(position_of(self._stream), 0)
         return self._as_position(self._noted[0][1], self.due)
 
@@ -113,16 +114,20 @@ class Segment:
         steps: What is done to each.
         shared: What the streams of the iterator share.
         skips: Counts the errors that are skipped, by step.
+        grid: As for Marks.
     """
 
-    def __init__(self, stream: Stream, steps: Sequence[Step], shared: Run, skips: Sequence[Limited]) -> None:
+    def __init__(
+        self, stream: Stream, steps: Sequence[Step], shared: Run, skips: Sequence[Limited], grid: int = GRID
+    ) -> None:
         self._stream = stream
         self._steps = steps
         self._run = shared
         self._skips = skips
         self._one_to_one = all(step.one_to_one for step in steps)
         self._one_by_one = any(step.what == "flat_map" for step in steps)
-        self._marks = Marks(stream, self._one_to_one, any(step.skip for step in steps))
+        self._grid = grid
+        self._marks = Marks(stream, self._one_to_one, any(step.skip for step in steps), grid)
         self._only = only_map(steps)
         self._claim: Block | None = None
         self._calls: Calls | None = None  # of the claim; else its outputs come from the next
@@ -227,7 +232,7 @@ class Segment:
             return None
         block = Block(Examples(made), output_ids(claim, indices, paths, self._steps), select_numbers(claim, indices))
         self._marks.delivered(base, end, len(made))
-        if not ended and self._one_to_one and indices[-1] + 1 == len(claim):
+        if not ended and not self._one_by_one and indices[-1] + 1 == len(claim):  # nothing comes after it
             self._claim = None
             self._marks.delivered(base, self._marks.claimed, 0)
         return block
@@ -240,7 +245,7 @@ class Segment:
     def skip(self, n: int) -> int:
         if self._one_to_one and self._claim is None and not self._drop and not any(step.skip for step in self._steps):
             skipped = self._stream.skip(n)
-            self._marks = Marks(self._stream, True, False)
+            self._marks = Marks(self._stream, True, False, self._grid)
             return skipped
         return dropped(self, n)
 

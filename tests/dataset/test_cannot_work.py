@@ -45,6 +45,10 @@ WRONG = {
     "epoch of an iterator": (lambda: ONCE.batch(2).epoch(1), "which can be read once"),
     "epoch without end": (lambda: NUMBERS.repeat().epoch(1), "has no end, so there is one pass"),
     "shard without a seed": (lambda: NUMBERS.shuffle().shard(0, 2), "each host would draw another order"),
+    "shard without an order": (
+        lambda: NUMBERS.map(double, workers=2, ordered=False).batch(1).shard(0, 2),
+        "results of double in another order: write shard before map",
+    ),
     "batches": (lambda: NUMBERS.batch(3).batch(2), r"last one has 1 of 3 examples.*batch\(3\)"),
     "take in time": (lambda: LIVE.take(2), "take: the batches of batch\\(max_wait=...\\) depend on time"),
     "skip in time": (lambda: LIVE.map(double).skip(2), "skip: the batches of"),

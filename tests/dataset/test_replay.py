@@ -232,6 +232,38 @@ def test_examples_that_do_not_fit(example, cls, said):
         single.add({"a": 1})
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        (np.int8(1), 300, "300 is out of the range of int8"),
+        (np.int8([1]), np.array([300]), "300 is out of the range of int8"),
+        (np.int8(1), -129, "-129 is out"),
+        (np.int32(1), 2**31, "int32"),
+        (1, 2**63, "9223372036854775808 is out of the range of int64"),
+        (1, np.uint64(2**63), "int64"),
+        (np.float32(1), 1e300, "1e\\+300 is out of the range of float32"),
+        ({"x": np.int8(1)}, {"x": 128}, "component 'x': 128 is out"),
+    ],
+)
+def test_numbers_do_not_wrap(first, second, said):
+    buffer = pipeline.replay(4, seed=1)
+    buffer.add(first)
+    with pytest.raises(OverflowError, match=said):
+        buffer.add(second)
+    assert buffer.inserted == 1
+
+
+def test_numbers_that_fit_are_cast():
+    buffer = pipeline.replay(4, seed=1)
+    for value in (np.float32(1), np.float64(0.5), np.float64(np.inf)):
+        buffer.add(value)
+    assert sorted({*next(iter(buffer.batch(40))).tolist()}) == [0.5, 1.0, np.inf]
+    buffer = pipeline.replay(4, seed=1)
+    for value in (np.int8(1), 127, -128):
+        buffer.add(value)
+    assert sorted({*next(iter(buffer.batch(40))).tolist()}) == [-128, 1, 127]
+
+
 def test_it_has_no_states_and_does_not_pickle():
     buffer = filled(5)
     samples = iter(buffer)

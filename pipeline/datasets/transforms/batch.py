@@ -104,6 +104,10 @@ class Batch(Node):
         function = self.collate if callable(self.collate) else None
         return Collate("batch", self.pad, self.collate == "row_splits", function)
 
+    @property
+    def prompt(self) -> bool:
+        return self.max_wait is not None
+
     def open(self, shared: Opening, epoch: int) -> Stream:
         how = self._how()
         if self.max_wait is not None:

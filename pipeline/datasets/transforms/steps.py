@@ -16,7 +16,7 @@ from pipeline.flow.functions import check_function
 from pipeline.flow.mapped import Mapped
 from pipeline.flow.parallel import Parallel
 from pipeline.flow.run import Limited, name_of
-from pipeline.flow.segment import Segment
+from pipeline.flow.segment import GRID, Segment
 from pipeline.flow.steps import Draws, Step, check_on_error
 from pipeline.flow.stream import Stream
 from pipeline.flow.table import Index
@@ -116,8 +116,10 @@ class Steps(Node):
     def over(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
         steps = [self.step(shared, epoch)]
         skips = [Limited(shared, self.on_error, self.max_errors)]
+        # Batches that go out in time are others when they are made again: none are counted after a position.
+        grid = 1 if self.timed else GRID
         if self.workers is None:
-            return shared.gauged(self, Segment(stream, steps, shared, skips))
+            return shared.gauged(self, Segment(stream, steps, shared, skips, grid))
         owned = isinstance(self.workers, int)
         executor = Threads(self.workers) if isinstance(self.workers, int) else self.workers
         part = shared.part(self)
@@ -126,7 +128,8 @@ class Steps(Node):
         meter = shared.meter(self)
         source = self.inputs[0]
         live = self.once is not None or (source.live and source.prompt)
-        return shared.gauged(self, Parallel(stream, steps, shared, skips, executor, self.ordered, owned, meter, live))
+        stream = Parallel(stream, steps, shared, skips, executor, self.ordered, owned, meter, live, grid)
+        return shared.gauged(self, stream)
 
     def call(self) -> str:
         return f".{self.kind}({self.name})"

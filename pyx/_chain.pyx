@@ -16,7 +16,58 @@ cdef Py_ssize_t TILE = 4096             # values that all links are applied to b
 cdef Py_ssize_t LARGE = 16_384          # values that pay for letting other threads run
 
 cdef enum:
-    ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, DIVIDE, DIVIDE_INTO, MINIMUM, MAXIMUM
+    ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, DIVIDE, DIVIDE_INTO, MINIMUM, MAXIMUM, NOTHING, COUNT
+
+cdef extern from * nogil:
+    """
+    #include <array>
+    #include <cstddef>
+    #include <utility>
+
+    /* Two operations in one loop, for each two that there are: one alone takes as long, as it waits for memory. */
+    template <int code> static inline float pipeline_link(float x, float number) {
+        if constexpr (code == 0) return x + number;
+        if constexpr (code == 1) return x - number;
+        if constexpr (code == 2) return number - x;
+        if constexpr (code == 3) return x * number;
+        if constexpr (code == 4) return x / number;
+        if constexpr (code == 5) return number / x;
+        if constexpr (code == 6) return number < x ? number : x;
+        if constexpr (code == 7) return number > x ? number : x;
+        return x;
+    }
+    template <class V, int codes>
+    static void pipeline_copied(const V* __restrict from, float* __restrict out, ptrdiff_t size, float a, float b) {
+        for (ptrdiff_t i = 0; i < size; i++)
+            out[i] = pipeline_link<codes % 9>(pipeline_link<codes / 9>((float)from[i], a), b);
+    }
+    template <int codes> static void pipeline_in_place(float* out, ptrdiff_t size, float a, float b) {
+        for (ptrdiff_t i = 0; i < size; i++)
+            out[i] = pipeline_link<codes % 9>(pipeline_link<codes / 9>(out[i], a), b);
+    }
+    template <class V> using pipeline_copies = std::array<void (*)(const V*, float*, ptrdiff_t, float, float), 81>;
+    using pipeline_changes = std::array<void (*)(float*, ptrdiff_t, float, float), 81>;
+    template <class V, int... codes>
+    static constexpr pipeline_copies<V> pipeline_all_copied(std::integer_sequence<int, codes...>) {
+        return {{pipeline_copied<V, codes>...}};
+    }
+    template <int... codes>
+    static constexpr pipeline_changes pipeline_all_in_place(std::integer_sequence<int, codes...>) {
+        return {{pipeline_in_place<codes>...}};
+    }
+    template <class V> static inline void pipeline_copy(int codes, const V* from, float* out, ptrdiff_t size, float a,
+                                                        float b) {
+        static constexpr auto all = pipeline_all_copied<V>(std::make_integer_sequence<int, 81>());
+        all[codes](from, out, size, a, b);
+    }
+    static inline void pipeline_change(int codes, float* out, ptrdiff_t size, float a, float b) {
+        static constexpr auto all = pipeline_all_in_place(std::make_integer_sequence<int, 81>());
+        all[codes](out, size, a, b);
+    }
+    """
+    void copy_bytes "pipeline_copy"(int codes, const uint8_t* array, float* out, Py_ssize_t size, float a, float b) noexcept
+    void copy "pipeline_copy"(int codes, const float* array, float* out, Py_ssize_t size, float a, float b) noexcept
+    void change "pipeline_change"(int codes, float* out, Py_ssize_t size, float a, float b) noexcept
 
 LONGEST = LINKS
 CODES = {
@@ -36,61 +87,27 @@ CODES = {
 
 cdef struct Chain:
     int count
-    int[LINKS] codes
-    float[LINKS] numbers
-
-ctypedef fused value:
-    uint8_t
-    float
+    int[LINKS + 2] codes                # after the last one, NOTHING
+    float[LINKS + 2] numbers
 
 
-cdef void link(float[::1] out, Py_ssize_t begin, Py_ssize_t end, int code, float number) noexcept nogil:
-    cdef Py_ssize_t i
-    if code == ADD:
-        for i in range(begin, end):
-            out[i] = out[i] + number
-    elif code == SUBTRACT:
-        for i in range(begin, end):
-            out[i] = out[i] - number
-    elif code == SUBTRACT_FROM:
-        for i in range(begin, end):
-            out[i] = number - out[i]
-    elif code == MULTIPLY:
-        for i in range(begin, end):
-            out[i] = out[i] * number
-    elif code == DIVIDE:
-        for i in range(begin, end):
-            out[i] = out[i] / number
-    elif code == DIVIDE_INTO:
-        for i in range(begin, end):
-            out[i] = number / out[i]
-    elif number != number:              # the smaller and the larger of NaN and a number are NaN
-        for i in range(begin, end):
-            out[i] = number
-    elif code == MINIMUM:
-        for i in range(begin, end):
-            out[i] = number if number < out[i] else out[i]
-    else:
-        for i in range(begin, end):
-            out[i] = number if number > out[i] else out[i]
+cdef inline int pair(const Chain* chain, int at) noexcept nogil:
+    return chain.codes[at] * COUNT + chain.codes[at + 1]
 
 
-cdef void links(const value[::1] array, Chain chain, float[::1] out) noexcept nogil:
-    cdef Py_ssize_t begin = 0, end, i
+cdef void links(const void* array, bint bytes_, Py_ssize_t size, const Chain* chain, float* out) noexcept nogil:
+    cdef Py_ssize_t begin = 0, length
     cdef int at
-    while begin < array.shape[0]:
-        end = min(begin + TILE, array.shape[0])
-        for i in range(begin, end):
-            out[i] = <float>array[i]
-        for at in range(chain.count):
-            link(out, begin, end, chain.codes[at], chain.numbers[at])
-        begin = end
-
-
-cdef void apply(const value[::1] array, Chain chain, float[::1] out):
-    cdef PyThreadState* state = give_up(array.shape[0] >= LARGE)
-    links(array, chain, out)
-    take_back(state)
+    cdef float first = chain.numbers[0], second = chain.numbers[1]
+    while begin < size:
+        length = min(TILE, size - begin)
+        if bytes_:
+            copy_bytes(pair(chain, 0), <const uint8_t*>array + begin, out + begin, length, first, second)
+        else:
+            copy(pair(chain, 0), <const float*>array + begin, out + begin, length, first, second)
+        for at in range(2, chain.count, 2):
+            change(pair(chain, at), out + begin, length, chain.numbers[at], chain.numbers[at + 1])
+        begin += length
 
 
 def chained(array, bytes codes not None, list numbers not None):
@@ -105,11 +122,11 @@ def chained(array, bytes codes not None, list numbers not None):
         A new array of float32; None if the given one has another dtype or no axes, or is no array.
     """
     cdef Chain chain
-    cdef Py_ssize_t i
-    cdef const uint8_t[::1] bytes_
-    cdef const float[::1] floats
-    cdef float[::1] flat
+    cdef Py_ssize_t i, size
     cdef int kind
+    cdef const void* data
+    cdef float* out
+    cdef PyThreadState* state
     if len(codes) > LINKS or len(codes) != len(numbers):
         raise ValueError(f"chained: {len(codes)} operations on {len(numbers)} numbers; at most {LINKS}")
     if not isinstance(array, cnp.ndarray) or cnp.PyArray_NDIM(<cnp.ndarray>array) == 0:
@@ -119,14 +136,17 @@ def chained(array, bytes codes not None, list numbers not None):
         return None
     chain.count = <int>len(codes)
     for i in range(chain.count):
-        chain.codes[i] = codes[i]
-        chain.numbers[i] = numbers[i]
-    result = cnp.PyArray_EMPTY(cnp.PyArray_NDIM(array), cnp.PyArray_DIMS(array), cnp.NPY_FLOAT32, 0)
-    flat = result.reshape(-1)
-    if kind == cnp.NPY_UINT8:
-        bytes_ = array.reshape(-1)
-        apply(bytes_, chain, flat)
-    else:
-        floats = array.reshape(-1)
-        apply(floats, chain, flat)
+        chain.codes[i], chain.numbers[i] = codes[i], numbers[i]
+        if chain.codes[i] >= NOTHING:
+            raise ValueError(f"chained: there is no operation {chain.codes[i]}")
+        if chain.codes[i] >= MINIMUM and chain.numbers[i] != chain.numbers[i]:
+            chain.codes[i] = ADD            # the smaller and the larger of NaN and a number are NaN
+    for i in range(chain.count, LINKS + 2):
+        chain.codes[i], chain.numbers[i] = NOTHING, 0
+    given = cnp.PyArray_GETCONTIGUOUS(array)
+    result = cnp.PyArray_EMPTY(cnp.PyArray_NDIM(given), cnp.PyArray_DIMS(given), cnp.NPY_FLOAT32, 0)
+    data, out, size = cnp.PyArray_DATA(given), <float*>cnp.PyArray_DATA(result), cnp.PyArray_SIZE(given)
+    state = give_up(size >= LARGE)
+    links(data, kind == cnp.NPY_UINT8, size, &chain, out)
+    take_back(state)
     return result

@@ -85,3 +85,38 @@ def test_chains_that_are_too_long_or_uneven():
     for codes, numbers in ((bytes(17), [0.0] * 17), (bytes(2), [0.0])):
         with pytest.raises(ValueError, match="operations on"):
             _chain.chained(IMAGES, codes, numbers)
+
+
+@pytest.mark.parametrize("code", [8, 9, 255])
+def test_operations_of_a_chain_that_there_are_not(code):
+    with pytest.raises(ValueError, match=f"no operation {code}"):
+        _chain.chained(IMAGES, bytes((0, code)), [1.0, 1.0])
+
+
+@pytest.mark.parametrize("first", range(8))
+@pytest.mark.parametrize("second", range(8))
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_each_two_operations_of_a_chain(first, second, dtype):
+    functions = [
+        lambda x, n: x + n,
+        lambda x, n: x - n,
+        lambda x, n: n - x,
+        lambda x, n: x * n,
+        lambda x, n: x / n,
+        lambda x, n: n / x,
+        np.minimum,
+        np.maximum,
+    ]
+    array = np.random.default_rng(0).integers(1, 256, (70, 20, 9)).astype(dtype)
+    numbers = [np.float32(3.7), np.float32(-100.2), np.float32(0.3)]
+    for codes in ((first,), (first, second), (first, second, first)):
+        expected = array.astype(np.float32)
+        for code, number in zip(codes, numbers, strict=False):
+            expected = functions[code](expected, number)
+        for given, wanted in (
+            (array, expected),
+            (array[:, ::2, 3:5], expected[:, ::2, 3:5]),
+            (array[:1, 0], expected[:1, 0]),
+        ):
+            made = _chain.chained(given, bytes(codes), numbers[: len(codes)])
+            np.testing.assert_array_equal(made, wanted, strict=True)

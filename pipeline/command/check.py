@@ -202,7 +202,7 @@ def _from_drop_in(inside: str, alias: ast.alias) -> str:
     return f"from {DROP_IN}{'.' if package else ''}{package} import {last}{name}"
 
 
-_NAMES = frozenset(entry.partition("=")[0] for names in MODULES.values() for entry in names.split())
+_NAMES = frozenset(entry.partition("=")[0] for names in MODULES.values() for entry in names.split()) | {"__version__"}
 _PACKAGES = frozenset(
     ".".join(parts[:count]) for parts in (name.split(".") for name in _NAMES) for count in range(1, len(parts))
 )

@@ -6,10 +6,24 @@ _MODEL = "model code: keep it in the framework that trains, and give it the batc
 
 # What is said of which names; of a longer name its longest prefix counts.
 _WHY = {
-    _MODEL: "ConditionalAccumulator ConditionalAccumulatorBase GradientTape SparseConditionalAccumulator "
-    "contrib.layers contrib.slim estimator get_variable_scope gradients hessians initializers keras layers losses "
-    "metrics nn saved_model sparse.SparseConditionalAccumulator train.ExponentialMovingAverage",
-    "no model, nothing to save: keep it in the framework that trains": "train.Saver",
+    _MODEL: "AggregationMethod ConditionalAccumulator ConditionalAccumulatorBase GradientTape "
+    "SparseConditionalAccumulator accumulate_n add_n clip_by_average_norm clip_by_global_norm clip_by_norm "
+    "confusion_matrix contrib.layers contrib.metrics contrib.rnn contrib.seq2seq contrib.slim custom_gradient "
+    "distributions estimator feature_column global_norm gradients hessians image.image_gradients "
+    "image.non_max_suppression image.non_max_suppression_overlaps image.non_max_suppression_with_scores image.psnr "
+    "image.sobel_edges image.ssim image.ssim_multiscale image.total_variation keras layers lite log_sigmoid losses "
+    "metrics mixed_precision nn quantization saved_model sparse.SparseConditionalAccumulator tpu "
+    "train.ExponentialMovingAverage train.cosine_decay train.exponential_decay train.inverse_time_decay "
+    "train.natural_exp_decay train.piecewise_constant train.polynomial_decay xla",
+    "no model, nothing to save: keep it in the framework that trains": "train.Checkpoint train.CheckpointManager "
+    "train.NewCheckpointReader train.Saver train.checkpoint_exists train.checkpoints_iterator "
+    "train.get_checkpoint_mtimes train.get_checkpoint_state train.init_from_checkpoint train.latest_checkpoint "
+    "train.list_variables train.load_checkpoint train.load_variable train.remove_checkpoint "
+    "train.update_checkpoint_state train.warm_start",
+    "initial values of inputs are tf.constant_initializer, zeros_initializer, random_uniform_initializer, "
+    "random_normal_initializer, truncated_normal_initializer or glorot_uniform_initializer; those of a model's "
+    "weights belong to the framework that trains": "glorot_normal_initializer initializers no_regularizer "
+    "orthogonal_initializer uniform_unit_scaling_initializer variance_scaling_initializer",
     "no eager mode: use the native API": "enable_eager_execution enable_v2_behavior",
     "TensorFlow 2: the drop-in has the names of TensorFlow 1": "compat.v2",
     "TensorFlow 2: in TensorFlow 1 the order of examples depends on the timing of threads. Use the native API for a "
@@ -18,14 +32,50 @@ _WHY = {
     "tf.train.string_input_producer and tf.train.batch. In the native API pipeline.tf_data reads a "
     "tf.data.Dataset": "data",
     "tf.contrib is not in the drop-in": "contrib",
+    "read the files by tf.train.string_input_producer and a reader, and make batches by tf.train.shuffle_batch or "
+    "tf.train.batch": "contrib.learn.read_batch_examples contrib.learn.read_batch_features "
+    "contrib.learn.read_batch_record_features contrib.slim.dataset_data_provider contrib.slim.parallel_reader",
     "a module of TensorFlow's inside: use the public name": "core python",
     "a tutorial's helper: read its files yourself, then tf.train.slice_input_producer takes the arrays": "examples",
     "there are no servers here. Each worker is a program of its own, with its share of the files; queues that several "
     "programs share are pipeline.cluster.RemoteQueue": "distribute train.ClusterDef train.ClusterSpec train.Server "
     "train.ServerDef",
-    "leave questions about devices out: everything runs on the CPU": "test",
+    "leave questions about devices and builds out: everything runs on the CPU": "COMPILER_VERSION GIT_VERSION "
+    "GRAPH_DEF_VERSION sysconfig test version",
+    "TensorFlow 2 or a switch of it: leave it out": "compat.forward_compatible control_flow_v2_enabled "
+    "enable_control_flow_v2 enable_resource_variables enable_tensor_equality enable_v2_tensorshape "
+    "executing_eagerly_outside_functions function init_scope resource_variables_enabled wrap_function",
     "use pathlib: a path beside `__file__`": "resource_loader",
-    "graphs are not read from files": "train.import_meta_graph",
+    "graphs are not read from files or written to them": "graph_util import_graph_def io.write_graph "
+    "train.export_meta_graph train.import_meta_graph train.write_graph",
+    "call the public function of the op": "raw_ops",
+    "use Python for structures: tuples, lists and dicts, `isinstance` and comprehensions": "compat.bytes_or_text_types "
+    "compat.complex_types compat.integral_types compat.path_to_bytes compat.path_to_str compat.real_types "
+    "contrib.framework.nest fingerprint is_tensor nest timestamp",
+    "use `shape[i]`, or tf.compat.dimension_value of it": "compat.dimension_at_index dimension_at_index",
+    "write a function that uses tf.get_variable in tf.variable_scope(..., reuse=tf.AUTO_REUSE)": "make_template "
+    "variable_op_scope",
+    "use scatter_update, scatter_add, scatter_sub or assign": "batch_scatter_update scatter_div scatter_max "
+    "scatter_min scatter_mul scatter_nd_add scatter_nd_sub scatter_nd_update",
+    "use tf.random_uniform, random_normal or truncated_normal with a seed=": "random.stateless_categorical "
+    "random.stateless_multinomial random.stateless_normal random.stateless_truncated_normal random.stateless_uniform",
+    "use tf.gather, tf.gather(..., batch_dims=) or tf.gather_nd": "batch_gather diag_part repeat",
+    "use tf.shape or tf.identity of each tensor": "identity_n shape_n",
+    "use tf.identity": "guarantee_const",
+    "use tf.reshape and tf.transpose": "batch_to_space batch_to_space_nd manip.batch_to_space_nd "
+    "manip.space_to_batch_nd required_space_to_batch_paddings space_to_batch space_to_batch_nd",
+    "use the operators, tf.floordiv and tf.floormod, which round down, or tf.div_no_nan": "math.multiply_no_nan "
+    "math.polyval math.reciprocal_no_nan math.xlogy scalar_mul truncatediv truncatemod",
+    "use tf.matmul, tf.tensordot, or np.linalg in a tf.py_func": "cholesky cholesky_solve cross einsum linalg "
+    "matrix_band_part matrix_determinant matrix_diag matrix_diag_part matrix_inverse matrix_set_diag matrix_solve "
+    "matrix_solve_ls matrix_square_root matrix_triangular_solve norm qr self_adjoint_eig self_adjoint_eigvals svd "
+    "trace",
+    "use tf.summary.scalar, image or histogram, or pass a tf.Summary of your own to FileWriter.add_summary": "summary",
+    "compare slices, such as `x[1:] >= x[:-1]`": "is_non_decreasing is_strictly_increasing",
+    "use tf.SparseTensor.from_value or tf.convert_to_tensor": "convert_to_tensor_or_sparse_tensor",
+    "use tf.tensor_scatter_nd_update": "tensor_scatter_add tensor_scatter_nd_add tensor_scatter_nd_max "
+    "tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_sub",
+    "compare with the dtypes that you mean": "QUANTIZED_DTYPES dtypes.QUANTIZED_DTYPES",
     "use a FIFOQueue for each part, or a tf.py_func that waits for all parts of a key": "Barrier",
     "rows of different lengths are SparseTensors here: tf.sparse_tensor_to_dense pads them, and so does "
     "tf.train.batch(..., dynamic_pad=True)": "RaggedTensor ragged",
@@ -40,10 +90,12 @@ _WHY = {
     "sparse_fill_empty_rows sparse_mask sparse_maximum sparse_minimum sparse_reduce_max sparse_reduce_max_sparse "
     "sparse_reduce_sum sparse_reduce_sum_sparse sparse_reset_shape sparse_segment_mean sparse_segment_sqrt_n "
     "sparse_segment_sum sparse_slice sparse_softmax sparse_split sparse_tensor_dense_matmul sparse_transpose",
-    "use NumPy in a tf.py_func": "angle decode_json_example extract_image_patches image.extract_image_patches "
-    "image.extract_patches io.decode_json_example linalg make_ndarray make_tensor_proto math matrix_band_part "
-    "matrix_diag matrix_set_diag norm random.gamma random.poisson random_gamma random_poisson strings.format "
-    "tensor_scatter_add tensor_scatter_nd_add unsorted_segment_mean unsorted_segment_sqrt_n",
+    "use NumPy in a tf.py_func": "angle betainc bincount decode_json_example digamma erf erfc extract_image_patches "
+    "fft fft2d fft3d histogram_fixed_width histogram_fixed_width_bins ifft ifft2d ifft3d igamma igammac "
+    "image.extract_image_patches image.extract_patches invert_permutation io.decode_json_example lbeta lgamma "
+    "make_ndarray make_tensor_proto math polygamma random.gamma random.poisson random_gamma random_poisson "
+    "reduce_logsumexp sets signal spectral strings.format unravel_index unsorted_segment_mean unsorted_segment_sqrt_n "
+    "zeta",
     "use tf.py_func, whose function gets NumPy arrays": "py_function",
 }
 # Names of before TensorFlow 1.0, and what they became.
@@ -58,6 +110,7 @@ _RENAMED = {
     "inv": "reciprocal",
     "listdiff": "setdiff1d",
     "merge_all_summaries": "summary.merge_all",
+    "merge_all_summary": "summary.merge_all",
     "merge_summary": "summary.merge",
     "mul": "multiply",
     "neg": "negative",

@@ -1,12 +1,17 @@
 """Names that the drop-in lacks say why, and what to use instead."""
 
 import operator
+import pathlib
 import re
 
 import pytest
 
 import pipeline.compat.v1 as tf
-from pipeline.command.check import hint
+from pipeline.command.check import check, hint, known
+from pipeline.compat import hints
+
+# Names that the drop-in once had.
+GONE = pathlib.Path(__file__).with_name("gone.txt").read_text().split()
 
 
 @pytest.mark.parametrize("name", ["Server", "ClusterSpec"])
@@ -49,7 +54,7 @@ def test_names_of_the_other_input_of_tensorflow():
         ("debugging.assert_shapes", "compare `x.shape`"),
         ("sparse_add", "make it dense"),
         ("sparse.reduce_sum", "make it dense"),
-        ("linalg.norm", "NumPy in a tf.py_func"),
+        ("linalg.norm", "np.linalg in a tf.py_func"),
         ("math.angle", "NumPy in a tf.py_func"),
         ("py_function", "use tf.py_func"),
     ],
@@ -58,6 +63,35 @@ def test_names_that_went(name, instead):
     with pytest.raises(AttributeError, match=f"no `tf.{name}`: .*{instead}"):
         operator.attrgetter(name)(tf)
     assert re.search(instead, hint(name))
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_each_name_that_went_says_what_to_use(name):
+    assert not known(name)
+    assert hint(name)
+    with pytest.raises(AttributeError) as caught:
+        operator.attrgetter(name)(tf)
+    reason = hints.reason(name) or hints.reason(name.rpartition(".")[0])
+    assert reason
+    assert reason in str(caught.value)
+
+
+def test_hints_name_what_is_there_and_explain_what_is_not():
+    texts = " ".join(hints._WHY)
+    for name in re.findall(r"tf\.([a-z][\w.]*\w)", texts):
+        assert known(name) or name in ("contrib", "data.Dataset"), name
+    spaces = {"contrib", "contrib.lookup", "debugging", "initializers", "linalg", "lookup", "math", "nn", "sparse"}
+    offered = {name for names in hints._WHY.values() for name in names.split() if known(name)}
+    assert offered == spaces | {"summary", "version"}
+
+
+def test_check_knows_what_a_namespace_has_besides_its_table():
+    source = (
+        "import tensorflow as tf\ntf.compat.v1.disable_eager_execution()\nprint(tf.__version__, tf.compat.v1.add)\n"
+    )
+    assert check(source).missing == []
+    assert tf.__version__
+    assert tf.compat.v1 is tf
 
 
 def test_ragged_parts_of_strings():

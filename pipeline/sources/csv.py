@@ -9,14 +9,25 @@ import stat
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decode.csv.block import decode_block
-from pipeline.decode.csv.record import ColumnType, RecordFormat
+from pipeline.decode.csv.record import STRING, ColumnType, RecordFormat
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
-from pipeline.sources.csv_columns import FIELD, described, dtype_of, guessed, ordered, refuse_rounding, told
+from pipeline.sources.csv_columns import (
+    FIELD,
+    described,
+    dtype_of,
+    guessed,
+    integers_among,
+    is_rounded,
+    ordered,
+    refuse_rounding,
+    told,
+)
 from pipeline.sources.csv_syntax import Syntax, quote
 from pipeline.sources.extras import MANY, chosen
 from pipeline.sources.order import Epochs
@@ -24,6 +35,7 @@ from pipeline.sources.paths import expanded
 from pipeline.sources.stream import StreamSource
 from pipeline.sources.text import Piece, Records, cut_pieces, lines_to_skip, opened
 
+_EXACT = 1 << 53  # float64 holds all integers up to that
 _LOOKED_AT = 1000  # rows that decide the dtypes that nobody gave
 _RECORD = re.compile(r" in record \d+")
 _WRONG_NUMBER = re.compile(r"^Expect (\d+) fields but have \d+$")
@@ -95,13 +107,35 @@ def csv(
 
 
 class _Form(NamedTuple):
-    """How the rows of a file are read: the names of the columns, in its order, and the form of its records."""
+    """How the rows of a file are read.
+
+    Attributes:
+        columns: The names of the columns, in its order.
+        records: The form of its records.
+        integers: What reads a column as texts, for those that looked like integers and are floats.
+    """
 
     columns: tuple[str, ...]
     records: RecordFormat
+    integers: Mapping[str, RecordFormat]
 
     def decoded(self, records: Sequence[bytes]) -> dict[str, NDArray[Any]]:
-        return dict(zip(self.columns, decode_block(records, self.records), strict=True))
+        arrays = dict(zip(self.columns, decode_block(records, self.records), strict=True))
+        for name, texts in self.integers.items():
+            large = np.flatnonzero(np.abs(arrays[name]) >= _EXACT)
+            if len(large):
+                self._check_exact(name, texts, records, large.tolist())
+        return arrays
+
+    def _check_exact(self, name: str, texts: RecordFormat, records: Sequence[bytes], large: list[int]) -> None:
+        """Refuse an integer that a float has rounded."""
+        (found,) = decode_block([records[i] for i in large], texts)
+        for i, text in zip(large, found.tolist(), strict=True):
+            if is_rounded(text.decode(errors="replace")):
+                why = f"float64 does not hold all digits of the integer {text.decode()}"
+                error = invalid(f"Field {self.columns.index(name)}: {why}")
+                vars(error)["record"] = i
+                raise error
 
 
 class _Whole:
@@ -156,6 +190,7 @@ class _Rows:
         self._all = columns is None
         self._guessed = guessed([each for each in wanted if each not in given], rows, self._header, syntax, defaults)
         refuse_rounding(self._guessed, rows, self._header, syntax, where)
+        self._integers = integers_among(self._guessed, rows, self._header, syntax)
         if self._guessed:
             text = "%s: by the first %d rows, the dtypes are: %s; dtypes= decides otherwise"
             _log.info(text, where, len(rows), told(self._guessed))
@@ -172,7 +207,8 @@ class _Rows:
                 _log.warning("csv: %s is empty, without a line of names: it gives no rows", name)
                 return
             columns = self._in_order(header, name)
-            form = _Form(tuple(columns), self._syntax.form(header, columns))
+            texts = {each: self._syntax.form(header, {each: ColumnType(STRING, b"")}) for each in self._integers}
+            form = _Form(tuple(columns), self._syntax.form(header, columns), texts)
             if place is not None:
                 file.go_to(place)
             for piece in cut_pieces(file, self._syntax.cut, name):

@@ -18,6 +18,7 @@ from pipeline.sources.csv_syntax import Syntax
 
 _GUESSES = (np.dtype(np.int64), np.dtype(np.float64))
 _INTEGER = re.compile(rb"\s*[-+]?\d+\s*")
+_MISSING = re.compile(rb"\s*([-+]?nan)?\s*", re.IGNORECASE)
 FIELD = re.compile(r"^Field (\d+)")
 
 
@@ -63,21 +64,42 @@ def refuse_rounding(
         rows, header, syntax: As for `guessed`, which leaves no malformed rows.
         where: What the error begins with.
     """
-    floats = {name: ColumnType(STRING, b"") for name, column in columns.items() if column.dtype.kind == "f"}
-    if not floats:
-        return
-    texts = ordered(floats, header)
-    for name, array in zip(texts, decode_block(rows, syntax.form(header, texts)), strict=True):
-        fields = array[array != b""].tolist()
-        if not all(map(_INTEGER.fullmatch, fields)):
-            continue
-        for text in map(bytes.decode, fields):
-            if Decimal(text) != float(text):
-                exact = "'uint64'" if all(0 <= Decimal(each.decode()) < 1 << 64 for each in fields) else "str"
+    for name, fields in _integers(columns, rows, header, syntax):
+        for text in fields:
+            if is_rounded(text):
+                unsigned = all(0 <= Decimal(each) < 1 << 64 and "+" not in each for each in fields)
+                exact = "'uint64'" if unsigned else "str"
                 raise invalid(
                     f"{where}: column {name!r} of integers would become float64, which does not hold all "
                     f"digits of {text.strip():.80}: see dtypes=, as in dtypes={{{name!r}: {exact}}}, and defaults="
                 )
+
+
+def integers_among(
+    columns: Mapping[str, ColumnType], rows: Sequence[bytes], header: Sequence[str], syntax: Syntax
+) -> set[str]:
+    """Return the guessed columns of floats whose values are integers, but for those that are missing."""
+    return {name for name, _ in _integers(columns, rows, header, syntax)}
+
+
+def _integers(
+    columns: Mapping[str, ColumnType], rows: Sequence[bytes], header: Sequence[str], syntax: Syntax
+) -> list[tuple[str, list[str]]]:
+    """Return these columns, and the values."""
+    floats = {name: ColumnType(STRING, b"") for name, column in columns.items() if column.dtype.kind == "f"}
+    if not floats:
+        return []
+    texts, found = ordered(floats, header), []
+    for name, array in zip(texts, decode_block(rows, syntax.form(header, texts)), strict=True):
+        fields = [each for each in array.tolist() if not _MISSING.fullmatch(each)]
+        if all(map(_INTEGER.fullmatch, fields)):
+            found.append((name, [each.decode() for each in fields]))
+    return found
+
+
+def is_rounded(text: str) -> bool:
+    """Whether float64 does not hold all digits of what is written, if that is an integer."""
+    return _INTEGER.fullmatch(text.encode()) is not None and Decimal(text) != float(text)
 
 
 def ordered(columns: Mapping[str, ColumnType], header: Sequence[str]) -> dict[str, ColumnType]:

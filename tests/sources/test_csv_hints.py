@@ -261,3 +261,46 @@ def test_times_that_are_read_as_str_can_be_converted(path):
     [batch] = pipeline.batch(pipeline.csv(path), 2)
     times = batch["when"].astype("datetime64[s]")
     assert (times[0], bool(np.isnat(times[1]))) == (np.datetime64("2020-01-01"), True)
+
+
+LARGE = 9007199254740993  # float64 has none between its neighbours
+
+
+def rows_with(*values):
+    return "id,b\n" + "".join(f"{value},x\n" for value in values)
+
+
+@pytest.mark.parametrize("missing", ["", "nan", "NaN", "-nan"])
+def test_later_integers_that_floats_round(tmp_path, missing):
+    path = tmp_path / "a.csv"
+    numbers = [missing, *range(1200)]
+    path.write_text(rows_with(*numbers, 2**60, LARGE, 5))
+    rows = iter(pipeline.csv(str(path)))
+    for _ in range(1202):
+        next(rows)
+    with pytest.raises(pipeline.InvalidArgumentError) as caught:
+        next(rows)
+    assert "a.csv, line 1,204: column 'id': float64 does not hold all digits of the integer 9007199254740993" in str(
+        caught.value
+    )
+    path.write_text(rows_with(*numbers, LARGE))
+    batches = pipeline.csv(str(path), dtypes={"id": str}).batch(1202)
+    assert next(iter(batches))["id"][-1] == str(LARGE).encode()
+
+
+def test_first_integers_beside_a_spelled_out_nan(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(rows_with(LARGE, "nan"))
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"of integers would become float64.*'uint64'"):
+        pipeline.csv(str(path))
+    path.write_text(rows_with(f"+{LARGE}", "nan"))
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"of integers would become float64.*str"):
+        pipeline.csv(str(path))
+
+
+def test_floats_may_be_large(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(rows_with(1.5, *range(1200), LARGE, "1e300", "inf"))
+    assert [row["id"] for row in pipeline.csv(str(path))][-3:] == [float(LARGE), 1e300, float("inf")]
+    path.write_text(rows_with("", *range(1200), "1e300", "inf", 2.5))
+    assert [row["id"] for row in pipeline.csv(str(path))][-3:] == [1e300, float("inf"), 2.5]

@@ -91,3 +91,74 @@ def test_what_the_caller_was_given_stays_as_it_is():
         first += 1
         np.testing.assert_array_equal(sess.run(moved), kept)
         np.testing.assert_array_equal(sess.run(x), FLOATS)
+
+
+def scaled(image):
+    return tf.cast(image, tf.float32) / 127.5 - 1.0
+
+
+VIEWS = {
+    "strided": lambda x: x[1:40, ::2],
+    "slice": lambda x: tf.slice(x, [3, 0, 1], [-1, 5, 2]),
+    "axes": lambda x: tf.squeeze(tf.expand_dims(x, 0)[:, 2:], [0]),
+    "reshape": lambda x: tf.reshape(tf.identity(x), [-1, 3])[7:] * 2.0,
+    "half": lambda x: tf.slice(x, [0, 0, 0], tf.cast(tf.shape(x) / 2, tf.int32)),
+    "shapes": lambda x: tf.slice(x * 3.0, [0, 0, 0], tf.shape(x * 3.0)) + tf.to_float(tf.shape(x)[0]),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_parts_of_a_result_are_taken_first(name):
+    view = VIEWS[name]
+    image = tf.placeholder(tf.uint8, [None, None, 3])
+    floats = tf.placeholder(tf.float32, [None, None, 3])
+    np.testing.assert_array_equal(
+        values(view(scaled(image)), {image: PIXELS}),
+        values(view(floats), {floats: PIXELS.astype(np.float32) / np.float32(127.5) - 1}),
+        strict=True,
+    )
+
+
+def test_a_result_that_is_fetched_or_read_besides_its_part():
+    image = tf.placeholder(tf.uint8, [None, None, 3])
+    whole = scaled(image)
+    part = whole[:2, :2]
+    expected = PIXELS.astype(np.float32) / np.float32(127.5) - 1
+    for fetches in ([whole, part, part + 1.0], [part, tf.reduce_max(whole)], [part, tf.shape(whole), whole[1:]]):
+        found = values(fetches, {image: PIXELS})
+        for fetch, each in zip(fetches, found, strict=True):
+            kind = fetch.op.type
+            if fetch is whole:
+                np.testing.assert_array_equal(each, expected)
+            elif fetch is part:
+                np.testing.assert_array_equal(each, expected[:2, :2])
+            elif kind == "Max":
+                assert each == expected.max()
+            elif kind == "Shape":
+                assert each.tolist() == [70, 90, 3]
+            elif kind == "StridedSlice":
+                np.testing.assert_array_equal(each, expected[1:])
+            else:
+                np.testing.assert_array_equal(each, expected[:2, :2] + 1)
+
+
+def test_a_part_that_there_is_not():
+    image = tf.placeholder(tf.uint8, [None, None, 3])
+    part = tf.slice(scaled(image), [0, 0, 0], [71, 1, 1])
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        values(part, {image: PIXELS})
+    assert caught.value.op is part.op
+
+
+@pytest.mark.parametrize("size", [(70, 90), (35, 45), (90, 70)])
+@pytest.mark.parametrize(
+    "given", [PIXELS, PIXELS[::-1, ::-1], PIXELS.astype(np.float32)], ids=["bytes", "turned", "floats"]
+)
+def test_images_resized_to_any_size_and_scaled(size, given):
+    image = tf.placeholder(given.dtype, [None, None, 3])
+    resized = tf.image.resize_images(image, size)
+    found, plain = values([resized / 127.5 - 1.0, resized + 0.0], {image: given})
+    alone = values(tf.image.resize_images(image, size) / 127.5 - 1.0, {image: given})
+    assert alone.dtype == np.float32
+    np.testing.assert_array_equal(alone, found)
+    np.testing.assert_array_equal(alone, plain / np.float32(127.5) - 1)

@@ -1,18 +1,22 @@
 """Chains: arithmetic with single numbers, one step after another, becomes one step that reads and writes memory once.
 
-An image that is cast, scaled, clipped and moved goes through five steps, each of which would allocate an array.
+An image that is cast, scaled, clipped and moved goes through five steps, each of which would allocate an array. What
+takes a part of it, or changes its axes, goes first: a crop of bytes is scaled instead of the whole image.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pipeline._chain import CODES, LONGEST, chained
 from pipeline.compat.graph import dtypes
 from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.steps import Step
+
+# These take a part of an array or change its axes, without a look at its values.
+_VIEWS = frozenset(("ExpandDims", "Identity", "Reshape", "Slice", "Squeeze", "StridedSlice"))
 
 
 class _Link(NamedTuple):
@@ -38,7 +42,8 @@ def with_chains(steps: Iterable[Step], kept: Iterable[int]) -> list[Step]:
         steps: The steps.
         kept: The places whose values are needed after the last step.
     """
-    steps = list(steps)
+    kept = list(kept)
+    steps = _views_first(list(steps), kept)
     readers = Counter(place for step in steps for place in step.inputs)
     readers.update(kept)
     made: list[Step | None] = []
@@ -56,7 +61,57 @@ def with_chains(steps: Iterable[Step], kept: Iterable[int]) -> list[Step]:
         links = [*links, link]
         open_chains[step.outputs] = links, len(made)
         made.append(_joined(links))
-    return [step for step in made if step is not None]
+    return _without_casts([step for step in made if step is not None], readers)
+
+
+def _views_first(steps: list[Step], kept: list[int]) -> list[Step]:
+    """Return the steps with each view before the arithmetic whose result it reads, if nothing else reads that."""
+    readers: dict[int, set[int]] = {}
+    makers: dict[Any, int] = {}
+    for number, step in enumerate(steps):
+        makers[step.outputs] = number
+        for place in step.inputs:
+            readers.setdefault(place, set()).add(number)
+    behind: dict[int, list[int]] = {}  # of a view: the arithmetic that now goes just behind it
+    home: dict[int, int] = {}  # of such arithmetic: the view
+    for number, step in enumerate(steps):
+        if step.op.type not in _VIEWS or step.guarded:
+            continue
+        while (at := makers.get(steps[number].inputs[0])) is not None and (link := _link(steps[at])) is not None:
+            view, result = steps[number], steps[at].outputs
+            others = readers[result] - {number}
+            if result in kept or any(steps[each].op.type != "Shape" for each in others):
+                break
+            for each in others:  # the shape before the arithmetic is that after it
+                steps[each] = steps[each]._replace(inputs=(link.array,))
+            steps[number] = view._replace(inputs=(link.array, *view.inputs[1:]), outputs=result)
+            inputs = tuple(result if place == link.array else place for place in steps[at].inputs)
+            steps[at] = steps[at]._replace(inputs=inputs, outputs=view.outputs)
+            makers[result], makers[view.outputs] = number, at
+            readers[link.array] = readers[link.array] - {at} | others | {number}
+            readers[result] = {at}
+            if at in home:
+                behind[home[at]].remove(at)
+            home[at] = number
+            behind.setdefault(number, []).insert(0, at)
+    order = [each for number in range(len(steps)) if number not in home for each in (number, *behind.get(number, ()))]
+    return [steps[each] for each in order]
+
+
+def _without_casts(steps: list[Step], readers: Mapping[int, int]) -> list[Step]:
+    """Return the steps with those that resize bytes as chains take them: images of the size already stay bytes."""
+    makers = {step.outputs: number for number, step in enumerate(steps)}
+    for step in steps:
+        if isinstance(step.kernel, _Chain):
+            place = step.inputs[0]
+            while (at := makers.get(place)) is not None and readers[place] == 1 and not steps[at].guarded:
+                kernel = steps[at].kernel
+                if hasattr(kernel, "may_stay_bytes"):
+                    steps[at] = steps[at]._replace(kernel=kernel.may_stay_bytes)
+                if steps[at].op.type not in _VIEWS:
+                    break
+                place = steps[at].inputs[0]
+    return steps
 
 
 def _link(step: Step) -> _Link | None:
@@ -83,21 +138,26 @@ def _joined(links: list[_Link]) -> Step:
     if len(links) == 1:
         return last.step
     numbers = [link.number for link in links if link.number is not None]
-    codes = bytes([link.code for link in links if link.code is not None])
-    return Step(_kernel(links, codes), False, (first.array, *numbers), last.step.outputs, last.step.op, False)
+    return Step(_Chain(links), False, (first.array, *numbers), last.step.outputs, last.step.op, False)
 
 
-def _kernel(links: list[_Link], codes: bytes) -> Callable[..., Any]:
-    def kernel(array: Any, *numbers: Any) -> Any:
+class _Chain:
+    """The kernel of a chain."""
+
+    def __init__(self, links: list[_Link]) -> None:
+        self._links = links
+        self._codes = bytes([link.code for link in links if link.code is not None])
+
+    def __call__(self, array: Any, *numbers: Any) -> Any:
         try:
-            made = chained(array, codes, list(numbers))
+            made = chained(array, self._codes, list(numbers))
         except TypeError:  # a number that is none: the step itself says so
             made = None
-        return one_by_one(array, numbers) if made is None else made
+        return self._one_by_one(array, numbers) if made is None else made
 
-    def one_by_one(value: Any, numbers: tuple[Any, ...]) -> Any:
+    def _one_by_one(self, value: Any, numbers: tuple[Any, ...]) -> Any:
         rest = iter(numbers)
-        for link in links:
+        for link in self._links:
             given = [value] if link.number is None else [value, next(rest)]
             if link.step.inputs[0] != link.array:
                 given.reverse()
@@ -106,5 +166,3 @@ def _kernel(links: list[_Link], codes: bytes) -> Callable[..., Any]:
             except Exception as error:
                 raise op_error(error, link.step.op) from error.__cause__
         return value
-
-    return kernel

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
@@ -70,6 +72,16 @@ def _checked(kernel: Callable[..., Any], align_corners: bool, half_pixel: bool) 
     return checked
 
 
+def _unless_of_size(checked: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel for plans that take bytes as well as floats: images that have the size already stay bytes."""
+
+    def kernel(images: Any, size: Any) -> Any:
+        same = images.dtype == np.uint8 and images.ndim == 4 and [*images.shape[1:3]] == size.tolist()
+        return images if same and images.size else checked(images, size)
+
+    return kernel
+
+
 def _rows(checked: Callable[..., Any]) -> Callable[..., Any]:
     """The kernel for a block of batches of the same shape."""
 
@@ -91,6 +103,8 @@ def _resize(
     attrs = {"align_corners": align, "half_pixel_centers": half}
     dtype = None if op_type == "ResizeNearestNeighbor" else dtypes.float32
     checked = _checked(lambda *values: kernel(*values, align, half), align, half)
+    if op_type == "ResizeBilinear":
+        checked.may_stay_bytes = _unless_of_size(checked)  # type: ignore[attr-defined]  # for plans
     definition = f"images:T{kinds} size:int32"
     return tensor_op(op_type, definition, [images, size], _resized, checked, name, attrs, _rows(checked), dtype)
 

@@ -13,7 +13,7 @@ MODULES = [
     "_delivery",
     "_flow",
     "_lines",
-    "_meter",
+    "_next",
     "_queue",
     "_random",
     "_steps",

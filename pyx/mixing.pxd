@@ -79,3 +79,14 @@ cdef inline void mix_to(uint64_t* out, const uint64_t* numbers, uint64_t base, s
         mix_sums(out, &mixed_numbers[begin], base, known - begin)
     for i in range(known, end):
         out[i - begin] = mixed(base + mixed(i))
+
+
+cdef inline uint64_t power(uint64_t base, uint64_t exponent) noexcept nogil:
+    """A power, without what is beyond 64 bits."""
+    cdef uint64_t value = 1
+    while exponent:
+        if exponent & 1:
+            value *= base
+        base *= base
+        exponent >>= 1
+    return value

@@ -53,7 +53,7 @@ cdef inline void pick_rows(char[:, ::1] to, const char[:, ::1] rows, const int64
     cdef Py_ssize_t n = to.shape[0]
     if n == 0 or size == 0:
         return
-    if in_order(numbers, at, n):
+    if n * size <= 4 << 20 and in_order(numbers, at, n):
         within(&rows[numbers[at] + n - 1, size - 1])
         memcpy(&to[0, 0], &rows[numbers[at], 0], n * size)
     elif size == 4:

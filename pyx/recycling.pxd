@@ -37,6 +37,8 @@ cdef extern from "numpy/arrayobject.h":
         PyDataMem_Handler handler;
         /* A block, with its size at its start; NULL; or the recycler's own address, when the recycler is closed. */
         std::atomic<void*> spares[pipeline_spares] = {};
+        bool mixed = false;                     /* blocks of other sizes stay, until one of this size wants the room */
+        std::atomic<unsigned> turn{0};          /* which of them goes then */
     };
 
     #ifdef __linux__
@@ -63,10 +65,14 @@ cdef extern from "numpy/arrayobject.h":
         void* load() noexcept nogil
         void* exchange(void* block) noexcept nogil
         bint compare_exchange_strong(void*& expected, void* block) noexcept nogil
+    cppclass counter "std::atomic<unsigned>":
+        unsigned fetch_add(unsigned more) noexcept nogil
     cppclass Recycler "pipeline_recycler":
         Recycler() except +
         cnp.PyDataMem_Handler handler
         address* spares
+        bint mixed
+        counter turn
     size_t room "pipeline_room"(void* block) noexcept nogil
     void trace "pipeline_trace"(void* block, size_t bytes) noexcept nogil
     void untrace "pipeline_untrace"(void* block) noexcept nogil
@@ -91,12 +97,17 @@ cdef inline void keep_block(Recycler* recycler, void* block, size_t bytes) noexc
             none = NULL
             if recycler.spares[i].compare_exchange_strong(none, block):
                 return
+        if recycler.mixed:
+            block = recycler.spares[recycler.turn.fetch_add(1) % SPARES].exchange(block)
+        if block == NULL:
+            return
         untrace(block)
     free(block)
 
 
 cdef inline void* spare_block(Recycler* recycler, size_t bytes) noexcept nogil:
-    """A spare block of exactly that size, or NULL. Those of other sizes are freed: batches are no longer like that."""
+    """A spare block of exactly that size, or NULL. Those of other sizes are freed: batches are no longer like that. Where
+    batches of all loops share a recycler they stay."""
     cdef void* block
     cdef void* found = NULL
     cdef int i
@@ -105,7 +116,10 @@ cdef inline void* spare_block(Recycler* recycler, size_t bytes) noexcept nogil:
         if block == NULL or block == recycler or not recycler.spares[i].compare_exchange_strong(block, NULL):
             continue
         if (<size_t*>block)[0] != bytes:
-            drop(block)
+            if recycler.mixed:
+                keep_block(recycler, block, (<size_t*>block)[0])
+            else:
+                drop(block)
         elif found == NULL:
             found = block
         else:
@@ -152,9 +166,10 @@ cdef inline void delete_recycler(object handler) noexcept:
     del recycler
 
 
-cdef inline object new_recycler():
+cdef inline object new_recycler(bint mixed=False):
     """What NumPy knows a recycler by. The queue keeps the recycler, and so does each array that is made of it."""
     cdef Recycler* recycler = new Recycler()
+    recycler.mixed = mixed
     memcpy(recycler.handler.name, b"pipeline", 9)
     recycler.handler.version = 1
     recycler.handler.allocator.ctx = recycler

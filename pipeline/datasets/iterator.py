@@ -11,11 +11,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from pipeline import spans
 from pipeline._flow import fold_on
-from pipeline._meter import Gauge, Meter
+from pipeline._next import Gather, Gauge, Meter, Next
 from pipeline.datasets.node import Node, Opening, facts_of, nodes_of, note_written, seeds_of
 from pipeline.datasets.parts import facts_of_parts, measured, name_of_recipe
 from pipeline.datasets.seed import Seed
@@ -75,7 +75,7 @@ class _Over(Exception):
     """The pass is over."""
 
 
-class DatasetIterator(Generic[T_co]):
+class DatasetIterator(Next[T_co]):
     """The elements of one pass of a dataset: an iterator, and a context manager that ends its threads.
 
     An ended iterator stays ended. `iter(dataset)` gives another one, with the same order under a seed, and
@@ -102,6 +102,7 @@ class DatasetIterator(Generic[T_co]):
         self._opening = Opening(self._name, self._seeds, self._parts)
         self._stream: Gauge | None = None
         self._element: Callable[[], Element | None] = lambda: None  # gives the next one of the stream
+        self._at_hand: Callable[[], tuple[Gather, int] | None] = lambda: None  # gives rows that have only to be copied
         self._done: Callable[[], None] | None = None  # tells the stream that the element is here
         self._loaded: Any = None  # the state, until the first element
         self._records: deque[Record] = deque(maxlen=2 * BEHIND)
@@ -115,9 +116,6 @@ class DatasetIterator(Generic[T_co]):
 
     def __iter__(self) -> DatasetIterator[T_co]:
         return self
-
-    def __next__(self) -> T_co:
-        return self._take(None)
 
     def next(self, timeout: float | None = None) -> T_co:
         """Return the next element.
@@ -139,8 +137,11 @@ class DatasetIterator(Generic[T_co]):
         made: _Made | None = None
         try:
             with self._lock:
+                self._settle(self._records)
                 while (made := self._pick()) is None or isinstance(made.error, StopIteration):
                     self._make(deadline)
+                if not self._slot and made.record is not None and (rows := self._at_hand()) is not None:
+                    self._ready(*rows, self._meter, made.record)
         except BaseException:
             if made is not None:  # Ctrl-C as the lock was let go
                 self._give_back(made)
@@ -183,6 +184,7 @@ class DatasetIterator(Generic[T_co]):
 
     def _give_back(self, made: _Made) -> None:
         """Let what its caller did not get come next."""
+        self._unready()
         with self._handing:
             if made.record is not None and self._records[-1] is made.record:
                 self._records.pop()
@@ -288,6 +290,7 @@ class DatasetIterator(Generic[T_co]):
             self._opening.things.saved = self._loaded["things"]
         stream = self._stream = self._measured()
         self._element, self._done = stream.element, getattr(stream.stream, "done", None)
+        self._at_hand = getattr(stream.stream, "ready", self._at_hand)
         self._began = 0 if last is None else last.batches
         if last is None:
             self._records.append(Record(0, 0, 0, position_of(stream)))
@@ -363,6 +366,7 @@ class DatasetIterator(Generic[T_co]):
     def _fetch(self, leave: StopFlag) -> None:
         """Make the next element, and keep it for whoever asks first; give up waiting if `leave` is set."""
         with self._lock:
+            self._settle(self._records)
             try:
                 self._make(None, leave)
             except Exception as error:
@@ -383,6 +387,7 @@ class DatasetIterator(Generic[T_co]):
             RuntimeError: Another thread is in `next`, and does not come out within `grace` seconds.
         """
         self._closed = True
+        self._unready()
         if self._times.begun_at is not None:
             self._times.end()
         self._opening.stop()
@@ -426,8 +431,8 @@ class DatasetIterator(Generic[T_co]):
             self._not_within("state_dict")
             with self._lock:
                 self._running()
-        records = list(self._records)
         behind = operator.index(behind)
+        records = self._history(self._records, 2 * BEHIND)
         if not 0 <= behind <= BEHIND or behind >= len(records):
             raise invalid(f"state_dict: behind must be 0 to {min(BEHIND, len(records) - 1)} here, got {behind}")
         record = records[-1 - behind]
@@ -496,7 +501,7 @@ class DatasetIterator(Generic[T_co]):
         if content and not any(node.kind == "checksum" for node in nodes_of(self._node)):
             text = "fingerprint(content=True): the recipe has no checksum: add .checksum() to the dataset"
             raise FailedPreconditionError(None, None, text)
-        last = self._records[-1] if self._records else Record(0, 0, 0, None)
+        last = self._newest()
         return f"{last.examples}-{last.value:016x}"
 
     @property
@@ -522,8 +527,12 @@ class DatasetIterator(Generic[T_co]):
     @property
     def delivered(self) -> tuple[int, int]:
         """How many elements `next` has returned, and how many examples these consist of, in earlier runs too."""
-        last = self._records[-1] if self._records else Record(0, 0, 0, None)
+        last = self._newest()
         return last.batches, last.examples
+
+    def _newest(self) -> Record:
+        """Return what was delivered last."""
+        return next(iter(self._history(self._records, 1)), Record(0, 0, 0, None))
 
     @property
     def num_dropped(self) -> int:
@@ -574,6 +583,7 @@ class DatasetIterator(Generic[T_co]):
         """In the child of a fork: whoever was in `next` is not there."""
         self._lock = threading.Lock()
         self._owner = None
+        self._forked()
 
     def _state(self) -> str:
         return "closed" if self._closed else "ended" if self._ended else "running" if self._stream else "not started"

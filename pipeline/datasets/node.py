@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pipeline._meter import Gauge, Meter
+from pipeline._next import Gauge, Meter
 from pipeline.datasets.seed import Seed
 from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError
 from pipeline.explain.frames import Place, caller, shown

@@ -6,8 +6,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from pipeline._flow import Gather, gathers
-from pipeline._meter import Meter
+from pipeline._next import Gather, Meter, gathers
 from pipeline.flow.block import Block, join
 from pipeline.flow.collate import Collate
 from pipeline.flow.ids import Parts, as_array, folded
@@ -34,15 +33,27 @@ class Chosen:
     def __init__(self, stream: Choice, n: int, how: Collate, whole: bool, shared: Run) -> None:
         self._stream, self._n, self._how, self._whole, self._shared = stream, n, how, whole, shared
         self._tables: dict[int, tuple[Any, Any]] = {}  # by `id`: a table, and what its rows can be copied from
-        self._count = 0
-        self._go_to(stream.position())
+        self._copied: Gather | None = None  # what copied rows last
+        self._go_to(0, stream.position())
 
-    def _go_to(self, position: int) -> None:
-        self._at = position  # of the next element
+    def _go_to(self, count: int, position: int) -> None:
         self._block: Block | None = None  # elements that were chosen
-        self._left = 0  # how many of them did not come yet
-        self._rows: Gather | None = None  # what copies them, if they are rows of arrays
+        self._rest = 0  # how many of them did not come yet
+        self._rows: Gather | None = None  # what copies them, if they are rows of arrays: it knows how many did not come
         self._meter: Meter | None = None  # counts what is copied
+        self._mark(count, position)
+
+    def _mark(self, count: int, at: int) -> None:
+        """Note how many batches came, and where the next element is. Since then all batches are of `n`."""
+        self._count, self._at, self._had = count, at, self._left
+
+    @property
+    def _left(self) -> int:
+        return self._rest if self._rows is None else self._rows.left
+
+    def ready(self) -> tuple[Gather, int] | None:
+        """Return what gives the next batches, and how many elements are in one; None if they have to be made."""
+        return (self._rows, self._n) if self._rows is not None and self._rows.left >= self._n else None
 
     def element(self) -> Element | None:
         n = self._n
@@ -53,21 +64,19 @@ class Chosen:
                 return self._of_several()
         if self._rows is not None:
             batch, value = self._rows.next(n)
-            self._left -= n
         else:
             block = self._next(n)
             batch, value = self._how.batch(block.made(), [block]), folded(block.ids, 0)
-        self._at += n
-        self._count += 1
         return batch, value, n
 
     def _choose(self) -> bool:
         """Choose elements for the next batches; return False at the end."""
-        block = self._block = self._stream.take(self._n * max(1, _AHEAD // self._n))
-        if block is None:
-            return False
-        self._left, self._rows = len(block), self._gather(block)
-        return True
+        count, at = self.position()
+        block = self._stream.take(self._n * max(1, _AHEAD // self._n))
+        self._block = block
+        self._rest, self._rows = (0, None) if block is None else (len(block), self._gather(block))
+        self._mark(count, at)
+        return block is not None
 
     def _gather(self, block: Block) -> Gather | None:
         values, ids = block.values, block.ids
@@ -82,14 +91,15 @@ class Chosen:
         self._meter = values.meter
         if self._meter is not None:
             self._meter.count(len(values))
-        return Gather(arrays, pack, as_array(values.numbers), as_array(ids))
+        self._copied = Gather(arrays, pack, as_array(values.numbers), as_array(ids), self._copied)
+        return self._copied
 
     def _next(self, n: int) -> Block:
         """Return the next elements that were chosen."""
         block = self._block
         assert block is not None
         begin = len(block) - self._left
-        self._left -= n
+        self._rest -= n
         if self._rows is not None:
             self._rows.skip(n)
             if self._meter is not None:  # those that make them count them again
@@ -99,37 +109,38 @@ class Chosen:
     def _of_several(self) -> Element | None:
         """Return a batch of elements that were not chosen together, as at the end."""
         blocks, have = [], 0
+        count, at = self.position()
         while have < self._n and (self._left or self._choose()):
             blocks.append(self._next(min(self._left, self._n - have)))
             have += len(blocks[-1])
         if have < self._n and self._whole:
             self._shared.dropped[0] += have
+            self._mark(count, at)
             return None
         block = join(blocks)
         found = self._how.batch(block.made(), blocks), folded(block.ids, 0), have
-        self._at += have
-        self._count += 1
+        self._mark(count + 1, at + have)
         return found
 
     def take(self, n: int) -> Block | None:
-        return block_of(self.element(), self._count)
+        return block_of(self.element(), self.position()[0])
 
     def skip(self, n: int) -> int:
-        stream, at = self._stream, self._at
+        stream, (count, at) = self._stream, self.position()
         stream.seek(at)
         skipped = stream.skip(n * self._n)
-        self._go_to(at + skipped)
         batches = skipped // self._n if self._whole else -(-skipped // self._n)
-        self._count += batches
+        self._go_to(count + batches, at + skipped)
         return batches
 
     def position(self) -> Any:
-        return [self._count, self._at]
+        came = self._had - self._left
+        return [self._count + came // self._n, self._at + came]
 
     def seek(self, position: Any) -> None:
-        self._count, inner = position
+        count, inner = position
         self._stream.seek(inner)
-        self._go_to(int(inner))
+        self._go_to(count, int(inner))
 
     def close(self) -> None:
         self._stream.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline._meter import Meter
+from pipeline._next import Meter
 from pipeline.flow.block import Block, Columns, Examples, Numbers
 from pipeline.flow.segment import name_failure
 from pipeline.flow.steps import (

@@ -10,7 +10,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any, NamedTuple
 
 from pipeline._flow import Kept
-from pipeline._meter import Meter, working_for_others
+from pipeline._next import Meter, working_for_others
 from pipeline.errors import AbortedError, DeadlineExceededError, FailedPreconditionError
 from pipeline.explain.wording import named
 from pipeline.flow.block import Block, Columns, Examples, stays

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._meter import Meter
+from pipeline._next import Meter
 from pipeline.flow.block import Block, Columns, Examples, Numbers
 from pipeline.flow.ids import Ids
 from pipeline.nest import map_values

@@ -142,7 +142,7 @@ class _Arrays:
     def columns(self) -> tuple[tuple[NDArray[Any], ...], Any]:
         """Return the columns, if all are at hand, and what makes a batch of theirs.
 
-        That is None for one that is alone, `tuple`, or a function of a list of them.
+        That is None for one that is alone, `tuple`, a tuple of names for a dict, or a function of a list of them.
         """
         arrays = tuple(each.array[...] for each in self._columns if isinstance(each, _InMemory))
         if self._nest is None:
@@ -151,6 +151,8 @@ class _Arrays:
         plain = plain_structure(nest.pack(arrays, True))
         if type(plain) is tuple and all(map(operator.is_, plain, arrays)):
             return arrays, tuple
+        if type(plain) is dict and all(map(operator.is_, plain.values(), arrays)):
+            return arrays, tuple(plain)
         return arrays, lambda columns: plain_structure(nest.pack(columns, True))
 
     def facts(self) -> dict[str, Any]:

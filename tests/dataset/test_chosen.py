@@ -7,7 +7,7 @@ import pytest
 from helpers import told
 
 import pipeline
-from pipeline._flow import Gather
+from pipeline._next import Gather
 
 Point = collections.namedtuple("Point", "x y")
 ROWS = 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pipeline._meter import Meter
+from pipeline._next import Meter
 from pipeline.datasets.node import ENDLESS, Opening, no_position
 from pipeline.datasets.origins.source import OfSource
 from pipeline.errors import OutOfRangeError

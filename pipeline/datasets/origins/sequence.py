@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pipeline._flow import items_at
-from pipeline._meter import Meter
+from pipeline._next import Meter
 from pipeline.datasets.node import Node, Opening
 from pipeline.errors import invalid
 from pipeline.flow.block import Block, Columns, Examples, Numbers

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._meter import Meter
+from pipeline._next import Meter
 from pipeline.datasets.node import ENDLESS, Opening
 from pipeline.datasets.origins.source import OfSource
 from pipeline.flow.block import Block, Numbers

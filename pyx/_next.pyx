@@ -1,0 +1,476 @@
+"""The `next` of a running dataset: meters of its parts, batches of rows of arrays, and the iterator that hands them over."""
+
+cimport cython
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t, uint64_t
+from libcpp.atomic cimport atomic, memory_order_acquire, memory_order_relaxed, memory_order_release
+
+cimport numpy as cnp
+
+from bare cimport bare_install, bare_restore
+from mixing cimport STEP, folded, power
+from picking cimport Table, pick_rows, view_table
+from recycling cimport new_recycler, recycled_array
+from stacking cimport (
+    Array, data_of, descr_of, dims_of, empty_like, has_references, intp, is_contiguous, itemsize_of, product, rank_of,
+)
+from sync cimport now, sleep_for
+
+from types import GenericAlias
+
+from pipeline import spans
+from pipeline.tracebacks import show_users
+
+cnp.import_array()
+
+cdef enum:
+    MAX_RANK = 64
+    RELEASE = 32768             # bytes; releasing the GIL costs more than a smaller copy
+    RECYCLED = 1 << 20          # bytes of an array from which its memory is used again
+    SHARED = 32 << 20           # and up to which it is in another loop, as malloc would
+    KEPT = 128                  # batches that are remembered: twice as many as a state can go back
+
+cdef object RECYCLER = new_recycler(True)       # of all loops: at most three blocks stay
+cdef dict TRACING = spans.__dict__      # its `on` changes
+
+cdef extern from "pythread.h":
+    unsigned long this_thread "PyThread_get_thread_ident"() noexcept nogil
+
+cdef extern from *:
+    """
+    /* Of this thread: nanoseconds that meters have counted within the call that is measured now. */
+    static thread_local long long pipeline_inner = 0;
+    /* Whether this thread works for another one, which waits for it. */
+    static thread_local int pipeline_away = 0;
+    """
+    long long inner "pipeline_inner"
+    int away "pipeline_away"
+
+
+@cython.final
+cdef class Meter:
+    """Counts what came out of one part of a running dataset, and how long that took.
+
+    What other meters measure meanwhile in the same thread is theirs: the times of all meters of a thread add up.
+
+    Args:
+        told: Called with each exception that comes out of the part; None if nobody wants to know.
+
+    Thread safety: every method may be called from every thread.
+    """
+
+    cdef atomic[int64_t] _elements, _made, _own, _away, _total, _worked
+    cdef object _told
+
+    def __init__(self, told=None):
+        self._told = told
+
+    def count(self, n):
+        """Count elements that are asked for by number."""
+        self._made.fetch_add(n, memory_order_relaxed)
+
+    def make(self, n, function, *args):
+        """Call a function that makes elements which came out, or are asked for by number; its time counts."""
+        self._made.fetch_add(n, memory_order_relaxed)
+        return self.call(function, *args)
+
+    def call(self, function, *args):
+        """Call a function; its time counts."""
+        cdef int64_t outer = inner, began = now()
+        global inner
+        inner = 0
+        try:
+            return function(*args)
+        except Exception as error:
+            self.failed(error)
+            raise
+        finally:
+            self.add(now() - began, outer)
+
+    cdef int failed(self, error) except -1:
+        if self._told is not None:
+            self._told(error)
+        return 0
+
+    cdef void add(self, int64_t spent, int64_t outer) noexcept:
+        global inner
+        if away:
+            self._away.fetch_add(spent - inner, memory_order_relaxed)
+        else:
+            self._own.fetch_add(spent - inner, memory_order_relaxed)
+        self._total.fetch_add(spent, memory_order_relaxed)
+        inner = outer + spent
+
+    def work(self, double seconds):
+        """Count time that workers took."""
+        self._worked.fetch_add(<int64_t>(seconds * 1e9), memory_order_relaxed)
+
+    @property
+    def elements(self):
+        """How many elements came out, or were made."""
+        return max(self._elements.load(memory_order_relaxed), self._made.load(memory_order_relaxed))
+
+    @property
+    def own(self):
+        """Seconds in the threads that take elements."""
+        return 1e-9 * self._own.load(memory_order_relaxed)
+
+    @property
+    def away(self):
+        """Seconds in threads that work for these."""
+        return 1e-9 * self._away.load(memory_order_relaxed)
+
+    @property
+    def total(self):
+        """Seconds that those who take elements waited for them, whoever made them."""
+        return 1e-9 * self._total.load(memory_order_relaxed)
+
+    @property
+    def worked(self):
+        """Seconds that workers took, in threads and processes."""
+        return 1e-9 * self._worked.load(memory_order_relaxed)
+
+
+@cython.final
+cdef class Gauge:
+    """A stream that is measured: two looks at the clock, and nothing for each element.
+
+    Thread safety: as the stream.
+    """
+
+    cdef readonly object stream
+    cdef readonly Meter meter
+    cdef object _element
+
+    def __init__(self, stream, element, Meter meter not None):
+        """`element` gives the elements of the stream one by one; see `elements_of`."""
+        self.stream, self._element, self.meter = stream, element, meter
+
+    def element(self):
+        """Return the next element; None at the end."""
+        cdef int64_t outer = inner, began = now()
+        global inner
+        inner = 0
+        try:
+            found = self._element()
+        except Exception as error:
+            self.meter.failed(error)
+            raise
+        finally:
+            self.meter.add(now() - began, outer)
+        if found is not None:
+            self.meter._elements.fetch_add(1, memory_order_relaxed)
+        return found
+
+    def take(self, n):
+        """As that of the stream."""
+        cdef int64_t outer = inner, began = now()
+        global inner
+        inner = 0
+        try:
+            block = self.stream.take(n)
+        except Exception as error:
+            self.meter.failed(error)
+            raise
+        finally:
+            self.meter.add(now() - began, outer)
+        if block is not None:
+            self.meter._elements.fetch_add(len(block), memory_order_relaxed)
+        return block
+
+    def skip(self, n):
+        """As that of the stream."""
+        return self.stream.skip(n)
+
+    def position(self):
+        """As that of the stream."""
+        return self.stream.position()
+
+    def seek(self, position):
+        """As that of the stream."""
+        self.stream.seek(position)
+
+    def close(self):
+        """As that of the stream."""
+        self.stream.close()
+
+
+def working_for_others(bint whether):
+    """Say whether this thread works for another one from now on, so that its time is not taken for that of this one."""
+    global away
+    away = whether
+
+
+def gathers(tuple arrays not None, Py_ssize_t rows):
+    """Whether rows of these arrays, each with so many, can be copied as bytes."""
+    for array in arrays:
+        if type(array) is not cnp.ndarray or rank_of(<Array*>array) == 0 or dims_of(<Array*>array)[0] != rows:
+            return False
+        if has_references(<Array*>array) or not is_contiguous(<Array*>array) or itemsize_of(<Array*>array) == 0:
+            return False
+        if rank_of(<Array*>array) >= MAX_RANK:
+            return False
+    return True
+
+
+@cython.final
+cdef class Gather:
+    """Batches of rows of arrays.
+
+    Args:
+        arrays: C-contiguous, without objects: `gathers` says so.
+        pack: What is made of the columns of a batch: None for the only one; `tuple`; a tuple of their names for a dict;
+            or a function of their list.
+        numbers: Which rows come, one after the other.
+        ids: What tells them apart in the fingerprint, as many.
+        before: What copied the rows before, whose memory is used again; or None.
+
+    Attributes:
+        left: How many rows did not come yet.
+
+    Raises:
+        IndexError: An array has no row of a number.
+
+    Thread safety: one thread at a time.
+    """
+
+    cdef tuple arrays
+    cdef object pack, recycler
+    cdef const int64_t[::1] numbers, ids
+    cdef Py_ssize_t at
+    cdef readonly Py_ssize_t left
+
+    def __cinit__(self, tuple arrays not None, pack, const int64_t[::1] numbers not None,
+                  const int64_t[::1] ids not None, Gather before=None):
+        cdef Py_ssize_t i
+        cdef int64_t rows
+        if not arrays or type(arrays[0]) is not cnp.ndarray or rank_of(<Array*>arrays[0]) == 0:
+            raise ValueError("Gather: expected arrays of rows")
+        rows = dims_of(<Array*>arrays[0])[0]
+        if not gathers(arrays, rows) or ids.shape[0] != numbers.shape[0]:
+            raise ValueError("Gather: the arrays, numbers or ids do not fit")
+        for i in range(numbers.shape[0]):
+            if not 0 <= numbers[i] < rows:
+                raise IndexError(f"there is no row {numbers[i]}: the arrays have {rows}")
+        self.arrays, self.pack, self.numbers, self.ids = arrays, pack, numbers, ids
+        self.at, self.left = 0, numbers.shape[0]
+        self.recycler = None if before is None else before.recycler
+
+    def next(self, Py_ssize_t n):
+        """Return the next n rows, at most as many as are left, and the fingerprint of their ids."""
+        cdef uint64_t hash = 0
+        if not 0 < n <= self.left:
+            raise ValueError(f"Gather: {n} rows of {self.left}")
+        batch = self.rows(n, &hash)
+        self.passed(n)
+        return batch, hash
+
+    cdef object rows(self, Py_ssize_t n, uint64_t* hash):
+        """Return the next n rows, which stay the next ones, and the fingerprint of their ids."""
+        cdef list columns = []
+        for array in self.arrays:
+            columns.append(self.rows_of(array, n))
+        hash[0] = folded(<const uint64_t*>&self.ids[self.at], n, 0)
+        if self.pack is None:
+            return columns[0]
+        if self.pack is tuple:
+            return tuple(columns)
+        if type(self.pack) is tuple:
+            return dict(zip(<tuple>self.pack, columns))
+        return self.pack(columns)
+
+    cdef void passed(self, Py_ssize_t n) noexcept:
+        self.at += n
+        self.left -= n
+
+    def skip(self, Py_ssize_t n):
+        """Leave the next n rows out, at most as many as are left."""
+        if not 0 <= n <= self.left:
+            raise ValueError(f"Gather: {n} rows of {self.left}")
+        self.at += n
+        self.left -= n
+
+    cdef object rows_of(self, array, Py_ssize_t n):
+        """Return the next n rows of an array."""
+        cdef Array* given = <Array*>array
+        cdef Table source, made
+        cdef intp[MAX_RANK] dims
+        cdef int rank = rank_of(given), axis
+        cdef intp row = itemsize_of(given) * product(dims_of(given) + 1, rank - 1)
+        for axis in range(rank):
+            dims[axis] = dims_of(given)[axis]
+        dims[0] = n
+        if RECYCLED <= n * row <= SHARED:
+            out = recycled_array(RECYCLER, rank, dims, <object>descr_of(given))
+        elif n * row > SHARED:
+            if self.recycler is None:
+                self.recycler = new_recycler()
+            out = recycled_array(self.recycler, rank, dims, <object>descr_of(given))
+        else:
+            out = empty_like(given, rank, dims)
+        view_table(&source, data_of(given), dims_of(given)[0], row)
+        view_table(&made, data_of(<Array*>out), n, row)
+        if n * row >= RELEASE:
+            with nogil:
+                pick_rows(made.rows, source.rows, self.numbers, self.at, row)
+        else:
+            pick_rows(made.rows, source.rows, self.numbers, self.at, row)
+        return out
+
+
+cdef class Next:
+    """An iterator that hands over rows of arrays in one step of C, where it can.
+
+    A class that inherits from it has `_take(None)`, which returns any next element. It is called where nothing is ready.
+    Before it does anything it calls `_settle`, and in the end `_ready`, if the next batches are rows of arrays.
+
+    There is no step of Python, where a signal handler could strike, once a batch has left the arrays.
+
+    Thread safety: every method may be called from every thread, but `_ready` and `_settle` by one at a time.
+    """
+
+    cdef atomic[int] busy               # whether a thread is within one of the methods
+    cdef atomic[unsigned long] thread   # which one
+    cdef bint ready
+    cdef Gather gather
+    cdef Meter meter
+    cdef object record                  # the class of records
+    cdef Py_ssize_t n, count            # examples to a batch, and how many batches were handed over since `_ready`
+    cdef int64_t batches, examples      # before these
+    cdef int64_t number, at             # the position of the stream before these
+    cdef uint64_t factor                # of the fingerprint, for a batch
+    cdef uint64_t value                 # after these
+    cdef uint64_t[KEPT] values
+
+    @classmethod
+    def __class_getitem__(cls, item):   # what an item is, for type checkers
+        return GenericAlias(cls, item)
+
+    def __next__(self):
+        """Return the next element.
+
+        Raises:
+            StopIteration: The pass is over.
+            Exception: What a function of yours raised; after that the iterator has ended.
+        """
+        return self.following()
+
+    cdef object following(self):
+        cdef object batch = None
+        cdef uint64_t hash = 0
+        cdef int64_t outer, began
+        global inner
+        if not self.ready or TRACING["on"] or not self.enter():
+            return (<object>self)._take(None)
+        if not self.ready or self.gather.left < self.n:
+            self.leave()
+            return (<object>self)._take(None)
+        outer, began = inner, now()
+        inner = 0
+        try:
+            batch = self.gather.rows(self.n, &hash)
+        except Exception:               # which comes again, and is then seen to
+            batch = None
+        finally:
+            self.meter.add(now() - began, outer)
+            if batch is not None:
+                self.meter._elements.fetch_add(1, memory_order_relaxed)
+                self.gather.passed(self.n)
+                self.value = self.value * self.factor + hash
+                self.values[self.count % KEPT] = self.value
+                self.count += 1
+            self.leave()
+        return (<object>self)._take(None) if batch is None else batch
+
+    def _ready(self, Gather gather not None, Py_ssize_t n, Meter meter not None, last):
+        """Hand over the next batches of `n` rows. `last` is the record of the batch before, whose position is two
+        numbers: of batches and of rows."""
+        self.gather, self.n, self.meter, self.record = gather, n, meter, type(last)
+        self.batches, self.examples, self.value, (self.number, self.at) = last
+        self.factor = power(STEP, n)
+        self.count = 0
+        self.ready = True
+
+    def _unready(self):
+        """Hand over nothing any more without `_take`."""
+        self.ready = False
+
+    def _settle(self, records):
+        """Note the last records at the end of a deque, and hand over nothing any more without `_take`."""
+        cdef bint entered = self.wait()
+        try:
+            records.extend(self.noted(KEPT))
+            self.ready, self.count = False, 0
+        finally:
+            if entered:
+                self.leave()
+
+    def _history(self, records, Py_ssize_t most):
+        """Return the last records, at most so many, with those of a deque before them."""
+        cdef bint entered = self.wait()
+        try:
+            found = self.noted(most)
+            if len(found) < most:
+                before = list(records)
+                found = before[max(0, len(before) - (most - len(found))):] + found
+            return found
+        finally:
+            if entered:
+                self.leave()
+
+    cdef list noted(self, Py_ssize_t most):
+        """Return the records of the last batches, at most so many."""
+        cdef list found = []
+        cdef Py_ssize_t i, done
+        for i in range(max(0, self.count - min(most, <Py_ssize_t>KEPT)), self.count):
+            done = i + 1
+            position = [self.number + done, self.at + done * self.n]
+            fields = self.batches + done, self.examples + done * self.n, self.values[i % KEPT], position
+            found.append(tuple.__new__(self.record, fields))
+        return found
+
+    def _forked(self):
+        """In the child of a fork: whoever was in a method is not there."""
+        self.leave()
+
+    cdef bint enter(self) noexcept:
+        """Enter, if no thread is within."""
+        cdef int free = 0
+        if not self.busy.compare_exchange_strong(free, 1, memory_order_acquire, memory_order_relaxed):
+            return False
+        self.thread.store(this_thread(), memory_order_relaxed)
+        return True
+
+    cdef bint wait(self) noexcept:
+        """Enter, when no other thread is within; return False if this one is, as in a finalizer that ran meanwhile."""
+        while not self.enter():
+            if self.thread.load(memory_order_relaxed) == this_thread():
+                return False
+            with nogil:
+                sleep_for(20_000)
+        return True
+
+    cdef void leave(self) noexcept:
+        self.thread.store(0, memory_order_relaxed)
+        self.busy.store(0, memory_order_release)
+
+
+cdef PyObject* bare_next(PyObject* self) noexcept:
+    """What `__next__` is; see bare.pxd."""
+    cdef object failed
+    try:
+        found = (<Next>self).following()
+        Py_INCREF(found)
+        return <PyObject*>found
+    except BaseException as error:
+        failed = error
+    if type(failed) is StopIteration and failed.value is None:
+        return NULL  # without an error: the end
+    if isinstance(failed, Exception):
+        show_users(failed)
+    bare_restore(failed)
+    return NULL
+
+
+bare_install(<PyTypeObject*>Next, <void*>bare_next)

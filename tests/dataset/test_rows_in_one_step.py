@@ -1,0 +1,166 @@
+"""Batches of rows of arrays leave an iterator in one step of C: what it says and how it ends is as if they did not."""
+
+import gc
+import os
+import sys
+import threading
+
+import numpy as np
+import pytest
+from helpers import run_in_thread
+
+import pipeline
+from pipeline import spans
+
+ROWS = np.arange(3000 * 3).reshape(3000, 3)
+LABELS = np.arange(3000)
+FORMS = {
+    "array": ROWS,
+    "tuple": (ROWS, LABELS),
+    "dict": {"y": LABELS, "x": ROWS},
+    "nested": {"y": LABELS, "x": (ROWS, ROWS)},
+}
+
+
+def batches(form="tuple", size=7, **options):
+    return pipeline.arrays(FORMS[form], **options).batch(size)
+
+
+def same(one, other):
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, tuple):
+        return type(other) is tuple and len(one) == len(other) and all(map(same, one, other))
+    return np.array_equal(one, other)
+
+
+def steps_of(iterator, count):
+    """The functions of Python of ours that are called for some batches."""
+    called = []
+
+    def note(frame, event, _):
+        if event == "call" and f"{os.sep}pipeline{os.sep}" in frame.f_code.co_filename:
+            called.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        for _ in range(count):
+            next(iterator)
+    finally:
+        sys.setprofile(None)
+    return called
+
+
+@pytest.mark.parametrize("form", ["array", "tuple", "dict"])
+def test_nothing_of_ours_runs_in_python(form):
+    with iter(batches(form, shuffle=True, seed=1)) as iterator:
+        next(iterator)
+        assert steps_of(iterator, 50) == []
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_batches_and_states_are_those_of_other_ways(form, shuffle):
+    """`next(timeout)` makes each batch in Python."""
+    dataset = batches(form, shuffle=shuffle, seed=3, num_epochs=2)
+    with iter(dataset) as one, iter(dataset) as other:
+        for count in range(1, 859):
+            assert same(next(one), other.next(timeout=1000))
+            assert one.fingerprint() == other.fingerprint()
+            assert one.delivered == other.delivered == (count, min(7 * count, 6000))
+            if count % 40 == 0:
+                assert one.state_dict() == other.state_dict()
+                assert one.state_dict(behind=33) == other.state_dict(behind=33)
+        assert next(one, None) is next(other, None) is None
+        assert one.state_dict(behind=64) == other.state_dict(behind=64)
+
+
+def test_it_goes_on_from_each_state():
+    dataset = batches(shuffle=True, seed=3)
+    with iter(dataset) as iterator:
+        found = list(iterator)
+    with iter(dataset) as iterator:
+        for i in range(0, len(found), 23):
+            with iter(dataset) as other:
+                state = iterator.state_dict()
+                other.load_state_dict(state)
+                assert same(next(other), found[i])
+            for _ in range(23):
+                next(iterator, None)
+
+
+def test_elements_are_counted():
+    with iter(batches()) as iterator:
+        for _ in range(20):
+            next(iterator)
+        (row,) = (row for row in iterator.report().stages if row.name.startswith("batch"))
+        assert row.elements == 20
+
+
+def test_several_threads_share_them():
+    """Each batch goes to one thread, and whoever looks meanwhile sees counts that only grow."""
+    with iter(batches(size=3, num_epochs=20, shuffle=True, seed=1)) as iterator:
+        seen, over = [], threading.Event()
+
+        def look():
+            while not over.is_set():
+                seen.append((iterator.delivered[0], iterator.state_dict()["delivered"]["batches"]))
+
+        def take():
+            return sum(int(y.sum()) for _, y in iterator)
+
+        looking = run_in_thread(look)
+        takers = [run_in_thread(take) for _ in range(4)]
+        total = sum(each.result() for each in takers)
+        over.set()
+        looking.result()
+        assert total == 20 * int(LABELS.sum())
+        assert iterator.delivered == (20_000, 60_000)
+    flat = [count for pair in seen for count in pair]
+    assert flat == sorted(flat)
+
+
+def test_after_close_there_are_none():
+    iterator = iter(batches())
+    next(iterator)
+    next(iterator)
+    iterator.close()
+    assert next(iterator, None) is None
+    assert iterator.delivered == (2, 14)
+
+
+def test_a_trace_that_begins_meanwhile_has_them(monkeypatch):
+    with iter(batches()) as iterator:
+        next(iterator)
+        monkeypatch.setattr(spans, "on", True)
+        assert "_traced" in steps_of(iterator, 1)
+        monkeypatch.setattr(spans, "on", False)
+
+
+def test_a_forked_process_goes_on():
+    with iter(batches()) as iterator:
+        next(iterator)
+        child = os.fork()
+        if not child:
+            os._exit(int(next(iterator)[1][0]))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert next(iterator)[1][0] == 7
+
+
+@pytest.mark.parametrize("size", [300, 9000])
+def test_memory_is_used_again_when_nobody_has_it(size):
+    """Batches of more than 1 and 32 MiB."""
+    rows = np.arange(2 * size * 600, dtype=np.int64).reshape(-1, 600)
+    seen = set()
+    with iter(pipeline.arrays(rows, num_epochs=4).batch(size)) as iterator:
+        kept = next(iterator)[5:]
+        for batch in iterator:
+            seen.add(batch.__array_interface__["data"][0])
+            assert batch.flags.owndata
+            assert batch.flags.writeable
+            assert batch[0, 0] in (0, size * 600)
+            batch[:] = -1
+    del batch
+    gc.collect()
+    assert np.array_equal(kept, rows[5:size])
+    assert len(seen) <= 3

@@ -188,6 +188,7 @@ class Parallel:
     def _reset(self) -> None:
         self._chunks: deque[Chunk] = deque()
         self._parts: deque[Part] = deque()
+        self._ending: Part | None = None  # whose outputs are delivered, and its inputs not yet done with
         self._marks = Marks(self._stream, self._one_to_one, any(step.skip for step in self._steps), self._grid)
         self._ended = False
         self._slow = False  # whether the last inputs took long to come
@@ -202,6 +203,9 @@ class Parallel:
         return self._take(n)
 
     def _take(self, n: int) -> Block | None:
+        if self._ending is not None:
+            self._marks.delivered(self._ending.begin, self._ending.end, 0)
+            self._ending = None
         while True:
             self._claim(n)
             while self._parts:
@@ -227,7 +231,11 @@ class Parallel:
             self._marks.delivered(part.begin, None, n)
             return made[:n]
         self._parts.popleft()
-        self._marks.delivered(part.begin, part.end, len(made))
+        if part.end is not None and len(made) == n and not self._one_to_one:
+            self._marks.delivered(part.begin, None, n)
+            self._ending = part  # without workers, nobody knows yet that nothing more comes of its inputs
+        else:
+            self._marks.delivered(part.begin, part.end, len(made))
         return made
 
     def _claim(self, n: int) -> None:
@@ -408,7 +416,7 @@ class Parallel:
         if not self._ordered:
             text = "with ordered=False the order depends on time, and there is no position to go back to"
             raise FailedPreconditionError(None, None, text)
-        position = self._marks.position(not self._chunks and not self._parts)
+        position = self._marks.position(not self._chunks and not self._parts and self._ending is None)
         return [position[0], position[1] + self._drop] if self._drop else position
 
     def seek(self, position: Any) -> None:

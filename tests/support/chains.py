@@ -9,6 +9,7 @@ import pipeline
 from pipeline.datasets.dataset import interleave, mix
 from pipeline.datasets.dataset import zip as zipped
 from pipeline.sources.of_any import dataset
+from pipeline.workers.choice import processes
 
 UNKNOWN = None  # a reference that plain Python cannot give
 
@@ -48,6 +49,20 @@ def sequence(x):
 
 def numbers(n):
     yield from map(float, range(n))
+
+
+def not_rare(x):
+    if is_rare(x):
+        raise ValueError("a rare one")
+    return x
+
+
+def second(pair):
+    return pair[0] / 1000 + pair[1]
+
+
+def total(batch):
+    return np.asarray(batch).sum()
 
 
 class Chain:
@@ -110,13 +125,33 @@ def step(rng, chain, directory, workers):
     names = ["take", "skip", "shard", "repeat", "concatenate", "prefetch"]
     if kind == "scalar":
         names += ["map", "rng", "filter", "rare", "flat", "gen", "shuffle", "shuffle", "batch", "window", "mix"]
-        names += ["zip", "interleave", "pack", "fit", "bucket", "all", "sample", "nested"]
+        names += ["zip", "interleave", "pack", "fit", "bucket", "all", "sample", "nested", "skipping", "enumerate"]
+        names += ["checksum", "remainder", "collate"]
     elif kind == "batch":
-        names += ["unbatch", "map"]
+        names += ["unbatch", "map", "total"]
     name = rng.choice(names)
     n = rng.choice([1, 2, 3, 8, 33])
     w = {"workers": workers} if workers is not None else {}
+    if "skipping" in text and name == "shard":  # hosts leave out those of their own
+        expected = None
     known = expected is not None
+    if name == "skipping":
+        kept = [x for x in expected if not is_rare(x)] if known else None
+        return Chain(data.map(not_rare, on_error="skip", **w), kept, f"{text}.skipping")
+    if name == "enumerate":
+        pairs = [i / 1000 + x for i, x in enumerate(expected)] if known else None
+        return Chain(data.enumerate().map(second, **w), pairs, f"{text}.enumerate")
+    if name == "checksum":
+        return Chain(data.checksum(), expected, f"{text}.checksum")
+    if name == "total":
+        return Chain(data.map_batches(total, **w), [each.sum() for each in expected] if known else None, f"{text}.sum")
+    if name == "remainder":
+        whole = range(0, len(expected) - n + 1, n) if known else ()
+        listed = [np.array(expected[i : i + n]) for i in whole] if known else None
+        return Chain(data.batch(n, drop_remainder=True), listed, f"{text}.batch({n}, drop)", "batch")
+    if name == "collate":
+        sums = [float(sum(expected[i : i + n])) for i in range(0, len(expected), n)] if known else None
+        return Chain(data.batch(n, collate=sum), sums, f"{text}.batch({n}, sum)")
     if name == "take":
         return Chain(data.take(7 * n), expected[: 7 * n] if known else None, f"{text}.take({7 * n})", kind)
     if name == "skip":
@@ -231,6 +266,12 @@ def plain(element):
     return np.asarray(element).tolist()
 
 
-def seeds(count, name):
-    """Random generators, each with the seed to print."""
-    return [(seed, random.Random(f"{name}-{seed}")) for seed in range(count)]
+def of_seed(seed, directory, workers=None):
+    """The chain of a seed, which is the same for all workers."""
+    rng = random.Random(f"chain-{seed}")
+    return grow(rng, source(rng, directory), rng.randrange(1, 6), directory, workers)
+
+
+def workers_of(mode):
+    """What runs the functions of a chain: "alone", "threads" or "processes"."""
+    return {"alone": None, "threads": 2, "processes": processes(2)}[mode]

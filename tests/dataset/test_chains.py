@@ -1,0 +1,259 @@
+"""Random chains of all transformations: as plain Python says, and the same whoever runs them and wherever they resume.
+
+A chain that fails prints its seed, and adds it to chain_seeds.txt, whose chains are run each time. More chains:
+`CHAINS=1000 pytest tests/dataset/test_chains.py`.
+"""
+
+import contextlib
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import chains
+import pytest
+
+COUNT = int(os.environ.get("CHAINS", "60"))
+KEPT = Path(__file__).parent / "chain_seeds.txt"
+MOST = 800  # elements looked at
+MODES = ["alone", "threads", "processes"]
+
+
+def seeds(count):
+    """Seeds: those that failed once, and so many others."""
+    failed = {int(line) for line in KEPT.read_text().splitlines() if line and not line.startswith("#")}
+    return [*range(1, count + 1), *sorted(failed - set(range(1, count + 1)))]
+
+
+@contextlib.contextmanager
+def kept(seed, chain):
+    """Print the seed of a chain that fails, and keep it."""
+    try:
+        yield
+    except BaseException:
+        print(f"the chain of seed {seed}: {chain.text}\n{chain.data!r}")
+        with contextlib.suppress(OSError):
+            if f"\n{seed}\n" not in KEPT.read_text():
+                with KEPT.open("a") as file:
+                    file.write(f"{seed}\n")
+        raise
+
+
+def run(data, state=None):
+    """All elements, and the state before each and after the last."""
+    iterator = iter(data)
+    if state is not None:
+        iterator.load_state_dict(state)
+    elements, states = [], [json.loads(json.dumps(iterator.state_dict()))]
+    for element in iterator:
+        elements.append(chains.plain(element))
+        states.append(json.loads(json.dumps(iterator.state_dict())))
+        if len(elements) == MOST:
+            iterator.close()
+            break
+    return elements, states, iterator.fingerprint()
+
+
+def without_files(states):
+    """States without the files that were read, as a thread reads ahead, and without seeds, which chance may give."""
+    return [
+        {key: value for key, value in state.items() if key not in ("files", "seeds", "checksum")} for state in states
+    ]
+
+
+def same(one, other):
+    return one[0] == other[0] and without_files(one[1]) == without_files(other[1]) and one[2] == other[2]
+
+
+def rest_of(elements, states, fingerprint, data, k):
+    """Check a resume before element k."""
+    iterator = iter(data)
+    iterator.load_state_dict(states[k])
+    assert iterator.state_dict() == states[k]
+    rest = []
+    for element in iterator:
+        rest.append(chains.plain(element))
+        if len(rest) + k == MOST:
+            break
+    assert rest == elements[k:]
+    assert iterator.fingerprint() == fingerprint
+    iterator.close()
+
+
+def some_of(length):
+    """Places to resume at."""
+    return sorted({0, 1, length // 3, length // 2, length - 1, length} & set(range(length + 1)))
+
+
+@pytest.fixture(params=seeds(COUNT))
+def seed(request):
+    return request.param
+
+
+def test_a_chain_gives_what_plain_python_gives(seed, tmp_path):
+    chain = chains.of_seed(seed, tmp_path)
+    with kept(seed, chain):
+        elements, _, _ = run(chain.data)
+        if chain.expected is None:
+            return
+        expected = [chains.plain(each) for each in chain.expected][:MOST]
+        if chain.kind == "row":
+            elements = [row["tokens"][: len(e)] for row, e in zip(elements, expected, strict=True)]
+        assert elements == expected
+
+
+def test_a_chain_gives_the_same_again_by_number_and_has_its_length(seed, tmp_path):
+    chain = chains.of_seed(seed, tmp_path)
+    with kept(seed, chain):
+        once = run(chain.data)
+        assert same(once, run(chain.data))
+        elements = once[0]
+        if chain.data._node.length() is None:
+            return
+        assert min(len(chain.data), MOST) == len(elements)
+        if chain.data._node.indexed:
+            places = range(0, len(elements), 1 + len(elements) // 20)
+            assert [chains.plain(chain.data[i]) for i in places] == [elements[i] for i in places]
+
+
+def test_a_chain_resumes_anywhere(seed, tmp_path):
+    chain = chains.of_seed(seed, tmp_path)
+    with kept(seed, chain):
+        found = run(chain.data)
+        for k in some_of(len(found[0])):
+            rest_of(*found, chain.data, k)
+
+
+@pytest.mark.parametrize("mode", MODES[1:])
+@pytest.mark.parametrize("seed", seeds(COUNT // 3))
+def test_workers_change_nothing(seed, mode, tmp_path):
+    """Elements, fingerprints and states are those of a chain without workers, and each resumes the other."""
+    alone = chains.of_seed(seed, tmp_path)
+    together = chains.of_seed(seed, tmp_path, chains.workers_of(mode))
+    with kept(seed, alone):
+        expected, got = run(alone.data), run(together.data)
+        assert same(got, expected)
+        k = len(expected[0]) // 2
+        rest_of(*expected, together.data, k)
+        rest_of(*got, alone.data, k)
+
+
+class Interrupt(KeyboardInterrupt):
+    """What the handler of a signal raises."""
+
+
+def strike(number, frame):
+    raise Interrupt
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers that send signals")
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seed", seeds(COUNT // 4))
+def test_signals_lose_nothing(seed, mode, tmp_path):
+    """Signals strike at any moment, again and again; each element comes once, in order."""
+    chain = chains.of_seed(seed, tmp_path, chains.workers_of(mode))
+    expected, _, fingerprint = run(chains.of_seed(seed, tmp_path).data)
+    rng = random.Random(seed)
+    found, end = [], object()
+    before = signal.signal(signal.SIGALRM, strike)
+    struck, iterator = 0, iter(chain.data)
+    try:
+        with kept(seed, chain):
+            while len(found) < MOST and not (found and found[-1] is end):
+                count = len(found)
+                try:
+                    if struck < 300:
+                        signal.setitimer(signal.ITIMER_REAL, rng.choice([1e-6, 2e-5, 2e-4, 2e-3]))
+                    found.extend(itertools.starmap(next, ((iterator, end),)))  # compiled: both, or neither
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                except Interrupt:
+                    struck += 1
+                    if len(found) == count:  # this time without a signal
+                        found.extend(itertools.starmap(next, ((iterator, end),)))
+            assert [chains.plain(each) for each in found if each is not end] == expected
+            assert iterator.fingerprint() == fingerprint
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        iterator.close()
+
+
+PROGRAM = Path(__file__).parents[1] / "support" / "chain_program.py"
+
+
+def program(seed, mode, directory, most=MOST):
+    """Start the program that runs a chain."""
+    root = PROGRAM.parents[2]
+    path = os.pathsep.join(map(str, (root, PROGRAM.parent)))
+    command = [sys.executable, PROGRAM, str(seed), mode, str(directory), str(most)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=root, env={**os.environ, "PYTHONPATH": path}
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("seed", [3, 8, 21, 40])
+def test_killed_and_started_again(seed, mode, tmp_path):
+    """kill -9 after some elements, twice; the next run goes on where the saved state says, in a new process."""
+    chain = chains.of_seed(seed, tmp_path)
+    with kept(seed, chain):
+        expected, _, fingerprint = run(chain.data)
+        rng = random.Random(seed)
+        found = {}
+        for kills in (1, 1, 0):
+            last = rng.randrange(max(1, len(expected) // 2)) if kills else None
+            with program(seed, mode, tmp_path) as running:
+                for count, line in enumerate(running.stdout):
+                    number, element = json.loads(line)
+                    if number == "end":
+                        assert element == fingerprint
+                        break
+                    assert found.setdefault(number, element) == element
+                    if count == last:
+                        running.kill()
+                        break
+        assert running.returncode == 0
+        assert set(range(len(expected))) - set(found) <= set()
+        assert [found[number] for number in range(len(expected))] == expected
+
+
+RESUME = """
+import json, sys
+from pathlib import Path
+
+import chains
+
+seed, mode, directory, told = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), sys.argv[4]
+elements, states, fingerprint = json.loads(Path(told).read_text())
+data = chains.of_seed(seed, directory, chains.workers_of(mode)).data
+for k in range(len(elements) + 1):
+    iterator = iter(data)
+    iterator.load_state_dict(states[k])
+    rest = [chains.plain(each) for each in iterator]
+    assert rest == elements[k:], k
+    assert iterator.fingerprint() == fingerprint
+print("ok")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES[:2])
+@pytest.mark.parametrize("seed", [2, 5, 11, 26])
+def test_resumed_at_every_element_in_another_process(seed, mode, tmp_path):
+    chain = chains.of_seed(seed, tmp_path)
+    with kept(seed, chain):
+        found = run(chain.data.take(40))
+        script = RESUME.replace(".data\n", ".data.take(40)\n")
+        told = tmp_path / "told.json"
+        told.write_text(json.dumps(found))
+        path = os.pathsep.join(map(str, (PROGRAM.parents[2], PROGRAM.parent)))
+        command = [sys.executable, "-c", script, str(seed), mode, str(tmp_path), str(told)]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": path}
+        )
+        assert (done.stdout, done.stderr) == ("ok\n", "")

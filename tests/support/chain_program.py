@@ -1,0 +1,38 @@
+"""A program that runs the chain of a seed, saves its state after each element, and goes on from there when run again.
+
+    python chain_program.py SEED MODE DIRECTORY MOST
+
+It prints the number and the value of each element.
+"""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import chains
+
+from pipeline.resume.state_file import load_state, save_state
+
+
+def main(seed, mode, directory, most):
+    os.makedirs(directory, exist_ok=True)
+    iterator = iter(chains.of_seed(seed, Path(directory), chains.workers_of(mode)).data)
+    path = os.path.join(directory, "state.json")
+    number = 0
+    if os.path.exists(path):
+        state = load_state(path)
+        iterator.load_state_dict(state)
+        number = iterator.delivered[0]
+    for element in iterator:
+        save_state(path, iterator.state_dict())
+        print(json.dumps([number, chains.plain(element)]), flush=True)
+        number += 1
+        if number == most:
+            break
+    iterator.close()
+    print(json.dumps(["end", iterator.fingerprint()]), flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]))

@@ -150,6 +150,7 @@ def strike(number, frame):
     raise Interrupt
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # where Python cannot raise it
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers that send signals")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("seed", seeds(COUNT // 4))
@@ -218,7 +219,6 @@ def test_killed_and_started_again(seed, mode, tmp_path):
                         running.kill()
                         break
         assert running.returncode == 0
-        assert set(range(len(expected))) - set(found) <= set()
         assert [found[number] for number in range(len(expected))] == expected
 
 

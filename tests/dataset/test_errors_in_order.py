@@ -240,6 +240,5 @@ def test_errors_of_functions(name, kind, workers, k):
     data = FUNCTIONS[name](source, BadAt(k), chains.workers_of(workers))
     found = []
     with pytest.raises(Bad):
-        for element in data:
-            found.append(element)
+        found.extend(data)
     assert found == list(range(k))

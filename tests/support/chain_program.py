@@ -25,8 +25,8 @@ def main(seed, mode, directory, most):
         iterator.load_state_dict(state)
         number = iterator.delivered[0]
     for element in iterator:
+        print(json.dumps([number, chains.plain(element)]), flush=True)  # what comes twice is no loss
         save_state(path, iterator.state_dict())
-        print(json.dumps([number, chains.plain(element)]), flush=True)
         number += 1
         if number == most:
             break

@@ -61,12 +61,14 @@ class Part(NamedTuple):
         chunk: Where it comes from.
         begin: How many inputs were claimed before the chunk.
         end: How many are done with it; None if more of the chunk comes.
+        last: Whether it holds an output of the last input of the chunk, which has one output at most.
     """
 
     made: Block | Failure
     chunk: Chunk
     begin: int
     end: int | None
+    last: bool = True
 
 
 def make_chunk(steps: Sequence[Step], table: Any, block: Block) -> tuple[list[Any], float]:
@@ -179,6 +181,7 @@ class Parallel:
         self._call = functools.partial(make_chunk, steps, None)
         self._workers = getattr(executor, "_max_workers", None) or 2
         self._one_to_one = all(step.one_to_one for step in steps)
+        self._one_at_most = all(step.what != "flat_map" for step in steps)
         self._bell = StopFlag()
         self._size, self._bytes = 1, 0  # inputs in a chunk, bytes of an output: judging by the last ones
         self._rest: Callable[[], object] | None = getattr(executor, "rest", None)  # lets workers end; takes no lock
@@ -231,7 +234,7 @@ class Parallel:
             self._marks.delivered(part.begin, None, n)
             return made[:n]
         self._parts.popleft()
-        if part.end is not None and len(made) == n and not self._one_to_one:
+        if part.end is not None and len(made) == n and not part.last:
             self._marks.delivered(part.begin, None, n)
             self._ending = part  # without workers, nobody knows yet that nothing more comes of its inputs
         else:
@@ -363,10 +366,12 @@ class Parallel:
             if paths is None:  # one output each
                 part = chunk.block[indices.start : indices.stop]
                 block = Block(values_of(made), part.ids, part.numbers)
+                last = True
             else:
                 ids = output_ids(chunk.block, indices, paths, self._steps)
                 block = Block(values_of(made), ids, select_numbers(chunk.block, indices))
-            self._parts.append(Part(block, chunk, begin, end))
+                last = self._one_at_most and indices[-1] + 1 == len(chunk.block)
+            self._parts.append(Part(block, chunk, begin, end, last))
         if not results:
             self._marks.delivered(begin, chunk.end, 0)
 

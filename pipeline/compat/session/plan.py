@@ -9,7 +9,6 @@ import numpy as np
 
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.session.building import PlanBuilder
-from pipeline.compat.session.chains import with_chains
 from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.run import Run, current
 from pipeline.compat.session.steps import Step, compiled, value_of, with_last
@@ -55,7 +54,10 @@ class Plan:
         self._may_wait = bool(blocking)
         self._moves_elements = any(_moves_elements(op) for op in blocking)
         concurrent = len(blocking) > 1 and not _sequential(steps)
-        steps = with_chains(steps, self._fetch_places)
+        if len(steps) > 1:
+            from pipeline.compat.session.chains import with_chains  # most plans of a program's start do without
+
+            steps = with_chains(steps, self._fetch_places)
         self._follow: Callable[[Run, list[Any]], None]
         if concurrent:
             from pipeline.compat.session.concurrent_steps import ConcurrentSteps  # most plans do without

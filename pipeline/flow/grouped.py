@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipeline._meter import Meter
+from pipeline._next import Meter
 from pipeline.flow.block import Block, Examples, Numbers
 from pipeline.flow.collate import Collate
 from pipeline.flow.ids import as_one, joined

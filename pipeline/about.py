@@ -23,20 +23,19 @@ def show_config(mode: Literal["stdout"] = "stdout") -> None: ...
 @overload
 def show_config(mode: Literal["dicts"]) -> dict[str, dict[str, Any]]: ...
 def show_config(mode: str = "stdout") -> dict[str, dict[str, Any]] | None:
-    """Show what this installation consists of; a report of a fault should have it.
+    """Show what is installed: put it into your bug reports.
 
-    That is the versions of queue-runner, Python, NumPy and the system; the compiler and its options; and which packages
-    of the extras were found. It names no file but the folder of the package, and nothing of your data.
+    It shows versions, the compiler, and the libraries your extras brought. It has no file names and nothing about your
+    data.
 
     Args:
-        mode: "stdout" prints a text. "dicts" returns the same as a dict of dicts of plain data, such as for
-            `json.dumps`; a package that was not found is None there.
+        mode: "stdout" prints a text, "dicts" returns dicts for `json.dumps`.
 
     Returns:
-        None, or the dict.
+        None, or the dict. A library you lack is None.
 
     Raises:
-        ValueError: `mode` is neither of these.
+        ValueError: `mode` is neither.
 
     Thread safety: any thread may call it.
 

@@ -10,18 +10,17 @@ _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
 class ListValue(list[Any]):
-    """A list that is one value of an example, whatever is in it: a batch has it as it is, in an array of objects.
+    """A list that counts as one value in an example. A batch holds it as it is, in an array of objects.
 
-    Other lists inside an example are arrays, or part of its structure if dicts, tuples or such lists are in them. So
-    wrap lists that vary in length, such as the messages of a chat. Sources give lists of structs and lists of lists in
-    this form.
+    Wrap lists that vary in length and hold dicts or lists, such as your chats' messages. Other lists become arrays, or
+    part of the structure. Sources give lists of structs and lists of lists this way.
 
     Examples:
         >>> chats = [
         ...     {"messages": pipeline.ListValue([{"role": "user", "content": "Hello"}])},
         ...     {"messages": pipeline.ListValue([])},
         ... ]
-        >>> [batch] = pipeline.batch(chats, 2)
+        >>> [batch] = pipeline.dataset(chats).batch(2)
         >>> batch["messages"].tolist()
         [[{'role': 'user', 'content': 'Hello'}], []]
     """

@@ -165,17 +165,16 @@ def together() -> Iterator[None]:
 
 
 def example_rng() -> np.random.Generator:
-    """A random generator for this example: the same in every run of one seed, whatever the threads, and after a resume.
+    """Return random numbers for the current example: the same in every run, in any worker, and after a resume.
 
-    Call it in a function of a dataset, such as that of `map`, or in one that a deterministic loop over batches calls,
-    itself or by `map_ahead`. Two calls within one call of the function give equal generators.
+    Call it once in your function, because each call begins with the same numbers.
 
     Returns:
-        A NumPy Generator over Philox, keyed by the seed of the loop and the number of the example. The seed of a loop
-        without a `seed` argument, such as `batch`, is that of `set_random_seed`; without one, each run has its own.
+        A NumPy Generator, keyed by a seed and the example's number. The seed is that of `map(f, seed=)`, or the
+        nearest one upstream, or that of `set_random_seed`.
 
     Raises:
-        FailedPreconditionError: Neither a dataset nor a deterministic loop calls this function.
+        FailedPreconditionError: You called it outside a dataset's function.
 
     Thread safety: each thread has its own.
     """

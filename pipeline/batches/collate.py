@@ -16,27 +16,23 @@ _NUMBERS = {bool: np.bool_, int: np.int_, float: np.float64, complex: np.complex
 
 
 def collate(examples: Iterable[Any]) -> Any:
-    """Make one batch of n >= 1 examples of one structure; you can use it as the `collate_fn` of a PyTorch DataLoader.
+    """Make one batch of examples; you can use it as `collate_fn` for PyTorch's DataLoader.
 
-    The first example decides what the others must be:
-
-    - arrays, NumPy scalars, Python numbers and what has `__array__` (such as tensors of PyTorch): an array of shape
-      [n] + S; all must have one dtype and one shape S, and nothing is converted
-    - tuples of one length: a tuple of batches; named tuples: the same named tuple
-    - lists of one length: a list of batches
-    - mappings with the same keys: a dict of batches, in the order of the first example
-    - bytes, strings and everything else: the list of them
+    - Arrays and numbers: stacked. All must have one dtype and shape; nothing is converted.
+    - Tuples, named tuples and lists: a batch for each item.
+    - Mappings: a dict with a batch for each key.
+    - Bytes, strings and everything else: a list.
 
     Args:
-        examples: The examples: a sequence, an iterable or an array of them.
+        examples: One example or more, with one structure.
 
     Returns:
-        The batch. Its arrays are new: it shares nothing with the examples but objects in lists.
+        The batch. Its arrays are new.
 
     Raises:
-        InvalidArgumentError: There are no examples, or shapes, lengths or keys differ; the message gives the path of
-            the first misfit, such as `examples[3]['image']`. A ValueError too.
-        TypeError: Structures or dtypes differ; the message gives the path.
+        InvalidArgumentError: There are no examples, or shapes, lengths or keys differ. The message has the path to the
+            first misfit, such as `examples[3]['image']`.
+        TypeError: Structures or dtypes differ.
 
     Thread safety: several threads may call it at once.
 

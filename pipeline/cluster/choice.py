@@ -24,38 +24,34 @@ def workers(
     address: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> RayWorkers:
-    """Workers of a Ray cluster that call a function, for `workers=` of `map_ahead` and the batch functions.
+    """Run functions on the machines of a Ray cluster, as `workers=` of `map`, `filter` and `flat_map`.
 
-        with pipeline.shuffle_batch(
-            paths, 64, capacity=5000, min_after_dequeue=2000, function=decode, workers=pipeline.cluster.workers(16)
-        ) as batches:
-            for images, labels in batches:
-                train_step(images, labels)
+        decoded = pipeline.dataset(paths).map(decode, workers=pipeline.cluster.workers(16))
+        for images, labels in decoded.batch(64):
+            train_step(images, labels)
 
-    Chunks of items go out as tasks; blocks of examples come back through Ray's object store, and are read there in
-    place. Examples keep the order of the items. A chunk whose worker, or whose machine, dies is done again by Ray; if
-    that fails each time, its items are tried one by one, and the one at fault is an AbortedError with its name.
+    Examples keep their order. If a worker or machine dies, Ray repeats its chunk. If that fails each time, the example
+    at fault is an AbortedError with its name.
 
     Args:
-        count: How many chunks are worked on at once; None: as many as the cluster has room for now.
-        num_cpus: Processors that a chunk occupies, as Ray counts them.
-        resources: Other things that it occupies, by name, as for `ray.remote`.
-        setup: Called by each worker process before anything else. If it fails, the loop ends with its error.
-        retries: How often a chunk is done again after the death of its worker.
-        address: The cluster: "host:port", "auto" (the one that runs on this machine) or "local" (a new one). None: the
-            one that this process is in, else what `ray.init` chooses.
-        options: More options of the tasks, as for `ray.remote`: "runtime_env", "memory", "scheduling_strategy", ...
+        count: Chunks to work on at once; None for as many as the cluster has room for now.
+        num_cpus: Processors a chunk occupies, as Ray counts them.
+        resources: Other resources it occupies, as for `ray.remote`.
+        setup: Called once in each worker process. If it fails, your iterator raises its error.
+        retries: How often to repeat a chunk after its worker died.
+        address: "host:port", "auto" for the cluster on this machine, or "local" for a new one. None for the one this
+            process is in, or what `ray.init` chooses.
+        options: More options for `ray.remote`: "runtime_env", "memory", "scheduling_strategy" and others.
 
     Returns:
-        An executor. Workers must have this package and the modules from which the function and `setup` come; functions
-        of the program itself, and lambdas, are sent along.
+        An executor. Your program's functions and lambdas are sent along; modules must be on every machine.
 
     Raises:
         ImportError: Ray is not installed, or older than 2.40.
         UnavailableError: There is no cluster at the address.
         FailedPreconditionError: The cluster runs another version of Ray or Python, or this process is in another one.
-        ValueError: `count` is less than 1, `retries` is negative, or Ray refuses an option.
-        TypeError: `count` or `retries` is not an integer, or `setup` is not callable or cannot be pickled.
+        ValueError: `count` is less than 1, `retries` is negative, or Ray rejects an option.
+        TypeError: `count` or `retries` is not an integer, or `setup` cannot be pickled.
 
     Thread safety: any thread may call it, and the methods of the result.
     """

@@ -23,35 +23,32 @@ _WHAT = "cluster.RemoteQueue"
 
 
 class RemoteQueue:
-    """A queue in a Ray cluster: for programs whose queues had a `shared_name` in a cluster of TensorFlow's.
+    """A queue that several programs of a Ray cluster share by its name.
 
         queue = pipeline.cluster.RemoteQueue(1000, ["float32", "int32"], [(28, 28), ()], shared_name="examples")
         queue.enqueue_many((images, labels))      # in one program
         images, labels = queue.dequeue_many(128)  # in another one
 
-    Whoever asks for a `shared_name` first makes the queue; the others get the same one. It ends with the program that
-    made it. An actor holds which row comes next; the rows lie in the object store of its machine.
-    Closing, timeouts and errors are those of `FIFOQueue`, or of `RandomShuffleQueue` with `min_after_dequeue`. Rows of
-    an `enqueue_many` keep their order, but others may come between them.
+    The first program that asks for a name makes the queue, and the queue ends with it. Closing, timeouts and errors are
+    those of `FIFOQueue` or `RandomShuffleQueue`. Rows from an `enqueue_many` keep their order, but others may come
+    between.
 
-    Ctrl-C, or what a signal handler raises, loses no rows: those that a dequeue would have returned are in front of the
-    queue again (in a shuffle queue among the others), and an enqueue stops at once, or after one more row. Rows on
-    their way to a program that dies are given back after a minute. Those that a call has returned are the program's.
+    Ctrl-C loses no rows. Rows on their way to a program that dies are given back after a minute.
 
     Args:
-        capacity: The most rows.
-        dtypes, shapes: Of the components; all shapes must be known.
-        names: Names of the components; then elements are dicts.
-        min_after_dequeue: None for a queue in order; else it is a shuffle queue.
-        seed: Of the shuffle queue.
-        shared_name: By which others find it; None: it can only be handed on, to tasks and actors of Ray.
+        capacity: Most rows.
+        dtypes, shapes: As for `FIFOQueue`; all shapes must be known.
+        names: Names for the components; elements are then dicts.
+        min_after_dequeue: Makes it a shuffle queue; None keeps the order.
+        seed: Seed for the shuffle queue.
+        shared_name: Name for other programs. Without one you can only pass it on to Ray's tasks and actors.
         address: As for `workers`.
 
     Raises:
-        TypeError, ValueError, InvalidArgumentError: As for `FIFOQueue`; or the queue of that name was made otherwise.
+        TypeError, ValueError, InvalidArgumentError: As for `FIFOQueue`, or the queue with that name was made otherwise.
         ImportError, UnavailableError, FailedPreconditionError: As for `workers`.
 
-    Thread safety: every method may be called from every thread, and in every program of the cluster.
+    Thread safety: every method may be called from every thread, in every program.
     """
 
     def __init__(

@@ -42,7 +42,7 @@ def read(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> PartsSource:
-    """Make a source of what a function reads on the machines of a cluster: file names go out, blocks of rows come back.
+    """Have workers of a Ray cluster read files: names go out, blocks of rows come back.
 
         def lines(path):
             with open(path) as file:
@@ -50,36 +50,28 @@ def read(
                     yield parse(line)
 
         source = pipeline.cluster.read(lines, paths, workers=pipeline.cluster.workers(8), shuffle=True, seed=1)
-        with pipeline.shuffle_batch(source, 128, capacity=10_000, min_after_dequeue=5_000) as batches:
+        for batch in source.shuffle(5000).batch(128):
             ...
 
-    Several parts are read at once, and their rows come in the order of the parts. If a worker dies, Ray has another one
-    read the part again, and drops the blocks that are here already. So the function must give the same rows each time.
+    Rows come in the order of the parts. If a worker dies, another one reads the part again, so your function must give
+    the same rows each time.
 
     Args:
-        function: Called by a worker with a part, gives its examples one by one, as a generator does: arrays, numbers or
-            bytes, or tuples, lists or dicts of them.
-        parts: File names, ranges of rows, keys: plain data that workers can read by.
+        function: Called on a worker with a part; yields its examples.
+        parts: File names, ranges of rows, keys: plain data.
         workers: `pipeline.cluster.workers(n)`; at most n parts are read at once.
-        enqueue_many: The function gives blocks of examples, whose first dimension counts them.
-        rows: The most examples of a block; a block is also cut at 4 MiB.
-        buffer_bytes: The most bytes of blocks in flight, but two blocks of a part.
-        num_epochs: How often the parts are read; None means without end.
-        shuffle: Whether the parts come in random order, another one in each epoch; `shuffle_batch` mixes examples.
-        seed: Seed of the orders.
-        shard: (index, count): read the parts `index`, `index + count`, ... of each order.
-
-    Returns:
-        The source, for the batch functions.
+        enqueue_many: Whether the function yields blocks, whose first dimension counts examples.
+        rows: Most examples in a block; a block is also cut at 4 MiB.
+        buffer_bytes: Most bytes in flight.
+        num_epochs: How often to read the parts; None repeats for ever.
+        shuffle: Read the parts in random order, another one each epoch. `Dataset.shuffle` mixes examples.
+        seed: Seed of the order.
+        shard: (index, count): read every count-th part.
 
     Raises:
-        TypeError: `function` is not callable or cannot be pickled, `parts` is no sequence, `workers` are not those of a
-            cluster, or a number is not an integer.
-        ValueError: `parts` is empty, or `rows`, `buffer_bytes`, `num_epochs` or `shard` is out of range.
-
-        When a batch is taken: what the function raised, with the part in a note; the rest of the part is left out with
-        `on_error="skip"`. AbortedError, which names the part, if workers died at each try, or if this process has left
-        the cluster.
+        TypeError: `function` cannot be pickled, `parts` is not a sequence, or `workers` are not those of a cluster.
+        ValueError: `parts` is empty, or an option is out of range.
+        AbortedError: When you iterate: workers died at each try, or this process has left the cluster.
 
     Thread safety: any thread may call it.
     """

@@ -19,29 +19,26 @@ from pipeline.workers.chunks import FailedItem
 def serve(
     batches: Iterable[Any], name: str, *, consumers: int | None = None, ahead: int = 4, address: str | None = None
 ) -> Server:
-    """Hand the batches of a loop to programs anywhere in the cluster, which call `consume`.
+    """Serve batches to other programs in the cluster, which call `consume`.
 
-        with pipeline.shuffle_batch(..., workers=pipeline.cluster.workers(16)) as batches:
-            with pipeline.cluster.serve(batches, "train", consumers=4) as server:
-                server.join()
+        with iter(batches) as loop, pipeline.cluster.serve(loop, "train", consumers=4) as server:
+            server.join()
 
-    A thread takes the batches and puts them into the object store. Each batch goes to one consumer. The slowest one
-    holds the others back, once they are `ahead` batches further.
+    Each batch goes to one consumer. The slowest one limits the others, once they are `ahead` batches further.
 
     Args:
-        batches: A loop, or anything else that can be iterated over.
-        name: By which consumers find it.
-        consumers: How many shares there are: consumer i of n gets the batches i, i + n, i + 2 n, ... None: who asks
-            first gets the next batch.
-        ahead: How many batches may wait for each consumer; for all of them, if there are no shares.
+        batches: An iterator, or anything else to iterate over.
+        name: Name for the consumers.
+        consumers: Number of consumers: i of n gets the batches i, i + n, ... None: whoever asks first gets the next
+        batch. ahead: How many batches may wait for each consumer, or for all if `consumers` is None.
         address: As for `workers`.
 
     Returns:
-        The server. It ends with this program: then consumers get an AbortedError.
+        The server. When this program ends, consumers get an AbortedError.
 
     Raises:
-        AlreadyExistsError: Something is served by that name already.
-        TypeError, ValueError: `name` is no string, or a number is no integer or less than 1.
+        AlreadyExistsError: The name is taken.
+        TypeError, ValueError: An argument is of the wrong type or out of range.
         ImportError, UnavailableError, FailedPreconditionError: As for `workers`.
     """
     if not isinstance(name, str) or not name:
@@ -62,25 +59,23 @@ def serve(
 def consume(
     name: str, shard: tuple[int, int] | None = None, *, consumer: str | None = None, address: str | None = None
 ) -> Consumer:
-    """Return an iterator over the batches that a program serves.
+    """Iterate over the batches another program serves.
 
-    By asking for the next batch, a consumer says that it is done with the last one. If it dies instead, and comes back
-    under the same share, or the same `consumer`, that batch comes again, and no other: nothing is lost. Of two that
-    live, the one that came last takes over.
+    When you ask for the next batch, you are done with the last one. If you die instead and come back with the same
+    `shard` or `consumer`, you get that batch again. If two consumers use the same one, the newer takes over.
 
     Args:
-        name: Of what is served.
-        shard: (index, count): the share; all consumers together must be `count`. None where there are no shares.
-        consumer: Who asks, where there are no shares; None: somebody new.
+        name: Name of the server.
+        shard: (index, count): your part, if the server has `consumers=count`.
+        consumer: Your name, if it has none; by default a new one.
         address: As for `workers`.
 
     Returns:
-        An iterator. Arrays lie in the object store and cannot be written to. It ends with the batches, or raises what
-        ended the loop; or a FailedPreconditionError once another one has taken over.
+        An iterator. Its arrays are read-only. It ends with the batches, or raises what ended them.
 
     Raises:
         NotFoundError: Nothing is served by that name.
-        ValueError: There is no such share.
+        ValueError: `shard` does not fit the server.
         ImportError, UnavailableError, FailedPreconditionError: As for `workers`.
     """
     ray = connect("cluster.consume", address)

@@ -41,10 +41,10 @@ class CallOptions(TypedDict, total=False):
 
 
 class Dataset(Generic[T_co]):
-    """A recipe for examples: a source, and transformations. It is immutable, cheap, and picklable if its functions are.
+    """A recipe for examples: a source and transformations. It is immutable, cheap, and picklable if your functions are.
 
-    Iterating gives the elements of one pass. `iter(dataset)` returns an iterator that also saves and loads states,
-    reports what is slow, and closes.
+    Iterate over it to run it. `iter(dataset)` returns an iterator that also saves and loads states, reports what is
+    slow, and closes.
 
     Thread safety: every method may be called from every thread.
 
@@ -119,16 +119,16 @@ class Dataset(Generic[T_co]):
         max_errors: int | None = None,
         seed: int | None = None,
     ) -> Dataset[U]:
-        """Call a function with each element.
+        """Call your function with each element.
 
         Args:
-            function: Called with an element; returns another one. It may call `example_rng`.
-            workers: None for the thread that iterates, a number of threads, or `threads(n)`, `processes(n)`,
-                `cluster.workers(n)`, or another executor.
-            ordered: Whether results keep the order of the elements. If not, there are no states.
-            on_error: "raise", or "skip" to leave out elements for which it fails.
+            function: Takes an element, returns another one. It may call `example_rng`.
+            workers: A number of threads, `threads(n)`, `processes(n)`, `cluster.workers(n)`, or your own executor.
+                None runs it in the thread that iterates.
+            ordered: Whether results keep their order. If not, there are no states.
+            on_error: "raise", or "skip" to leave out elements your function fails for.
             max_errors: How many may be skipped; None for no limit.
-            seed: Seed of `example_rng`; by default the nearest seed upstream.
+            seed: Seed for `example_rng`; by default the nearest seed upstream.
 
         Raises:
             TypeError: The function is not callable, is async, or cannot be sent to the workers.
@@ -327,14 +327,14 @@ class Dataset(Generic[T_co]):
         pad: Any = 0,
         pad_to_boundary: bool = False,
     ) -> Dataset[Any]:
-        """Make batches of elements of about the same length, padded to the longest of each.
+        """Make batches of elements with similar lengths, padded to the longest in each batch.
 
         Args:
-            boundaries: Where buckets end, ascending. An element shorter than a boundary goes left of it.
-            batch_sizes: How many elements to a batch, for each bucket: one more than boundaries.
-            length: Returns the length of an element.
-            pad: What fills shorter rows, for all components or by name.
-            pad_to_boundary: Whether rows are padded up to the boundary of their bucket.
+            boundaries: Where buckets end, ascending. An element shorter than a boundary goes left.
+            batch_sizes: Elements to a batch, for each bucket: one more than boundaries.
+            length: Your function from an element to its length.
+            pad: Value to fill shorter rows with, for all components or by name.
+            pad_to_boundary: Pad to the bucket's boundary instead.
         """
         ends = [integer(each, "bucket: a boundary") for each in boundaries]
         sizes = [_at_least(each, 1, "bucket: a batch size") for each in batch_sizes]
@@ -350,14 +350,14 @@ class Dataset(Generic[T_co]):
     def pack(self, length: int, *, split: bool = True, pad: Any = 0) -> Dataset[dict[str, NDArray[Any]]]:
         """Concatenate sequences into rows of one length.
 
-        A row is a dict of the fields, `segment_ids` (from 1 in each row, 0 for padding) and `positions` (from 0 for
-        each piece of a sequence in its row). Sequences that come in no dict are the field "tokens".
+        A row is a dict with the fields, `segment_ids` (from 1 in each row, 0 for padding) and `positions` (from 0 for
+        each piece of a sequence). If your sequences come in no dict, the field is "tokens".
 
         Args:
-            length: How long a row is.
-            split: Whether a sequence may continue in the next row. If not, each goes into the first of up to 16 open
-                rows that has room, and a longer one is an error.
-            pad: What fills the end of a row.
+            length: Length of a row.
+            split: Whether a sequence may continue in the next row. If not, each goes into the first open row with
+                room, out of up to 16, and a longer one is an error.
+            pad: Value at the end of a row.
         """
         size = _at_least(length, 1, "pack: length")
         return self._then(transforms.Pack, size, truth(split, "pack: split"), pad)

@@ -121,12 +121,12 @@ class DatasetIterator(Next[T_co]):
         """Return the next element.
 
         Args:
-            timeout: Seconds to wait; None for no limit. In your own thread it is looked at between two examples.
+            timeout: Seconds to wait; None for no limit. In your own thread it is checked between two examples.
 
         Raises:
-            StopIteration: The pass is over.
-            DeadlineExceededError: The time is up. Nothing was lost: the next call goes on.
-            Exception: What a function of yours raised; after that the iterator has ended.
+            StopIteration: The epoch is over.
+            DeadlineExceededError: The time is up. Nothing is lost: call again.
+            Exception: What your function raised. The iterator has ended then.
         """
         if timeout is not None and not timeout >= 0:
             raise invalid(f"next: timeout must be a number of seconds, at least 0, got {timeout!r:.80}")
@@ -374,7 +374,7 @@ class DatasetIterator(Next[T_co]):
                     self._slot.append(_Made(None, None, error))
 
     def start(self) -> None:
-        """Open the input now, and let its threads begin, not with the first `next`. Load a state before."""
+        """Begin to read now, not with the first `next`. Load a state before."""
         self._not_within("start")
         with self._lock:
             if not (self._ended or self._closed):
@@ -411,15 +411,15 @@ class DatasetIterator(Next[T_co]):
         self.close()
 
     def state_dict(self, *, behind: int = 0) -> dict[str, Any]:
-        """Return the state after the last element that `next` returned, as plain data: a few kilobytes of JSON.
+        """Return the state after the last element you got: plain data, a few kilobytes as JSON.
 
-        Save it together with the model, in one file; see `save_state`.
+        Save it together with your model, in one file; see `save_state`.
 
         Args:
-            behind: As of so many elements ago, at most 64: for batches that wait elsewhere, as in a device prefetch.
+            behind: Go back so many elements, at most 64: for batches you hold back, as in a device prefetch.
 
         Raises:
-            FailedPreconditionError: A source cannot go back to a position; the message names it.
+            FailedPreconditionError: A source cannot be rewound; the message names it.
             TypeError, ValueError: `behind` is not an integer, or there were not so many elements.
 
         Thread safety: any thread may call it.
@@ -452,16 +452,16 @@ class DatasetIterator(Next[T_co]):
         )
 
     def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
-        """Go on from a state: the next element is the one that came next when it was saved.
+        """Continue from a state: the next element is the one you would have got next when you saved it.
 
-        The dataset must have been made in the same way, but for workers and prefetch.
+        Your dataset must have the same recipe, except for workers and prefetch.
 
         Args:
             state: What `state_dict` returned, in this process or another.
             allow: Differences to accept: "batch_size", "num_epochs", "shard", "mtime".
 
         Raises:
-            StateMismatchError: It was saved by another dataset, or over other files. Nothing has changed.
+            StateMismatchError: Another dataset, or other files. Nothing has changed.
             InvalidArgumentError, TypeError: It is not a state, or is damaged.
             FailedPreconditionError: The iterator has begun.
         """
@@ -550,13 +550,12 @@ class DatasetIterator(Next[T_co]):
         return self._opening.skipped.count
 
     def report(self) -> Report:
-        """What each part of the dataset does, which one limits the others, and what to turn: see docs/monitoring.md.
+        """Report what each part of your dataset does, which one is the bottleneck, and what to change.
 
-        `print(iterator.report())` shows it as a table. Counters tell the most; within `with pipeline.monitor():` it
-        also knows processors, the interpreter's lock and how full the queues were. It starts, blocks and changes
-        nothing.
+        `print(iterator.report())` shows a table. Within `with pipeline.monitor():` it also knows who computes and who
+        waits. docs/monitoring.md explains it.
 
-        Thread safety: any thread may call it at any time, also before the first element and after the end.
+        Thread safety: any thread may call it at any time.
         """
         from pipeline.watch.sampler import report  # dataclasses and the tables, for those who look
 

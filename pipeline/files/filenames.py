@@ -28,24 +28,20 @@ class Filenames(list[str]):
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Filenames:
-    r"""Find the files and directories whose names match a pattern, once; files created later are not found.
+    r"""Find the files whose names match a pattern, once. Files you create later are not found.
 
-    `*` matches any characters and `?` any one character of a name, but not `/`. `[abc]` and `[a-c]` match one of these
-    characters, `[!abc]` and `[^abc]` any other one. A `\` makes the character after it literal. `**` means the same as
-    `*`; braces are literal. Names that begin with a dot are matched like any other. Thread safe.
+    `*` and `**` match any characters and `?` any one character, but not `/`. `[abc]` and `[a-c]` match one of these,
+    `[!abc]` another one. `\` makes the next character literal. Names that begin with a dot match too.
 
     Args:
-        pattern: A pattern, or a list or array of patterns: str, bytes or paths. A pattern without special characters
-            matches the file of that name if it exists.
+        pattern: A pattern, or a list of patterns: str, bytes or paths.
         name: Ignored; in TensorFlow's signature.
 
     Returns:
-        The names as a list of str, sorted by their bytes, for `string_input_producer`. A name that several patterns
-        match appears several times. If the first part of a pattern has special characters, the names begin with `./`.
-        If nothing matches, or the directory does not exist, the list is empty.
+        A sorted list of str, empty if nothing matches. A name that several patterns match comes several times.
 
     Raises:
-        InvalidArgumentError: The patterns have more than one dimension, or one contains a class such as `[[:alpha:]]`.
+        InvalidArgumentError: The patterns have more than one dimension, or one has a class such as `[[:alpha:]]`.
         TypeError: A pattern is not a string.
         OSError: A directory cannot be read.
 

@@ -17,29 +17,27 @@ METHODS = ("nearest", "bilinear", "bicubic", "area")
 
 
 def resize(images: Any, size: Sequence[int], method: str = "bilinear") -> NDArray[Any]:
-    """Resize an image, or each image of a batch.
+    """Resize an image, or each image in a batch.
 
-    Pixels lie half a pixel from the edges, as in Pillow, OpenCV and PyTorch. Each pixel of the result is computed in
-    float32, and rounded for integers. Thread safe; threads resize in parallel.
+    Pixels lie half a pixel from the edges, as in Pillow, OpenCV and PyTorch. Threads resize in parallel.
 
     Args:
         images: Numbers, [height, width, channels] or [batch, height, width, channels].
-        size: The height and width of the result.
-        method: "nearest" takes the nearest pixel, "bilinear" a mean of 4 pixels, "bicubic" of 16, and "area" of all
-            that the new pixel covers. Use "area" to shrink an image to less than half.
+        size: New height and width.
+        method: "nearest", "bilinear" (4 pixels), "bicubic" (16), or "area", to shrink an image to less than half.
 
     Returns:
-        A new array of the dtype of `images`.
+        A new array with the dtype of `images`.
 
     Raises:
-        InvalidArgumentError: `images` has other axes or no pixels, or `size` or `method` is not one of those.
+        InvalidArgumentError: `images` has other axes or no pixels, or `size` or `method` is wrong.
         TypeError: `images` does not hold numbers, or a size is not an integer.
 
     Examples:
         >>> image = np.array([[[0], [100]]], np.uint8)
-        >>> pipeline.resize(image, (1, 4))[0, :, 0].tolist()
+        >>> pipeline.image.resize(image, (1, 4))[0, :, 0].tolist()
         [0, 25, 75, 100]
-        >>> pipeline.resize(image, (1, 1), "area").item()
+        >>> pipeline.image.resize(image, (1, 1), "area").item()
         50
 
     See Also:

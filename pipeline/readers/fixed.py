@@ -14,20 +14,18 @@ from pipeline.readers.stream import StreamReader
 
 
 class FixedLengthRecordReader(StreamReader):
-    """Reads records of a fixed number of bytes. The key is `file:number`, from 0.
+    """Reads records with a fixed number of bytes. The key is `file:number`, from 0.
 
-    Record K of a file starts at `header_bytes + K * hop_bytes`. The file ends at the first record that is not followed
-    by all of its `record_bytes + footer_bytes` bytes; an incomplete record is left out. A file shorter than its header
-    is an OutOfRangeError, as in TensorFlow, and the next read goes on with the next file.
+    Record K starts at `header_bytes + K * hop_bytes`. An incomplete last record is left out. A file shorter than its
+    header is an OutOfRangeError, as in TensorFlow, and the next read continues with the next file.
 
     Args:
-        record_bytes: Bytes of a record; 0 gives an endless series of empty records.
+        record_bytes: Bytes in a record; 0 gives empty records for ever.
         header_bytes: Bytes to skip at the start of each file.
         footer_bytes: Bytes that must follow a record.
-        hop_bytes: Bytes from the start of one record to the start of the next; 0 or None means `record_bytes`. With a
-            smaller number records overlap, with a larger one there are gaps.
-        name, on_error, max_errors: As ReaderBase.
-        encoding: The compression of the files, "GZIP" or "ZLIB"; anything else means none.
+        hop_bytes: Bytes from one record's start to the next; 0 or None for `record_bytes`.
+        name, on_error, max_errors: As for ReaderBase.
+        encoding: "GZIP" or "ZLIB" for compressed files; anything else for plain ones.
 
     Raises:
         InvalidArgumentError: One of the four numbers is negative.

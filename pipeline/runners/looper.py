@@ -11,18 +11,16 @@ from pipeline.runners.coordinator import Coordinator
 
 
 class LooperThread(threading.Thread):
-    """A daemon thread that calls a function repeatedly until its coordinator stops.
+    """A daemon thread that calls a function again and again until its coordinator stops.
 
-    Subclasses may override `start_loop`, `run_loop` and `stop_loop` instead of passing a target. An exception goes to
-    `coord.request_stop`; `stop_loop` is not called then.
+    Override `start_loop`, `run_loop` and `stop_loop`, or pass a target. An exception goes to `coord.request_stop`.
 
     Args:
-        coord: The Coordinator that stops the thread; the thread registers with it.
-        timer_interval_secs: Seconds from the start of one call to the start of the next. After a late call the next
-            ones follow at once until the schedule is met again. None calls back to back.
+        coord: The Coordinator that stops the thread.
+        timer_interval_secs: Seconds between the starts of two calls; None for no pause. Late calls catch up.
         target: Called each time.
-        args: Positional arguments of `target`.
-        kwargs: Keyword arguments of `target`.
+        args: Positional arguments for `target`.
+        kwargs: Keyword arguments for `target`.
 
     Raises:
         ValueError: `coord` is not a Coordinator, or there are arguments without a target.

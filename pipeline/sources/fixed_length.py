@@ -34,36 +34,27 @@ def fixed_length(
     shard: tuple[int, int] | None = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
 ) -> StreamSource:
-    """Read the records of files in which all have the same number of bytes.
+    """Read files whose records all have the same number of bytes.
 
-    Files whose names end in .gz, .bz2, .xz, .zst or .zstd are decompressed while they are read.
+    Names that end in .gz, .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues in the middle of a file.
 
     Args:
-        files: A path, URL or pattern such as "data_batch_*.bin", or a list of them. URLs are opened by fsspec.
-        record_bytes: How many bytes a record has.
-        dtype: None gives each record as bytes. Else it is an array of this dtype, such as "uint8" or "<f4".
-        header_bytes: How many bytes to leave out at the start of each file.
-        footer_bytes: How many bytes to leave out at the end of each file.
-        num_epochs: How often the files are read; None means without end.
-        shuffle: Whether the files come in random order, another one in each epoch. `Dataset.shuffle` mixes records.
-        seed: Seed of the orders.
-        shard: (index, count): read the files `index`, `index + count`, ... of each order.
-        max_record_bytes: A larger `record_bytes` is a ResourceExhaustedError; None means no limit.
-
-    Returns:
-        The source. An iterator that is resumed continues in the middle of a file. A compressed file is read from its
-        start.
+        files: A path, URL or pattern such as "data_batch_*.bin", or a list of them.
+        record_bytes: Bytes in a record.
+        dtype: Give arrays with this dtype, such as "uint8" or "<f4"; None gives bytes.
+        header_bytes: Bytes to leave out at the start of each file.
+        footer_bytes: Bytes to leave out at the end of each file.
+        num_epochs: How often to read the files; None repeats for ever.
+        shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes records.
+        seed: Seed of the order.
+        shard: (index, count): read every count-th file.
+        max_record_bytes: Largest `record_bytes`; None for no limit.
 
     Raises:
-        NotFoundError: There is no such file, or a pattern matches nothing.
-        ValueError: `num_epochs`, `shard` or a number of bytes is out of range, or records do not consist of whole
-            values of the dtype.
-        TypeError: A number is not an integer, or values of the dtype are Python objects.
+        NotFoundError: No such file, or a pattern matches nothing.
+        ValueError, TypeError, ImportError: An option is wrong, or fsspec is missing.
         ResourceExhaustedError: `record_bytes` is more than `max_record_bytes`.
-        ImportError: A path is a URL and fsspec is not installed.
-
-        When an example is taken: DataLossError, if a file does not end with a whole record, or is damaged. It names the
-        file and the record, and its `record_key` is b"file:number".
+        DataLossError: When you iterate: a file does not end with a whole record. The error names file and record.
 
     Examples:
         >>> with open("points.bin", "wb") as file:

@@ -44,33 +44,25 @@ def jsonl(
 ) -> StreamSource:
     r"""Read the lines of JSON Lines files: each is an object, and becomes a dict.
 
-    Strings are str, numbers int or float, and null is None. A list of numbers or strings becomes an array in a batch.
-    A list that holds lists or objects is a `ListValue`. Empty lines are left out. Files whose names end in .gz, .bz2,
-    .xz, .zst or .zstd are decompressed while they are read.
+    Strings are str, and null is None. A list that holds lists or objects is a `ListValue`. Names that end in .gz,
+    .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues in the middle of a file.
 
     Args:
-        paths: A path, URL or pattern such as "part-*.jsonl.gz", or a list of them. URLs are opened by fsspec.
-        columns: The names of the values to take; None takes all of each line.
-        defaults: What to give for a name that a line does not have, or that is null there.
-        num_epochs: How often the files are read; None means without end.
-        shuffle: Whether the files come in random order, another one in each epoch. `Dataset.shuffle` mixes lines.
-        seed: Seed of the orders.
-        shard: (index, count): read the files `index`, `index + count`, ... of each order.
-        max_record_bytes: A longer line is a ResourceExhaustedError; None means no limit.
-
-    Returns:
-        The source. An iterator that is resumed continues in the middle of a file. A compressed file is read from its
-        start.
+        paths: A path, URL or pattern such as "part-*.jsonl.gz", or a list of them.
+        columns: Keys to take; None takes all of each line.
+        defaults: Value for a key a line lacks, or has as null.
+        num_epochs: How often to read the files; None repeats for ever.
+        shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes lines.
+        seed: Seed of the order.
+        shard: (index, count): read every count-th file.
+        max_record_bytes: Longest line; None for no limit.
 
     Raises:
-        NotFoundError: There is no such file, or a pattern matches nothing.
-        ValueError: `num_epochs`, `shard` or `max_record_bytes` is out of range, or no columns are chosen.
-        TypeError: `columns` is a string, `defaults` is not a dict, or a number is not an integer.
-        ImportError: A path is a URL and fsspec is not installed.
-
-        When an example is taken: InvalidArgumentError, if a line is not a JSON object in UTF-8, or has no such name.
-        The error names file and line, and its `record_key` is b"file:line". DataLossError, if a compressed file is
-        damaged. ResourceExhaustedError, if a line is too long.
+        NotFoundError: No such file, or a pattern matches nothing.
+        ValueError, TypeError, ImportError: An option is wrong, or fsspec is missing.
+        InvalidArgumentError: When you iterate: a line is not a JSON object, or lacks a key. The error names file and
+        line. DataLossError, ResourceExhaustedError: When you iterate: a compressed file is damaged, or a line is too
+        long.
 
     Examples:
         >>> with open("chats.jsonl", "w") as file:

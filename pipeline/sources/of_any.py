@@ -47,22 +47,22 @@ def dataset(given: Callable[[], T]) -> Dataset[T]: ...
 
 
 def dataset(given: Any) -> Dataset[Any]:
-    """Make a dataset of anything that has examples.
+    """Make a dataset from anything that has examples.
 
     Args:
         given: One of
 
             - an array, or a tuple or dict of arrays: example i is row i of each
-            - a list, or another sequence: its items, such as those of a `torch.utils.data.Dataset`
-            - an iterable, which starts over for each pass; an iterator is read once
-            - a generator function, which is called for each pass
-            - a function without arguments: one example a call, until it raises OutOfRangeError or StopIteration
-            - a queue that others fill
-            - an iterator or iterable with `state_dict` and `load_state_dict`: its positions become part of states
-            - a Dataset, which is returned as it is
+            - a list or another sequence, such as a torch `Dataset`: its items
+            - an iterable, read again in each epoch; an iterator is read once
+            - a generator function, called in each epoch
+            - a function without arguments: an example a call, until it raises OutOfRangeError or StopIteration
+            - a queue your threads fill
+            - an object with `state_dict` and `load_state_dict`, whose positions become part of states
+            - a Dataset, returned as it is
 
     Raises:
-        TypeError: It is nothing of these.
+        TypeError: It is none of these.
 
     Examples:
         >>> [batch.tolist() for batch in pipeline.dataset([1, 2, 3]).batch(2)]

@@ -41,37 +41,33 @@ def tfrecord(
     shard: tuple[int, int] | None = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
 ) -> StreamSource:
-    """Read the records of TFRecord files, parsed as Examples if you name their features.
+    """Read TFRecord files, parsed as Examples if you name their features.
+
+    A resumed run continues in the middle of a file. A `VarLenFeature` varies in length: see `pad=` of `Dataset.batch`.
 
     Args:
-        files: A path, URL or pattern such as "part-*.tfrecord", or a list of them. URLs are opened by fsspec.
-        features: A FixedLenFeature, VarLenFeature or FixedLenSequenceFeature for each name, as for `parse_example`:
-            each example is a dict. None gives each record as bytes.
-        compression: "GZIP" or "ZLIB"; "" for none. None decides by the end of the name, such as .gz.
-        num_epochs: How often the files are read; None means without end.
-        shuffle: Whether the files come in random order, another one in each epoch. `Dataset.shuffle` mixes records.
-        seed: Seed of the orders.
-        shard: (index, count): read the files `index`, `index + count`, ... of each order.
-        max_record_bytes: A longer record is a ResourceExhaustedError; None means no limit.
-
-    Returns:
-        The source. An iterator that is resumed continues in the middle of a file. A compressed file is read from its
-        start. Rows of a VarLenFeature or FixedLenSequenceFeature vary in length: see `pad=` of `Dataset.batch`, and
-        `ragged=` of the batch functions.
+        files: A path, URL or pattern such as "part-*.tfrecord", or a list of them.
+        features: FixedLenFeature, VarLenFeature or FixedLenSequenceFeature by name: each example is then a dict. None
+            gives records as bytes.
+        compression: "GZIP" or "ZLIB"; "" for none. None decides by the file's name, such as .gz.
+        num_epochs: How often to read the files; None repeats for ever.
+        shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes records.
+        seed: Seed of the order.
+        shard: (index, count): read every count-th file.
+        max_record_bytes: Longest record; None for no limit.
 
     Raises:
-        NotFoundError: There is no such file, or a pattern matches nothing.
-        ValueError: `num_epochs`, `shard`, `max_record_bytes` or a feature is wrong, or there is no such compression.
-        TypeError: `features` is not a dict of features, or a number is not an integer.
-        ImportError: google-crc32c is not installed (extra `tfrecord`); or a path is a URL and fsspec is not.
-
-        When an example is taken: DataLossError, if a file is damaged or cut short; InvalidArgumentError, if a record is
-        not an Example with these features. The error names the file and the byte where the record begins, and its
-        `record_key` is b"file:byte". ResourceExhaustedError, if a record is too long.
+        NotFoundError: No such file, or a pattern matches nothing.
+        ValueError, TypeError: An option is out of range or of the wrong type.
+        ImportError: google-crc32c (extra `tfrecord`) or fsspec is not installed.
+        DataLossError: When you iterate: a file is damaged or truncated. The error names file and byte.
+        InvalidArgumentError: When you iterate: a record is not an Example with these features.
+        ResourceExhaustedError: When you iterate: a record is too long.
 
     Examples:
-        >>> label = pipeline.Feature(int64_list=pipeline.Int64List(value=[7]))
-        >>> example = pipeline.Example(features=pipeline.Features(feature={"label": label}))
+        >>> from pipeline.proto import Example, Feature, Features, Int64List
+        >>> label = Feature(int64_list=Int64List(value=[7]))
+        >>> example = Example(features=Features(feature={"label": label}))
         >>> with pipeline.TFRecordWriter("labels.tfrecord") as writer:
         ...     writer.write(example.SerializeToString())
         >>> source = pipeline.tfrecord("labels.tfrecord", {"label": pipeline.FixedLenFeature([], "int64")})

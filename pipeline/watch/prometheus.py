@@ -84,14 +84,12 @@ def _client() -> Any:
 
 
 class MetricsCollector:
-    """Gives the metrics of everything that is alive in this process, for a registry of prometheus_client.
+    """Gives metrics to your prometheus_client registry, if your program serves metrics already.
 
-    For a program that serves metrics of its own: `prometheus_client.REGISTRY.register(pipeline.MetricsCollector())`.
-    Others say `pipeline.monitor(port=...)`. Nothing is looked at but when somebody asks. Labels: `kind` and `name` of
-    the stage.
+    Call `prometheus_client.REGISTRY.register(pipeline.MetricsCollector())`. Otherwise use `pipeline.monitor(port=...)`.
 
     Raises:
-        ImportError: prometheus_client is missing; it names the extra.
+        ImportError: prometheus_client is missing.
 
     Thread safety: `collect` may be called from any thread at any time.
     """

@@ -16,6 +16,8 @@ from pipeline.nest import ListValue, Nest, has_nested, is_nested, map_values
 
 _NUMBERS = (bool, int, float, complex)
 
+_EXACT = 1 << 53  # float64 holds all integers up to that
+
 Leaf = Callable[[list[Any], str], Any]
 
 
@@ -112,7 +114,7 @@ class Collate:
     def _leaf(self, values: list[Any], name: Any) -> Any:
         where = f"{self._kind}: {'the value' if name is None else f'component {name!r}'}"
         fill = self._pad.get(name) if isinstance(self._pad, Mapping) else self._pad
-        if (fill is not None or self._splits) and _is_array(values[0]):
+        if (fill is not None or self._splits) and _is_array(telling(values)):
             return self._ragged(values, fill, where)
         return stacked(values, where)
 
@@ -134,6 +136,14 @@ class Collate:
             raise _with_text(error, f"{where}: {error}") from error
 
 
+def telling(values: Sequence[Any]) -> Any:
+    """Return the first value, but for empty lists, of which nobody knows what they could hold."""
+    first = values[0]
+    if type(first) is not list or first:
+        return first
+    return next((each for each in values if isinstance(each, list) and each), first)
+
+
 def stacked(values: list[Any], where: str) -> Any:
     """Return values, one of each example, as one array: numbers and arrays stacked, strings and others as objects.
 
@@ -141,10 +151,10 @@ def stacked(values: list[Any], where: str) -> Any:
         InvalidArgumentError: They differ in shape.
         TypeError: They differ in dtype.
     """
-    first = values[0]
+    first = telling(values)
     kind = type(first)
     if kind in _NUMBERS:
-        array = np.array(values)
+        array = exact(np.array(values), values, where)
         if array.ndim == 1 and array.dtype.kind in "biufc":
             return array
     if isinstance(first, np.generic) and first.dtype.kind in "biufc" and all(type(value) is kind for value in values):
@@ -177,11 +187,31 @@ def as_array(value: Any, where: str) -> Any:
     except ValueError as error:
         raise invalid(f"{where} is a list of lists of different lengths: {value!r:.60}") from error
     if array.dtype.kind not in "SU" or hasattr(type(value), "__array__"):
-        return array
+        return exact(array, value, where)
     strings = np.asarray(value, object)  # as NumPy's strings drop zeros at the end
     if not all(isinstance(each, (bytes, str)) for each in strings.flat):
         raise TypeError(f"{where} is a list of strings and other values: {value!r:.60}")
     return strings
+
+
+def exact(array: Any, given: Any, where: str) -> Any:
+    """Return what NumPy made of numbers; integers that it has rounded to floats as uint64.
+
+    Raises:
+        InvalidArgumentError: There are negative ones beside those, or floats.
+    """
+    if array.dtype.kind != "f" or not array.size or not isinstance(given, (list, tuple)):
+        return array
+    if not (np.abs(array) >= _EXACT).any():
+        return array
+    numbers = np.array(given, object)
+    whole = [isinstance(each, (int, np.integer)) for each in numbers.flat]
+    lost = next((each for each, kept in zip(numbers.flat, whole, strict=True) if kept and float(each) != each), None)
+    if lost is None:
+        return array
+    if all(whole) and min(numbers.flat) >= 0:
+        return numbers.astype(np.uint64)
+    raise invalid(f"{where}: float64 does not hold all digits of the integer {lost}, and no other dtype all numbers")
 
 
 def _shapes_differ(arrays: list[Any], where: str) -> Exception:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pipeline._batch import stack
 from pipeline.dtypes import native, object_vector, strings_as_bytes
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid, show
+from pipeline.flow.collate import as_array, telling
 from pipeline.nest import ListValue, Nest, is_nested
 from pipeline.queues.rows import Rows
 
@@ -117,16 +118,17 @@ def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = 
             raise invalid(f"{where}: {error}") from error
         columns_of = zip(nest.names, columns, strict=True)
         return nest.pack([stacked(list(column), f"{where}: {name!r}", named) for name, column in columns_of], True)
-    if isinstance(values[0], ListValue):
+    if isinstance(telling(values), ListValue):
         return object_vector(values)
     if isinstance(values[0], (bytes, str)):
         other = next((value for value in values if not isinstance(value, (bytes, str))), None)
         if other is not None:
             raise TypeError(f"{where}: expected bytes or str, as in the first example, got {other!r:.80}")
         return strings_as_bytes(object_vector(values))
-    arrays = [np.asarray(value) for value in values]
+    arrays = [as_array(value, where) for value in values]
     try:
-        return native(stack(arrays))
+        array = native(stack(arrays))
+        return strings_as_bytes(array) if array.dtype.hasobject else array
     except InvalidArgumentError as error:
         other = next((i for i, array in enumerate(arrays) if array.shape != arrays[0].shape), None)
         if other is None:

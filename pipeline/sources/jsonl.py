@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -189,15 +190,20 @@ class _Objects:
                 name: found[name] if found.get(name) is not None else self._missing(given, i, found, name)
                 for name in self._columns
             }
-        for name, value in self._defaults.items():
+        for name in self._defaults:
             if found.get(name) is None:
-                found[name] = value
+                found[name] = self._default(name)
         return found
+
+    def _default(self, name: str) -> Any:
+        """Return a default that no other row has."""
+        value = self._defaults.get(name)
+        return value if isinstance(value, (str, bytes, int, float)) else copy.deepcopy(value)
 
     def _missing(self, given: Records[Piece], i: int, found: dict[str, Any], name: str) -> Any:
         """Return what stands for a value that a line does not have, or that is null."""
         if name in self._defaults or name in found:
-            return self._defaults.get(name)
+            return self._default(name)
         names = ", ".join(map(repr, sorted(found))) or "nothing"
         raise self._told(given, i, f"it has no {name!r}; it has {names:.200}. See defaults=")
 

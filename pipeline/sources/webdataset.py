@@ -9,8 +9,6 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pipeline.dtypes import object_vector
 from pipeline.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError, invalid
 from pipeline.files.compression import compression_of
@@ -18,6 +16,7 @@ from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.files.opening import open_file
 from pipeline.files.read_buffer import ReadBuffer
 from pipeline.files.tar import Member, TarReader
+from pipeline.flow.collate import as_array
 from pipeline.keywords import tells_keywords
 from pipeline.nest import Nest, is_nested
 from pipeline.on_error import add_note, of_record
@@ -108,12 +107,14 @@ class Sample(NamedTuple):
         shard: The name of the archive.
         key: What the names have in common.
         files: The bytes of each by extension.
+        twice: An extension that comes twice; "" if none does.
     """
 
     place: int
     shard: str
     key: str
     files: dict[str, bytes]
+    twice: str = ""
 
 
 class _Shards:
@@ -178,6 +179,8 @@ class _Shards:
         return {"files": len(self.names), "values": columns}
 
     def _decoded(self, sample: Sample) -> dict[str, Any]:
+        if sample.twice:
+            raise invalid(f"webdataset: {sample.shard}: sample {sample.key!r} has {sample.twice!r} twice")
         chosen = self._columns or [(name, [name]) for name in ["__key__", *sample.files]]
         return {name: self._value(sample, name, extensions) for name, extensions in chosen}
 
@@ -215,11 +218,14 @@ def _plain(value: Any) -> Any:
         return nest.pack([_plain(inner) for inner in nest.flatten(value)])
     if isinstance(value, (bytes, str)):
         return value.encode() if isinstance(value, str) else value
-    array = np.asarray(value)
-    if array.dtype.kind != "U":
+    try:
+        array = as_array(value, "it")
+    except TypeError as error:  # of the record, not of the program
+        raise ValueError(str(error)) from None
+    if not array.dtype.hasobject and array.dtype.kind not in "SU":
         return array
-    texts = np.asarray(value, object)  # as NumPy's strings drop zeros at the end
-    return object_vector([str(each).encode() for each in texts.flat]).reshape(texts.shape)
+    flat = [each.encode() if isinstance(each, str) else each for each in array.reshape(-1).tolist()]
+    return object_vector(flat).reshape(array.shape)
 
 
 def _samples(name: str, place: int, limit: int) -> Iterator[Sample]:
@@ -233,19 +239,20 @@ def _samples(name: str, place: int, limit: int) -> Iterator[Sample]:
         members = _members(TarReader(file, limit))
         for number, (key, group) in enumerate(itertools.groupby(members, operator.attrgetter("key"))):
             files: dict[str, bytes] = {}
-            at, size = None, 0
+            at, size, twice = None, 0, ""
             for each in group:
                 at = each.member.offset if at is None else at
                 if each.extension in files:
-                    raise invalid(f"sample {key!r} has {each.extension!r} twice")
+                    twice = each.extension
+                    continue
                 size += each.member.size
                 if size > limit:
                     raise too_long(f"with {each.member.name!r}, sample {key!r} has", limit)
                 files[each.extension] = each.read() if number >= place or not compression else b""
             if not compression:
-                yield Sample(at or 0, name, key, files)
+                yield Sample(at or 0, name, key, files, twice)
             elif number >= place:
-                yield Sample(number, name, key, files)
+                yield Sample(number, name, key, files, twice)
     except (DataLossError, InvalidArgumentError, ResourceExhaustedError) as error:
         raise type(error)(None, None, f"webdataset: {name}: {error}") from error
     finally:

@@ -5,7 +5,20 @@ from pathlib import Path
 
 import pytest
 
-KNOWN = {"ours", "python", "numpy", "copyto", "take", "take clip", "SimpleQueue", "queue.Queue", "free", "cold start"}
+KNOWN = {
+    "ours",
+    "python",
+    "numpy",
+    "copyto",
+    "take",
+    "take clip",
+    "take clip out",
+    "np.array",
+    "SimpleQueue",
+    "queue.Queue",
+    "free",
+    "cold start",
+}
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))  # for reference.py
 
@@ -25,23 +38,27 @@ def measure(benchmark):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Print medians per operation, and how many times as fast ours is as each baseline of its group."""
+    """Print medians and minima per operation, and how many times as fast ours is as each baseline of its group."""
     session = getattr(config, "_benchmarksession", None)
     groups = {}
     for one in session.benchmarks if session else []:
         if one.stats.rounds:
             labels = one.name.partition("[")[2].removesuffix("]").split("-")
             label = next((label for label in labels if label in KNOWN), "")
-            groups.setdefault(one.group, {})[label] = one.stats.median / one.extra_info.get("count", 1)
+            count = one.extra_info.get("count", 1)
+            groups.setdefault(one.group, {})[label] = one.stats.median / count, one.stats.min / count
     if not groups:
         return
-    terminalreporter.section("ours against the baselines: median per operation, and times as fast")
-    for group, medians in sorted(groups.items(), key=lambda item: str(item[0])):
-        ours = medians.pop("ours", None)
-        if ours is None or not medians:
+    terminalreporter.section("ours against the baselines: median (minimum) per operation, and times as fast")
+    for group, times in sorted(groups.items(), key=lambda item: str(item[0])):
+        ours = times.pop("ours", None)
+        if ours is None or not times:
             continue
-        others = ", ".join(f"{label} {show(median)} ({median / ours:.2f}x)" for label, median in medians.items())
-        terminalreporter.write_line(f"{group}: {show(ours)}; {others}")
+        others = ", ".join(
+            f"{label} {show(median)} ({show(least)}): {median / ours[0]:.2f} ({least / ours[1]:.2f}) times"
+            for label, (median, least) in times.items()
+        )
+        terminalreporter.write_line(f"{group}: {show(ours[0])} ({show(ours[1])}); {others}")
 
     for one in session.benchmarks:
         notes = {key: value for key, value in one.extra_info.items() if key != "count"}

@@ -28,7 +28,7 @@ def case(request, benchmark):
     return benchmark
 
 
-@pytest.mark.parametrize("function", [stack, np.stack], ids=["ours", "numpy"])
+@pytest.mark.parametrize("function", [stack, np.stack, np.array], ids=["ours", "numpy", "np.array"])
 def test_stack(case, arrays, function):
     assert case(function, arrays).shape == (N, *arrays[0].shape)
 

@@ -17,10 +17,20 @@ def drain(batches):
 
 
 def taken(arrays, order):
-    """Batches as np.take makes them, the fastest way of NumPy."""
+    """Batches as np.take makes them."""
     for first in range(0, len(order), BATCH):
         numbers = order[first : first + BATCH]
         yield tuple(np.take(array, numbers, axis=0, mode="clip") for array in arrays)
+
+
+def taken_into(arrays, order):
+    """The same into arrays that are there, the fastest way of NumPy: the next batch takes the place of the last one."""
+    out = [np.empty((BATCH, *array.shape[1:]), array.dtype) for array in arrays]
+    for first in range(0, len(order), BATCH):
+        numbers = order[first : first + BATCH]
+        for array, to in zip(arrays, out, strict=True):
+            np.take(array, numbers, axis=0, mode="clip", out=to)
+        yield out
 
 
 def stacked(items):
@@ -30,7 +40,7 @@ def stacked(items):
         yield np.stack(rows)
 
 
-@pytest.mark.parametrize("which", ["ours", "take clip"])
+@pytest.mark.parametrize("which", ["ours", "take clip", "take clip out"])
 @pytest.mark.parametrize("shuffled", [False, True], ids=["in order", "shuffled"])
 @pytest.mark.parametrize(
     ("shape", "dtype", "rows"),
@@ -44,7 +54,8 @@ def test_arrays_with_labels(measure, which, shuffled, shape, dtype, rows):
     next(iter(data))
 
     def run():
-        drain(data if which == "ours" else taken((images, labels), order))
+        other = taken if which == "take clip" else taken_into
+        drain(data if which == "ours" else other((images, labels), order))
 
     how = "shuffled" if shuffled else "in order"
     measure(f"arrays of {dtype}{list(shape)} with labels, {how}, a row", run, rows, rounds=7, warmup_rounds=1)

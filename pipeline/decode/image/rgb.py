@@ -20,6 +20,11 @@ EXTENSIONS = (
 )
 
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+# Tags of TIFF.
+_WIDTH, _LENGTH = 256, 257
+_BITS, _PHOTOMETRIC, _STRIP_OFFSETS, _SAMPLES, _ROWS_PER_STRIP, _PLANAR = 258, 262, 273, 277, 278, 284
+_TILE_WIDTH, _TILE_LENGTH, _TILE_OFFSETS, _SAMPLE_FORMAT = 322, 323, 324, 339
+
 _PPM = (b"P1", b"P2", b"P3", b"P4", b"P5", b"P6")
 
 
@@ -45,11 +50,40 @@ def rgb_image(contents: bytes, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8
             check_size(_webp_size(contents), 1, max_pixels)
         image = _opened(kind, io.BytesIO(contents))
         check_size(image.size, 1, max_pixels)
+        if kind == "TIFF":
+            _check_pieces(image)
         if image.mode.startswith("I;16") or (image.mode == "I" and kind == "PPM"):
-            return np.repeat((np.asarray(image) >> 8).astype(np.uint8)[:, :, None], 3, axis=2)
+            return _upper_bits(image, kind)
         if image.mode in ("I", "F"):
             raise invalid(f"the pixels of the {kind} image are numbers of 32 bits: decode it by a function of your own")
         return pixels(image, "RGB")
+
+
+def _upper_bits(image: Any, kind: str) -> NDArray[np.uint8]:
+    """Return a gray image of more than 8 bits as RGB."""
+    bits, white_is_zero = 16, False
+    if kind == "TIFF":
+        bits, white_is_zero = image.tag_v2[_BITS][0], image.tag_v2.get(_PHOTOMETRIC) == 0
+    gray = (np.asarray(image) >> (bits - 8)).astype(np.uint8)
+    return np.repeat((255 - gray if white_is_zero else gray)[:, :, None], 3, axis=2)
+
+
+def _check_pieces(image: Any) -> None:
+    """Refuse a TIFF image with signed pixels, or without all of its strips or tiles: Pillow makes black ones."""
+    tags = image.tag_v2
+    width, height = tags[_WIDTH], tags[_LENGTH]  # image.size is that of the turned image
+    if 2 in tags.get(_SAMPLE_FORMAT, ()):
+        raise invalid("the pixels of the TIFF image are signed: decode it by a function of your own")
+    if _TILE_OFFSETS in tags:
+        across, down = tags.get(_TILE_WIDTH, width), tags.get(_TILE_LENGTH, height)
+        wanted, have = -(-width // max(1, across)) * -(-height // max(1, down)), len(tags[_TILE_OFFSETS])
+    else:
+        rows = min(tags.get(_ROWS_PER_STRIP, height), height)
+        wanted, have = -(-height // max(1, rows)), len(tags.get(_STRIP_OFFSETS, ()))
+    if tags.get(_PLANAR) == 2:
+        wanted *= tags.get(_SAMPLES, 1)
+    if have < wanted:
+        raise invalid(f"the TIFF image has {have:,} of its {wanted:,} strips or tiles")
 
 
 def _kind(contents: bytes) -> str:

@@ -344,6 +344,7 @@ class Dataset(Generic[T_co]):
             raise invalid(
                 f"bucket: {len(ends)} boundaries make {len(ends) + 1} buckets, and {len(sizes)} batch sizes are given"
             )
+        self._needs_no_time("bucket")
         return self._then(transforms.Bucket, ends, sizes, length, pad, pad_to_boundary)
 
     @tells_keywords
@@ -359,8 +360,10 @@ class Dataset(Generic[T_co]):
                 room, out of up to 16, and a longer one is an error.
             pad: Value at the end of a row.
         """
-        size = _at_least(length, 1, "pack: length")
-        return self._then(transforms.Pack, size, truth(split, "pack: split"), pad)
+        size, splits = _at_least(length, 1, "pack: length"), truth(split, "pack: split")
+        if not splits:  # sequences are held for later, and found again by their numbers
+            self._needs_no_time("pack")
+        return self._then(transforms.Pack, size, splits, pad)
 
     @tells_keywords
     def prefetch(self, n: int = 2) -> Dataset[T_co]:

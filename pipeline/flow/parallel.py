@@ -203,7 +203,7 @@ class Parallel:
             if (block := self._take(self._drop)) is None:
                 raise shorter()
             self._drop -= len(block)
-        return self._take(n)
+        return self._take(n if self._grid > 1 else 1)
 
     def _take(self, n: int) -> Block | None:
         if self._ending is not None:
@@ -234,7 +234,7 @@ class Parallel:
             self._marks.delivered(part.begin, None, n)
             return made[:n]
         self._parts.popleft()
-        if part.end is not None and len(made) == n and not part.last:
+        if part.end is not None and len(made) == n and not part.last and self._grid > 1:
             self._marks.delivered(part.begin, None, n)
             self._ending = part  # without workers, nobody knows yet that nothing more comes of its inputs
         else:

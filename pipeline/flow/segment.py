@@ -31,7 +31,8 @@ class Marks:
         one_to_one: Whether each input gives one output or fails, so that inputs can be skipped instead of made again.
         skips: Whether inputs that fail are left out. A position then is in a list, as what comes after it counts
             outputs, and it counts inputs.
-        grid: Inputs between two positions that are noted.
+        grid: Inputs between two positions that are noted. With 1, the inputs are others when they are made again, as
+            batches that go out in time, and there is no position between two outputs of one.
     """
 
     def __init__(self, stream: Stream, one_to_one: bool, skips: bool, grid: int = GRID) -> None:
@@ -47,8 +48,9 @@ class Marks:
 
     def before_claim(self) -> None:
         """Note where the stream stands, if it is time; to be called before each claim."""
-        if self.claimed % self._grid == 0 or not self._noted:
-            self._noted.append((self.claimed, position_of(self._stream)))
+        noted = self._noted
+        if not noted or (self.claimed % self._grid == 0 and noted[-1][0] < self.claimed):
+            noted.append((self.claimed, position_of(self._stream)))
 
     def delivered(self, begin: int, end: int | None, outputs: int) -> None:
         """Count outputs of the claim that began after so many inputs.
@@ -78,6 +80,12 @@ class Marks:
     def _as_position(self, position: Any, outputs: int) -> Any:
         if isinstance(position, FailedPreconditionError):
             raise position
+        if outputs and self._grid == 1:
+            text = (
+                "the batches of batch(max_wait=...) depend on time, and there is no position between two elements that "
+                "flat_map makes of one: take a state after the last of them, or use unbatch"
+            )
+            raise FailedPreconditionError(None, None, text)
         if not self._one_to_one:
             return [position, outputs]
         return [later(position, outputs)] if self._skips else later(position, outputs)
@@ -139,7 +147,7 @@ class Segment:
             if (block := self._take(self._drop)) is None:
                 raise shorter()
             self._drop -= len(block)
-        return self._take(n)
+        return self._take(n if self._grid > 1 else 1)  # where an element begins is its position
 
     def _take(self, n: int) -> Block | None:
         while self._claim is not None or self._claim_next(n):
@@ -214,7 +222,7 @@ class Segment:
                     indices.append(output.input)
                     paths.append(output.path)
                     if len(made) == n:
-                        ended = False
+                        ended = self._grid == 1 and self._has_ended()
                         break
                 if checks.deadline is not None or checks.stopped:
                     checks.check()
@@ -236,6 +244,13 @@ class Segment:
             self._claim = None
             self._marks.delivered(base, self._marks.claimed, 0)
         return block
+
+    def _has_ended(self) -> bool:
+        """Look whether the claim has no further outputs, after which there is a position."""
+        for output in self._outputs:
+            self._outputs = _again(output, self._outputs)
+            return False
+        return True
 
     def _failed(self, claim: Block, failure: Failure) -> None:
         if self._one_to_one:
@@ -262,7 +277,7 @@ class Segment:
         self._stream.close()
 
 
-def _again(first: Failure, rest: Iterator[Output | Failure]) -> Iterator[Output | Failure]:
+def _again(first: Output | Failure, rest: Iterator[Output | Failure]) -> Iterator[Output | Failure]:
     yield first
     yield from rest
 

@@ -63,6 +63,45 @@ def test_nothing_is_lost_when_the_time_is_up(chain, resumed, monkeypatch):
     assert late or chain not in [CHAINS[name] for name in ("batch", "pool", "bucket", "pack")]
 
 
+BEHIND = {
+    "unbatch": lambda data: data.batch(7).unbatch(),
+    "window": lambda data: data.batch(7, drop_remainder=True).window(3, 1),
+    "zip": lambda data: pipeline.zip(data.batch(7), data.batch(3)),
+    "pool": lambda data: data.batch(7).shuffle(3, seed=1),
+    "filter": lambda data: data.batch(7).filter(lambda batch: batch[0] % 2),
+    "flat_map": lambda data: data.batch(7).flat_map(list),
+    "pack": lambda data: data.batch(7).pack(9),
+    "map in workers": lambda data: data.batch(7).map(lambda batch: batch, workers=2),
+}
+
+
+@pytest.mark.parametrize("source", ["map", "generator"])
+@pytest.mark.parametrize("chain", (CHAINS | BEHIND).values(), ids=CHAINS | BEHIND)
+def test_states_after_timeouts_are_exact(chain, source, monkeypatch):
+    expected = [chains.plain(each) for each in chain(pipeline.dataset(range(ITEMS)).map(int))]
+    slow = Slow(monkeypatch)
+
+    def generator():
+        yield from map(slow, range(ITEMS))
+
+    data = chain(pipeline.dataset(range(ITEMS)).map(slow) if source == "map" else pipeline.dataset(generator))
+    with iter(data) as iterator:
+        states = [iterator.state_dict()]
+        for _ in itertools.repeat(None, 100 * ITEMS):
+            try:
+                iterator.next(timeout=1)
+            except DeadlineExceededError:
+                continue
+            except StopIteration:
+                break
+            states.append(iterator.state_dict())
+    assert len(states) == len(expected) + 1
+    for k, state in enumerate(states):
+        with iter(data) as again:
+            again.load_state_dict(state)
+            assert [chains.plain(each) for each in again] == expected[k:]
+
+
 class Stateful:
     def __init__(self, items):
         self.items = items

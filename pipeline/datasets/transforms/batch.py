@@ -15,7 +15,8 @@ from pipeline.flow.collate import Collate
 from pipeline.flow.functions import check_function
 from pipeline.flow.grouped import Grouped
 from pipeline.flow.ids import count, folded
-from pipeline.flow.stream import Element, Stream, block_of, seek_later
+from pipeline.flow.segment import position_of
+from pipeline.flow.stream import Element, Stream, block_of, dropped, seek_later
 from pipeline.flow.table import Index
 
 _WAYS = ("stack", "pad", "row_splits")
@@ -166,6 +167,7 @@ class Batches:
         self._count = 0
         self._partial: list[Block] = []
         self._have = 0
+        self._at: Any = None  # where they begin; noted where a wait for more may end before these are enough
 
     def element(self) -> Element | None:
         blocks = self._complete()
@@ -181,6 +183,8 @@ class Batches:
 
     def _complete(self) -> list[Block]:
         """Return the examples of the next batch; nothing at the end."""
+        if not self._partial and self._shared.hurried:
+            self._at = position_of(self._stream)
         while self._have < self._n:
             block = self._stream.take(self._n - self._have)
             if block is None:
@@ -201,7 +205,11 @@ class Batches:
         return batches
 
     def position(self) -> Any:
-        return [self._count, self._stream.position()]
+        if not self._partial:
+            return [self._count, self._stream.position()]
+        if isinstance(self._at, Exception):
+            raise self._at
+        return [self._count, self._at]
 
     def seek(self, position: Any) -> None:
         self._count, inner = position
@@ -222,6 +230,8 @@ class Waiting(Batches):
 
     def _complete(self) -> list[Block]:
         shared, before = self._shared, self._shared.deadline
+        if not self._partial and shared.hurried:
+            self._at = position_of(self._stream)
         while self._have < self._n:
             if self._partial:
                 shared.deadline = self._until if before is None else min(before, self._until)
@@ -243,5 +253,5 @@ class Waiting(Batches):
         self._partial, self._have = [], 0
         return blocks
 
-    def position(self) -> Any:
-        return [self._count, self._stream.position()]
+    def skip(self, n: int) -> int:
+        return dropped(self, n)

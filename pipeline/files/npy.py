@@ -7,6 +7,7 @@ import math
 import os
 import stat
 import struct
+import sys
 import weakref
 from typing import Any, BinaryIO
 
@@ -76,6 +77,12 @@ class NpyFile:
         values = np.empty(math.prod(self.shape), self.dtype)
         if values.nbytes and not self._read(np.zeros(1, np.int64), values.view(np.uint8)):
             raise DataLossError(None, None, f"{self._where}: the file was cut short")
+        if self.dtype.kind == "U" and values.nbytes:
+            codes = values.view(np.dtype(np.uint32).newbyteorder(self.dtype.byteorder))
+            if codes.max() > sys.maxunicode:
+                raise DataLossError(
+                    None, None, f"{self._where}: it has a character U+{codes.max():X}, and there is none"
+                )
         return values.reshape(self.shape, order="F" if self.fortran else "C")
 
     def _read(self, numbers: NDArray[np.int64], out: NDArray[np.uint8]) -> int:
@@ -133,5 +140,8 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     (length,) = struct.unpack("<I", file.read(4))
     if length > _LONGEST:
         raise ValueError(f"a header of {length:,} bytes")
-    text = file.read(length).decode().encode("ascii", "backslashreplace")
+    found = file.read(length)
+    if len(found) < length:
+        raise ValueError(f"it has {length:,} bytes, and {len(found):,} follow")
+    text = found.decode().encode("ascii", "backslashreplace")
     return np.lib.format.read_array_header_2_0(io.BytesIO(struct.pack("<I", len(text)) + text))

@@ -288,7 +288,7 @@ def _of_file(path: str | bytes, where: str, mapped: bool) -> Column:
         checked_header(io.BytesIO(data), len(data), where_of)
         return _InMemory(_as_array(np.load(io.BytesIO(data), allow_pickle=False), f"{where}: {text}"))
     file, where = NpyFile(name, f"arrays: {where}"), f"{where}: {text}"
-    if mapped:
+    if mapped and file.dtype.kind not in "SU":  # strings become objects, wherever they lie
         return _Mapped(_as_array(np.load(text, mmap_mode="r", allow_pickle=False), where))
     if file.nbytes <= _WHOLE_BYTES or file.fortran or not file.shape or file.dtype.kind in "SU":
         return _InMemory(_as_array(file.whole(), where))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.dtypes import object_vector
-from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.errors import DataLossError, InvalidArgumentError, invalid
 from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
 from pipeline.nest import ListValue, map_values
@@ -360,7 +360,7 @@ def _is_plain(kind: Any) -> bool:
 def check(kind: Any, name: str, where: str) -> None:
     """Raise InvalidArgumentError for a type that becomes no column of a batch."""
     types = _types()
-    if types.is_struct(kind):
+    if types.is_struct(kind) and kind.num_fields:
         for field in kind:
             check(field.type, f"{name}/{field.name}", where)
         return
@@ -426,7 +426,12 @@ def as_array(column: Any, name: str, where: str, fill: Mapping[str, Any] | None 
     column = in_one(column)
     kind = column.type
     if types.is_dictionary(kind):
-        return as_array(column.dictionary_decode(), name, where, fill)
+        try:
+            decoded = column.dictionary_decode()
+        except pyarrow.ArrowException as error:
+            text = f"{where}: column {name!r} has a value that its dictionary does not have: {error}"
+            raise DataLossError(None, None, text) from error
+        return as_array(decoded, name, where, fill)
     if holds_objects(kind) and not types.is_struct(kind):
         return _objects(column, name, where, fill)
     default = fill.get(name) if fill else None

@@ -595,3 +595,26 @@ def test_arrays_by_name_that_are_no_dict(kind, tmp_path):
     ):
         pipeline.arrays(data)
     assert [row["x"].item() for row in pipeline.arrays({"x": data["x"]})] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("memory_map", [False, True])
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_npy_headers_cut_short(tmp_path, version, memory_map):
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (0, 3), }"
+    size = (116).to_bytes(2 if version == 1 else 4, "little")
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"\x93NUMPY" + bytes([version, 0]) + size + header)
+    with pytest.raises(pipeline.DataLossError, match=r"x\.npy: it is no .npy file, or its header is damaged: "):
+        pipeline.arrays(path, memory_map=memory_map)
+
+
+@pytest.mark.parametrize("memory_map", [False, True])
+@pytest.mark.parametrize("order", "<>")
+def test_npy_files_with_characters_that_are_none(tmp_path, order, memory_map):
+    path = tmp_path / "x.npy"
+    np.save(path, np.array(["a", "\U0010ffff"], f"{order}U1"))
+    assert list(pipeline.arrays(path, memory_map=memory_map)) == [b"a", "\U0010ffff".encode()]
+    data = path.read_bytes()
+    path.write_bytes(data[:-4] + (b"\0\0\x11\0" if order == "<" else b"\0\x11\0\0"))
+    with pytest.raises(pipeline.DataLossError, match=r"x\.npy: it has a character U\+110000, and there is none"):
+        pipeline.arrays(path, memory_map=memory_map)

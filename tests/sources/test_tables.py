@@ -544,3 +544,15 @@ def test_slices_of_nested_lists_of_fixed_size(levels, chunks):
         (batch,) = pipeline.arrow(sliced, shuffle=True, seed=1).batch(12)
         assert sorted(batch["c"].tolist()) == rows[3:15].tolist()
     assert [each["c"].tolist() for each in pipeline.arrow(pa.table({"c": inner}))] == rows[6:].tolist()
+
+
+def test_dictionaries_without_the_value():
+    """As in a file whose page of the dictionary is damaged."""
+    column = pa.DictionaryArray.from_arrays(pa.array([0, 5]), pa.array(["a"]), safe=False)
+    with pytest.raises(pipeline.DataLossError, match="arrow: column 'c' has a value that its dictionary does not have"):
+        list(pipeline.arrow(pa.table({"c": column})))
+
+
+def test_structs_without_fields():
+    with pytest.raises(pipeline.InvalidArgumentError, match="column 'c' has the type struct<>, which does not become"):
+        pipeline.arrow(pa.table({"c": pa.array([{}] * 3, pa.struct([]))}))

@@ -32,6 +32,8 @@ class Opening(Run):
         seeds: Those of a loaded state, by the place of the stage in the recipe; else a stage has its own.
         parts: What is measured of the parts of the recipe.
         coords: `coord`, in a list, which is empty if there is none.
+        hosts: Whether other hosts have to make the same elements as the streams that are being opened, by seeds of
+            their own: those of which each keeps a share.
     """
 
     def __init__(self, name: str, seeds: dict[Seed, tuple[int, int]], parts: Mapping[Node, Part] | None = None) -> None:
@@ -41,6 +43,7 @@ class Opening(Run):
         self._files: dict[int, tuple[Any, Opened]] = {}
         self.things = Things()
         self.coords: list[Coordinator] = []
+        self.hosts = False
 
     @property
     def coord(self) -> Coordinator | None:

@@ -88,7 +88,7 @@ def _shared(node: Node, which: Share) -> Node:
     """Return the part of one process, below a prefetch, whose thread then takes no more than that."""
     if isinstance(node, Prefetched):
         return Prefetched(_shared(node.inputs[0], which), node.n)
-    return Shard(node, which.part, which.of, which.equal)
+    return Shard(node, which.part, which.of, which.equal, which.alike)
 
 
 def _why_not(node: Node, alike: bool) -> str | None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pipeline._flow import Draw, Kept, call_each
 from pipeline.dtypes import integer
-from pipeline.errors import OutOfRangeError, invalid
+from pipeline.errors import FailedPreconditionError, OutOfRangeError, invalid
 from pipeline.flow.block import Block
 from pipeline.flow.ids import as_array
 from pipeline.nest import is_dataclass
@@ -31,6 +31,16 @@ class Draws(NamedTuple):
     epoch: int
 
 
+class NoDraws:
+    """Why a function cannot draw: what `example_rng` raises in it."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __iter__(self) -> Iterator[int]:
+        raise FailedPreconditionError(None, None, f"example_rng: {self.reason}")
+
+
 class Step:
     """One thing that is done to examples.
 
@@ -44,7 +54,9 @@ class Step:
     one_to_one = True
     what = "map"
 
-    def __init__(self, function: Callable[..., Any], name: str, skip: bool = False, draws: Draws | None = None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], name: str, skip: bool = False, draws: Draws | NoDraws | None = None
+    ) -> None:
         self.function, self.name, self.skip, self.draws = function, name, skip, draws
 
     def outputs(self, example: Any, number: int, path: int) -> Iterable[tuple[int, Any]]:
@@ -62,7 +74,11 @@ class Step:
         thread, draws = this_thread, self.draws
         if draws is None:
             return self.function(example)
-        before, thread.draw = thread.draw, (draws.seed, draws.seed2, number, path, draws.epoch)
+        before = thread.draw
+        if isinstance(draws, NoDraws):
+            thread.draw = draws
+        else:
+            thread.draw = draws.seed, draws.seed2, number, path, draws.epoch
         try:
             return self.function(example)
         finally:
@@ -218,7 +234,9 @@ class Calls:
     ) -> None:
         self._step, self._block, self._examples, self._before = step, block, examples, before
         self._numbers = as_array(block.numbers)
-        self._draw = None if step.draws is None else Draw(*step.draws)
+        draws = step.draws
+        self._draw = Draw(*draws) if isinstance(draws, Draws) else None
+        self._of_thread = draws if isinstance(draws, NoDraws) else self._draw
         self.at = 0
 
     def make(self, n: int, found: Kept, bell: Any) -> Iterator[Output | Failure] | None:
@@ -233,7 +251,7 @@ class Calls:
             None, or what makes the rest of the block.
         """
         step, thread, begin, had = self._step, this_thread, self.at, found.count
-        before, thread.draw = thread.draw, self._draw if self._draw is not None else thread.draw
+        before, thread.draw = thread.draw, thread.draw if self._of_thread is None else self._of_thread
         error: Exception | None = None
         try:
             self.at, none = call_each(

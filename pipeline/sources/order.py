@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline._random import permutation
 from pipeline.dtypes import integer, truth
+from pipeline.errors import invalid
 from pipeline.producers.epochs import EpochLimit, EpochShuffle
 from pipeline.producers.numbered import Numbered, parse_shard
 
@@ -50,7 +51,7 @@ class Order:
 
     Raises:
         ValueError: `num_epochs` is less than 1; the shard does not exist, or there are fewer rows or groups than
-            shards; or there are no rows and no limit of epochs.
+            shards; there are no rows and no limit of epochs; or a random order that hosts share has no seed.
         TypeError: A number is not an integer.
     """
 
@@ -65,6 +66,11 @@ class Order:
         if epochs.seed is not None:
             integer(epochs.seed, "seed")
         self.shuffle = EpochShuffle(count, epochs.seed) if truth(epochs.shuffle, "shuffle") else None
+        if sizes is None and shard[1] > 1 and self.shuffle is not None and self.shuffle.drawn:
+            text = (
+                f"shuffle: with shard={shard} the order needs a seed, as each host would draw another one: pass seed="
+            )
+            raise invalid(text)
         self._rows, self._sizes, self._shard = rows, sizes, shard
         self.length = self.numbered().length
 

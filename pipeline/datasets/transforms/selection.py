@@ -55,7 +55,7 @@ class Selection(Node):
         index = self.index(shared, epoch) if self.needs_index or source.by_index else None
         if index is not None:
             return Indexed(index, len(index))
-        stream = source.open(shared, epoch)
+        stream = self.whole(source, shared, epoch)
         return self.stream(Counted(stream) if self.keep and source.renumbers else stream, shared, epoch)
 
     def parted(self) -> tuple[Node, Node] | None:
@@ -85,6 +85,10 @@ class Selection(Node):
         other = self._behind(source)
         other.keep = True
         return other
+
+    def whole(self, source: Node, shared: Opening, epoch: int) -> Stream:
+        """Return the stream of all that is chosen among."""
+        return source.open(shared, epoch)
 
     def stream(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
         """Return the chosen elements of a stream that has no numbers to ask for."""

@@ -16,8 +16,9 @@ class Shard(Selection):
 
     kind = "shard"
 
-    def __init__(self, source: Node, i: int, n: int, drop_remainder: bool) -> None:
+    def __init__(self, source: Node, i: int, n: int, drop_remainder: bool, alike: bool = False) -> None:
         super().__init__(source)
+        self._alike = alike  # whether the others have a copy of this, with its seeds
         self.i, self.n, self.drop_remainder = i, n, drop_remainder
         self.counts = drop_remainder  # else hosts need not have equally many: each leaves out those of its own
 
@@ -33,6 +34,14 @@ class Shard(Selection):
 
     def pick(self, shared: Opening, epoch: int, length: int) -> tuple[int, Callable[[Any], Numbers]]:
         return self._of(length), sliced(self.i, self.n)
+
+    def whole(self, source: Node, shared: Opening, epoch: int) -> Stream:
+        before = shared.hosts
+        shared.hosts = before or (self.n > 1 and not self._alike)
+        try:
+            return super().whole(source, shared, epoch)
+        finally:
+            shared.hosts = before
 
     def stream(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
         return _Sharded(stream, self.i, self.n, self.drop_remainder, shared)

@@ -17,7 +17,7 @@ from pipeline.flow.mapped import Mapped
 from pipeline.flow.parallel import Parallel
 from pipeline.flow.run import Limited, name_of
 from pipeline.flow.segment import GRID, Segment
-from pipeline.flow.steps import Draws, Step, check_on_error
+from pipeline.flow.steps import Draws, NoDraws, Step, check_on_error
 from pipeline.flow.stream import Stream
 from pipeline.flow.table import Index
 from pipeline.workers.threads import Threads
@@ -105,8 +105,14 @@ class Steps(Node):
     def step(self, shared: Opening, epoch: int) -> Step:
         """Return what is done to an example."""
         skip = self.on_error == "skip"
-        draws = None if self.timed else Draws(*shared.pair(self._seed), epoch)
-        return self.does(self.function, self.name, skip, draws)
+        return self.does(self.function, self.name, skip, self._draws(shared, epoch))
+
+    def _draws(self, shared: Opening, epoch: int) -> Draws | NoDraws:
+        if self.timed:
+            return NoDraws("the batches of batch(max_wait=...) depend on time: call it in a function before batch")
+        if shared.hosts and self._seed.drawn:
+            return NoDraws(f"each host of shard would draw other numbers: pass seed= to {self.kind}({self.name})")
+        return Draws(*shared.pair(self._seed), epoch)
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         source = self.inputs[0]

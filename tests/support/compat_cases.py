@@ -24,7 +24,8 @@ HERE = pathlib.Path(__file__).parents[1] / "compat"
 CASES = HERE / "cases"
 RECORDED = HERE / "recorded"
 
-# Of larger arrays that must be equal a digest is recorded; where values may differ a little, the values.
+# Of larger arrays that must be equal a digest is recorded, whole floats included; where values may differ a little, the
+# values.
 LARGE = 64
 
 _registered: dict[str, list["Case"]] = {}
@@ -272,7 +273,8 @@ def _encoded(value, one: Case):
         if not one.values:
             return encoded
         data = [_item(x, one) for x in value.ravel()]
-        if len(data) > LARGE and value.dtype.kind in "biuO" and one.within is None:
+        exact = value.dtype.kind in "biuO" or (value.dtype.kind == "f" and bool((value == np.rint(value)).all()))
+        if len(data) > LARGE and exact and one.within is None:
             return {**encoded, "digest": digest(data)}
         return {**encoded, "data": data}
     if isinstance(value, np.generic):

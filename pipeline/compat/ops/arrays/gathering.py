@@ -108,7 +108,7 @@ def gather(
     validate_indices: Any = None,
     name: str | None = None,
     axis: Any = None,
-    batch_dims: int = 0,
+    batch_dims: int | None = 0,
 ) -> Tensor:
     """Return the slices of `params` along `axis` that `indices` names.
 
@@ -123,11 +123,12 @@ def gather(
     Raises:
         InvalidArgumentError: An index is out of range, at run time.
     """
+    leading = batch_dims or 0
     if axis is None:
-        axis = batch_dims
+        axis = leading
 
     def rule(params: Tensor, indices: Tensor, axis: Tensor) -> Any:
-        return _gathered(params, indices, axis, batch_dims)
+        return _gathered(params, indices, axis, leading)
 
     def kernel(params: Any, indices: Any, axis: Any) -> Any:
         params, indices = np.asarray(params), np.asarray(indices)
@@ -135,12 +136,12 @@ def gather(
         place = int(axis)
         if not -params.ndim <= place < params.ndim:
             raise invalid(f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {place}")
-        batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+        batch = leading + indices.ndim if leading < 0 else leading
         return _take(params, indices, place % params.ndim, batch)
 
     definition = "params:Tparams indices:Tindices" + _INDICES + " axis:Taxis(int32,int64)"
-    attrs = {"batch_dims": batch_dims}
-    rows = None if batch_dims else _gather_rows
+    attrs = {"batch_dims": leading}
+    rows = None if leading else _gather_rows
     return tensor_op("GatherV2", definition, [params, indices, axis], rule, kernel, name, attrs, rows)
 
 

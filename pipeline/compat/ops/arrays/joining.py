@@ -28,6 +28,9 @@ def _concatenated(values: list[Tensor], axis: Tensor) -> Any:
     rank = len(known[0])
     if not rank:
         raise ValueError("Can't concatenate scalars (use tf.stack instead)")
+    for sizes in known:
+        if len(sizes) != rank:
+            raise ValueError(f"Shape must be rank {rank} but is rank {len(sizes)}")
     if place is None:
         return unknown_shape(rank)
     place = int(place)
@@ -38,8 +41,6 @@ def _concatenated(values: list[Tensor], axis: Tensor) -> Any:
     total: int | None = 0 if len(known) == len(values) else None
     merged: list[int | None] = [None] * rank
     for sizes in known:
-        if len(sizes) != rank:
-            raise ValueError(f"Shape must be rank {rank} but is rank {len(sizes)}")
         for at, size in enumerate(sizes):
             if at == place:
                 total = None if total is None or size is None else total + size
@@ -202,6 +203,8 @@ def _split_evenly(value: Any, count: int, axis: Any, name: str) -> Any:
 
 def _split_by_sizes(value: Any, splits: Tensor, axis: Any, count: int, name: str) -> Any:
     def rule(tensor: Tensor, sizes: Tensor, dim: Tensor) -> Any:
+        if sizes.shape.sizes and sizes.shape.sizes[0] not in (None, count):
+            raise ValueError("Length of size_splits should be equal to num_outputs")
         place = _split_axis(tensor, dim)
         if place is None:
             shapes = [_unknown_like(tensor)] * count

@@ -11,7 +11,7 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.gathering import check_places
 from pipeline.compat.ops.making.opdef import check_rank_at_least, op, tensor_op
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
-from pipeline.errors import invalid
+from pipeline.errors import invalid, show
 
 
 def _check_updates(indices: Tensor, updates: Tensor, target: TensorShape) -> None:
@@ -68,6 +68,8 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
     def rule(indices: Tensor, updates: Tensor, shape: Tensor) -> Any:
         check_rank_at_least(indices, 1)
         made = constant_value_as_shape(shape)
+        if 0 in (made.sizes or ()) and all(0 not in (each.shape.sizes or (0,)) for each in (indices, updates)):
+            raise ValueError("Indices and updates specified for empty input")
         _check_updates(indices, updates, made)
         return [(updates.dtype.base_dtype, made)]
 
@@ -78,7 +80,9 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
         if bad_indices_policy == "IGNORE":
             good = ((indices >= 0) & (indices < np.array(made.shape[: indices.shape[-1]], np.int64))).all(-1)
             indices, updates = indices[good], updates[good]
-        return _scatter(made, indices, updates, "update" if updates.dtype.kind in "Ob" else "add")
+        if not made.size and updates.size:
+            raise invalid(f"Indices and updates specified for empty output.  indices shape: {show(indices.shape)}")
+        return _scatter(made, indices, updates, "update" if updates.dtype.kind == "b" else "add")
 
     definition = "indices:Tindices(int16,int32,int64) updates:T shape:Tindices"
     attrs = {"bad_indices_policy": bad_indices_policy.encode()}

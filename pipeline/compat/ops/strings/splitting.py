@@ -14,6 +14,7 @@ from pipeline.compat.graph.shapes import TensorShape, broadcast_static_shape, un
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.shaping import expand_dims
 from pipeline.compat.ops.making.inputs import INDEX, first_input, next_input, renamed
+from pipeline.compat.ops.making.opdef import check_scalar
 from pipeline.compat.ops.making.text import objects, one_of, scalar_or, text, with_rank
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
@@ -53,6 +54,7 @@ def string_split(
 
         def kernel(values: Any, separators: Any) -> Any:
             _check_vector(values)
+            check_scalar(separators, "delimiter must be a scalar, got shape: {}")
             return _sparse([_pieces(one, separators, skip) for one in values.tolist()])
 
         return _split_node("StringSplit", tensor, separators, kernel, {"skip_empty": skip})
@@ -90,6 +92,7 @@ def split(
 
         def kernel(values: Any, separator: Any) -> Any:
             _check_vector(values)
+            check_scalar(separator, "sep must be a scalar, got shape: {}")
             return _sparse([_words(one, separator, most) for one in values.tolist()])
 
         return _split_node("StringSplitV2", tensor, separator, kernel, {"maxsplit": most})

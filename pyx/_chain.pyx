@@ -1,10 +1,12 @@
 """A chain of arithmetic with single numbers, in one pass over an array: x / 127.5 - 1 reads and writes memory once, and
-a cast from uint8 costs no pass of its own."""
+a cast from uint8 costs no pass of its own. Changes of colours may be links, too.
+"""
 
 cimport numpy as cnp
 from cpython.pystate cimport PyThreadState
 from libc.stdint cimport uint8_t
 
+from colours cimport recolour
 from gil cimport give_up, take_back
 
 cnp.import_array()
@@ -12,11 +14,12 @@ cnp.import_array()
 cdef enum:
     LINKS = 16                          # the longest chain
 
-cdef Py_ssize_t TILE = 4096             # values that all links are applied to before the next ones: they stay in L1
+cdef Py_ssize_t TILE = 3072             # values that all links are applied to before the next ones: they stay in L1
 cdef Py_ssize_t LARGE = 16_384          # values that pay for letting other threads run
 
 cdef enum:
     ADD, SUBTRACT, SUBTRACT_FROM, MULTIPLY, DIVIDE, DIVIDE_INTO, MINIMUM, MAXIMUM, NOTHING, COUNT
+    SATURATE = COUNT, TURN
 
 cdef extern from * nogil:
     """
@@ -69,6 +72,9 @@ cdef extern from * nogil:
     void copy "pipeline_copy"(int codes, const float* array, float* out, Py_ssize_t size, float a, float b) noexcept
     void change "pipeline_change"(int codes, float* out, Py_ssize_t size, float a, float b) noexcept
 
+cdef extern from "<cmath>" namespace "std" nogil:
+    float fmod(float, float)
+
 LONGEST = LINKS
 CODES = {
     ("AddV2", False): ADD,
@@ -83,6 +89,8 @@ CODES = {
     ("Minimum", True): MINIMUM,
     ("Maximum", False): MAXIMUM,
     ("Maximum", True): MAXIMUM,
+    ("AdjustSaturation", False): SATURATE,
+    ("AdjustHue", False): TURN,
 }
 
 cdef struct Chain:
@@ -91,23 +99,44 @@ cdef struct Chain:
     float[LINKS + 2] numbers
 
 
-cdef inline int pair(const Chain* chain, int at) noexcept nogil:
-    return chain.codes[at] * COUNT + chain.codes[at + 1]
-
-
 cdef void links(const void* array, bint bytes_, Py_ssize_t size, const Chain* chain, float* out) noexcept nogil:
     cdef Py_ssize_t begin = 0, length
-    cdef int at
-    cdef float first = chain.numbers[0], second = chain.numbers[1]
+    cdef int at, code, following
+    cdef float number, next_number, turn, scale
     while begin < size:
         length = min(TILE, size - begin)
-        if bytes_:
-            copy_bytes(pair(chain, 0), <const uint8_t*>array + begin, out + begin, length, first, second)
-        else:
-            copy(pair(chain, 0), <const float*>array + begin, out + begin, length, first, second)
-        for at in range(2, chain.count, 2):
-            change(pair(chain, at), out + begin, length, chain.numbers[at], chain.numbers[at + 1])
+        at = 0
+        while at < chain.count or at == 0:
+            code, number = chain.codes[at], chain.numbers[at]
+            following, next_number = chain.codes[at + 1], chain.numbers[at + 1]
+            if code > NOTHING:
+                if at == 0:
+                    copy_tile(NOTHING * COUNT + NOTHING, array, bytes_, begin, length, out, 0, 0)
+                if following > NOTHING and following != code:   # neither changes what the other does
+                    turn, scale = (number, next_number) if code == TURN else (next_number, number)
+                    recolour(out + begin, length // 3, turn, True, scale, out + begin)
+                    at += 2
+                else:
+                    recolour(out + begin, length // 3, number if code == TURN else 0, code == SATURATE, number, out + begin)
+                    at += 1
+                continue
+            if following > NOTHING:
+                following = NOTHING
+            if at == 0:
+                copy_tile(code * COUNT + following, array, bytes_, begin, length, out, number, next_number)
+            else:
+                change(code * COUNT + following, out + begin, length, number, next_number)
+            at += 1 if following == NOTHING else 2
         begin += length
+
+
+cdef inline void copy_tile(
+    int codes, const void* array, bint bytes_, Py_ssize_t begin, Py_ssize_t length, float* out, float a, float b
+) noexcept nogil:
+    if bytes_:
+        copy_bytes(codes, <const uint8_t*>array + begin, out + begin, length, a, b)
+    else:
+        copy(codes, <const float*>array + begin, out + begin, length, a, b)
 
 
 def chained(array, bytes codes not None, list numbers not None):
@@ -119,11 +148,13 @@ def chained(array, bytes codes not None, list numbers not None):
         numbers: The number for each.
 
     Returns:
-        A new array of float32; None if the given one has another dtype or no axes, or is no array.
+        A new array of float32; None if the given one has another dtype or no axes, or is no array, or if colours
+        are changed of what has no three channels.
     """
     cdef Chain chain
     cdef Py_ssize_t i, size
     cdef int kind
+    cdef float zero = 0, six = 6
     cdef const void* data
     cdef float* out
     cdef PyThreadState* state
@@ -137,9 +168,15 @@ def chained(array, bytes codes not None, list numbers not None):
     chain.count = <int>len(codes)
     for i in range(chain.count):
         chain.codes[i], chain.numbers[i] = codes[i], numbers[i]
-        if chain.codes[i] >= NOTHING:
+        if chain.codes[i] == NOTHING or chain.codes[i] > TURN:
             raise ValueError(f"chained: there is no operation {chain.codes[i]}")
-        if chain.codes[i] >= MINIMUM and chain.numbers[i] != chain.numbers[i]:
+        if chain.codes[i] > NOTHING:
+            if cnp.PyArray_NDIM(array) < 3 or cnp.PyArray_DIM(array, cnp.PyArray_NDIM(array) - 1) != 3:
+                return None
+            if chain.codes[i] == TURN:      # in sixths of a turn, from 0 to 6
+                chain.numbers[i] = fmod(chain.numbers[i] * six, six)
+                chain.numbers[i] += six if chain.numbers[i] < zero else zero
+        elif chain.codes[i] >= MINIMUM and chain.numbers[i] != chain.numbers[i]:
             chain.codes[i] = ADD            # the smaller and the larger of NaN and a number are NaN
     for i in range(chain.count, LINKS + 2):
         chain.codes[i], chain.numbers[i] = NOTHING, 0

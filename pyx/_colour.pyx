@@ -4,39 +4,10 @@ many. Where a formula divides by zero, the result is not used.
 
 from cpython.pystate cimport PyThreadState
 
+from colours cimport UNIT, between, fabs, largest, real, recolour, smallest
 from gil cimport give_up, take_back
 
-cdef extern from "<cmath>" namespace "std" nogil:
-    float fabs(float)
-    double fabs(double)
-
-cdef enum:
-    TILE = 256
-
 cdef Py_ssize_t LARGE = 4096            # pixels that pay for letting other threads run
-
-# Compilers use the instructions for a minimum and a maximum if they do not know the limits.
-cdef float[2] UNIT
-UNIT[0], UNIT[1] = 0, 1
-
-ctypedef fused real:
-    float
-    double
-
-
-cdef inline real largest(real a, real b, real c) noexcept nogil:
-    cdef real two = a if a > b else b
-    return two if two > c else c
-
-
-cdef inline real smallest(real a, real b, real c) noexcept nogil:
-    cdef real two = a if a < b else b
-    return two if two < c else c
-
-
-cdef inline real between(real value, real low, real high) noexcept nogil:
-    cdef real raised = value if value > low else low
-    return raised if raised < high else high
 
 
 cdef inline real hue_of(real red, real green, real blue, real value, real spread) noexcept nogil:
@@ -84,45 +55,6 @@ cdef void to_rgb(const real[:, ::1] pixels, real[:, ::1] out) noexcept nogil:
         out[i, 0] = shade(between(fabs(place - three) - one, low, high), saturation, value)
         out[i, 1] = shade(between(two - fabs(place - two), low, high), saturation, value)
         out[i, 2] = shade(between(two - fabs(place - four), low, high), saturation, value)
-
-
-cdef void recolour(
-    const float[:, ::1] pixels, float delta, bint scaled, float scale, float[:, ::1] out
-) noexcept nogil:
-    """Turn the hue by `delta` sixths of a turn, from 0 to 6; multiply the saturation by `scale` if it is `scaled`.
-
-    Each component is the largest one less a part of the range of the three. The hue gives that part, and the
-    saturation the range.
-    """
-    # A step at a time, of so many pixels as stay in L1: all at once needs more registers than there are.
-    cdef float[TILE] reds, greens, blues, hues, highs, ranges
-    cdef float one = 1, two = 2, three = 3, four = 4, six = 6, least = 1e-30, low = UNIT[0], full = UNIT[1]
-    cdef float red, green, blue, high, spread, norm, hue
-    cdef Py_ssize_t begin = 0, count, i
-    while begin < pixels.shape[0]:
-        count = min(<Py_ssize_t>TILE, pixels.shape[0] - begin)
-        for i in range(count):
-            reds[i], greens[i], blues[i] = pixels[begin + i, 0], pixels[begin + i, 1], pixels[begin + i, 2]
-        for i in range(count):
-            red, green, blue = reds[i], greens[i], blues[i]
-            high = largest(red, green, blue)
-            spread = high - smallest(red, green, blue)
-            norm = one / (spread if spread > least else least)
-            hue = (blue - red) * norm + two if green == high else (red - green) * norm + four
-            hue = ((green - blue) * norm if red == high else hue) + delta
-            hue = hue + six if hue < low else hue
-            hues[i] = hue - six if hue >= six else hue
-            highs[i], ranges[i] = high, spread
-        if scaled:
-            for i in range(count):
-                ranges[i] = between(ranges[i] * scale, low, highs[i] if highs[i] > low else low)
-        for i in range(count):
-            reds[i] = highs[i] - ranges[i] * between(two - fabs(hues[i] - three), low, full)
-            greens[i] = highs[i] - ranges[i] * between(fabs(hues[i] - two) - one, low, full)
-            blues[i] = highs[i] - ranges[i] * between(fabs(hues[i] - four) - one, low, full)
-        for i in range(count):
-            out[begin + i, 0], out[begin + i, 1], out[begin + i, 2] = reds[i], greens[i], blues[i]
-        begin += count
 
 
 cdef void stretch(
@@ -186,7 +118,8 @@ def adjust_saturation(const float[:, ::1] pixels, float scale, float[:, ::1] out
     """Multiply the saturation by `scale`, up to full saturation."""
     check_pixels(pixels, out)
     cdef PyThreadState* state = give_up(pixels.shape[0] >= LARGE)
-    recolour(pixels, 0, True, scale, out)
+    if pixels.shape[0]:
+        recolour(&pixels[0, 0], pixels.shape[0], 0, True, scale, &out[0, 0])
     take_back(state)
 
 
@@ -194,7 +127,8 @@ def adjust_hue(const float[:, ::1] pixels, float delta, float[:, ::1] out):
     """Turn the hue by `delta` sixths of a turn, from 0 to 6."""
     check_pixels(pixels, out)
     cdef PyThreadState* state = give_up(pixels.shape[0] >= LARGE)
-    recolour(pixels, delta, False, 1, out)
+    if pixels.shape[0]:
+        recolour(&pixels[0, 0], pixels.shape[0], delta, False, 1, &out[0, 0])
     take_back(state)
 
 

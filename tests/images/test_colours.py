@@ -53,6 +53,37 @@ def test_saturation(scale):
     np.testing.assert_allclose(value(tf.image.adjust_saturation(LARGE, scale)), by_pixel(changed), atol=2e-6)
 
 
+@pytest.mark.parametrize("hue_first", [False, True])
+@pytest.mark.parametrize(("delta", "scale"), [(0.13, 0.4), (-0.4, 3.0), (0.0, 0.0), (0.9, 1.0)])
+@pytest.mark.parametrize("shape", [(70, 90, 3), (2, 35, 90, 3), (1, 1, 3)])
+def test_hue_and_saturation_amid_arithmetic(hue_first, delta, scale, shape):
+    def changed(*pixel):
+        hue, saturation, brightness = colorsys.rgb_to_hsv(*pixel)
+        return colorsys.hsv_to_rgb((hue + delta) % 1, min(saturation * scale, 1), brightness)
+
+    given = np.resize(LARGE, shape)
+    image = tf.placeholder(tf.float32)
+    made = tf.image.adjust_brightness(image, 0.25)
+    for adjust, amount in [(tf.image.adjust_saturation, scale), (tf.image.adjust_hue, delta)][
+        :: -1 if hue_first else 1
+    ]:
+        made = adjust(made, amount)
+    made = tf.clip_by_value(made, 0.1, 0.9)
+    expected = np.clip(by_pixel(changed, given + np.float32(0.25)), 0.1, 0.9)
+    with tf.Session() as sess:
+        np.testing.assert_allclose(sess.run(made, {image: given}), expected, atol=2e-6)
+
+
+def test_colours_amid_arithmetic_that_have_no_three_channels():
+    image = tf.placeholder(tf.float32)
+    made = tf.image.adjust_hue(image + 1.0, 0.1) * 2.0
+    with tf.Session() as sess:
+        for shape in [(4, 4, 1), (4, 3), (3,)]:
+            with pytest.raises(tf.errors.InvalidArgumentError, match=r"channels|3-D") as caught:
+                sess.run(made, {image: np.zeros(shape)})
+            assert caught.value.op.type == "AdjustHue"
+
+
 @pytest.mark.parametrize("shape", [(70, 90, 3), (2, 50, 60, 3), (300, 40, 1), (5, 4, 2), (2, 0, 4, 3)])
 def test_contrast(shape):
     images = np.random.default_rng(1).random(shape).astype(np.float32)

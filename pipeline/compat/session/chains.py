@@ -18,6 +18,8 @@ from pipeline.compat.session.steps import Step
 # These take a part of an array or change its axes, without a look at its values.
 _VIEWS = frozenset(("ExpandDims", "Identity", "Reshape", "Slice", "Squeeze", "StridedSlice"))
 
+_COLOURS = frozenset(("AdjustHue", "AdjustSaturation"))
+
 
 class _Link(NamedTuple):
     """A step of a chain.
@@ -27,12 +29,14 @@ class _Link(NamedTuple):
         array: The place of the array.
         number: The place of the number; None for a cast.
         code: Of the operation; None for a cast, and for what passes the array on.
+        by_value: Whether each value of the result is that of one value.
     """
 
     step: Step
     array: int
     number: int | None
     code: int | None
+    by_value: bool = True
 
 
 def with_chains(steps: Iterable[Step], kept: Iterable[int]) -> list[Step]:
@@ -80,7 +84,8 @@ def _views_first(steps: list[Step], kept: list[int]) -> list[Step]:
         while (at := makers.get(steps[number].inputs[0])) is not None and (link := _link(steps[at])) is not None:
             view, result = steps[number], steps[at].outputs
             others = readers[result] - {number}
-            if result in kept or any(steps[each].op.type != "Shape" for each in others):
+            movable = link.by_value or view.op.type == "Identity"
+            if not movable or result in kept or any(steps[each].op.type != "Shape" for each in others):
                 break
             for each in others:  # the shape before the arithmetic is that after it
                 steps[each] = steps[each]._replace(inputs=(link.array,))
@@ -129,7 +134,7 @@ def _link(step: Step) -> _Link | None:
         return None
     code = CODES.get((op.type, scalars[0]))
     array, number = step.inputs if scalars[1] else step.inputs[::-1]
-    return None if code is None else _Link(step, array, number, code)
+    return None if code is None else _Link(step, array, number, code, op.type not in _COLOURS)
 
 
 def _joined(links: list[_Link]) -> Step:

@@ -23,6 +23,13 @@ _NESTED = 0x9E3779B97F4A7C15
 _WORD = (1 << 64) - 1
 
 
+_END: Any = object()
+
+
+def _next(iterator: Iterator[Any]) -> Any:
+    return next(iterator, _END)
+
+
 class Draws(NamedTuple):
     """What seeds `example_rng`, but for the number of the example: two seeds, and the pass."""
 
@@ -71,16 +78,20 @@ class Step:
 
     def call(self, example: Any, number: int, path: int) -> Any:
         """Call the function with an example; `example_rng` works there."""
+        return self.within(self.function, example, number, path)
+
+    def within(self, function: Callable[[Any], Any], given: Any, number: int, path: int) -> Any:
+        """Call something of the user's; `example_rng` works there."""
         thread, draws = this_thread, self.draws
         if draws is None:
-            return self.function(example)
+            return function(given)
         before = thread.draw
         if isinstance(draws, NoDraws):
             thread.draw = draws
         else:
             thread.draw = draws.seed, draws.seed2, number, path, draws.epoch
         try:
-            return self.function(example)
+            return function(given)
         finally:
             thread.draw = before
 
@@ -121,11 +132,17 @@ class FlatMapStep(Step):
         made = self.call(example, number, path)
         if isinstance(made, (str, bytes, dict)) or not hasattr(made, "__iter__"):
             raise TypeError(f"{self.name} returned {made!r:.80}: flat_map needs an iterable of examples")
-        return self._numbered(made, path)
+        return self._numbered(made, number, path)
 
-    def _numbered(self, made: Iterable[Any], path: int) -> Iterator[tuple[int, Any]]:
-        base = path * _NESTED
-        for k, each in enumerate(made, 1):
+    def _numbered(self, made: Iterable[Any], number: int, path: int) -> Iterator[tuple[int, Any]]:
+        base, k = path * _NESTED, 0
+        if self.draws is None or isinstance(made, (list, tuple)):
+            for k, each in enumerate(made, 1):
+                yield (base + k) & _WORD, each
+            return
+        following = self.within(iter, made, number, path)
+        while (each := self.within(_next, following, number, path)) is not _END:  # a generator runs only now
+            k += 1
             yield (base + k) & _WORD, each
 
 

@@ -140,3 +140,17 @@ def test_a_timeout_loses_nothing_and_calls_nothing_twice(timeout):
             found.append(iterator.next())
     assert np.concatenate(found)[:, 0].tolist() == list(range(300))
     assert seen.calls == list(range(300))
+
+
+def test_example_rng_in_the_generator_of_a_flat_map():
+    def crops(image):
+        rng = pipeline.example_rng()
+        for _ in range(2):
+            yield int(rng.integers(1 << 40))
+
+    data = pipeline.dataset(range(5))
+    expected = list(data.flat_map(lambda image: list(crops(image)), seed=1))
+    assert len(set(expected)) == 10
+    assert list(data.flat_map(crops, seed=1)) == expected
+    assert list(data.flat_map(crops, seed=1, workers=2)) == expected
+    assert list(data.batch(1).unbatch().flat_map(crops, seed=1).map(lambda x: x)) == expected

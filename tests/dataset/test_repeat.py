@@ -1,31 +1,42 @@
-"""repeat opens a pass when it comes, however many there are."""
+"""repeat: pass after pass, each in its own order."""
 
-import numpy as np
+import itertools
+
 import pytest
+from dataset_contract import check, stream
 
 import pipeline
-from pipeline.datasets.origins.sequence import OfSequence
-
-MANY = 10**12
 
 
-def test_many_passes_are_as_cheap_as_one(monkeypatch):
-    opened = []
-    index = OfSequence.index
-    monkeypatch.setattr(OfSequence, "index", lambda self, *pass_: opened.append(pass_) or index(self, *pass_))
-    data = pipeline.dataset(range(3)).repeat(MANY)
-    assert list(data.take(4)) == [0, 1, 2, 0]
-    assert list(data.skip(2 * MANY).take(2)) == [2 * MANY % 3, (2 * MANY + 1) % 3]
-    assert next(iter(data.shard(5, 7).batch(2))).tolist() == [5 % 3, 12 % 3]
-    assert len(opened) < 20_000  # as elements are chosen a few thousand at a time
+@pytest.mark.parametrize("n", [0, 1, 3])
+@pytest.mark.parametrize("source", [pipeline.dataset(range(4)), stream(range(4))], ids=["list", "stream"])
+def test_repeat(source, n):
+    check(source.repeat(n), [*range(4)] * n)
+    check(source.repeat(n).batch(3), batches([*range(4)] * n, 3))
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 100])
-def test_passes_by_number_are_those_in_order(n):
-    data = pipeline.arrays(np.arange(7), shuffle=True, seed=1)
-    straight = list(data.repeat(n).filter(lambda x: True))
-    assert list(data.repeat(n)) == straight
-    assert list(data.repeat(n).take(6 * n)) == straight[: 6 * n]
-    assert [each for batch in data.repeat(n).batch(4) for each in batch.tolist()] == straight
-    assert sorted(data.repeat(n).shuffle(seed=2)) == sorted(straight)
-    assert len({tuple(straight[7 * k : 7 * k + 7]) for k in range(n)}) > n / 2  # each pass has its order
+def batches(items, n):
+    return [items[i : i + n] for i in range(0, len(items), n)]
+
+
+def test_each_pass_is_an_epoch():
+    data = pipeline.dataset(range(5)).shuffle(seed=1)
+    epochs = [list(data.epoch(i)) for i in range(6)]
+    assert len({tuple(epoch) for epoch in epochs}) > 1
+    check(data.repeat(3), [*epochs[0], *epochs[1], *epochs[2]])
+    check(data.repeat(3).epoch(1), [*epochs[3], *epochs[4], *epochs[5]])
+    check(data.repeat(2).repeat(2), [x for epoch in epochs[:4] for x in epoch])
+
+
+def test_without_end():
+    data = stream(range(3)).repeat()
+    assert list(itertools.islice(data, 8)) == [0, 1, 2, 0, 1, 2, 0, 1]
+    with pytest.raises(TypeError, match="not known"):
+        len(data)
+    with pytest.raises(TypeError, match="has no end"):
+        len(pipeline.dataset([1]).repeat())
+
+
+def test_nothing_to_repeat():
+    with pytest.raises(ValueError, match="repeat: there are no elements"):
+        list(stream([]).repeat())

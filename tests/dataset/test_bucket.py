@@ -1,0 +1,41 @@
+"""bucket: batches of elements of about one length."""
+
+import pytest
+from dataset_contract import check, stream
+
+import pipeline
+
+ROWS = [[n] * n for n in (1, 4, 2, 7, 3, 3, 5, 1, 6)]
+
+
+def test_bucket():
+    data = stream(ROWS).bucket([3, 6], [2, 2, 1])
+    check(data, [
+        [[1, 0], [2, 2]],
+        [[7] * 7],
+        [[4, 4, 4, 4], [3, 3, 3, 0]],
+        [[3, 3, 3, 0, 0], [5] * 5],
+        [[6] * 6],
+        [[1]],
+    ])  # fmt: skip
+
+
+def test_up_to_the_boundary():
+    data = stream(ROWS).bucket([3, 6], [9, 9, 9], pad=-1, pad_to_boundary=True)
+    assert [batch.shape for batch in data] == [(3, 3), (4, 6), (2, 7)]
+    check(data, list(data))
+
+
+def test_a_length_of_its_own():
+    data = stream([{"t": row} for row in ROWS]).bucket([4], [3, 3], length=lambda example: len(example["t"]))
+    check(data, list(data))
+    assert sum(len(batch["t"]) for batch in data) == len(ROWS)
+
+
+def test_an_example_at_a_boundary_goes_right():
+    assert [batch.tolist() for batch in stream([[1], [2, 2]]).bucket([2], [1, 1])] == [[[1]], [[2, 2]]]
+
+
+def test_sizes_and_boundaries_fit():
+    with pytest.raises(ValueError, match="2 boundaries make 3 buckets, and 2 batch sizes are given"):
+        pipeline.dataset([]).bucket([1, 2], [1, 1])

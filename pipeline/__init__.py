@@ -341,6 +341,19 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()
 _OLD = {name: f".{module}" for module, names in _MOVED.items() for name in names.split()}
 
 
+# What to write for names that programs of 0.2 have, or that people look for here.
+_INSTEAD = {
+    **dict.fromkeys(
+        ("maybe_batch", "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join"),
+        "dataset(...).filter(function).batch(n)",
+    ),
+    "map_ahead": "dataset(items).map(function, workers=...)",
+    "together": "dataset(source).map(function, workers=...), with the reads in the source",
+    "DataLoader": "torch.DataLoader or pipeline.jax.DataLoader",
+    "Batches": "types.DatasetIterator",
+}
+
+
 def __getattr__(name: str) -> Any:
     if name in _MODULES or name == "spans":  # `from pipeline import spans` asks here, and would pay for similar names
         return import_module(f"pipeline.{name}")
@@ -352,6 +365,8 @@ def __getattr__(name: str) -> Any:
 
 
 def _similar(name: str) -> str:
+    if name in _INSTEAD:
+        return f". Write pipeline.{_INSTEAD[name]}"
     if name.startswith("_"):
         return ""
     import difflib  # 2 ms, which a program without the mistake need not wait for

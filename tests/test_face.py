@@ -80,6 +80,13 @@ def test_a_name_that_is_misspelt():
         _ = pipeline._stack
 
 
+def test_a_name_that_went_says_what_to_write():
+    with pytest.raises(AttributeError, match=r"'maybe_batch'\. Write pipeline\.dataset\(\.\.\.\)\.filter"):
+        _ = pipeline.maybe_batch
+    with pytest.raises(AttributeError, match=r"'DataLoader'\. Write pipeline\.torch\.DataLoader or "):
+        _ = pipeline.DataLoader
+
+
 def test_dir_lists_the_names_and_no_rooms():
     listed = dir(pipeline)
     assert set(pipeline.__all__) <= set(listed)

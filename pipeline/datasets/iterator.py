@@ -23,6 +23,7 @@ from pipeline.errors import FailedPreconditionError, OutOfRangeError, StateMisma
 from pipeline.explain.live import LoopFacts, LoopTimes, ended, loops
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Element, elements_of, seek_later
+from pipeline.queues.seeds import given_seed
 from pipeline.runners.current_loop import loop_of_thread
 from pipeline.runners.stop_flag import StopFlag
 
@@ -479,7 +480,9 @@ class DatasetIterator(Next[T_co]):
                     seed.adopt((pair[0], pair[1]))
                     self._seeds[seed] = pair[0], pair[1]
                 elif list(seed.pair) != list(pair):
-                    raise StateMismatchError([("seed", pair, list(seed.pair))])
+                    given = given_seed(pair), given_seed(seed.pair)  # one number, as users gave it
+                    then, now = given if None not in given else (pair, list(seed.pair))
+                    raise StateMismatchError([("seed", then, now)])
             self._loaded = state
             delivered, text = state["delivered"], state["fingerprint"]
             self._records.clear()

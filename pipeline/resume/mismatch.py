@@ -61,6 +61,10 @@ def _line(place: str, key: str, saved: Any, here: Any) -> str | None:
     """The sentence about a difference that names and values do not tell; None for others."""
     if key == "digest":
         return f"{place}: its values are others than when the state was saved"
+    if key == "arrays" and saved and here and [name for name, _ in saved] == [name for name, _ in here]:
+        names = [name for (name, then), (_, now) in zip(saved, here, strict=True) if then != now]
+        which = f"the values of {', '.join(map(repr, names))} differ" if names != [""] else "its values differ"
+        return f"{place}: {which} from those of the saved run"
     if key == "names_before":
         return f"{place}: files before the last {NAMES} were others, or in another order, when the state was saved"
     if key == "file_names" and saved and here and len(saved) == len(here):

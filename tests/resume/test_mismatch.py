@@ -3,6 +3,7 @@
 import copy
 import pickle
 
+import numpy as np
 import pytest
 
 import pipeline
@@ -116,3 +117,28 @@ def test_many_differences_have_a_short_message():
     assert len(lines) == 21
     assert lines[-1] == "and 180 more: see `differences`"
     assert len(caught.value.differences) == 200
+
+
+@pytest.mark.parametrize(
+    ("seed", "columns", "says"),
+    [
+        (6, {"x": range(4), "y": range(4)}, "seed was 5 when the state was saved and is 6 now"),
+        (5, {"x": range(4), "y": range(1, 5)}, "arrays: the values of 'y' differ from those of the saved run"),
+    ],
+)
+def test_differences_of_datasets_are_told_in_the_words_of_users(seed, columns, says):
+    def recipe(seed, columns):
+        return pipeline.arrays({name: np.array(each) for name, each in columns.items()}, shuffle=True, seed=seed)
+
+    state = iter(recipe(5, {"x": range(4), "y": range(4)})).state_dict()
+    with pytest.raises(pipeline.errors.StateMismatchError) as caught:
+        iter(recipe(seed, columns)).load_state_dict(state)
+    assert str(caught.value) == says
+
+
+def test_the_values_of_one_array_have_no_name():
+    state = iter(pipeline.arrays(np.arange(4))).state_dict()
+    with pytest.raises(
+        pipeline.errors.StateMismatchError, match=r"^arrays: its values differ from those of the saved run$"
+    ):
+        iter(pipeline.arrays(np.arange(1, 5))).load_state_dict(state)

@@ -20,8 +20,13 @@ def byte_limit(value: int | None) -> int:
     return limit
 
 
-def too_long(what: str, limit: int) -> ResourceExhaustedError:
-    """Return the error for something longer than the limit; `what` ends in a verb."""
-    return ResourceExhaustedError(
-        None, None, f"{what} more than the limit of {limit:,} bytes; max_record_bytes= sets another limit"
-    )
+def too_long(what: str, limit: int, given: bool = True) -> ResourceExhaustedError:
+    """Return the error for something longer than the limit.
+
+    Args:
+        what: What is; ends in a verb.
+        limit: The limit.
+        given: Whether whoever reads the error could set another one.
+    """
+    hint = "; max_record_bytes= sets another limit" if given else ""
+    return ResourceExhaustedError(None, None, f"{what} more than the limit of {limit:,} bytes{hint}")

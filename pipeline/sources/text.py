@@ -195,7 +195,7 @@ def cut_pieces(file: ReadBuffer, cut: Cutter, name: str, limit: int | None = Non
             a chunk.
         OpError: Reading fails.
     """
-    limit = MAX_RECORD_BYTES if limit is None else limit
+    given = limit is not None
     chunks, begun, lines = 1, _Begin(name, file.offset), 0
     limit = MAX_RECORD_BYTES if limit is None else limit
     while True:
@@ -209,7 +209,7 @@ def cut_pieces(file: ReadBuffer, cut: Cutter, name: str, limit: int | None = Non
         elif not more:
             return
         elif end - file.offset > limit:
-            raise too_long(f"{name}: what begins at byte {file.offset:,} has", limit)
+            raise too_long(f"{name}: what begins at byte {file.offset:,} has", limit, given)
         lines += records.lines if isinstance(records, Cut) else len(records)
         # A record that is longer is looked for in twice as much.
         chunks = 1 if file.position > begin else 2 * chunks
@@ -251,7 +251,7 @@ def first_line(file: ReadBuffer, name: str) -> bytes:
             file.position += len(line)
             return line
         if wanted > MAX_RECORD_BYTES:
-            raise too_long(f"{name}: a line has", MAX_RECORD_BYTES)
+            raise too_long(f"{name}: a line has", MAX_RECORD_BYTES, False)
         wanted = 2 * (len(file.data) - file.position)
 
 

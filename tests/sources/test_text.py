@@ -426,8 +426,9 @@ class TestErrors:
             pipeline.csv(path)
         path.write_text("a" * 2000)
         for options in ({}, {"skip_lines": 1}):
-            with raises(pipeline.ResourceExhaustedError, f"{path}: "):
+            with raises(pipeline.ResourceExhaustedError, f"{path}: ") as caught:
                 list(pipeline.text(path, **options))
+            assert str(caught.value).endswith(" has more than the limit of 1,000 bytes")  # there is no option
 
     @pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python has zstd")
     def test_without_zstd(self, tmp_path):

@@ -16,6 +16,7 @@ NAMES = {
     "pipeline.readers": "readers: options that cannot be used, TFRecord files that are cut short",
     "pipeline.runners": "coordinators and queue runners: errors of threads, threads that still run",
     "pipeline.sources": "sources: the dtypes that the first rows of CSV files have",
+    "pipeline.workers": "workers that are chosen while a loop runs",
     "pipeline.watch": "monitors and traces: files that cannot be written any more, what a trace left out",
 }
 MOST = 5  # warnings of one place

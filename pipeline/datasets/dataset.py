@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 V = TypeVar("V")
 
-Workers: TypeAlias = "int | Executor | None"
+Workers: TypeAlias = "int | Literal['auto'] | Executor | None"
 
 
 class CallOptions(TypedDict, total=False):
@@ -124,7 +124,7 @@ class Dataset(Generic[T_co]):
         Args:
             function: Takes an element, returns another one. It may call `example_rng`.
             workers: A number of threads, `threads(n)`, `processes(n)`, `cluster.workers(n)`, or your own executor.
-                None runs it in the thread that iterates.
+                "auto" finds threads or processes while it runs. None runs it in the thread that iterates.
             ordered: Whether results keep their order. If not, there are no states.
             on_error: "raise", or "skip" to leave out elements your function fails for.
             max_errors: How many may be skipped; None for no limit.

@@ -45,7 +45,7 @@ class Chunk(NamedTuple):
     Attributes:
         block: The inputs.
         end: How many inputs were claimed with them.
-        future: Gives a list of `Made` and `Failure`, and the seconds that it took.
+        future: Gives a list of `Made` and `Failure`, the seconds that it took, and those of them on a processor.
     """
 
     block: Block
@@ -71,7 +71,7 @@ class Part(NamedTuple):
     last: bool = True
 
 
-def make_chunk(steps: Sequence[Step], table: Any, block: Block) -> tuple[list[Any], float]:
+def make_chunk(steps: Sequence[Step], table: Any, block: Block) -> tuple[list[Any], float, float]:
     """Make all outputs of a chunk: what was stacked with indices and paths, and failures, in order.
 
     A worker calls it. Errors are failures of single examples.
@@ -83,8 +83,8 @@ def make_chunk(steps: Sequence[Step], table: Any, block: Block) -> tuple[list[An
         working_for_others(False)
 
 
-def _made(steps: Sequence[Step], table: Any, block: Block) -> tuple[list[Any], float]:
-    began = time.perf_counter()
+def _made(steps: Sequence[Step], table: Any, block: Block) -> tuple[list[Any], float, float]:
+    began, began_cpu = time.perf_counter(), time.thread_time()
     if isinstance(block.values, Sent):
         block = Block(TableRows(table, block.values.numbers), block.ids, block.numbers)
     results: list[Any] = []
@@ -100,7 +100,7 @@ def _made(steps: Sequence[Step], table: Any, block: Block) -> tuple[list[Any], f
         except Exception as error:  # what was returned is no example
             results.append((FailedItem(error), output.input, any(step.skip for step in steps)))
     done = [each.done() if isinstance(each, Gathered) else each for each in results]
-    return done, time.perf_counter() - began
+    return done, time.perf_counter() - began, time.thread_time() - began_cpu
 
 
 def _outputs(steps: Sequence[Step], block: Block, results: list[Any]) -> Iterator[Output | Failure]:
@@ -176,10 +176,9 @@ class Parallel:
         self._owned = owned
         self._meter = meter
         self._live = live
-        self._here = is_in_process(executor)
+        self._note: Callable[..., object] | None = getattr(executor, "note", None)  # of one that changes its workers
         self._table: Any = None  # that workers have, as they make its rows
         self._call = functools.partial(make_chunk, steps, None)
-        self._workers = getattr(executor, "_max_workers", None) or 2
         self._one_to_one = all(step.one_to_one for step in steps)
         self._one_at_most = all(step.what != "flat_map" for step in steps)
         self._bell = StopFlag()
@@ -243,7 +242,7 @@ class Parallel:
 
     def _claim(self, n: int) -> None:
         """Submit chunks, until enough is under way or the inputs end."""
-        wanted = max(2 * n, 2 * self._workers * self._size)
+        wanted = max(2 * n, 2 * self._workers * self._size) if self._workers else n
         if self._bytes:
             wanted = max((self._workers + 1) * self._size, min(wanted, BUFFER_BYTES // self._bytes))
         under_way = sum(len(chunk.block) for chunk in self._chunks)
@@ -288,13 +287,19 @@ class Parallel:
         finally:
             run.deadline = before
 
+    @property
+    def _workers(self) -> int:
+        found: int | None = getattr(self._executor, "_max_workers", None)
+        return 2 if found is None else found
+
     def _is_due(self) -> bool:
         return bool(self._parts) or (bool(self._chunks) and self._done() is not None)
 
     def _submit(self, block: Block, end: int, place: int | None = None) -> None:
         place = len(self._chunks) if place is None else place
+        executor = getattr(self._executor, "executor", self._executor)
         try:
-            sent = block if self._here else self._portable(block)
+            sent = block if is_in_process(executor) else self._portable(block)
         except Exception as error:
             if len(block) == 1:
                 self._chunks.insert(place, Chunk(block, end, self._failure(error)))
@@ -303,7 +308,7 @@ class Parallel:
                     self._submit(block[i : i + 1], end - len(block) + i + 1, place + i)
             return
         try:
-            future = self._executor.submit(self._call, sent)
+            future = executor.submit(self._call, sent)
         except RuntimeError as error:
             raise AbortedError(None, None, f"the workers rejected an example: {named(error)}") from error
         if self._run.stopped:  # meanwhile: this has woken workers again
@@ -324,16 +329,18 @@ class Parallel:
     def _failure(self, error: Exception) -> Future[Any]:
         """Return what a worker would give for one example that cannot be made."""
         failed: Future[Any] = Future()
-        failed.set_result(([(FailedItem(error), 0, any(step.skip for step in self._steps))], 1.0))
+        failed.set_result(([(FailedItem(error), 0, any(step.skip for step in self._steps))], 1.0, 0.0))
         return failed
 
     def _receive(self) -> None:
         """Wait for the chunk that is due, and keep what it gives."""
+        began = time.perf_counter()
         while (chunk := self._done()) is None:
             self._bell.clear()
             self._run.check()
             if self._done() is None:
                 self._bell.wait(self._run.left(_LOOK))
+        waited = time.perf_counter() - began
         error = chunk.future.exception() if not chunk.future.cancelled() else None
         if chunk.future.cancelled():
             self._chunks.remove(chunk)
@@ -342,11 +349,13 @@ class Parallel:
             self._failed(chunk, error)
         else:
             self._chunks.remove(chunk)
-            results, seconds = chunk.future.result()
+            results, seconds, cpu = chunk.future.result()
             if self._meter is not None:
                 self._meter.work(seconds)
             self._keep(chunk, results)
             self._fit(chunk, results, seconds)
+            if self._note is not None:
+                self._note(len(chunk.block), seconds, cpu, waited)
 
     def _done(self) -> Chunk | None:
         """Return the chunk to receive next if it is done."""

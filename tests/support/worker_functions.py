@@ -283,3 +283,25 @@ class Carrier:
 def carried(item):
     """How many carriers there are in this process."""
     return Carrier.copies
+
+
+def square(number):
+    return number * number
+
+
+def odd_ones(number):
+    """Return an odd number; fail for an even one."""
+    if number % 2 == 0:
+        raise ValueError("even")
+    return number
+
+
+def drawn(number):
+    """Draw a number for this example."""
+    import pipeline
+
+    return number, float(pipeline.example_rng().random())
+
+
+def doubled(row):
+    return 2 * row

@@ -20,6 +20,7 @@ from pipeline.flow.segment import GRID, Segment
 from pipeline.flow.steps import Draws, NoDraws, Step, check_on_error
 from pipeline.flow.stream import Stream
 from pipeline.flow.table import Index
+from pipeline.workers.judge import Chosen
 from pipeline.workers.threads import Threads
 
 
@@ -27,13 +28,13 @@ class Calls(NamedTuple):
     """How a function is called: the options of `map`, `filter` and `flat_map`.
 
     Attributes:
-        workers: Who calls it: None for the thread that asks, a number of threads, or an executor.
+        workers: Who calls it: None for the thread that asks, a number of threads, an executor, or "auto".
         ordered: Whether results come in the order of the examples.
         on_error, max_errors: What happens to examples for which it fails.
         seed: What seeds `example_rng`; None for the nearest one upstream.
     """
 
-    workers: int | Executor | None = None
+    workers: int | str | Executor | None = None
     ordered: bool = True
     on_error: str = "raise"
     max_errors: int | None = None
@@ -66,6 +67,7 @@ class Steps(Node):
         self.inputs = (source,)
         self.function = function
         self.workers = _checked_workers(kind, calls.workers, function)
+        self._chosen = Chosen()
         self.ordered = truth(calls.ordered, f"{kind}: ordered")
         self.on_error, self.max_errors = calls.on_error, calls.max_errors
         self.name = name_of(function)
@@ -126,8 +128,8 @@ class Steps(Node):
         grid = 1 if self.timed else GRID
         if self.workers is None:
             return shared.gauged(self, Segment(stream, steps, shared, skips, grid))
-        owned = isinstance(self.workers, int)
-        executor = Threads(self.workers) if isinstance(self.workers, int) else self.workers
+        owned = isinstance(self.workers, (int, str))
+        executor = self._executor(self.workers)
         part = shared.part(self)
         if part is not None:
             part.executor = executor
@@ -136,6 +138,15 @@ class Steps(Node):
         live = self.once is not None or (source.live and source.prompt)
         stream = Parallel(stream, steps, shared, skips, executor, self.ordered, owned, meter, live, grid)
         return shared.gauged(self, stream)
+
+    def _executor(self, workers: int | str | Executor) -> Executor:
+        if isinstance(workers, int):
+            return Threads(workers)
+        if not isinstance(workers, str):
+            return workers
+        from pipeline.workers.auto import Auto  # 10 ms with multiprocessing, for those who want it
+
+        return Auto(self.name, self.function, self._chosen)
 
     def call(self) -> str:
         return f".{self.kind}({self.name})"
@@ -151,8 +162,10 @@ class Steps(Node):
         return Mapped(index, self.step(shared, epoch), shared.meter(self))
 
 
-def _checked_workers(kind: str, workers: Any, function: Any) -> int | Executor | None:
+def _checked_workers(kind: str, workers: Any, function: Any) -> int | str | Executor | None:
     what = f"{kind}: workers"
+    if isinstance(workers, str) and workers == "auto":
+        return workers
     if workers is None or (isinstance(workers, (int, np.integer)) and not isinstance(workers, bool)):
         count = 0 if workers is None else integer(workers, what)
         if count < 0:
@@ -160,7 +173,8 @@ def _checked_workers(kind: str, workers: Any, function: Any) -> int | Executor |
         return count or None
     if not callable(getattr(workers, "submit", None)):
         raise TypeError(
-            f"{what} must be a number of threads, or an executor such as pipeline.processes(4), not {workers!r:.80}"
+            f"{what} must be a number of threads, 'auto' or an executor such as pipeline.processes(4), not "
+            f"{workers!r:.80}"
         )
     executor: Executor = workers
     check = getattr(executor, "check", None)

@@ -1,0 +1,196 @@
+"""Auto: an executor of no threads, threads or processes, whose kind and number change while a loop runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future
+from pathlib import Path
+from typing import Any
+
+from pipeline import logs
+from pipeline.workers import needs
+from pipeline.workers.judge import HERE, PROCESSES, THREADS, Choice, Chosen, Judge, Period
+from pipeline.workers.processes import Processes
+from pipeline.workers.threads import AtOnce, Threads
+
+# Seconds, and chunks for each worker, that are looked at together.
+_SECONDS, _CHUNKS = 0.25, 4
+
+
+class Auto(Executor):
+    """Calls a function in as many threads or processes as its results are waited for.
+
+    A change is tried where a loop waits, and undone where it does not pay; what has begun goes on where it is.
+    Processes are for functions that they can import, in a program that does nothing more when they import it, and as
+    many as memory has room for.
+
+    Args:
+        name: What the function is called.
+        function: The function.
+        chosen: Where to begin; what is found is noted there.
+
+    Thread safety: one thread at a time calls `note` and `submit`; others may look.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any], chosen: Chosen) -> None:
+        self._name, self._chosen = name, chosen
+        self._judge = Judge(chosen.choice, processors(), _processes_for(function))
+        self._past: list[Executor] = []  # which may have to finish what they began
+        self._getting_ready: tuple[Processes, list[Future[Any]]] | None = None
+        self.executor = self._made(chosen.choice)
+        self._begin()
+
+    @staticmethod
+    def _made(choice: Choice) -> AtOnce | Threads | Processes:
+        if choice.kind == HERE:
+            return AtOnce()
+        return Threads(choice.number) if choice.kind == THREADS else Processes(choice.number, None, "forkserver")
+
+    @property
+    def choice(self) -> Choice:
+        """The workers that there are."""
+        if isinstance(self.executor, AtOnce):
+            return Choice(HERE, 1)
+        return Choice(THREADS if isinstance(self.executor, Threads) else PROCESSES, self._max_workers)
+
+    @property
+    def _max_workers(self) -> int:
+        return 0 if isinstance(self.executor, AtOnce) else self.executor._max_workers
+
+    @property
+    def made_by(self) -> str:
+        """What makes such workers."""
+        return "None" if isinstance(self.executor, AtOnce) else self.executor.made_by
+
+    def numbers(self) -> Sequence[int]:
+        """Return the numbers of the threads or processes that run."""
+        return () if isinstance(self.executor, AtOnce) else self.executor.numbers()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have a worker call a function."""
+        return self.executor.submit(fn, *args, **kwargs)
+
+    def note(self, examples: int, seconds: float, cpu: float, waited: float) -> None:
+        """Note results: of how many examples, how long the function took, its processor time, and how long the loop
+        waited for them."""
+        self._examples += examples
+        self._work += seconds
+        self._cpu += cpu
+        self._waited += waited + (seconds if isinstance(self.executor, AtOnce) else 0.0)
+        self._chunks += 1
+        now = time.perf_counter()
+        if self._getting_ready is not None:
+            self._look()
+            return
+        if now - self._began < _SECONDS or self._chunks < _CHUNKS * self._max_workers:
+            return
+        if self._settling:  # of the first results some were made by the workers before
+            self._begin(settling=False)
+            return
+        span = now - self._began
+        work = max(self._work, 1e-9)
+        self._turn(Period(self._examples / span, self._waited / span, self._work / span, self._cpu / work))
+
+    def _begin(self, settling: bool = True) -> None:
+        self._began = time.perf_counter()
+        self._examples = self._chunks = 0
+        self._work = self._cpu = self._waited = 0.0
+        self._settling = settling
+
+    def _turn(self, period: Period) -> None:
+        before = self.choice
+        after = self._judge.after(period)
+        if after == before:
+            self._begin(settling=False)
+            return
+        executor = self._made(after)
+        if isinstance(executor, Processes):  # which take long to start
+            self._getting_ready = executor, [executor.submit(_ready) for _ in range(after.number)]
+        else:
+            self._change(executor)
+
+    def _look(self) -> None:
+        """Use processes once they have started."""
+        assert self._getting_ready is not None
+        executor, futures = self._getting_ready
+        if not all(future.done() for future in futures):
+            return
+        self._getting_ready = None
+        if any(future.exception() for future in futures):
+            self._judge.refuse(PROCESSES)
+            executor.shutdown(wait=False)
+            self._begin(settling=False)
+        else:
+            self._change(executor)
+
+    def _change(self, executor: AtOnce | Threads | Processes) -> None:
+        before, self.executor = self.executor, executor
+        _let_go(before)
+        self._past = [*self._past[-8:], before]
+        self._chosen.choice = self.choice
+        logs.logger("pipeline.workers").info("%s: workers=%s", self._name, self.choice)
+        self._begin()
+
+    def rest(self) -> None:
+        """Let workers end that have nothing to do. A garbage collection may call this anywhere."""
+        if not isinstance(self.executor, AtOnce):
+            self.executor.rest()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Let go of the workers. Processes are kept for the next loop for a while."""
+        if self._getting_ready is not None:
+            self._getting_ready[0].rest()
+        _let_go(self.executor)
+
+
+def _let_go(executor: AtOnce | Threads | Processes) -> None:
+    if isinstance(executor, Processes):
+        executor.rest()
+    else:
+        executor.shutdown(wait=False)
+
+
+def _ready() -> None:
+    """What a process does to show that it is."""
+
+
+def processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _processes_for(function: Callable[..., Any]) -> int:
+    """Return how many processes may call a function; 0 if none can."""
+    if not _is_guarded():
+        return 0
+    try:
+        Processes(1, None, "forkserver").check(function)
+    except TypeError:
+        return 0
+    return _room()
+
+
+def _is_guarded() -> bool:
+    """Whether processes can import the program, or need not, without doing what it does: it asks for its `__name__`."""
+    if not needs.has_program():
+        return True
+    file = getattr(sys.modules.get("__main__"), "__file__", None)
+    try:
+        return file is not None and re.search(r"^if .*\b__name__\b", Path(file).read_text(), re.MULTILINE) is not None
+    except (OSError, ValueError):
+        return False
+
+
+def _room() -> int:
+    """Return for how many processes as large as this one half of the free memory has room."""
+    with contextlib.suppress(OSError, ValueError, IndexError, KeyError):
+        lines = (line.split() for line in Path("/proc/meminfo").read_text().splitlines())
+        free = {line[0]: int(line[1]) << 10 for line in lines}["MemAvailable:"]
+        own = int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int(free // 2 // max(own, 1))
+    return processors()

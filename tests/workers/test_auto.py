@@ -1,0 +1,154 @@
+"""workers="auto": order, states, errors and numbers are those of any workers, however often these change."""
+
+import itertools
+import logging
+import os
+import threading
+
+import numpy as np
+import pytest
+import worker_functions as functions
+from helpers import raises, run_script, wait_until
+from orchestration import fresh_collection, no_thread_left
+
+import pipeline
+from pipeline.flow import parallel
+from pipeline.workers import auto
+from pipeline.workers.judge import HERE, PROCESSES, THREADS, Choice
+
+CHANGES = [Choice(THREADS, 2), Choice(PROCESSES, 2), Choice(THREADS, 1), Choice(HERE, 1), Choice(PROCESSES, 1)]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left():
+    with fresh_collection(), no_thread_left():
+        yield
+    wait_until(functions.no_worker_left, "the workers to end")
+
+
+@pytest.fixture
+def restless(monkeypatch):
+    """Have the judge choose other workers after each few chunks."""
+    chosen = []
+
+    class Restless:
+        def __init__(self, choice, processors, processes):
+            self.choice, self._next = choice, itertools.cycle(CHANGES)
+
+        def after(self, period):
+            self.choice = next(self._next)
+            chosen.append(self.choice)
+            return self.choice
+
+    monkeypatch.setattr(auto, "Judge", Restless)
+    monkeypatch.setattr(auto, "_SECONDS", 0.0)
+    monkeypatch.setattr(auto, "_CHUNKS", 1)
+    monkeypatch.setattr(parallel, "_CHUNK_MOST", 4)
+    return chosen
+
+
+def taken(dataset, restless):
+    """The elements of a dataset until there were all kinds of workers."""
+    with iter(dataset) as iterator:
+        found = []
+        while len(restless) < 2 * len(CHANGES):
+            found.append(next(iterator))
+    return found
+
+
+def test_order_and_states_stay(restless):
+    dataset = pipeline.dataset(range(10**8)).map(functions.square, workers="auto")
+    count, states = 0, []
+    with iter(dataset) as iterator:
+        while len(restless) < 3 * len(CHANGES):
+            assert next(iterator) == count * count
+            count += 1
+            if count % 997 == 0:
+                states.append((count, iterator.state_dict()))
+        fingerprint = iterator.fingerprint()
+    with iter(pipeline.dataset(range(10**8)).map(functions.square)) as iterator:
+        for _ in range(count):
+            next(iterator)
+        assert iterator.fingerprint() == fingerprint
+    for count, state in states[::-1][:5]:
+        with iter(dataset) as iterator:
+            iterator.load_state_dict(state)
+            assert list(itertools.islice(iterator, 10)) == [i * i for i in range(count, count + 10)]
+
+
+def test_examples_that_fail_are_left_out_in_their_places(restless):
+    dataset = pipeline.dataset(range(10**8)).map(functions.odd_ones, workers="auto", on_error="skip")
+    found = taken(dataset, restless)
+    assert found == list(range(1, 2 * len(found), 2))
+    with pytest.raises(ValueError, match="even"):
+        list(pipeline.dataset(range(1, 4000)).map(functions.odd_ones, workers="auto"))
+
+
+def test_draws_are_those_of_the_example(restless):
+    dataset = pipeline.dataset(range(10**8))
+    found = taken(dataset.map(functions.drawn, seed=3, workers="auto"), restless)
+    with iter(dataset.map(functions.drawn, seed=3)) as iterator:
+        assert found == list(itertools.islice(iterator, len(found)))
+
+
+def test_the_next_loop_begins_where_the_last_one_was(restless):
+    dataset = pipeline.dataset(range(10**8)).map(functions.square, workers="auto")
+    with iter(dataset) as iterator:
+        while not any(choice.kind == PROCESSES for choice in restless):
+            next(iterator)
+    last = dataset._node._chosen.choice
+    with iter(dataset) as iterator:
+        next(iterator)
+        (part,) = (part for part in iterator._parts.values() if part.executor is not None)
+        assert part.executor.choice == last
+
+
+def test_it_says_what_it_chose(restless, caplog):
+    caplog.set_level(logging.INFO, "pipeline.workers")
+    with iter(pipeline.dataset(range(10**8)).map(functions.square, workers="auto")) as iterator:
+        while Choice(THREADS, 2) not in restless:
+            next(iterator)
+        next(iterator)
+        (stage,) = (stage for stage in iterator.report().stages if stage.name == "square")
+        assert stage.threads in (1, 2)
+    assert "square: workers=pipeline.threads(2)" in caplog.messages
+
+
+def test_a_function_that_processes_cannot_import():
+    lock = threading.Lock()
+    assert auto._processes_for(lambda item: (item, lock)) == 0
+    assert auto._processes_for(functions.square) > 0
+    dataset = pipeline.dataset(range(100)).map(lambda item: (lock.locked(), item)[1], workers="auto")
+    assert list(dataset) == list(range(100))
+
+
+PROGRAM = """
+import os, sys
+sys.path.insert(0, {support!r})
+import worker_functions
+from pipeline.workers import auto
+{guard}print(auto._processes_for(worker_functions.square) > 0)
+"""
+
+
+@pytest.mark.parametrize(("guard", "may"), [("", False), ("if __name__ == '__main__': ", True)])
+def test_a_program_that_would_begin_again_in_each_process(tmp_path, guard, may):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.format(support=os.path.dirname(functions.__file__), guard=guard))
+    done = run_script(f"import subprocess, sys; sys.exit(subprocess.call([sys.executable, {str(program)!r}]))")
+    assert done.stdout.split() == [str(may)]
+
+
+def test_arrays_stay_what_they_are(restless):
+    rows = np.arange(8000.0).reshape(-1, 4)
+    dataset = pipeline.arrays(rows, num_epochs=None).map(functions.doubled, workers="auto").batch(20)
+    for i, batch in enumerate(taken(dataset, restless)):
+        assert np.array_equal(batch, 2 * rows[20 * (i % 100) :][:20])
+
+
+def test_no_other_word():
+    text = (
+        """map: workers must be a number of threads, "auto" or an executor such as pipeline.processes(4), not 'many'"""
+    )
+    with raises(TypeError, text):
+        pipeline.dataset([1]).map(abs, workers="many")

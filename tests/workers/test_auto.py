@@ -147,8 +147,6 @@ def test_arrays_stay_what_they_are(restless):
 
 
 def test_no_other_word():
-    text = (
-        """map: workers must be a number of threads, "auto" or an executor such as pipeline.processes(4), not 'many'"""
-    )
+    text = "map: workers must be a number of threads, 'auto' or an executor such as pipeline.processes(4), not 'many'"
     with raises(TypeError, text):
         pipeline.dataset([1]).map(abs, workers="many")

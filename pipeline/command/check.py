@@ -9,7 +9,7 @@ import ast
 import warnings
 from typing import NamedTuple
 
-from pipeline.compat.hints import reason
+from pipeline.compat.hints import REORDERED, reason
 from pipeline.compat.names import MODULES
 
 DROP_IN = "pipeline.compat.v1"
@@ -147,6 +147,17 @@ class _Uses(ast.NodeVisitor):
     def __init__(self, roots: dict[str, str]) -> None:
         self._roots = roots
         self.found: list[Use] = []
+
+    def visit_Call(self, node: ast.Call) -> None:
+        old, _ = REORDERED.get(_dotted(node.func, self._roots) or "", ("", ""))
+        # Before TensorFlow 1.0 the axis came first.
+        first = node.args[0] if node.args else None
+        if old and (
+            (isinstance(first, ast.Constant) and isinstance(first.value, int))
+            or any(keyword.arg in ("concat_dim", "split_dim") for keyword in node.keywords)
+        ):
+            self.found.append(Use(node.lineno, old))
+        self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         name = _dotted(node, self._roots)

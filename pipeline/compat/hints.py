@@ -121,11 +121,19 @@ _RENAMED = {
     "train.SummaryWriter": "summary.FileWriter",
     "unpack": "unstack",
 }
+# Functions whose arguments had another order before TensorFlow 1.0: the old order, and the new one.
+REORDERED = {
+    "concat": ("concat(concat_dim, values)", "concat(values, axis)"),
+    "split": ("split(split_dim, num_split, value)", "split(value, num_or_size_splits, axis)"),
+}
 _REASONS = {name: why for why, names in _WHY.items() for name in names.split()}
 
 
 def reason(name: str) -> str:
     """Return why the drop-in lacks a dotted name, and what to do; "" if there is nothing to say."""
+    for old, new in REORDERED.values():
+        if name == old:
+            return f"its arguments since TensorFlow 1.0 are tf.{new}"
     if name in _RENAMED:
         return f"its name since TensorFlow 1.0 is tf.{_RENAMED[name]}"
     parts = name.split(".")

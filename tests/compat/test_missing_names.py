@@ -126,6 +126,23 @@ def test_names_of_before_tensorflow_1(name, became):
     operator.attrgetter(became)(tf)
 
 
+@pytest.mark.parametrize(
+    ("call", "name", "now"),
+    [
+        ("tf.concat(1, [a, a])", "concat(concat_dim, values)", r"tf.concat(values, axis)"),
+        ("tf.split(1, 2, a)", "split(split_dim, num_split, value)", r"tf.split(value, num"),
+    ],
+)
+def test_orders_of_arguments_of_before_tensorflow_1(call, name, now):
+    missing = check(
+        f"import tensorflow as tf\na = tf.constant([[1, 2]])\n{call}\ntf.concat([a], 1)\ntf.split(a, 2)"
+    ).missing
+    assert missing == [(3, name)]
+    assert now in hint(name)
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=re.escape(now)):
+        eval(call, {"tf": tf, "a": tf.constant([[1, 2]])})
+
+
 def test_without_parameter_servers_a_device_setter_places_nothing():
     with tf.Graph().as_default(), tf.device(tf.train.replica_device_setter(0)):
         assert tf.constant(1).device == ""

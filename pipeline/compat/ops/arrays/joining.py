@@ -104,6 +104,11 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
         TypeError: The dtypes differ.
     """
     if not isinstance(values, (list, tuple)):
+        if isinstance(axis, (list, tuple)):
+            raise ValueError(
+                f"`axis` must be an integer, got a list of {len(axis)}. tf.concat(axis, values) is the order of before "
+                "TensorFlow 1.0: now it is tf.concat(values, axis)."
+            )
         values = [values]
     if len(values) == 1:
         with name_scope(name, values=[values, axis]):
@@ -148,6 +153,11 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
     Raises:
         ValueError: The parts do not fit, or their number is not known.
     """
+    if isinstance(value, (int, np.integer)) and isinstance(axis, Tensor) and axis.shape.ndims != 0:
+        raise ValueError(
+            f"`axis` must be an integer, got {axis}. tf.split(axis, number, value) is the order of before TensorFlow "
+            "1.0: now it is tf.split(value, number, axis)."
+        )
     if isinstance(num_or_size_splits, (int, np.integer, Dimension)):
         return _split_evenly(value, int(num_or_size_splits), axis, name)
     splits = convert_to_tensor(num_or_size_splits)

@@ -26,13 +26,11 @@ def make_table():
 def spent(source):
     """What each customer paid: rows of different lengths come as all values, and where each row begins."""
     totals = {}
-    with pipeline.shuffle_batch(
-        source, 100, min_after_dequeue=300, seed=2, encoding="utf-8", ragged="row_splits"
-    ) as batches:
-        for batch in batches:
-            prices, splits = batch["prices"]
-            for customer, first, end in zip(batch["customer"], splits, splits[1:], strict=False):
-                totals[customer] = totals.get(customer, 0) + int(prices[first:end].sum())
+    for batch in source.shuffle(300, seed=2).batch(100, collate="row_splits"):
+        prices, splits = batch["prices"]
+        for name, first, end in zip(batch["customer"], splits, splits[1:], strict=False):
+            customer = name.decode()  # strings of Arrow are bytes
+            totals[customer] = totals.get(customer, 0) + int(prices[first:end].sum())
     return totals
 
 

@@ -2,8 +2,8 @@
 
     python examples/cluster.py [address]
 
-The function adds noise to the digits of examples/data/digits.csv. Each example draws its own random numbers, and the
-loop is deterministic, so the last line is the same on every cluster, also if its machines die meanwhile.
+The function adds noise to the digits of examples/data/digits.csv. Each example draws its own random numbers,
+so the last line is the same on every cluster, also if its machines die meanwhile.
 """
 
 import sys
@@ -23,19 +23,13 @@ def noisy(line):
     return {"image": image + pipeline.example_rng().normal(0, 0.1, (8, 8)), "label": np.int32(label)}
 
 
+def images(workers):
+    """Batches of shuffled images; `fingerprint(content=True)` of their iterator covers the bytes too."""
+    return pipeline.dataset(LINES).shuffle(seed=1).map(noisy, workers=workers).checksum().batch(64)
+
+
 def main(address="local"):
-    with pipeline.shuffle_batch(
-        LINES,
-        batch_size=64,
-        capacity=1000,
-        min_after_dequeue=500,
-        seed=1,
-        function=noisy,
-        workers=pipeline.cluster.workers(2, address=address),
-        deterministic=True,
-        fingerprint="content",  # of the bytes too
-        allow_smaller_final_batch=True,
-    ) as batches:
+    with iter(images(pipeline.cluster.workers(2, address=address))) as batches:
         count = sum(len(batch["label"]) for batch in batches)
         print(f"{count} images, {batches.fingerprint(content=True)}")
 

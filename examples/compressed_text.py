@@ -23,11 +23,9 @@ def main(folder):
     words = collections.defaultdict(collections.Counter)
     # The endings of their names say how they are compressed.
     source = pipeline.text(f"{folder}/log-*.txt.*", skip_lines=1, shuffle=True, seed=1)
-    with pipeline.shuffle_batch(source, 50, min_after_dequeue=200, seed=2, encoding="utf-8") as batches:
-        for lines in batches:
-            for line in lines:
-                kind, message = line.split(": ")
-                words[kind].update(message.split())
+    for line in source.shuffle(200, seed=2).map(bytes.decode):
+        kind, message = line.split(": ")
+        words[kind].update(message.split())
     for kind, counter in sorted(words.items()):
         print(f"{kind}: {counter['disk']} times the disk, {counter['network']} times the network")
 

@@ -29,9 +29,7 @@ def main():
     apart = np.arange(len(digits)) % 6 == 0
     known = pipeline.arrays({name: values[~apart] for name, values in rows.items()}, shuffle=True, seed=1)
     others = pipeline.arrays({name: values[apart] for name, values in rows.items()})
-    train = pipeline.shuffle_batch(
-        known, 64, min_after_dequeue=200, seed=2, deterministic=True, function=shifted, workers=pipeline.threads(2)
-    )
+    train = known.map(shifted, workers=2).batch(64, drop_remainder=True).prefetch(2)
     keras.utils.set_random_seed(3)
     layers = [keras.layers.Conv2D(16, 3, activation="relu"), keras.layers.Flatten(), keras.layers.Dense(10)]
     model = keras.Sequential(layers)

@@ -43,17 +43,9 @@ def turned(line):
 def main(kind="processes"):
     lines = (Path(__file__).parent / "data" / "digits.csv").read_text().splitlines()
     workers = getattr(pipeline, kind)(2, setup=get_ready)
-    with pipeline.shuffle_batch(
-        lines,
-        batch_size=64,
-        capacity=1000,
-        min_after_dequeue=500,
-        seed=1,
-        function=turned,
-        workers=workers,
-        fingerprint="content",  # a fixed order, and a checksum of the bytes
-        allow_smaller_final_batch=True,
-    ) as batches:
+    shuffled = pipeline.dataset(lines).shuffle(seed=1)
+    images = shuffled.map(turned, workers=workers).checksum()  # which `fingerprint(content=True)` covers
+    with iter(images.batch(64)) as batches:
         count = sum(len(batch["label"]) for batch in batches)
         print(f"{count} images, {batches.fingerprint(content=True)}")
 

@@ -73,8 +73,11 @@ def test_classes_have_their_shares(sess, known, many):
         found = drain(sess, [plain, both, labels])
     assert all((both == np.stack([plain, labels], 1)).all() for plain, both, labels in found)
     classes = np.concatenate([labels for _, _, labels in found])
-    counts = np.bincount(classes) / len(classes)
-    np.testing.assert_allclose(counts, [0.25, 0.5, 0.25], atol=0.12)
+    shares = np.bincount(classes, minlength=3) / len(classes)
+    # Far from those of the data, which are 0.625, 0.25 and 0.125; the bounds are four standard deviations wide.
+    assert shares[0] < 0.42
+    assert shares[1] > 0.33
+    assert shares[2] > 0.1
 
 
 def test_a_class_with_no_share_is_dropped(sess):

@@ -182,6 +182,9 @@ class ReplayBuffer(Dataset[Any]):
             raise invalid(f"{what}: expected {count} priorities, one for each key, got shape {show(weights.shape)}")
         if not np.isfinite(weights).all() or (weights < 0).any():
             raise invalid(f"{what}: a priority must be a number of at least 0, got {given!r:.80}")
+        most = np.finfo(np.float64).max / self.capacity  # so that the sum of all is a number
+        if (weights > most).any():
+            raise invalid(f"{what}: a priority must be at most {most:.3g}, got {given!r:.80}")
         return np.broadcast_to(weights, (count,))
 
     def _draw(self, n: int, rng: np.random.Generator, shared: Opening) -> tuple[Any, NDArray[np.int64]] | None:
@@ -365,6 +368,11 @@ class _Rows:
         """Return numbers in the dtype of a column; OverflowError if one is out of its range."""
         with np.errstate(over="ignore"):
             cast = array.astype(dtype)
+        if dtype.kind in "mM":  # times in larger units
+            if (np.isnat(cast) | (cast == array)).all():
+                return cast
+            text = f"has dtype {array.dtype}, and in the first example {dtype}, which does not hold {array!s:.80}"
+            raise TypeError(f"'{self._name}': {self._where(i)} {text}")
         lost = cast != array if dtype.kind in "iu" else np.isfinite(array) & ~np.isfinite(cast)
         if lost.any():
             info = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)

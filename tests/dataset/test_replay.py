@@ -253,6 +253,28 @@ def test_numbers_do_not_wrap(first, second, said):
     assert buffer.inserted == 1
 
 
+def test_times_are_not_cut():
+    buffer = pipeline.replay(4, seed=1)
+    buffer.add(np.datetime64("2020-01-01"))
+    with pytest.raises(
+        TypeError, match=r"dtype datetime64\[h\], and in the first example datetime64\[D\], which does not"
+    ):
+        buffer.add(np.datetime64("2020-01-01T05", "h"))
+    buffer.add(np.datetime64("2020-01-02T00", "h"))
+    buffer.add(np.datetime64("NaT", "h"))
+    assert buffer.inserted == 3
+
+
+def test_priorities_have_a_sum():
+    buffer = pipeline.replay(4, priorities=True, seed=1)
+    buffer.add(0, priority=4e307)
+    for change in (lambda: buffer.add(1, priority=1e308), lambda: buffer.update([0], 1e308)):
+        with pytest.raises(ValueError, match=r"a priority must be at most 4\.49e\+307, got 1e\+308"):
+            change()
+    buffer.add(1, priority=4e307)
+    assert {*next(iter(buffer.batch(40))).example.tolist()} == {0, 1}
+
+
 def test_numbers_that_fit_are_cast():
     buffer = pipeline.replay(4, seed=1)
     for value in (np.float32(1), np.float64(0.5), np.float64(np.inf)):

@@ -1,5 +1,7 @@
 """map in the thread that asks: each example once, in order, whatever functions return, raise or draw."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -154,3 +156,66 @@ def test_example_rng_in_the_generator_of_a_flat_map():
     assert list(data.flat_map(crops, seed=1)) == expected
     assert list(data.flat_map(crops, seed=1, workers=2)) == expected
     assert list(data.batch(1).unbatch().flat_map(crops, seed=1).map(lambda x: x)) == expected
+
+
+def crops(number):
+    """A generator: its body runs after the call."""
+    rng = pipeline.example_rng()
+    for _ in range(3):
+        yield number, int(rng.integers(1 << 40))
+
+
+def listed(number):
+    return list(crops(number))
+
+
+@pytest.mark.parametrize("workers", [None, 2, "processes"])
+def test_generators_draw_for_their_example(workers):
+    with contextlib.ExitStack() as stack:
+        executor = stack.enter_context(pipeline.processes(1)) if workers == "processes" else workers
+        data = pipeline.dataset(range(7))
+        expected = list(data.flat_map(listed, seed=3))
+        assert len({draw for _, draw in expected}) == 21
+        assert list(data.flat_map(crops, seed=3, workers=executor)) == expected
+        twice = data.flat_map(crops, seed=3, workers=executor).flat_map(lambda each: crops(each[0]))
+        assert len({draw for _, draw in twice}) == 63
+    with pytest.raises(pipeline.FailedPreconditionError):
+        pipeline.example_rng()
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_elements_that_flat_map_makes_have_draws_of_their_own(workers):
+    def draw(_):
+        return int(pipeline.example_rng().integers(1 << 40))
+
+    flat = pipeline.dataset(range(50)).flat_map(lambda x: [x] * (x % 4), workers=workers)
+    expected = list(pipeline.dataset(range(73)).map(draw, seed=5))
+    assert len(set(expected)) == 73
+    assert list(flat.map(draw, seed=5, workers=workers)) == expected
+    assert list(flat.take(30).map(draw, seed=5)) == expected[:30]
+    assert list(flat.prefetch(3).map(draw, seed=5)) == expected
+    assert list(flat.shard(1, 3).map(draw, seed=5)) == expected[1::3]
+    assert list(flat.map(draw, seed=5).shard(1, 3)) == expected[1::3]
+    assert list(flat.filter(lambda x: x % 4 == 2).map(draw, seed=5)) == [
+        value for value, x in zip(expected, flat, strict=False) if x % 4 == 2
+    ]
+    for k in (0, 1, 7, 40, 72):
+        with iter(flat.map(draw, seed=5)) as iterator:
+            assert [next(iterator) for _ in range(k)] == expected[:k]
+            state = iterator.state_dict()
+        with iter(flat.map(draw, seed=5)) as iterator:
+            iterator.load_state_dict(state)
+            assert list(iterator) == expected[k:]
+
+
+def test_generators_of_nested_maps_do_not_disturb_each_other():
+    """Two generators run in turn: each keeps its own numbers, and what comes between has its own."""
+
+    def drawn(each):
+        return *each, int(pipeline.example_rng().integers(1 << 40))
+
+    data = pipeline.dataset(range(5))
+    both = [
+        pipeline.zip(data.flat_map(make, seed=1).map(drawn), data.flat_map(make, seed=2)) for make in (crops, listed)
+    ]
+    assert list(both[0]) == list(both[1])

@@ -256,9 +256,7 @@ def test_numbers_do_not_wrap(first, second, said):
 def test_times_are_not_cut():
     buffer = pipeline.replay(4, seed=1)
     buffer.add(np.datetime64("2020-01-01"))
-    with pytest.raises(
-        TypeError, match=r"dtype datetime64\[h\], and in the first example datetime64\[D\], which does not"
-    ):
+    with pytest.raises(TypeError, match=r"dtype datetime64\[h\], and in the first .* datetime64\[D\], which does not"):
         buffer.add(np.datetime64("2020-01-01T05", "h"))
     buffer.add(np.datetime64("2020-01-02T00", "h"))
     buffer.add(np.datetime64("NaT", "h"))

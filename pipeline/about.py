@@ -37,7 +37,7 @@ def show_config(mode: str = "stdout") -> dict[str, dict[str, Any]] | None:
     Raises:
         ValueError: `mode` is neither.
 
-    Thread safety: any thread may call it.
+    Thread safety: you may call it from any thread.
 
     Examples:
         >>> config = pipeline.show_config("dicts")

@@ -55,7 +55,7 @@ class Skips:
     Raises:
         ValueError: Other arguments, or `max_errors` together with "raise".
 
-    Thread safety: every method may be called from every thread; a lock guards the count and the list.
+    Thread safety: you may call every method from every thread; a lock guards the count and the list.
 
     Attributes:
         active: Whether errors are skipped.

@@ -39,7 +39,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
     `shuffle` of `fit` says. The dataset has threads and processes of its own, so that Keras needs none: `workers` above
     1 and `use_multiprocessing` are a ValueError. A loop of the batch functions does in the place of a dataset.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: you may call every method from every thread.
     """
 
     @tells_keywords

@@ -46,7 +46,7 @@ def dataset(
         data: A Dataset, an IterableDataset or a DataLoader of `torch.utils.data`.
         num_epochs: How often it is read; None means without end.
         shuffle: Whether the order is random, another one in each epoch; of map-style Datasets only.
-        seed: Seed of the orders.
+        seed: Seed for the orders.
         shard: (index, count): read the items `index`, `index + count`, ... of each order; of map-style Datasets only.
 
     Returns:
@@ -54,7 +54,7 @@ def dataset(
         `set_epoch`. What an item raises has a note that names the item.
 
     Raises:
-        ValueError: `num_epochs` or `shard` is out of range, or an argument is not for streams.
+        ValueError: `num_epochs` or `shard` is wrong, or an argument is not for streams.
         TypeError: `data` is something else, or a number is not an integer.
     """
     data_kinds = torch.utils.data

@@ -35,7 +35,7 @@ def shard() -> tuple[int, int]:
     It counts the processes of `torch.distributed` once their group is initialised, and the workers of a torch
     DataLoader, in which each of them is a process of its own. (0, 1) if there is nothing of that.
 
-    Thread safety: any thread may call it.
+    Thread safety: you may call it from any thread.
     """
     rank, world = _rank()
     worker = torch.utils.data.get_worker_info()

@@ -24,7 +24,7 @@ def workers(
     address: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> RayWorkers:
-    """Run functions on the machines of a Ray cluster, as `workers=` of `map`, `filter` and `flat_map`.
+    """Run functions on the machines of a Ray cluster, as `workers=` for `map`, `filter` and `flat_map`.
 
         decoded = pipeline.dataset(paths).map(decode, workers=pipeline.cluster.workers(16))
         for images, labels in decoded.batch(64):
@@ -53,7 +53,7 @@ def workers(
         ValueError: `count` is less than 1, `retries` is negative, or Ray rejects an option.
         TypeError: `count` or `retries` is not an integer, or `setup` cannot be pickled.
 
-    Thread safety: any thread may call it, and the methods of the result.
+    Thread safety: you may call it, and the result's methods, from any thread.
     """
     if setup is not None and not callable(setup):
         raise TypeError(f"{_WHAT}: setup must be callable, not {setup!r:.80}")

@@ -26,7 +26,7 @@ class RayWorkers(Executor):
         retries, options: Of the tasks.
         desk: What hands calls to Ray; knows what they cost.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: you may call every method from every thread.
     """
 
     made_by = "pipeline.cluster.workers"  # for advice that can be typed

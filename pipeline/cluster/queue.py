@@ -48,7 +48,7 @@ class RemoteQueue:
         TypeError, ValueError, InvalidArgumentError: As for `FIFOQueue`, or the queue with that name was made otherwise.
         ImportError, UnavailableError, FailedPreconditionError: As for `workers`.
 
-    Thread safety: every method may be called from every thread, in every program.
+    Thread safety: you may call every method from every thread, in every program.
     """
 
     def __init__(

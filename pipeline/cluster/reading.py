@@ -65,15 +65,15 @@ def read(
         buffer_bytes: Most bytes in flight.
         num_epochs: How often to read the parts; None repeats for ever.
         shuffle: Read the parts in random order, another one each epoch. `Dataset.shuffle` mixes examples.
-        seed: Seed of the order.
-        shard: (index, count): read every count-th part.
+        seed: Seed for the order.
+        shard: (index, count): read your host's part: every count-th part.
 
     Raises:
         TypeError: `function` cannot be pickled, `parts` is not a sequence, or `workers` are not those of a cluster.
-        ValueError: `parts` is empty, or an option is out of range.
+        ValueError: `parts` is empty, or an option is wrong.
         AbortedError: When you iterate: workers died at each try, or this process has left the cluster.
 
-    Thread safety: any thread may call it.
+    Thread safety: you may call it from any thread.
     """
     if not callable(function):
         raise TypeError(f"{_WHAT}: function must be callable, not {function!r:.80}")

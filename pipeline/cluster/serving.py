@@ -135,7 +135,7 @@ class Consumer(Iterator[Any]):
 class Server:
     """Serves batches in a thread. Made by `serve`, which see.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: you may call every method from every thread.
     """
 
     def __init__(self, ray: Any, batches: Iterable[Any], name: str, lanes: Any) -> None:

@@ -232,7 +232,7 @@ def _add_feed_options(feed: argparse.ArgumentParser) -> None:
     number("--epochs", 1, "how many times to read each file; 0 means until Ctrl-C")
     number("--threads", 2, f"threads that read and decode, at most {_MOST_THREADS}")
     number("--seed", None, "seed for shuffling; default: a new order in each run")
-    number("--skip-header-lines", 0, "lines to skip at the start of each file")
+    number("--skip-header-lines", 0, "lines to skip at each file's start")
     feed.add_argument(
         "--deterministic",
         action="store_true",

@@ -46,7 +46,7 @@ class Dataset(Generic[T_co]):
     Iterate over it to run it. `iter(dataset)` returns an iterator that also saves and loads states, reports what is
     slow, and closes.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: you may call every method from every thread.
 
     Examples:
         >>> squares = pipeline.dataset(range(6)).map(lambda number: number**2).batch(3)
@@ -71,10 +71,10 @@ class Dataset(Generic[T_co]):
 
     @tells_keywords
     def epoch(self, i: int) -> Dataset[T_co]:
-        """Return the recipe with the orders of pass i: `for e in range(3): for batch in dataset.epoch(e): ...`.
+        """Return the recipe with epoch i's orders: `for e in range(3): for batch in dataset.epoch(e): ...`.
 
         Raises:
-            ValueError: `i` is negative, or a source can be read only once.
+            ValueError: `i` is negative, or you can read a source only once.
         """
         number = integer(i, "epoch: i")
         if number < 0:
@@ -132,24 +132,24 @@ class Dataset(Generic[T_co]):
 
         Raises:
             TypeError: The function is not callable, is async, or cannot be sent to the workers.
-            ValueError: An option is out of range.
+            ValueError: An option is wrong.
         """
         calls = transforms.Calls(workers, ordered, on_error, max_errors, seed)
         return self._then(transforms.Map, function, calls)
 
     @tells_keywords_too(map)
     def map_batches(self, function: Callable[[T_co], U], **options: Unpack[CallOptions]) -> Dataset[U]:
-        """Call a function with each batch: `map` after `batch`, with the same options."""
+        """Call your function with each batch: `map` after `batch`, with the same options."""
         return self._then(transforms.Map, function, transforms.Calls(**options))
 
     @tells_keywords_too(map)
     def filter(self, function: Callable[[T_co], object], **options: Unpack[CallOptions]) -> Dataset[T_co]:
-        """Keep the elements for which a function is true. The options are those of `map`."""
+        """Keep the elements your function is true for. It takes the options that `map` takes."""
         return self._then(transforms.Filter, function, transforms.Calls(**options))
 
     @tells_keywords_too(map)
     def flat_map(self, function: Callable[[T_co], Iterable[U]], **options: Unpack[CallOptions]) -> Dataset[U]:
-        """Replace each element by those that a function makes of it: any iterable. The options are those of `map`."""
+        """Replace each element by those your function makes: any iterable. It takes the options that `map` takes."""
         return self._then(transforms.FlatMap, function, transforms.Calls(**options))
 
     def enumerate(self) -> Dataset[tuple[int, T_co]]:
@@ -242,7 +242,7 @@ class Dataset(Generic[T_co]):
         Args:
             weights: A weight for each element, at least 0.
             n: How many to draw in a pass; None draws `len(dataset)`.
-            seed: Seed of the draws.
+            seed: Seed for the draws.
 
         Raises:
             ValueError: Elements cannot be had by number, or the weights are wrong.
@@ -312,7 +312,7 @@ class Dataset(Generic[T_co]):
 
     @tells_keywords
     def window(self, size: int, stride: int | None = None, *, drop_remainder: bool = True) -> Dataset[Any]:
-        """Stack `size` neighbouring elements, each window beginning `stride` elements after the last one."""
+        """Stack `size` neighbours. Each window begins `stride` elements after the one before."""
         length = _at_least(size, 1, "window: size")
         step = length if stride is None else _at_least(stride, 1, "window: stride")
         return self._then(transforms.Window, length, step, truth(drop_remainder, "window: drop_remainder"))
@@ -471,7 +471,7 @@ def mix(
     Args:
         datasets: The datasets.
         weights: How often each is drawn, relative to the others; None for equally often.
-        seed: Seed of the draws.
+        seed: Seed for the draws.
         stop: "all_exhausted" gives every element once, with the weights of what is left; "first_exhausted" ends with
             the first that ends.
 

@@ -82,7 +82,7 @@ class DatasetIterator(Next[T_co]):
     An ended iterator stays ended. `iter(dataset)` gives another one, with the same order under a seed, and
     `dataset.epoch(i)` the order of pass i.
 
-    Thread safety: several threads may take elements; each goes to one of them.
+    Thread safety: your threads may share an iterator; each element goes to one of them.
 
     Attributes:
         grace: Seconds that threads get to end in `close`; 10 by default.
@@ -423,7 +423,7 @@ class DatasetIterator(Next[T_co]):
             FailedPreconditionError: A source cannot be rewound; the message names it.
             TypeError, ValueError: `behind` is not an integer, or there were not so many elements.
 
-        Thread safety: any thread may call it.
+        Thread safety: you may call it from any thread.
         """
         if self._loaded is not None and not behind:
             found: dict[str, Any] = copy.deepcopy(self._loaded)
@@ -558,7 +558,7 @@ class DatasetIterator(Next[T_co]):
         `print(iterator.report())` shows a table. Within `with pipeline.monitor():` it also knows who computes and who
         waits. docs/monitoring.md explains it.
 
-        Thread safety: any thread may call it at any time.
+        Thread safety: you may call it from any thread, at any time.
         """
         from pipeline.watch.sampler import report  # dataclasses and the tables, for those who look
 

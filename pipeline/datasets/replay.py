@@ -42,7 +42,7 @@ class Sample(NamedTuple):
 class ReplayBuffer(Dataset[Any]):
     """A buffer of examples: a Dataset of random draws from it, with replacement. See `replay`.
 
-    Thread safety: every method may be called from every thread. Iterators may run while others add.
+    Thread safety: you may call every method from every thread. Iterators may run while others add.
     """
 
     def __init__(
@@ -239,7 +239,7 @@ def replay(
         min_size: Examples needed before the first draw.
         samples_per_insert: Samples for each added example, on average; whoever is ahead waits. None for no limit.
         slack: How many samples either side may be ahead.
-        seed: Seed of the draws.
+        seed: Seed for the draws.
         name: Name in errors and reports.
 
     Raises:

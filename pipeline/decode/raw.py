@@ -14,27 +14,23 @@ _SAME_NAME = {"uint8", "uint16", "int8", "int16", "int32", "int64", "complex64",
 
 
 def decode_raw(input_bytes: Any, out_dtype: Any, little_endian: bool = True) -> Any:
-    """Reinterpret bytes as an array of numbers.
-
-    Thread safe.
+    r"""Reinterpret bytes as an array.
 
     Args:
-        input_bytes: One record as bytes or str, or a list or array of records of equal length.
+        input_bytes: A record as bytes or str, or equally long records in a list or array.
         out_dtype: float16, float32, float64, (u)int8, (u)int16, int32, int64, complex64, complex128, bool, or
             ml_dtypes.bfloat16.
-        little_endian: The byte order of the numbers; ignored for numbers of one byte.
+        little_endian: Byte order of your numbers.
 
     Returns:
-        For one record a 1-D array; for an array of records an array with one more dimension. If the bytes need no
-        conversion, the array is a read-only view of them, without a copy.
+        A 1-D array, or one with one more dimension for many records. It is a read-only view if nothing has to change.
 
     Raises:
-        InvalidArgumentError: The length is not a multiple of the size of a number, the lengths in a block differ, or
-            the dtype is not supported.
+        InvalidArgumentError: The length does not fit the dtype, lengths differ, or the dtype is not supported.
         TypeError: A record is neither bytes nor str.
 
     Examples:
-        >>> pipeline.decode_raw([b"\\x01\\x00\\x02\\x00", b"\\x03\\x00\\x04\\x00"], np.int16).tolist()
+        >>> pipeline.decode_raw([b"\x01\x00\x02\x00", b"\x03\x00\x04\x00"], np.int16).tolist()
         [[1, 2], [3, 4]]
     """
     if input_bytes.__class__ is bytes and (out_dtype is _UINT8 or out_dtype is np.uint8):

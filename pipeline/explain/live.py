@@ -24,7 +24,7 @@ _numbers = itertools.count(1)  # one count for all: a number stands for one thin
 class Live(Generic[T]):
     """Things that are alive, in the order in which they were added. Each has a number that no other thing ever gets.
 
-    Thread safety: every method may be called from every thread, also while things end.
+    Thread safety: you may call every method from every thread, also while things end.
 
     Attributes:
         on_next: Called once, when something else is added; None for nothing.

@@ -38,7 +38,7 @@ class WatchedQueue(Protocol):
 class Watchdog:
     """Each queue has one: a dequeue that waits asks it whether the wait can end, a failed call why the queue is closed.
 
-    Thread safety: every method may be called from every thread; a lock guards the cause and the list of groups.
+    Thread safety: you may call every method from every thread; a lock guards the cause and the list of groups.
 
     Args:
         min_after_dequeue: The elements that a shuffle queue holds back; 0 for other queues.

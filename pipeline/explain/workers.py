@@ -35,7 +35,7 @@ class WorkerFailure(NamedTuple):
 class WorkerGroup:
     """What is known of the threads of one QueueRunner. The runner notes it; the queue that they fill reads it.
 
-    Thread safety: every method may be called from every thread; a lock guards the counts.
+    Thread safety: you may call every method from every thread; a lock guards the counts.
 
     Attributes:
         queue: The queue; None once it is gone. Held weakly, as a queue that they closed keeps this for its messages.

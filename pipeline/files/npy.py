@@ -28,7 +28,7 @@ _LONGEST = 10_000
 class NpyFile:
     """An open `.npy` file. Its rows are as an array's: `file[numbers]` reads those of these numbers.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: you may call every method from every thread.
 
     Args:
         name: Its path.

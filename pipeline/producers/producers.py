@@ -47,15 +47,15 @@ def input_producer(
     An epoch is each row once. Epochs do not mix, and the queue is closed after the last one.
 
     Args:
-        input_tensor: The rows: an array of rank 1 or more. Do not change it.
+        input_tensor: The rows: an array with rank 1 or more. Do not change it.
         element_shape: Shape of a row, which must agree with the array.
         num_epochs: Number of epochs; None for no limit.
         shuffle: Shuffle the rows in each epoch.
-        seed: Seed of the shuffle; gives TensorFlow's order.
-        capacity: Capacity of the queue, in rows.
+        seed: Seed for the shuffle; gives TensorFlow's order.
+        capacity: The queue's capacity, in rows.
         shared_name: Ignored: every queue is private.
         summary_name: Ignored; `stats()` of the queue says how full it is.
-        name: Name of the queue, `input_producer` by default.
+        name: The queue's name, `input_producer` by default.
         cancel_op: Called when the coordinator stops; None closes the queue.
         collection: List to put the QueueRunner on; None for the process-wide one.
 
@@ -97,7 +97,7 @@ def string_input_producer(
         shard: (index, count): give this host every count-th string of each epoch. All hosts pass the same seed.
 
     Raises:
-        ValueError: There are no strings, fewer strings than hosts, or an option is out of range.
+        ValueError: There are no strings, fewer strings than hosts, or an option is wrong.
         TypeError: One of them is not a string, or an option is of the wrong type.
 
     Examples:
@@ -153,7 +153,7 @@ def range_input_producer(
         InvalidArgumentError: The limit is negative.
         TypeError: The limit or `num_epochs` is not an integer.
         ValueError: The limit is 0 and there is no limit of epochs, so that a dequeue would wait forever; `num_epochs`
-            is less than 1; or the limit is an array of rank 1 or more.
+            is less than 1; or the limit is an array with rank 1 or more.
 
     Examples:
         >>> rows = pipeline.range_input_producer(3, num_epochs=2, shuffle=False)

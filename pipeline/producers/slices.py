@@ -26,7 +26,7 @@ from pipeline.runners.runner import QueueRunner
 class SliceSource:
     """A source of examples, each made of one row of each array: a call returns one example, `block` several.
 
-    Thread safety: every method may be called from every thread; each row number is delivered once.
+    Thread safety: you may call every method from every thread; each row number is delivered once.
 
     Attributes:
         queue: The queue of the row numbers.
@@ -260,7 +260,7 @@ def slice_input_producer(
     Natively `pipeline.arrays` does more. Rows in memory need no thread in `batch` and `shuffle_batch`.
 
     Args:
-        tensor_list: A list or tuple of arrays of rank 1 or more. Do not change them. The first one sets the length.
+        tensor_list: A list or tuple of arrays with rank 1 or more. Do not change them. The first one sets the length.
         num_epochs, shuffle, seed, shared_name: As for `input_producer`.
         capacity: How many row numbers its thread prepares.
         name: Name of the queue of row numbers, `input_producer` by default.

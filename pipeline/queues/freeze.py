@@ -10,16 +10,15 @@ Array = TypeVar("Array", bound=np.ndarray)
 
 
 def freeze(array: Array) -> Array:
-    """Mark an array read-only, so that queues hold its large rows by reference instead of copying them.
+    """Mark your array read-only, so queues hold its large rows by reference instead of copying them.
 
-    The arrays whose memory it shares become read-only too, up to the one that owns the memory: `np.load` and `reshape`
-    return views of such an owner. Views that exist already stay writable; do not write to them.
+    Arrays that share its memory become read-only too, up to its owner. Do not write to views you made before.
 
     Args:
-        array: Any array. If no array owns its memory, as with a memory-mapped file, queues still copy.
+        array: Any array. If nobody owns its memory, as with a memory-mapped file, queues still copy.
 
     Returns:
-        The same array, read-only. Slices of it are read-only as well.
+        The same array, read-only. Its slices are read-only as well.
 
     Raises:
         TypeError: It is not an array.

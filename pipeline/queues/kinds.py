@@ -26,24 +26,22 @@ from pipeline.queues.typed import TypedQueue
 
 
 class FIFOQueue(TypedQueue):
-    """A queue whose elements leave in the order in which they entered.
+    """A queue whose elements leave in the order they entered.
 
     Args:
-        capacity: The number of elements that fit; negative or None for no limit. Memory follows the elements held.
-        dtypes: The dtype of the component, or a list of dtypes: anything `np.dtype` takes (byte order becomes the
-            machine's); `bytes`, `str` or "string" for strings of any length, which come out as bytes; `object` for any
-            object, held by reference. None: the first element fixes dtypes and shapes.
-        shapes: None (elements of any shape; `dequeue_many` is unavailable then), one shape, or a list with a shape for
-            each component. A shape is a tuple of ints.
-        names: None, or a name for each component: elements are then dicts.
+        capacity: How many elements fit; negative or None for no limit. Memory follows what you put in.
+        dtypes: A dtype for each component, or one dtype: what `np.dtype` takes, "string" for bytes of any length, or
+            `object` for your objects, held by reference. None: your first element fixes dtypes and shapes.
+        shapes: A shape for each component, or one shape. None takes any shape, without `dequeue_many`.
+        names: A name for each component; elements are then dicts.
         shared_name: Ignored: every queue is private.
-        name: The name in error messages and thread names.
+        name: Name in errors and for threads.
 
     Raises:
         InvalidArgumentError, ValueError, TypeError: The arguments do not describe a queue.
 
-    Thread safety: all methods may be called from any thread. Enqueues are served strictly in the order of the calls,
-    and so are dequeues. Each element is delivered once; none is lost to a timeout, an interrupt or an error.
+    Thread safety: you may call all methods from any thread. Calls on one side are served in order. Each element is
+    delivered once; no timeout, interrupt or error loses one.
 
     Examples:
         >>> queue = pipeline.FIFOQueue(10, ["float32", "int32"], shapes=[(2,), ()])

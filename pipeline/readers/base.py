@@ -63,7 +63,7 @@ class ReaderBase:
         owner: The book of the deterministic loop that reads from it; then nobody else may.
         last_ids: What the last read of that loop gave; see `Pulled`.
 
-    Thread safety: every method may be called from every thread. A lock is held during a whole call, also while it waits
+    Thread safety: you may call every method from every thread. A lock is held during a whole call, also while it waits
     for the queue: reads of one reader run one after the other, each record goes to one caller, and the counters wait
     too. `errors` and `num_errors` do not.
     """

@@ -21,7 +21,7 @@ class FixedLengthRecordReader(StreamReader):
 
     Args:
         record_bytes: Bytes in a record; 0 gives empty records for ever.
-        header_bytes: Bytes to skip at the start of each file.
+        header_bytes: Bytes to skip at each file's start.
         footer_bytes: Bytes that must follow a record.
         hop_bytes: Bytes from one record's start to the next; 0 or None for `record_bytes`.
         name, on_error, max_errors: As for ReaderBase.

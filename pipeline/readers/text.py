@@ -23,7 +23,7 @@ class TextLineReader(StreamReader):
     Only `\n` ends a line; one `\r` before it is removed too. Bytes are not decoded.
 
     Args:
-        skip_header_lines: Lines to leave out at the start of each file; line numbers count them.
+        skip_header_lines: Lines to leave out at each file's start; line numbers count them.
         name, on_error, max_errors: As ReaderBase.
         max_record_bytes: A longer line is a ResourceExhaustedError, and the rest of the file cannot be read; None means
             no limit.

@@ -36,7 +36,7 @@ _log = logger("pipeline.runners")
 
 
 class Coordinator:
-    """Lets threads ask each other to stop, waits for them, and raises the first exception that was reported.
+    """Stop your threads together, wait for them, and raise the first exception one of them reported.
 
     ```
     with Coordinator() as coord:
@@ -45,16 +45,13 @@ class Coordinator:
             train_step(example)
     ```
 
-    Leaving the block stops the threads, waits for them, and raises what one of them has reported. If the block itself
-    raises, the threads stop too, and its exception goes on, unless a thread had reported one before. `request_stop` and
-    `join` do the same by hand.
+    When you leave the block, the threads stop, and you get what one of them reported. If your block raises, the
+    threads stop too. `request_stop` and `join` do the same by hand.
 
-    Thread safety: every method may be called from every thread; one lock guards the recorded exception, the joined
-    flag and the set of registered threads.
+    Thread safety: you may call every method from every thread.
 
     Args:
-        clean_stop_exception_types: An iterable of the exception classes that mean "stop" but not "failed";
-            None means `(OutOfRangeError,)`.
+        clean_stop_exception_types: Exception classes that mean "stop" but not "failed"; None for `(OutOfRangeError,)`.
 
     Raises:
         TypeError: `clean_stop_exception_types` is not an iterable, such as a bare class.
@@ -150,7 +147,7 @@ class Coordinator:
                 train_step(example)
         ```
 
-        A queue belongs to one stop: after `clear_stop`, pass it again. Any thread may call this.
+        A queue belongs to one stop: after `clear_stop`, pass it again. You may call it from any thread.
 
         Args:
             queue: A queue of this package, such as a FIFOQueue; not one of the drop-in.

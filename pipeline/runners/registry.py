@@ -26,7 +26,7 @@ def add_queue_runner(qr: QueueRunner, collection: list[QueueRunner] | None = Non
 
     Args:
         qr: The QueueRunner.
-        collection: The list; None means the process-wide one.
+        collection: The list; None takes the process-wide one.
 
     Raises:
         TypeError: `qr` is no QueueRunner, or `collection` is no list.
@@ -51,18 +51,17 @@ def start_queue_runners(
     start: bool = True,
     collection: Iterable[QueueRunner] | None = None,
 ) -> list[threading.Thread]:
-    """Create, and start, the threads of all queue runners of a list.
+    """Start the threads your queue runners need.
 
     Args:
         sess: The session that runs the ops; None calls them directly.
-        coord: The Coordinator that stops the threads and hears of their exceptions.
-        daemon: Whether the interpreter may exit without waiting for the threads.
+        coord: Your Coordinator, which stops the threads and hears about their exceptions.
+        daemon: Whether your program may exit without waiting for the threads.
         start: Start the threads; False only creates them.
-        collection: The runners to start; None means all that `add_queue_runner` and the producers put on the
-            process-wide list.
+        collection: Your runners; None takes all that `add_queue_runner` and producers registered.
 
     Returns:
-        All new threads, in the order of the list. A runner that is already running adds none.
+        The new threads. A runner that is already running adds none.
     """
     runners = _all_registered() if collection is None else list(collection)
     if not runners:
@@ -73,7 +72,7 @@ def start_queue_runners(
 
 
 def reset() -> None:
-    """Empty the process-wide list of queue runners. Threads that are running go on."""
+    """Forget all registered queue runners. Running threads continue."""
     for qr in _all_registered():
         qr.group.listed = None
     _registered.clear()

@@ -33,7 +33,7 @@ class QueueRunner:
     stops all its threads and closes the queue, and `Coordinator.join` raises it. Without one it is logged and kept in
     `exceptions_raised`.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: you may call every method from every thread.
 
     Args:
         queue: The queue to close at the end.

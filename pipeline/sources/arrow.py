@@ -44,8 +44,8 @@ def arrow(
         defaults: Value for a missing field, by column, "struct/field" or "list/item"; NaT for times.
         num_epochs: How often to read the rows; None repeats for ever.
         shuffle: Read in random order, another one each epoch.
-        seed: Seed of the order.
-        shard: (index, count): read every count-th row.
+        seed: Seed for the order.
+        shard: (index, count): read your host's part: every count-th row.
 
     Raises:
         InvalidArgumentError: A column or default does not fit. When you iterate: a row has a missing value.

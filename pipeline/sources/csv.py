@@ -65,17 +65,17 @@ def csv(
     r"""Read the rows of CSV files: each example is a dict with a value for each column.
 
     The first line of a file names its columns, in any order. Fields may be quoted with `"`; `""` is a quote. Names that
-    end in .gz, .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues in the middle of a file.
+    end in .gz, .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues mid-file.
 
     Args:
-        paths: A path, URL or pattern such as "part-*.csv.gz", or a list of them.
+        paths: Your files: a path, URL or pattern such as "part-*.csv.gz", or a list.
         columns: Columns to read, by name; None reads all.
         dtypes: Dtype of each column, by name, or one for all: float32, float64, int32, int64, uint64, bool, or str for
             bytes. By default the first 1,000 rows decide: int64, float64 or str.
         defaults: Value for a missing field, by column. By default a missing float is NaN, a missing string b"", and
             another one an error.
         names: Column names, if the files have no line with them.
-        skip_lines: Lines to leave out at the start of each file.
+        skip_lines: Lines to leave out at each file's start.
         field_delim: Character between fields.
         use_quote_delim: Whether `"` quotes a field.
         na_value: Text that counts as missing, besides an empty field.
@@ -83,15 +83,15 @@ def csv(
         lenient: Accept quotes inside fields, and fill up short rows with missing values.
         num_epochs: How often to read the files; None repeats for ever.
         shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes rows.
-        seed: Seed of the order.
-        shard: (index, count): read every count-th file.
+        seed: Seed for the order.
+        shard: (index, count): read your host's part: every count-th file.
 
     Raises:
-        NotFoundError: No such file, or a pattern matches nothing.
+        NotFoundError: No such file, or your pattern matches nothing.
         InvalidArgumentError: A column, dtype or default does not fit, a path is a pipe, or the delimiter is wrong. When
             you iterate: a row does not fit; the error names file, line and column.
         DataLossError: When you iterate: a compressed file is damaged.
-        ValueError, TypeError, ImportError: An option is out of range or of the wrong type, or fsspec is missing.
+        ValueError, TypeError, ImportError: An option has a wrong value or type, or fsspec is missing.
 
     Examples:
         >>> with open("people.csv", "w") as file:

@@ -36,22 +36,22 @@ def fixed_length(
 ) -> StreamSource:
     """Read files whose records all have the same number of bytes.
 
-    Names that end in .gz, .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues in the middle of a file.
+    Names that end in .gz, .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues mid-file.
 
     Args:
-        files: A path, URL or pattern such as "data_batch_*.bin", or a list of them.
+        files: Your files: a path, URL or pattern such as "data_batch_*.bin", or a list.
         record_bytes: Bytes in a record.
         dtype: Give arrays with this dtype, such as "uint8" or "<f4"; None gives bytes.
-        header_bytes: Bytes to leave out at the start of each file.
-        footer_bytes: Bytes to leave out at the end of each file.
+        header_bytes: Bytes to leave out at each file's start.
+        footer_bytes: Bytes to leave out at each file's end.
         num_epochs: How often to read the files; None repeats for ever.
         shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes records.
-        seed: Seed of the order.
-        shard: (index, count): read every count-th file.
+        seed: Seed for the order.
+        shard: (index, count): read your host's part: every count-th file.
         max_record_bytes: Largest `record_bytes`; None for no limit.
 
     Raises:
-        NotFoundError: No such file, or a pattern matches nothing.
+        NotFoundError: No such file, or your pattern matches nothing.
         ValueError, TypeError, ImportError: An option is wrong, or fsspec is missing.
         ResourceExhaustedError: `record_bytes` is more than `max_record_bytes`.
         DataLossError: When you iterate: a file does not end with a whole record. The error names file and record.

@@ -49,11 +49,11 @@ def huggingface(
         num_epochs: How often to read it; None repeats for ever.
         shuffle: Read in random order, another one each epoch. An IterableDataset reorders its shards by `set_epoch`.
         seed: Seed of the order; for a Dataset only.
-        shard: (index, count): read every count-th example, or shard of an IterableDataset.
+        shard: (index, count): read your host's part: every count-th example, or shard of an IterableDataset.
 
     Raises:
         InvalidArgumentError: A column or default does not fit. When you iterate: a row has a missing value.
-        ValueError: An option is out of range, or does not fit this kind of dataset.
+        ValueError: An option is wrong, or does not fit this kind of dataset.
         TypeError: `dataset` is something else, such as a DatasetDict.
         ImportError: datasets is not installed.
     """

@@ -48,15 +48,15 @@ def image_folder(
             gives the bytes, for a `map` with workers.
         num_epochs: How often to read the images; None repeats for ever.
         shuffle: Read in random order, another one each epoch.
-        seed: Seed of the order.
-        shard: (index, count): read every count-th image.
+        seed: Seed for the order.
+        shard: (index, count): read your host's part: every count-th image.
 
     Returns:
         The dataset. Its `classes` are the names of the folders.
 
     Raises:
         NotFoundError: There is no such folder, or a class without images.
-        ValueError, TypeError, ImportError: An option is out of range or of the wrong type, or fsspec is missing.
+        ValueError, TypeError, ImportError: An option has a wrong value or type, or fsspec is missing.
         InvalidArgumentError: When you iterate: an image cannot be decoded; the error names its file.
     """
     if decode is not None and not callable(decode):

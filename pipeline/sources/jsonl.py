@@ -46,20 +46,20 @@ def jsonl(
     r"""Read the lines of JSON Lines files: each is an object, and becomes a dict.
 
     Strings are str, and null is None. A list that holds lists or objects is a `ListValue`. Names that end in .gz,
-    .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues in the middle of a file.
+    .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues mid-file.
 
     Args:
-        paths: A path, URL or pattern such as "part-*.jsonl.gz", or a list of them.
+        paths: Your files: a path, URL or pattern such as "part-*.jsonl.gz", or a list.
         columns: Keys to take; None takes all of each line.
         defaults: Value for a key a line lacks, or has as null.
         num_epochs: How often to read the files; None repeats for ever.
         shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes lines.
-        seed: Seed of the order.
-        shard: (index, count): read every count-th file.
+        seed: Seed for the order.
+        shard: (index, count): read your host's part: every count-th file.
         max_record_bytes: Longest line; None for no limit.
 
     Raises:
-        NotFoundError: No such file, or a pattern matches nothing.
+        NotFoundError: No such file, or your pattern matches nothing.
         ValueError, TypeError, ImportError: An option is wrong, or fsspec is missing.
         InvalidArgumentError: When you iterate: a line is not a JSON object, or lacks a key. The error names file and
         line. DataLossError, ResourceExhaustedError: When you iterate: a compressed file is damaged, or a line is too

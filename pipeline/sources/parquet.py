@@ -53,13 +53,13 @@ def parquet(
     Files are read a row group at a time, and only the columns you choose. Two groups are in memory.
 
     Args:
-        paths: A path, URL or pattern such as "part-*.parquet", or a list of them.
+        paths: Your files: a path, URL or pattern such as "part-*.parquet", or a list.
         columns: Columns to read; None reads all.
         defaults: Value for a missing field, by column, as for `arrow`.
         num_epochs: How often to read the rows; None repeats for ever.
         shuffle: Read the row groups in random order, and the rows within each. `Dataset.shuffle` mixes groups.
-        seed: Seed of the order.
-        shard: (index, count): read every count-th row group.
+        seed: Seed for the order.
+        shard: (index, count): read your host's part: every count-th row group.
 
     Raises:
         NotFoundError, DataLossError: No such file, or it is not a Parquet file.
@@ -84,21 +84,16 @@ def feather(
     shard: tuple[int, int] | None = None,
     memory_map: bool = False,
 ) -> TableSource:
-    """Make a source of the rows of Feather files (Arrow IPC), as `parquet` does; their groups are record batches.
+    """Read the rows of Feather files (Arrow IPC), as `parquet` does, a record batch at a time.
 
-    Each record batch is checked in full when it is read, so a damaged file is an error.
+    Each record batch is checked in full, so a damaged file is an error.
 
     Args:
         paths, columns, defaults, num_epochs, shuffle, seed, shard: As for `parquet`.
-        memory_map: Whether to map the files into memory instead of reading them. The operating system ends the process
-            (SIGBUS) if a mapped file becomes shorter. For local files only.
-
-    Returns:
-        The source, for the batch functions. It is a sequence too.
+        memory_map: Map your local files into memory. If one becomes shorter, the system ends your process (SIGBUS).
 
     Raises:
-        NotFoundError, DataLossError, InvalidArgumentError, ValueError, TypeError, ImportError: As `parquet`. ValueError
-            too: `memory_map` is for a URL.
+        NotFoundError, DataLossError, InvalidArgumentError, ValueError, TypeError, ImportError: As for `parquet`.
     """
     needs("pyarrow", "feather", "arrow")
     names, mapped = expanded(paths, "feather"), truth(memory_map, "feather: memory_map")

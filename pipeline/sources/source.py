@@ -58,7 +58,7 @@ class Source(Dataset[Any]):
 
     A loop over batches reads it in blocks; `iter` of the loop begins again, with other random orders if it is shuffled.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: you may call every method from every thread.
     """
 
     name: str
@@ -163,7 +163,7 @@ class TableSource(Source):
 class TableCursor:
     """A place in the rows of a table: `block` takes examples from there on.
 
-    Thread safety: every method may be called from every thread; each example is delivered once.
+    Thread safety: you may call every method from every thread; each example is delivered once.
 
     Attributes:
         owner: The book of the deterministic loop that takes them; then nobody else may.

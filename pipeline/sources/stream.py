@@ -153,7 +153,7 @@ class StreamSource(PartsSource):
 class PartsCursor:
     """A place in parts: `block` takes examples from there on. What a read raises ends it.
 
-    Thread safety: every method may be called from every thread; each example is delivered once. One thread at a time
+    Thread safety: you may call every method from every thread; each example is delivered once. One thread at a time
     reads, several make blocks of what was read.
 
     Attributes:

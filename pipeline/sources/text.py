@@ -36,19 +36,19 @@ def text(
     r"""Read the lines of text files: each example is a line, as bytes, without its end.
 
     Only `\n` ends a line; one `\r` before it is removed too. Names that end in .gz, .bz2, .xz, .zst or .zstd are
-    decompressed. A resumed run continues in the middle of a file.
+    decompressed. A resumed run continues mid-file.
 
     Args:
-        paths: A path, URL or pattern such as "part-*.txt.gz", or a list of them.
-        skip_lines: Lines to leave out at the start of each file.
+        paths: Your files: a path, URL or pattern such as "part-*.txt.gz", or a list.
+        skip_lines: Lines to leave out at each file's start.
         num_epochs: How often to read the files; None repeats for ever.
         shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes lines.
-        seed: Seed of the order.
-        shard: (index, count): read every count-th file.
+        seed: Seed for the order.
+        shard: (index, count): read your host's part: every count-th file.
 
     Raises:
-        NotFoundError: No such file, or a pattern matches nothing.
-        ValueError, TypeError, ImportError: An option is out of range or of the wrong type, or fsspec is missing.
+        NotFoundError: No such file, or your pattern matches nothing.
+        ValueError, TypeError, ImportError: An option has a wrong value or type, or fsspec is missing.
         DataLossError, ResourceExhaustedError: When you iterate: a compressed file is damaged, or a line exceeds 1 GiB.
 
     Examples:

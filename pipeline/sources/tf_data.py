@@ -41,7 +41,7 @@ def tf_data(
         shard: (index, count): keep every count-th element. TensorFlow makes the others too.
 
     Raises:
-        ValueError: `num_epochs` or `shard` is out of range.
+        ValueError: `num_epochs` or `shard` is wrong.
         TypeError: `dataset` is something else, or has a component such as a SparseTensor.
         ImportError: TensorFlow is not installed.
     """

@@ -43,22 +43,22 @@ def tfrecord(
 ) -> StreamSource:
     """Read TFRecord files, parsed as Examples if you name their features.
 
-    A resumed run continues in the middle of a file. A `VarLenFeature` varies in length: see `pad=` of `Dataset.batch`.
+    A resumed run continues mid-file. A `VarLenFeature` varies in length: see `pad=` of `Dataset.batch`.
 
     Args:
-        files: A path, URL or pattern such as "part-*.tfrecord", or a list of them.
+        files: Your files: a path, URL or pattern such as "part-*.tfrecord", or a list.
         features: FixedLenFeature, VarLenFeature or FixedLenSequenceFeature by name: each example is then a dict. None
             gives records as bytes.
         compression: "GZIP" or "ZLIB"; "" for none. None decides by the file's name, such as .gz.
         num_epochs: How often to read the files; None repeats for ever.
         shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes records.
-        seed: Seed of the order.
-        shard: (index, count): read every count-th file.
+        seed: Seed for the order.
+        shard: (index, count): read your host's part: every count-th file.
         max_record_bytes: Longest record; None for no limit.
 
     Raises:
-        NotFoundError: No such file, or a pattern matches nothing.
-        ValueError, TypeError: An option is out of range or of the wrong type.
+        NotFoundError: No such file, or your pattern matches nothing.
+        ValueError, TypeError: An option has a wrong value or type.
         ImportError: google-crc32c (extra `tfrecord`) or fsspec is not installed.
         DataLossError: When you iterate: a file is damaged or truncated. The error names file and byte.
         InvalidArgumentError: When you iterate: a record is not an Example with these features.

@@ -58,12 +58,12 @@ def webdataset(
             is decompressed first. Others stay bytes.
         num_epochs: How often to read the shards; None repeats for ever.
         shuffle: Read the shards in random order, another one each epoch. `Dataset.shuffle` mixes samples.
-        seed: Seed of the order.
-        shard: (index, count): read every count-th shard.
+        seed: Seed for the order.
+        shard: (index, count): read your host's part: every count-th shard.
         max_record_bytes: Largest file or sample; None for no limit.
 
     Raises:
-        NotFoundError: No such file, or a pattern matches nothing.
+        NotFoundError: No such file, or your pattern matches nothing.
         ValueError, TypeError, ImportError: An option is wrong, or fsspec, Pillow, cbor2 or msgpack is missing.
         DataLossError: When you iterate: an archive is damaged or truncated. The error names shard and key.
         InvalidArgumentError: When you iterate: a value is missing, doubled or cannot be decoded, or a file is sparse.

@@ -76,7 +76,7 @@ def draw(what: Any = None) -> Drawing:
     Raises:
         TypeError: `what` is something else.
 
-    Thread safety: any thread may call it at any time.
+    Thread safety: you may call it from any thread, at any time.
 
     Examples:
         >>> queue = pipeline.FIFOQueue(100, "float32", shapes=[()], name="pool")

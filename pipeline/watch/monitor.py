@@ -34,7 +34,7 @@ def monitor(
         A context manager. Its `report()` tells what is slow, and its `listeners` are called after each look.
 
     Raises:
-        ValueError, TypeError: An argument is out of range or of the wrong type.
+        ValueError, TypeError: An argument has a wrong value or type.
         ImportError: prometheus_client is missing.
         OpError, OSError: When it starts: `logdir` cannot be written, or the port is in use.
     """

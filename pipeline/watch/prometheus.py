@@ -91,7 +91,7 @@ class MetricsCollector:
     Raises:
         ImportError: prometheus_client is missing.
 
-    Thread safety: `collect` may be called from any thread at any time.
+    Thread safety: you may call `collect` from any thread at any time.
     """
 
     def __init__(self) -> None:

@@ -48,7 +48,7 @@ class Sampler:
         ValueError: `interval` is not above 0, or `keep` is below 2.
         TypeError: `interval` is not a number.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: you may call every method from every thread.
 
     Attributes:
         listeners: Called with a report after each sample, in the thread of the sampler. One that raises is logged, and
@@ -203,7 +203,7 @@ def report(loop: Any = None) -> Report:
     Args:
         loop: Report only this loop and what leads to it; as `loop.report()`.
 
-    Thread safety: any thread may call it at any time.
+    Thread safety: you may call it from any thread, at any time.
     """
     watching = _watching[-1:]
     return watching[0].report(loop) if watching else collect((), loop)

@@ -28,7 +28,7 @@ class Screen:
     Args:
         stream: The terminal.
 
-    Thread safety: every method may be called from every thread, and from a signal handler.
+    Thread safety: you may call every method from every thread, and from a signal handler.
     """
 
     def __init__(self, stream: TextIO) -> None:

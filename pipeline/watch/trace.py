@@ -42,9 +42,9 @@ def trace(path: str | os.PathLike[str], *, interval: float = 0.005, max_bytes: i
         A Trace, which begins with `start` or `with`.
 
     Raises:
-        ValueError, TypeError: An argument is out of range or of the wrong type.
+        ValueError, TypeError: An argument has a wrong value or type.
 
-    Thread safety: any thread may call it.
+    Thread safety: you may call it from any thread.
     """
     name = path_text(path, "trace: path")
     if not name.endswith((".json", ".json.gz")):

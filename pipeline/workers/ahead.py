@@ -64,7 +64,7 @@ class MapAhead(Steps[Any], Iterator[Any]):
         owner: The book of the deterministic loop that takes examples; then nobody else may.
         last_ids: The number of the first item that was delivered last, and how many they were.
 
-    Thread safety: every method may be called from every thread; each example is delivered once.
+    Thread safety: you may call every method from every thread; each example is delivered once.
     """
 
     name = "map_ahead"

@@ -14,7 +14,7 @@ METHODS = ("forkserver", "spawn")
 
 
 def threads(count: int | None = None, *, setup: Callable[[], Any] | None = None) -> Threads:
-    """Run functions in threads, as `workers=` of `map`, `filter` and `flat_map`; `workers=4` is short for it.
+    """Run functions in threads, as `workers=` for `map`, `filter` and `flat_map`; `workers=4` is short for it.
 
     For functions that wait, or release the GIL, such as image decoders and NumPy on large arrays.
 
@@ -29,7 +29,7 @@ def threads(count: int | None = None, *, setup: Callable[[], Any] | None = None)
         ValueError: `count` is less than 1.
         TypeError: `count` is not an integer, or `setup` is not callable.
 
-    Thread safety: any thread may call it, and the methods of the result.
+    Thread safety: you may call it, and the result's methods, from any thread.
     """
     return Threads(_checked("threads", count, setup), setup)
 
@@ -41,7 +41,7 @@ def processes(
     method: str = "forkserver",
     preload: Sequence[str] | None = None,
 ) -> Processes:
-    """Run functions in processes, as `workers=` of `map`, `filter` and `flat_map`.
+    """Run functions in processes, as `workers=` for `map`, `filter` and `flat_map`.
 
     For Python functions that hold the GIL. Large arrays return through shared memory.
 
@@ -67,7 +67,7 @@ def processes(
         ValueError: `count` is less than 1, there is no such method, or `preload` is given with "spawn".
         TypeError: `count` is not an integer, `setup` cannot be sent, or `preload` does not name modules.
 
-    Thread safety: any thread may call it, and the methods of the result.
+    Thread safety: you may call it, and the result's methods, from any thread.
     """
     if method not in METHODS:
         raise ValueError(f"processes: method must be 'forkserver' or 'spawn', got {method!r:.80}")

@@ -41,7 +41,7 @@ _teams: weakref.WeakSet[Team] = weakref.WeakSet()
 class Processes(Executor):
     """Worker processes. Made by `processes`, which see.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: you may call every method from every thread.
     """
 
     made_by = "pipeline.processes"  # for advice that can be typed

@@ -22,7 +22,7 @@ class Threads(Executor):
 
     Unlike those of a ThreadPoolExecutor, its locks are never left locked by Ctrl-C.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: you may call every method from every thread.
     """
 
     made_by = "pipeline.threads"  # for advice that can be typed
@@ -124,7 +124,7 @@ class _Keeper(Keeper):
 class AtOnce(Executor):
     """Calls a function as it is submitted, in the thread that submits it.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: you may call every method from every thread.
     """
 
     _max_workers = 1

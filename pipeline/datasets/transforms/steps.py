@@ -51,7 +51,7 @@ class Steps(Node):
 
     Raises:
         TypeError: It is not callable, is async, or cannot be sent to the workers.
-        ValueError: An option is out of range.
+        ValueError: An option is wrong.
 
     Attributes:
         does: What is done with its results.

@@ -23,18 +23,16 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], *, exampl
     """Parse one serialized Example. Thread safe.
 
     Args:
-        serialized: The Example as bytes.
+        serialized: Your Example as bytes.
         features: A FixedLenFeature, VarLenFeature or FixedLenSequenceFeature for each name.
-        example_names: A name for the example in error messages.
+        example_names: A name for error messages.
 
     Returns:
-        A dict with one array for each name: of the feature's shape (a NumPy scalar or bytes for shape ()), of
-        `[n] + shape` for a FixedLenSequenceFeature, of `[n]` for a VarLenFeature. Arrays of strings hold bytes and
-        have dtype object.
+        A dict with an array for each name: a scalar for shape (), `[n] + shape` for a FixedLenSequenceFeature, `[n]`
+        for a VarLenFeature. Strings are bytes in object arrays.
 
     Raises:
-        InvalidArgumentError: The bytes are not an Example; a feature is missing, or has another type or number of
-            values.
+        InvalidArgumentError: The bytes are not an Example, or a feature is missing or has another type or length.
         ValueError: `features` is invalid.
     """
     asked = wanted(features)
@@ -44,25 +42,26 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], *, exampl
 
 
 def parse_example(serialized: Any, features: Mapping[str, Any], *, example_names: Any = None) -> dict[str, Any]:
-    """Parse a block of serialized Examples. Thread safe. A block is many times faster than one example at a time.
+    """Parse a block of serialized Examples: many times faster than one at a time. Thread safe.
 
     Args:
-        serialized: A list or 1-D array of Examples as bytes.
+        serialized: Your Examples as bytes, in a list or 1-D array.
         features: A FixedLenFeature, VarLenFeature or FixedLenSequenceFeature for each name.
-        example_names: A name for each example in error messages.
+        example_names: Names for error messages.
 
     Returns:
-        A dict. For each name an array of shape `[examples] + shape`; for a FixedLenSequenceFeature one of
-        `[examples, most rows] + shape`, padded with its default; for a VarLenFeature a SparseTensorValue.
+        A dict with an array for each name. A FixedLenSequenceFeature is padded with its default; a VarLenFeature gives
+        a SparseTensorValue.
 
     Raises:
-        InvalidArgumentError: As for parse_single_example; `error.record` is the index of the example.
-        ResourceExhaustedError: Most of an array of more than 1 GiB would be padding.
+        InvalidArgumentError: As for parse_single_example; `error.record` is the example's index.
+        ResourceExhaustedError: An array over 1 GiB would be mostly padding.
         ValueError: `features` is invalid.
 
     Examples:
-        >>> label = pipeline.Feature(int64_list=pipeline.Int64List(value=[7]))
-        >>> record = pipeline.Example(features=pipeline.Features(feature={"label": label})).SerializeToString()
+        >>> from pipeline.proto import Example, Feature, Features, Int64List
+        >>> label = Feature(int64_list=Int64List(value=[7]))
+        >>> record = Example(features=Features(feature={"label": label})).SerializeToString()
         >>> pipeline.parse_example([record, record], {"label": pipeline.FixedLenFeature([], np.int64)})
         {'label': array([7, 7])}
     """

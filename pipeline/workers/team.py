@@ -95,7 +95,13 @@ class Team:
     Args:
         count: The most keepers.
         keeper: Makes one, of this team and with this number.
+
+    Attributes:
+        stopped: Whether calls that have not begun are not to be.
+        abandons: Whether nobody wants the results of such calls once the program ends.
     """
+
+    abandons = False
 
     def __init__(self, count: int, keeper: Callable[[Team, int], Keeper]) -> None:
         self._count = count

@@ -27,10 +27,11 @@ class Threads(Executor):
 
     made_by = "pipeline.threads"  # for advice that can be typed
 
-    def __init__(self, count: int, setup: Callable[[], Any] | None = None) -> None:
+    def __init__(self, count: int, setup: Callable[[], Any] | None = None, abandons: bool = False) -> None:
         self._max_workers = count  # by this name executors of the standard library have it too
         self._kept = False
         self._team = Team(count, functools.partial(_Keeper, setup))
+        self._team.abandons = abandons
         weakref.finalize(self, self._team.rest).atexit = False
         _teams.add(self._team)
 
@@ -82,7 +83,7 @@ class Threads(Executor):
 @atexit.register
 def _end_all() -> None:
     for team in list(_teams):
-        team.close(cancel=False, wait=True)
+        team.close(cancel=team.abandons, wait=True)
 
 
 class _Keeper(Keeper):

@@ -5,6 +5,7 @@ import threading
 import weakref
 
 import pytest
+from helpers import run_script
 from orchestration import no_thread_left
 
 import pipeline
@@ -65,3 +66,39 @@ def test_workers_of_the_users_rest_with_the_iterator():
         iterator = iter(NUMBERS.map(double, workers=executor).prefetch(4))
         assert next(iterator) == 0
         del iterator
+
+
+PROGRAM = """
+import contextlib
+import threading
+import pipeline
+from pipeline.workers import threads
+
+calls = []
+
+def call(x):
+    calls.append(x)
+    if len(calls) > 2:
+        print("another call", x, flush=True)
+    while not any(team._closed for team in threads._teams):  # until the program ends
+        threading.Event().wait(0.001)
+    return x
+
+iterator = iter(pipeline.dataset(range(100)).map(call, workers=2).prefetch(4))
+iterator.start()
+reached = threading.Event()
+
+def take():
+    with contextlib.suppress(pipeline.AbortedError):  # as there are no workers any more
+        next(iterator)
+
+threading.Thread(target=take, daemon=True).start()
+while len(calls) < 2:
+    reached.wait(0.001)
+print("end", flush=True)
+"""
+
+
+def test_workers_begin_nothing_once_the_program_ends():
+    done = run_script(PROGRAM)
+    assert (done.stdout, done.stderr, done.returncode) == ("end\n", "", 0)

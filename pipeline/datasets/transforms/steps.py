@@ -141,7 +141,7 @@ class Steps(Node):
 
     def _executor(self, workers: int | str | Executor) -> Executor:
         if isinstance(workers, int):
-            return Threads(workers)
+            return Threads(workers, abandons=True)
         if not isinstance(workers, str):
             return workers
         from pipeline.workers.auto import Auto  # 10 ms with multiprocessing, for those who want it

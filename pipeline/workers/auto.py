@@ -49,7 +49,7 @@ class Auto(Executor):
     def _made(choice: Choice) -> AtOnce | Threads | Processes:
         if choice.kind == HERE:
             return AtOnce()
-        return Threads(choice.number) if choice.kind == THREADS else Processes(choice.number, None, "forkserver")
+        return Threads(choice.number, abandons=True) if choice.kind == THREADS else Processes(choice.number, None, "forkserver")
 
     @property
     def choice(self) -> Choice:

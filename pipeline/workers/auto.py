@@ -49,7 +49,9 @@ class Auto(Executor):
     def _made(choice: Choice) -> AtOnce | Threads | Processes:
         if choice.kind == HERE:
             return AtOnce()
-        return Threads(choice.number, abandons=True) if choice.kind == THREADS else Processes(choice.number, None, "forkserver")
+        if choice.kind == THREADS:
+            return Threads(choice.number, abandons=True)
+        return Processes(choice.number, None, "forkserver")
 
     @property
     def choice(self) -> Choice:

@@ -3,6 +3,7 @@ many. Where a formula divides by zero, the result is not used.
 """
 
 from cpython.pystate cimport PyThreadState
+from libc.stdlib cimport free, malloc
 
 from colours cimport UNIT, between, fabs, largest, real, recolour, smallest
 from gil cimport give_up, take_back
@@ -58,23 +59,29 @@ cdef void to_rgb(const real[:, ::1] pixels, real[:, ::1] out) noexcept nogil:
 
 
 cdef void stretch(
-    const float[:, :, ::1] images, Py_ssize_t channels, float factor, double[::1] sums, float[::1] means,
-    float[:, :, ::1] out
+    const float[:, :, ::1] images, Py_ssize_t channels, float factor, double* sums, float* means, float[:, :, ::1] out
 ) noexcept nogil:
-    cdef Py_ssize_t b, y, i
-    cdef double count = images.shape[1] * images.shape[2] // channels
+    cdef Py_ssize_t b, y, i, values = images.shape[2]
+    cdef double count = images.shape[1] * values // channels
+    cdef const float* row
+    cdef float* made
     for b in range(images.shape[0]):
-        sums[:] = 0
+        for i in range(values):
+            sums[i] = 0
         for y in range(images.shape[1]):
-            for i in range(images.shape[2]):
-                sums[i] = sums[i] + images[b, y, i]
-        for i in range(channels, images.shape[2]):
+            row = &images[b, y, 0]
+            for i in range(values):
+                sums[i] += row[i]
+        for i in range(channels, values):
             sums[i % channels] += sums[i]
-        for i in range(images.shape[2]):
-            means[i] = <float>(sums[i % channels] / count)
+        for i in range(channels):
+            sums[i] = sums[i] / count
+        for i in range(values):
+            means[i] = <float>sums[i % channels]
         for y in range(images.shape[1]):
-            for i in range(images.shape[2]):
-                out[b, y, i] = (images[b, y, i] - means[i]) * factor + means[i]
+            row, made = &images[b, y, 0], &out[b, y, 0]
+            for i in range(values):
+                made[i] = (row[i] - means[i]) * factor + means[i]
 
 
 cdef int check_pixels(const real[:, ::1] pixels, real[:, ::1] out) except -1:
@@ -132,24 +139,27 @@ def adjust_hue(const float[:, ::1] pixels, float delta, float[:, ::1] out):
     take_back(state)
 
 
-def adjust_contrast(
-    const float[:, :, ::1] images, Py_ssize_t channels, float factor, double[::1] sums, float[::1] means,
-    float[:, :, ::1] out
-):
+def adjust_contrast(const float[:, :, ::1] images, Py_ssize_t channels, float factor, float[:, :, ::1] out):
     """Multiply each channel's distance from its mean over the image by `factor`.
 
     Args:
         images: [batch, height, width * channels].
         channels: Values of a pixel.
         factor: The factor.
-        sums, means: [width * channels], of which the kernel makes use.
         out: The result.
     """
     cdef Py_ssize_t values = images.shape[2]
-    if channels < 1 or values % channels or sums.shape[0] != values or means.shape[0] != values:
-        raise ValueError(f"rows of {values} values, {channels} channels, {sums.shape[0]} and {means.shape[0]} sums")
+    cdef double* sums                   # of each column of values, and behind them the means
+    if channels < 1 or values % channels:
+        raise ValueError(f"rows of {values} values, {channels} channels")
     if out.shape[0] != images.shape[0] or out.shape[1] != images.shape[1] or out.shape[2] != values:
         raise ValueError("the result must have the shape of the images")
+    if not images.shape[0] or not images.shape[1] or not values:
+        return
+    sums = <double*>malloc(values * (sizeof(double) + sizeof(float)))
+    if sums == NULL:
+        raise MemoryError()
     cdef PyThreadState* state = give_up(images.shape[0] * images.shape[1] * values >= 3 * LARGE)
-    stretch(images, channels, factor, sums, means, out)
+    stretch(images, channels, factor, sums, <float*>(sums + values), out)
     take_back(state)
+    free(sums)

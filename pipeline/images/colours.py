@@ -59,6 +59,6 @@ def adjust_contrast(images: Any, factor: Any) -> Any:
         return images
     height, width, channels = images.shape[-3:]
     lines = np.ascontiguousarray(images, np.float32).reshape(-1, height, width * channels)
-    result, means = np.empty_like(lines), np.empty(width * channels, np.float32)
-    _colour.adjust_contrast(lines, channels, factor, np.empty(width * channels), means, result)
+    result = np.empty_like(lines)
+    _colour.adjust_contrast(lines, channels, factor, result)
     return result.reshape(images.shape).astype(images.dtype, copy=False)

@@ -73,11 +73,11 @@ def test_colours_of_other_shapes():
         lambda: _colour.rgb_of_hsv_64(np.zeros((4, 2)), np.zeros((4, 2))),
         lambda: _colour.adjust_hue(pixels, 0.5, short),
         lambda: _colour.adjust_saturation(np.zeros((4, 4), np.float32), 0.5, pixels),
-        lambda: _colour.adjust_contrast(IMAGES, 3, 1.0, np.zeros(5), np.zeros(6, np.float32), IMAGES.copy()),
-        lambda: _colour.adjust_contrast(IMAGES, 0, 1.0, np.zeros(6), np.zeros(6, np.float32), IMAGES.copy()),
-        lambda: _colour.adjust_contrast(IMAGES, 3, 1.0, np.zeros(6), np.zeros(6, np.float32), RESULT),
+        lambda: _colour.adjust_contrast(IMAGES, 4, 1.0, IMAGES.copy()),
+        lambda: _colour.adjust_contrast(IMAGES, 0, 1.0, IMAGES.copy()),
+        lambda: _colour.adjust_contrast(IMAGES, 3, 1.0, RESULT),
     ):
-        with pytest.raises(ValueError, match=r"\[pixels, 3\]|sums|shape of the images"):
+        with pytest.raises(ValueError, match=r"\[pixels, 3\]|channels|shape of the images"):
             call()
 
 

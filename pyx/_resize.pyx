@@ -7,6 +7,7 @@ is large.
 
 from cpython.pystate cimport PyThreadState
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
 
 from gil cimport give_up, take_back
 
@@ -40,8 +41,12 @@ cdef int check_vector(const Py_ssize_t[::1] places, Py_ssize_t size) except -1:
     return 0
 
 
-cdef Py_ssize_t width_of(Py_ssize_t batch, Py_ssize_t values, Py_ssize_t channels, Py_ssize_t results) except -1:
+cdef Py_ssize_t width_of(
+    Py_ssize_t batch, Py_ssize_t values, Py_ssize_t channels, Py_ssize_t results, bint side_by_side = True
+) except -1:
     """The width of images whose rows have so many values; ValueError if they do not fit."""
+    if not side_by_side:
+        raise ValueError("the values of a row do not lie side by side")
     if channels < 1 or values % channels or batch != results:
         raise ValueError(f"{batch} images of {values} values a row, {channels} channels, for {results} results")
     return values // channels
@@ -57,28 +62,34 @@ cdef void copy_nearest(
     const bits[:, :, :] images, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, Py_ssize_t channels,
     bits[:, :, ::1] out
 ) noexcept nogil:
-    cdef Py_ssize_t b, y, x, c, source, row, at
+    cdef Py_ssize_t b, y, x, c
+    cdef const bits* row
+    cdef const bits* source
+    cdef bits* made
+    if not columns.shape[0]:
+        return
     for b in range(out.shape[0]):
         for y in range(out.shape[1]):
-            row = rows[y]
+            row, made = &images[b, rows[y], 0], &out[b, y, 0]
             if channels == 3:           # a fixed count is unrolled
                 for x in range(columns.shape[0]):
-                    source, at = 3 * columns[x], 3 * x
-                    out[b, y, at] = images[b, row, source]
-                    out[b, y, at + 1] = images[b, row, source + 1]
-                    out[b, y, at + 2] = images[b, row, source + 2]
+                    source = row + 3 * columns[x]
+                    made[0], made[1], made[2] = source[0], source[1], source[2]
+                    made += 3
             else:
                 for x in range(columns.shape[0]):
-                    source, at = channels * columns[x], channels * x
+                    source = row + channels * columns[x]
                     for c in range(channels):
-                        out[b, y, at + c] = images[b, row, source + c]
+                        made[c] = source[c]
+                    made += channels
 
 
 cdef int nearest(
     const bits[:, :, :] images, const Py_ssize_t[::1] rows, const Py_ssize_t[::1] columns, Py_ssize_t channels,
     bits[:, :, ::1] out
 ) except -1:
-    check_vector(columns, width_of(images.shape[0], images.shape[2], channels, out.shape[0]))
+    cdef bint side_by_side = images.strides[2] == sizeof(bits) or images.shape[2] == 1
+    check_vector(columns, width_of(images.shape[0], images.shape[2], channels, out.shape[0], side_by_side))
     check_vector(rows, images.shape[1])
     check_shape(out.shape[1], rows.shape[0], "a column of the result")
     check_shape(out.shape[2], columns.shape[0] * channels, "a row of the result")
@@ -120,28 +131,38 @@ def nearest_64(
     nearest(images, rows, columns, channels, out)
 
 
+cdef inline const float* floats_of(const pixel* row, Py_ssize_t size, float* room) noexcept nogil:
+    """The values of a row as floats, all at once: one by one, each would wait for the one before."""
+    cdef Py_ssize_t i
+    if pixel is float:
+        return row
+    else:
+        for i in range(size):
+            room[i] = <float>row[i]
+        return room
+
+
 cdef void mix_columns(
-    const pixel[:, :, :] images, Py_ssize_t b, Py_ssize_t row, const Py_ssize_t[:, ::1] columns,
-    const float[::1] beside, Py_ssize_t channels, float[::1] out
+    const float* row, const Py_ssize_t[:, ::1] columns, const float[::1] beside, Py_ssize_t channels, float* out
 ) noexcept nogil:
     """Interpolate one row of an image between the columns `columns[0]` and `columns[1]`."""
-    cdef Py_ssize_t x, c, left, right, at
-    cdef float first, part
+    cdef Py_ssize_t x, c
+    cdef const float* left
+    cdef const float* right
+    cdef float red, green, blue, part
     if channels == 3:
         for x in range(columns.shape[1]):
-            left, right, at, part = 3 * columns[0, x], 3 * columns[1, x], 3 * x, beside[x]
-            first = <float>images[b, row, left]
-            out[at] = first + (<float>images[b, row, right] - first) * part
-            first = <float>images[b, row, left + 1]
-            out[at + 1] = first + (<float>images[b, row, right + 1] - first) * part
-            first = <float>images[b, row, left + 2]
-            out[at + 2] = first + (<float>images[b, row, right + 2] - first) * part
+            left, right, part = row + 3 * columns[0, x], row + 3 * columns[1, x], beside[x]
+            red, green, blue = left[0], left[1], left[2]
+            red = red + (right[0] - red) * part
+            green = green + (right[1] - green) * part
+            blue = blue + (right[2] - blue) * part
+            out[3 * x], out[3 * x + 1], out[3 * x + 2] = red, green, blue
     else:
         for x in range(columns.shape[1]):
-            left, right, at, part = channels * columns[0, x], channels * columns[1, x], channels * x, beside[x]
+            left, right, part = row + channels * columns[0, x], row + channels * columns[1, x], beside[x]
             for c in range(channels):
-                first = <float>images[b, row, left + c]
-                out[at + c] = first + (<float>images[b, row, right + c] - first) * part
+                out[channels * x + c] = left[c] + (right[c] - left[c]) * part
 
 
 cdef void mix_rows(
@@ -154,11 +175,14 @@ cdef void mix_rows(
 
 cdef void mix(
     const pixel[:, :, :] images, const Py_ssize_t[:, ::1] rows, const float[::1] below,
-    const Py_ssize_t[:, ::1] columns, const float[::1] beside, Py_ssize_t channels, float[:, ::1] scratch,
+    const Py_ssize_t[:, ::1] columns, const float[::1] beside, Py_ssize_t channels, float* room, float[:, ::1] scratch,
     float[:, :, ::1] out
 ) noexcept nogil:
+    cdef Py_ssize_t size = images.shape[2]
     cdef Py_ssize_t b, y, top, bottom, above, under
     cdef Py_ssize_t[2] held             # the rows of the image that `scratch` has
+    if not columns.shape[1]:
+        return
     for b in range(out.shape[0]):
         held[0] = held[1] = -1
         above, under = 0, 1
@@ -167,13 +191,13 @@ cdef void mix(
             if held[under] == top:      # the row below the last one is often the one above this one
                 above, under = under, above
             if held[above] != top:
-                mix_columns(images, b, top, columns, beside, channels, scratch[above])
+                mix_columns(floats_of(&images[b, top, 0], size, room), columns, beside, channels, &scratch[above, 0])
                 held[above] = top
             if top == bottom:
                 mix_rows(scratch[above], scratch[above], below[y], out, b, y)
                 continue
             if held[under] != bottom:
-                mix_columns(images, b, bottom, columns, beside, channels, scratch[under])
+                mix_columns(floats_of(&images[b, bottom, 0], size, room), columns, beside, channels, &scratch[under, 0])
                 held[under] = bottom
             mix_rows(scratch[above], scratch[under], below[y], out, b, y)
 
@@ -183,7 +207,8 @@ cdef int bilinear(
     const Py_ssize_t[:, ::1] columns, const float[::1] beside, Py_ssize_t channels, float[:, ::1] scratch,
     float[:, :, ::1] out
 ) except -1:
-    check_places(columns, width_of(images.shape[0], images.shape[2], channels, out.shape[0]))
+    cdef bint side_by_side = images.strides[2] == sizeof(pixel) or images.shape[2] == 1
+    check_places(columns, width_of(images.shape[0], images.shape[2], channels, out.shape[0], side_by_side))
     check_places(rows, images.shape[1])
     check_shape(rows.shape[0] + columns.shape[0], 4, "a position")
     check_shape(rows.shape[0], 2, "a row's position")
@@ -193,9 +218,15 @@ cdef int bilinear(
     check_shape(out.shape[2], columns.shape[1] * channels, "a row of the result")
     check_shape(scratch.shape[0], 2, "a column of the scratch")
     check_shape(scratch.shape[1], out.shape[2], "a row of the scratch")
+    cdef float* room = NULL             # for the values of a row
+    if pixel is not float:
+        room = <float*>malloc(images.shape[2] * sizeof(float))
+        if room == NULL and images.shape[2]:
+            raise MemoryError()
     cdef PyThreadState* state = give_up(out.shape[0] * out.shape[1] * out.shape[2] >= LARGE)
-    mix(images, rows, below, columns, beside, channels, scratch, out)
+    mix(images, rows, below, columns, beside, channels, room, scratch, out)
     take_back(state)
+    free(room)
     return 0
 
 

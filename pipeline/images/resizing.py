@@ -47,7 +47,8 @@ def _neighbours(size: int, wanted: int, align_corners: bool, half_pixel: bool) -
 def _lines(images: Any) -> Any:
     """Return the images as [batch, height, width * channels]: of a part of an image, without a copy."""
     batch, height, width, channels = images.shape
-    return images.reshape(batch, height, width * channels)
+    lines = images.reshape(batch, height, width * channels)
+    return lines if lines.strides[2] == lines.itemsize else np.ascontiguousarray(lines)
 
 
 def _numbers(images: Any) -> Any:

@@ -41,6 +41,8 @@ def test_places_beyond_an_image(kernel, changed, place):
 @pytest.mark.parametrize(
     ("kernel", "changed"),
     [
+        (bilinear, {"images": np.zeros((1, 4, 12), np.float32)[:, :, ::2]}),
+        (nearest, {"images": np.zeros((1, 4, 12), np.uint32)[:, :, ::2]}),
         (bilinear, {"channels": 0}),
         (bilinear, {"channels": 4}),
         (bilinear, {"rows": np.zeros((3, 3), np.intp)}),

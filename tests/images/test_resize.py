@@ -108,6 +108,16 @@ def test_parts_and_mirrored_views_of_images():
             )
 
 
+@pytest.mark.parametrize("method", ["nearest", "bilinear", "bicubic", "area"])
+@pytest.mark.parametrize("channels", [1, 2, 3])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int16])
+def test_every_other_value_of_a_row(method, channels, dtype):
+    whole = np.random.default_rng(0).integers(0, 256, (9, 20, 2 * channels)).astype(dtype)
+    for part in (whole[:, ::2, :channels], whole[:, ::-1, ::2], whole[::-2, :, :channels]):
+        expected = pipeline.resize(part.copy(), (7, 12), method)
+        np.testing.assert_array_equal(pipeline.resize(part, (7, 12), method), expected)
+
+
 def test_read_only_images_and_a_batch_of_none():
     image = np.zeros((3, 4, 3), np.uint8)
     image.flags.writeable = False

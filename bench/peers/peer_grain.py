@@ -6,7 +6,22 @@ from importlib.metadata import version
 
 import grain
 from measuring import by_pillow, by_simplejpeg, main, pad, split, workers
-from workloads import BATCH, DECODED, WORKS, decode, jpegs, padded_rows, path, paths, rows
+from workloads import (
+    BATCH,
+    DECODED,
+    PACKED,
+    WEIGHTS,
+    WORKS,
+    decode,
+    even,
+    halves,
+    jpegs,
+    padded_rows,
+    path,
+    paths,
+    rows,
+    two_arrays,
+)
 
 
 def ways(directory, work):
@@ -40,6 +55,24 @@ def ways(directory, work):
             f"processes: {count}": lambda: processes(data, count),
         }
         return made if count > 1 else {"no threads": lambda: serial(data), **made}
+    if work == "mix":
+        data = grain.MapDataset.mix([grain.MapDataset.source(each).repeat() for each in two_arrays(directory)], WEIGHTS)
+        data = data.batch(BATCH, drop_remainder=True)
+        return {"default threads": lambda: iter(data.to_iter_dataset()), "no threads": lambda: serial(data)}
+    if work == "pack":
+        return {"FlatMapIterDataset, ConcatThenSplitIterDataset": lambda: packed(split(*padded_rows(directory)))}
+    if work == "filter":
+        data = grain.MapDataset.range(DECODED).repeat().filter(even).map(decode)
+        return {
+            "threads: 2": lambda: iter(
+                data.to_iter_dataset(grain.ReadOptions(num_threads=2)).batch(BATCH, drop_remainder=True)
+            ),
+            "processes: 2": lambda: iter(
+                data.to_iter_dataset(grain.ReadOptions(num_threads=0, prefetch_buffer_size=0))
+                .batch(BATCH, drop_remainder=True)
+                .mp_prefetch(grain.MultiprocessingOptions(num_workers=2))
+            ),
+        }
     if work == "tfrecord" and hasattr(grain.experimental, "TFRecordIterDataset"):
         return {"TFRecordIterDataset": lambda: forever(partial(records, path(directory, work)))}
     if work == "parquet":
@@ -54,6 +87,20 @@ def serial(data):
 def processes(data, count):
     read = data.to_iter_dataset(grain.ReadOptions(num_threads=0, prefetch_buffer_size=0))  # with threads it is slower
     return iter(read.mp_prefetch(grain.MultiprocessingOptions(num_workers=count)))
+
+
+class Halves(grain.experimental.FlatMapTransform):
+    max_fan_out = 2
+
+    def flat_map(self, element):
+        return [{"tokens": half} for half in halves(element)]
+
+
+def packed(parts):
+    data = grain.MapDataset.source(parts).repeat().to_iter_dataset(grain.ReadOptions(num_threads=0))
+    data = grain.experimental.FlatMapIterDataset(data, Halves())
+    data = grain.experimental.ConcatThenSplitIterDataset(data, length_struct={"tokens": PACKED})
+    return (batch["tokens"] for batch in data.batch(BATCH, drop_remainder=True))
 
 
 def records(name):

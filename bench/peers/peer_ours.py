@@ -5,7 +5,26 @@ from pathlib import Path
 
 import numpy as np
 from measuring import batched, endless, main, split, workers
-from workloads import BATCH, COLUMNS, DECODED, WORKS, cut, decode, padded_rows, path, paths, rows
+from workloads import (
+    BATCH,
+    CHAINS,
+    COLUMNS,
+    DECODED,
+    PACKED,
+    STRIDE,
+    WEIGHTS,
+    WINDOW,
+    WORKS,
+    cut,
+    decode,
+    even,
+    halves,
+    padded_rows,
+    path,
+    paths,
+    rows,
+    two_arrays,
+)
 
 import pipeline
 
@@ -42,9 +61,34 @@ def ways(directory, work):
         root = Path(directory) / "jpeg"
         made = {f"image_folder, {n} thread{'s' * (n > 1)}": lambda n=n: images(root, num_threads=n) for n in (1, 2)}
         return {**made, "image_folder, 2 processes": lambda: by_workers(root)}
+    if work in CHAINS:
+        return chains(directory, work)
     if make := {"parquet": by_parquet, "arrow": by_arrow, "tar": by_shards}.get(work):
         return make(directory)
     return from_files(work, path(directory, work))
+
+
+def chains(directory, work):
+    """Datasets of several transformations."""
+    if work == "mix":
+        inputs = [pipeline.arrays(data).repeat() for data in two_arrays(directory)]
+        return {"mix, batch": lambda: iter(pipeline.mix(inputs, WEIGHTS, seed=1).batch(BATCH))}
+    if work == "pack":
+        packed = pipeline.dataset(split(*padded_rows(directory))).repeat().flat_map(halves).pack(PACKED)
+        return {"flat_map, pack, batch": lambda: iter(packed.batch(BATCH).map(tokens))}
+    if work == "filter":
+        kept = pipeline.dataset(range(DECODED)).repeat().filter(even)
+        makers = {"threads": 2, "processes": pipeline.processes(2)}
+        return {
+            f"filter, map({way}), batch": lambda workers=workers: iter(kept.map(decode, workers=workers).batch(BATCH))
+            for way, workers in makers.items()
+        }
+    data = pipeline.arrays(rows(directory, "f32_4")).repeat()
+    return {"window, batch": lambda: iter(data.window(WINDOW, STRIDE).batch(BATCH))}
+
+
+def tokens(row):
+    return row["tokens"]
 
 
 def by_parquet(directory):

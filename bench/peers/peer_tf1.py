@@ -7,7 +7,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import tensorflow.compat.v1 as tf
 from measuring import main, workers
-from workloads import BATCH, DECODED, WORKS, cut, decode, jpegs, padded_rows, path, rows
+from workloads import BATCH, CHAINS, DECODED, WORKS, cut, decode, jpegs, padded_rows, path, rows
 
 tf.disable_v2_behavior()
 tf.logging.set_verbosity(tf.logging.ERROR)
@@ -16,7 +16,7 @@ READ = 1024  # records at a time
 
 
 def ways(directory, work):
-    if work in ("parquet", "arrow", "tar"):
+    if work in ("parquet", "arrow", "tar") or work in CHAINS:
         return {}
     return {"TF1 queues": lambda: run(lambda: graph(directory, work))}
 

@@ -7,7 +7,24 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import tensorflow as tf
 from measuring import main, workers
-from workloads import BATCH, COLUMNS, DECODED, WORKS, cut, decode, jpegs, padded_rows, path, rows
+from workloads import (
+    BATCH,
+    COLUMNS,
+    DECODED,
+    PACKED,
+    STRIDE,
+    WEIGHTS,
+    WINDOW,
+    WORKS,
+    cut,
+    decode,
+    even,
+    jpegs,
+    padded_rows,
+    path,
+    rows,
+    two_arrays,
+)
 
 TUNED = tf.data.AUTOTUNE
 
@@ -40,10 +57,30 @@ def dataset(directory, work):
         names, labels = jpegs(directory)
         files = data.from_tensor_slices((names, np.array(labels))).shuffle(len(names)).repeat()
         return files.map(image, num_parallel_calls=TUNED).batch(BATCH)
+    if work == "mix":
+        inputs = [data.from_tensor_slices(each).repeat() for each in two_arrays(directory)]
+        return data.sample_from_datasets(inputs, WEIGHTS, seed=1).batch(BATCH)
+    if work == "pack":
+        values, splits = padded_rows(directory)
+        ragged = tf.RaggedTensor.from_row_splits(values, splits)
+        parts = data.from_tensor_slices(ragged).map(whole).repeat().flat_map(two_parts)
+        return parts.unbatch().batch(PACKED, drop_remainder=True).batch(BATCH)
+    if work == "filter":
+        kept = data.range(DECODED).repeat().filter(even)
+        return kept.map(python, num_parallel_calls=2).batch(BATCH)
+    if work == "window":
+        windows = data.from_tensor_slices(rows(directory, "f32_4")).repeat().window(WINDOW, STRIDE, drop_remainder=True)
+        return windows.flat_map(lambda window: window.batch(WINDOW)).batch(BATCH)
     if work == "tfrecord":
         return tf.data.TFRecordDataset(path(directory, work)).repeat().batch(BATCH)
     text = tf.data.TextLineDataset(path(directory, work)).repeat().batch(BATCH)
     return text if work == "lines" else text.map(table, num_parallel_calls=TUNED)
+
+
+def two_parts(row):
+    half = tf.shape(row)[0] // 2
+    first = tf.data.Dataset.from_tensors(row[:half])
+    return first.concatenate(tf.data.Dataset.from_tensors(row[half:]))
 
 
 def whole(row):

@@ -49,13 +49,21 @@ WORKS = {
     "decode_1": Work("Python decode function, 1 thread or worker or none", (32,), "float32"),
     "decode_2": Work("Python decode function, 2 threads or workers", (32,), "float32"),
     "decode_4": Work("Python decode function, 4 threads or workers", (32,), "float32"),
+    "mix": Work("two arrays of f32[32] mixed by weight", (32,), "float32"),
+    "pack": Work("rows of 1 to 100 split in two, and packed into rows of 1,024", (1024,), "float32"),
+    "filter": Work("filter, then the decode function in 2 threads or workers", (32,), "float32"),
+    "window": Work("windows of 16 rows, f32[4], every 4 rows", (16, 4), "float32"),
 }
+CHAINS = {"mix", "pack", "filter", "window"}  # of several transformations
 
 ROWS = {"f32_4": 30_000, "f32_32": 30_000, "f32_784": 30_000, "image": 1_000}
 LINES = RECORDS = 100_000
 CSV_ROWS = 20_000
 PADDED_ROWS = 20_000
 DECODED = 100_000  # numbers to decode
+PACKED = 1024  # numbers to a row that is packed
+WEIGHTS = [0.7, 0.3]  # of what is mixed
+WINDOW, STRIDE = 16, 4
 JPEGS = 2_000  # files, of 65 KB
 CLASSES = 10
 NAMES = [f"c{i:02}" for i in range(16)]  # of the columns of tables
@@ -72,6 +80,22 @@ def decode(number):
         values.append(state / 0x7FFFFFFF)
     pixels = np.array(values, np.float32).reshape(6, 32)
     return (pixels - pixels.mean(axis=0)).std(axis=0)
+
+
+def even(number):
+    """Whether a number is kept by the filter."""
+    return number % 2 == 0
+
+
+def halves(row):
+    """A row as two."""
+    return row[: len(row) // 2], row[len(row) // 2 :]
+
+
+def two_arrays(directory):
+    """What is mixed."""
+    data = rows(directory, "f32_32")
+    return data[: len(data) // 2], data[len(data) // 2 :]
 
 
 def rows(directory, work):

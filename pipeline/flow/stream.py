@@ -49,6 +49,11 @@ class Choice(Stream, Protocol):
     chooses: bool
 
 
+def is_lazy(stream: Stream) -> bool:
+    """Whether taking elements of a stream makes none of them, so that it may go on as far as one likes."""
+    return bool(getattr(stream, "chooses", False) or getattr(stream, "lazy", False))
+
+
 def elements_of(stream: Stream) -> Callable[[], Element | None]:
     """Return what gives the elements of a stream one by one; None at the end.
 
@@ -129,10 +134,12 @@ class Ahead:
 
     Args:
         stream: The stream; nobody else takes from it.
+        at_once: How many elements to take at least, where that makes none of them: few blocks are joined faster.
     """
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, at_once: int = 1) -> None:
         self._stream = stream
+        self._at_once = at_once if is_lazy(stream) else 1
         self._blocks: list[tuple[Any, Block]] = []  # each after the position of its first element, or why there is none
         self._offset = 0  # elements of the first block that were taken
         self.size = 0  # elements that were looked at
@@ -141,7 +148,7 @@ class Ahead:
         """Return the next n elements, or as many as there are; they come again."""
         while self.size < n:
             at = _position_or_reason(self._stream)
-            block = self._stream.take(n - self.size)
+            block = self._stream.take(max(n - self.size, self._at_once))
             if block is None:
                 break
             self._blocks.append((at, block))

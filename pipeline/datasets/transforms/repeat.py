@@ -8,7 +8,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening, note_written
 from pipeline.errors import invalid
 from pipeline.flow.block import Block
 from pipeline.flow.chained import Passes
-from pipeline.flow.stream import Stream, seek_later
+from pipeline.flow.stream import Stream, is_lazy, seek_later
 from pipeline.flow.table import Index
 
 
@@ -62,6 +62,11 @@ class _Repeating:
         self._before = 0  # elements of earlier passes
         self._taken = 0  # of this pass
         self._stream = self._open()
+
+    @property
+    def lazy(self) -> bool:
+        """Whether taking elements makes none of them."""
+        return is_lazy(self._stream)
 
     def _open(self) -> Stream:
         return self._source.open(self._shared, self._epoch * (self._n or 1) + self._pass)

@@ -12,6 +12,9 @@ from pipeline.flow.ids import as_one
 from pipeline.flow.stream import Ahead, Stream, dropped, seek_later
 from pipeline.flow.table import Index
 
+# Numbers of elements that are chosen at once: a window of 16 rows, 4 after the last one, takes 8 us, and 32 without.
+_AT_ONCE = 1024
+
 
 class Window(Node):
     """Windows.
@@ -57,7 +60,7 @@ class Window(Node):
         return Grouped(index, self.size, self.stride, self._of(len(index)), Collate(self.kind), shared.meter(self))
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return shared.gauged(self, _Windows(Ahead(self.inputs[0].open(shared, epoch)), self, shared))
+        return shared.gauged(self, _Windows(Ahead(self.inputs[0].open(shared, epoch), _AT_ONCE), self, shared))
 
 
 class _Windows:

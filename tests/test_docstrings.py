@@ -61,6 +61,30 @@ def test_what_is_used_most_has_an_example():
     assert set(USED_MOST) - set(WITH_EXAMPLES) == set()
 
 
+def test_each_public_name_has_a_summary_in_one_line():
+    """The reference lists these lines."""
+    modules = [pipeline, pipeline.image, pipeline.proto, pipeline.types, pipeline.cluster]
+    things = {name: getattr(module, name) for module in modules for name in module.__all__}
+    first = {name: (inspect.getdoc(each) or "").partition("\n")[0] for name, each in things.items() if callable(each)}
+    assert [name for name, line in first.items() if not line.endswith(".") or len(line) > 116] == []
+
+
+def test_help_for_what_is_used_most_fits_a_screen():
+    names = [
+        "dataset",
+        "arrays",
+        "csv",
+        "parquet",
+        "image_folder",
+        "processes",
+        "threads",
+        "report",
+        "monitor",
+        "Coordinator",
+    ]
+    assert [name for name in names if len(inspect.getdoc(getattr(pipeline, name)).split("\n")) > 40] == []
+
+
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_examples(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -58,11 +58,6 @@ def batch_of_two(tf, sess):
     return described(made), results(tf, sess, made)
 
 
-def batch_of_one_is_bare(tf, sess):
-    made = tf.train.batch([_counting(tf)], 4)
-    return described(made), results(tf, sess, made)
-
-
 def batch_of_a_tuple(tf, sess):
     x = _counting(tf, 4)
     made = tf.train.batch((x, tf.as_string(x)), batch_size=2)
@@ -73,26 +68,6 @@ def batch_of_a_dict(tf, sess):
     x = _counting(tf, 4)
     made = tf.train.batch({"z": x, 1: x + 1, ("a", "b"): x + 2}, 2)
     return described(made), results(tf, sess, made), [tensor.name for tensor in made.values()]
-
-
-def batch_of_a_dict_of_one(tf, sess):
-    made = tf.train.batch({"z": _counting(tf, 4)}, 2, name="d")
-    return described(made), results(tf, sess, made)
-
-
-def batch_smaller_final(tf, sess):
-    made = tf.train.batch([_counting(tf)], 4, allow_smaller_final_batch=True)
-    return described(made), results(tf, sess, made)
-
-
-def batch_size_tensor(tf, sess):
-    made = tf.train.batch([_counting(tf)], tf.placeholder_with_default(3, []))
-    return described(made), results(tf, sess, made)
-
-
-def batch_size_constant_tensor(tf, sess):
-    made = tf.train.batch([_counting(tf)], tf.constant(3))
-    return described(made), results(tf, sess, made)
 
 
 def batch_size_zero(tf, sess):
@@ -215,11 +190,6 @@ def batch_shared_name(tf, sess):
     return sess.run(made)
 
 
-def shuffle_batch_seeded(tf, sess):
-    made = tf.train.shuffle_batch([tf.range(10)], 10, 20, 0, seed=1, enqueue_many=True)
-    return described(made), first_batch(tf, sess, made, 1)
-
-
 def shuffle_batch_graph_seed(tf, sess):
     tf.set_random_seed(4)
     made = tf.train.shuffle_batch([tf.range(10)], 5, 20, 2, enqueue_many=True)
@@ -245,11 +215,6 @@ def shuffle_batch_dict_smaller_final(tf, sess):
     return described(made), len(found), sorted(found[1][0][1] + found[2][0][1])
 
 
-def shuffle_batch_join_of_one(tf, sess):
-    made = tf.train.shuffle_batch_join([[tf.range(6)]], 6, 20, 0, seed=3, enqueue_many=True)
-    return described(made), first_batch(tf, sess, made, 1)
-
-
 def whole_program_with_a_graph_seed(tf, sess):
     tf.set_random_seed(1234)
     x, y = tf.train.slice_input_producer([np.arange(12), np.arange(12) * 10], num_epochs=1)
@@ -261,21 +226,6 @@ def batch_join_of_two(tf, sess):
     made = tf.train.batch_join([[tf.constant(1), "a"], [tf.constant(2), "b"]], 4)
     (runner,) = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
     return described(made), [op.name for op in runner.enqueue_ops], first_batch(tf, sess, made, 2)
-
-
-def batch_join_of_dicts(tf, sess):
-    made = tf.train.batch_join([{"x": 1, "y": 2.0}, {"y": 4.0, "x": 3}], 2, name="j")
-    return described(made), first_batch(tf, sess, made, 1)
-
-
-def batch_join_of_tuples(tf, sess):
-    made = tf.train.batch_join(((1, 2), (3, 4)), 2)
-    return described(made), first_batch(tf, sess, made, 1)
-
-
-def batch_join_many_of_different_lengths(tf, sess):
-    made = tf.train.batch_join([[tf.range(2)], [tf.range(3)]], 5, enqueue_many=True)
-    return described(made), first_batch(tf, sess, made, 1)
 
 
 def batch_join_padded(tf, sess):
@@ -301,11 +251,6 @@ def batch_join_threads(tf, sess):
     queue = tf.train.range_input_producer(6, num_epochs=1, shuffle=False)
     made = tf.train.batch_join([[queue.dequeue()] for _ in range(3)], 6)
     return results(tf, sess, tf.reduce_sum(made))
-
-
-def batch_join_surplus_is_dropped(tf, sess):
-    made = tf.train.batch_join([[1], [2, 3]], 2)
-    return described(made), first_batch(tf, sess, made, 1)
 
 
 def error_of_the_input_reaches_join(tf, sess):
@@ -365,4 +310,49 @@ table(
     ),
     shuffle_batch_join_capacity_equal=lambda tf: tf.train.shuffle_batch_join([[1]], 2, 10, 10),
     shuffle_batch_join_capacity_at_run_time=lambda tf, sess: sess.run(tf.train.shuffle_batch_join([[1]], 2, 10, 11)),
+)
+
+
+def _first(make):
+    """A case of the first batch of one run of each enqueue op."""
+
+    def one(tf, sess):
+        made = make(tf)
+        return described(made), first_batch(tf, sess, made, 1)
+
+    return one
+
+
+table(
+    shuffle_batch_seeded=_first(
+        lambda tf: tf.train.shuffle_batch([tf.range(10)], 10, 20, 0, seed=1, enqueue_many=True)
+    ),
+    shuffle_batch_join_of_one=_first(
+        lambda tf: tf.train.shuffle_batch_join([[tf.range(6)]], 6, 20, 0, seed=3, enqueue_many=True)
+    ),
+    batch_join_of_dicts=_first(lambda tf: tf.train.batch_join([{"x": 1, "y": 2.0}, {"y": 4.0, "x": 3}], 2, name="j")),
+    batch_join_of_tuples=_first(lambda tf: tf.train.batch_join(((1, 2), (3, 4)), 2)),
+    batch_join_many_of_different_lengths=_first(
+        lambda tf: tf.train.batch_join([[tf.range(2)], [tf.range(3)]], 5, enqueue_many=True)
+    ),
+    batch_join_surplus_is_dropped=_first(lambda tf: tf.train.batch_join([[1], [2, 3]], 2)),
+)
+
+
+def _all(make):
+    """A case of all batches."""
+
+    def one(tf, sess):
+        made = make(tf)
+        return described(made), results(tf, sess, made)
+
+    return one
+
+
+table(
+    batch_of_one_is_bare=_all(lambda tf: tf.train.batch([_counting(tf)], 4)),
+    batch_of_a_dict_of_one=_all(lambda tf: tf.train.batch({"z": _counting(tf, 4)}, 2, name="d")),
+    batch_smaller_final=_all(lambda tf: tf.train.batch([_counting(tf)], 4, allow_smaller_final_batch=True)),
+    batch_size_tensor=_all(lambda tf: tf.train.batch([_counting(tf)], tf.placeholder_with_default(3, []))),
+    batch_size_constant_tensor=_all(lambda tf: tf.train.batch([_counting(tf)], tf.constant(3))),
 )

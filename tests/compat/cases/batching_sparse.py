@@ -72,34 +72,9 @@ def sparse_and_dense(tf, sess):
     return described(tf, made), queue, first_batch(tf, sess, made)
 
 
-def sparse_alone(tf, sess):
-    made = tf.train.batch([_vector(tf)], 2)
-    return described(tf, made), first_batch(tf, sess, made)
-
-
-def sparse_in_a_dict(tf, sess):
-    made = tf.train.batch({"s": _vector(tf), "d": 1}, 2)
-    return described(tf, made), first_batch(tf, sess, made)
-
-
-def sparse_alone_in_a_dict(tf, sess):
-    made = tf.train.batch({"s": _vector(tf)}, 2)
-    return described(tf, made), first_batch(tf, sess, made)
-
-
 def sparse_of_different_shapes(tf, sess):
     made = tf.train.batch(list(_growing(tf)), 2, allow_smaller_final_batch=True)
     return described(tf, made), results(tf, sess, made)
-
-
-def sparse_matrices(tf, sess):
-    made = tf.train.batch([_matrix(tf)], 2)
-    return described(tf, made), first_batch(tf, sess, made)
-
-
-def two_sparse(tf, sess):
-    made = tf.train.batch([_vector(tf), _matrix(tf), 5], 2)
-    return described(tf, made), first_batch(tf, sess, made)
 
 
 def sparse_unknown_rank(tf, sess):
@@ -161,11 +136,6 @@ def sparse_joined_of_other_dtypes(tf):
     return tf.constant(1)
 
 
-def sparse_kept(tf, sess):
-    made = tf.train.maybe_batch([_vector(tf), 1], True, 2)
-    return described(tf, made), first_batch(tf, sess, made)
-
-
 def sparse_kept_if(tf, sess):
     sparse, i = _growing(tf)
     made = tf.train.maybe_batch([sparse, i], tf.equal(i % 2, 0), 2, allow_smaller_final_batch=True)
@@ -198,4 +168,24 @@ table(
     ),
     sparse_statically_dropped=lambda tf: tf.train.maybe_batch([_vector(tf)], False, 2),
     sparse_batch_of_none=lambda tf, sess: plain(tf, sess.run(tf.train.batch([_vector(tf)], 0))),
+)
+
+
+def _first(make):
+    """A case of the first batch."""
+
+    def one(tf, sess):
+        made = make(tf)
+        return described(tf, made), first_batch(tf, sess, made)
+
+    return one
+
+
+table(
+    sparse_alone=_first(lambda tf: tf.train.batch([_vector(tf)], 2)),
+    sparse_in_a_dict=_first(lambda tf: tf.train.batch({"s": _vector(tf), "d": 1}, 2)),
+    sparse_alone_in_a_dict=_first(lambda tf: tf.train.batch({"s": _vector(tf)}, 2)),
+    sparse_matrices=_first(lambda tf: tf.train.batch([_matrix(tf)], 2)),
+    two_sparse=_first(lambda tf: tf.train.batch([_vector(tf), _matrix(tf), 5], 2)),
+    sparse_kept=_first(lambda tf: tf.train.maybe_batch([_vector(tf), 1], True, 2)),
 )

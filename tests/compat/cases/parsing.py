@@ -3,52 +3,6 @@
 import numpy as np
 from compat_cases import table
 
-
-def parse_serialized_0(tf):
-    tensor = tf.constant(1)
-    return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
-
-
-def parse_serialized_1(tf):
-    tensor = tf.constant(1.5)
-    return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
-
-
-def parse_serialized_2(tf):
-    tensor = tf.constant([1, 2])
-    return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
-
-
-def parse_serialized_3(tf):
-    tensor = tf.constant(["a", "bc"])
-    return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
-
-
-def parse_serialized_4(tf):
-    tensor = tf.constant([[True]])
-    return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
-
-
-def parse_serialized_5(tf):
-    tensor = tf.constant(np.zeros([0, 2], np.int64))
-    return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
-
-
-def parse_serialized_6(tf):
-    tensor = tf.constant("")
-    return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
-
-
-def parse_serialized_7(tf):
-    tensor = tf.constant(1 + 2j)
-    return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
-
-
-def parse_serialized_8(tf):
-    tensor = tf.constant(np.float16(1))
-    return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
-
-
 table(
     decode_raw_0=lambda tf: tf.decode_raw("abcd", tf.uint8),
     decode_raw_1=lambda tf: tf.decode_raw("abcd", tf.int16),
@@ -164,4 +118,27 @@ table(
 table(
     decode_csv_1=(lambda tf: tf.decode_csv("1,2,3", [[1], [2]]), "Expect 2 fields but have [13] in record"),
     decode_csv_2=(lambda tf: tf.decode_csv("1", [[1], [2]]), "Expect 2 fields but have [13] in record"),
+)
+
+
+def _round_trip(make):
+    """A case of a tensor that is serialized and parsed again."""
+
+    def one(tf):
+        tensor = make(tf)
+        return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
+
+    return one
+
+
+table(
+    parse_serialized_0=_round_trip(lambda tf: tf.constant(1)),
+    parse_serialized_1=_round_trip(lambda tf: tf.constant(1.5)),
+    parse_serialized_2=_round_trip(lambda tf: tf.constant([1, 2])),
+    parse_serialized_3=_round_trip(lambda tf: tf.constant(["a", "bc"])),
+    parse_serialized_4=_round_trip(lambda tf: tf.constant([[True]])),
+    parse_serialized_5=_round_trip(lambda tf: tf.constant(np.zeros([0, 2], np.int64))),
+    parse_serialized_6=_round_trip(lambda tf: tf.constant("")),
+    parse_serialized_7=_round_trip(lambda tf: tf.constant(1 + 2j)),
+    parse_serialized_8=_round_trip(lambda tf: tf.constant(np.float16(1))),
 )

@@ -40,11 +40,6 @@ def _runners(tf):
     ]
 
 
-def input_producer_in_order(tf, sess):
-    queue = tf.train.input_producer([10, 20, 30], num_epochs=2, shuffle=False)
-    return results(tf, sess, queue.dequeue()), queue_of(queue), _runners(tf), _variables(tf)
-
-
 def input_producer_shuffled(tf, sess):
     queue = tf.train.input_producer([10, 20, 30], num_epochs=2, seed=5)
     return results(tf, sess, queue.dequeue())
@@ -166,16 +161,6 @@ def epochs_are_counted_at_their_start(tf, sess):
     return found
 
 
-def string_input_producer_in_order(tf, sess):
-    queue = tf.train.string_input_producer(["b", "a"], num_epochs=2, shuffle=False)
-    return results(tf, sess, queue.dequeue()), queue_of(queue), _runners(tf), _variables(tf)
-
-
-def string_input_producer_named(tf, sess):
-    queue = tf.train.string_input_producer(["b", "a"], name="foo", num_epochs=1, seed=9, capacity=5)
-    return results(tf, sess, queue.dequeue()), queue_of(queue), _runners(tf), _variables(tf)
-
-
 def string_input_producer_of_a_tensor(tf, sess):
     strings = tf.placeholder_with_default(["c", "d"], [None])
     return results(tf, sess, tf.train.string_input_producer(strings, num_epochs=1, shuffle=False).dequeue())
@@ -184,11 +169,6 @@ def string_input_producer_of_a_tensor(tf, sess):
 def string_input_producer_empty_at_run_time(tf, sess):
     strings = tf.placeholder_with_default(np.zeros([0], object), [None])
     return results(tf, sess, tf.train.string_input_producer(strings).dequeue())
-
-
-def range_input_producer_in_order(tf, sess):
-    queue = tf.train.range_input_producer(4, num_epochs=2, shuffle=False)
-    return results(tf, sess, queue.dequeue()), queue_of(queue), _runners(tf), _variables(tf)
 
 
 def range_input_producer_int64(tf, sess):
@@ -354,4 +334,26 @@ table(
         lambda tf, sess, tmp: sess.run(tf.train.match_filenames_once(tmp + "/*")),
         "uninitialized value matching_filenames",
     ),
+)
+
+
+def _queue(make):
+    """A case of what a producer gives, its queue, runners and variables."""
+
+    def one(tf, sess):
+        queue = make(tf)
+        return results(tf, sess, queue.dequeue()), queue_of(queue), _runners(tf), _variables(tf)
+
+    return one
+
+
+table(
+    input_producer_in_order=_queue(lambda tf: tf.train.input_producer([10, 20, 30], num_epochs=2, shuffle=False)),
+    string_input_producer_in_order=_queue(
+        lambda tf: tf.train.string_input_producer(["b", "a"], num_epochs=2, shuffle=False)
+    ),
+    string_input_producer_named=_queue(
+        lambda tf: tf.train.string_input_producer(["b", "a"], name="foo", num_epochs=1, seed=9, capacity=5)
+    ),
+    range_input_producer_in_order=_queue(lambda tf: tf.train.range_input_producer(4, num_epochs=2, shuffle=False)),
 )

@@ -1,9 +1,12 @@
 """Programs with flags and tf.app.run, as processes of their own; and summaries without google-crc32c."""
 
+import logging
 import subprocess
 import sys
 
 import pytest
+
+import pipeline.compat.v1 as tf
 
 PROGRAM = """
 import sys
@@ -97,3 +100,24 @@ def test_checkpoints_are_refused(tmp_path):
         tf.train.create_global_step()
         with pytest.raises(NotImplementedError, match="has a checkpoint"):
             tf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path))
+
+
+LOGGING = {
+    "log": lambda: tf.logging.log(tf.logging.ERROR, "text"),
+    "info": lambda: tf.logging.info("text"),
+    "warn": lambda: tf.logging.warn("text"),
+    "fatal": lambda: tf.logging.fatal("text"),
+    "vlog": lambda: tf.logging.vlog(tf.logging.INFO, "text"),
+    "TaskLevelStatusMessage": lambda: tf.logging.TaskLevelStatusMessage("text"),
+    "log_if": lambda: tf.logging.log_if(tf.logging.INFO, "text", True),
+    "log_first_n": lambda: tf.logging.log_first_n(tf.logging.INFO, "text", 1),
+    "log_every_n": lambda: tf.logging.log_every_n(tf.logging.INFO, "text", 2),
+}
+
+
+@pytest.mark.parametrize("name", LOGGING)
+def test_records_name_the_line_of_the_program(name, caplog):
+    with caplog.at_level(logging.INFO, "tensorflow"):
+        LOGGING[name]()
+    (record,) = caplog.records
+    assert (record.filename, record.lineno) == ("test_app.py", LOGGING[name].__code__.co_firstlineno)

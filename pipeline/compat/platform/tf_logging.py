@@ -12,6 +12,8 @@ DEBUG, INFO, WARN, ERROR, FATAL = logging.DEBUG, logging.INFO, logging.WARN, log
 _lock = threading.Lock()
 _loggers: list[logging.Logger] = []
 _counts: dict[Any, int] = {}
+# Records name the line of the program, not of this file.
+_CALLER: dict[str, Any] = {"stacklevel": 2}
 
 
 def get_logger() -> logging.Logger:
@@ -34,22 +36,22 @@ def get_logger() -> logging.Logger:
 
 def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
     """Log at a level."""
-    get_logger().log(level, msg, *args, **kwargs)
+    get_logger().log(level, msg, *args, **_CALLER | kwargs)
 
 
 def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
     """Log at level DEBUG."""
-    get_logger().debug(msg, *args, **kwargs)
+    get_logger().debug(msg, *args, **_CALLER | kwargs)
 
 
 def info(msg: Any, *args: Any, **kwargs: Any) -> None:
     """Log at level INFO."""
-    get_logger().info(msg, *args, **kwargs)
+    get_logger().info(msg, *args, **_CALLER | kwargs)
 
 
 def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
     """Log at level WARN."""
-    get_logger().warning(msg, *args, **kwargs)
+    get_logger().warning(msg, *args, **_CALLER | kwargs)
 
 
 warn = warning
@@ -57,22 +59,22 @@ warn = warning
 
 def error(msg: Any, *args: Any, **kwargs: Any) -> None:
     """Log at level ERROR."""
-    get_logger().error(msg, *args, **kwargs)
+    get_logger().error(msg, *args, **_CALLER | kwargs)
 
 
 def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
     """Log at level FATAL; the program goes on."""
-    get_logger().fatal(msg, *args, **kwargs)
+    get_logger().fatal(msg, *args, **_CALLER | kwargs)
 
 
 def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
     """Log at a level."""
-    get_logger().log(level, msg, *args, **kwargs)
+    get_logger().log(level, msg, *args, **_CALLER | kwargs)
 
 
 def TaskLevelStatusMessage(msg: Any) -> None:
     """Log at level ERROR."""
-    error(msg)
+    get_logger().error(msg, **_CALLER)
 
 
 def flush() -> None:
@@ -82,17 +84,19 @@ def flush() -> None:
 def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
     """Log at a level if `condition` is true."""
     if condition:
-        vlog(level, msg, *args)
+        get_logger().log(level, msg, *args, **_CALLER)
 
 
 def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
     """Log at a level the first `n` times that the program reaches this line."""
-    log_if(level, msg, _count(sys._getframe(1)) < n, *args)
+    if _count(sys._getframe(1)) < n:
+        get_logger().log(level, msg, *args, **_CALLER)
 
 
 def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
     """Log at a level the first time that the program reaches this line, and every `n`-th time after that."""
-    log_if(level, msg, _count(sys._getframe(1)) % n == 0, *args)
+    if _count(sys._getframe(1)) % n == 0:
+        get_logger().log(level, msg, *args, **_CALLER)
 
 
 def _count(frame: Any) -> int:

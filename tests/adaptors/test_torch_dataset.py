@@ -6,6 +6,7 @@ import json
 import multiprocessing
 
 import ml_dtypes
+import numpy as np
 import pytest
 
 import pipeline
@@ -350,3 +351,23 @@ def test_there_and_back():
     for batch in pt.DataLoader(pipeline.batch(source, 5)):
         x, squares = batch["x"]
         assert torch.equal(x[:, 0, 0] ** 2, squares)
+
+
+@pytest.mark.parametrize("seed", [1, None])
+def test_epochs_are_those_of_a_plain_loop(seed):
+    """The next `iter` is the next epoch, also after a break, whoever iterates; a seed that was drawn is kept."""
+    data = pipeline.arrays(np.arange(12)).shuffle(seed=seed).batch(4)
+    expected = [[batch.tolist() for batch in data.epoch(i)] for i in range(4)]
+    loaders = [
+        pt.DataLoader(data),
+        pt.IterableDataset(data),
+        torch.utils.data.DataLoader(pt.IterableDataset(data), batch_size=None),
+    ]
+    for loader in loaders:
+        assert [batch.tolist() for batch in loader] == expected[0]
+        assert next(iter(loader)).tolist() == expected[1][0]  # and left
+        assert [batch.tolist() for batch in loader] == expected[2]
+    state = loaders[0].state_dict()
+    other = pt.DataLoader(pipeline.arrays(np.arange(12)).shuffle(seed=seed).batch(4))
+    other.load_state_dict(state)
+    assert [batch.tolist() for batch in other] == expected[3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import sys
@@ -39,7 +40,7 @@ class Auto(Executor):
 
     def __init__(self, name: str, function: Callable[..., Any], chosen: Chosen) -> None:
         self._name, self._chosen = name, chosen
-        self._judge = Judge(chosen.choice, processors(), _processes_for(function))
+        self._judge = Judge(chosen.choice, processors(), functools.partial(_processes_for, function))
         self._past: list[Executor] = []  # which may have to finish what they began
         self._getting_ready: tuple[Processes, list[Future[Any]]] | None = None
         self.executor = self._made(chosen.choice)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 HERE, THREADS, PROCESSES = "here", "threads", "processes"
@@ -69,12 +70,14 @@ class Judge:
     Args:
         choice: Where to begin.
         processors: How many there are: as many threads that compute, and processes, at most.
-        processes: How many processes memory is there for; 0 if the function cannot be called in processes.
+        processes: Returns for how many processes there is memory; 0 if they cannot call the function. It is called when
+            processes are to be tried, as it may take long.
     """
 
-    def __init__(self, choice: Choice, processors: int, processes: int) -> None:
+    def __init__(self, choice: Choice, processors: int, processes: Callable[[], int]) -> None:
         self.choice = choice
-        self._processors, self._processes = processors, min(processes, processors)
+        self._processors, self._room = processors, processes
+        self._processes = -1  # at most; -1 while nobody has asked
         self._before: tuple[Choice, Period] | None = None  # what is tried came after this
         self._refused: dict[Choice, tuple[int, int]] = {}  # until which period, and for how many
         self._alone = 1.0  # processor time in a second of the function, while one thread calls it alone
@@ -109,9 +112,17 @@ class Judge:
 
     def _try(self, period: Period) -> None:
         for choice in self._others(period):
-            if self._refused.get(choice, (0, 0))[0] <= self._count:
+            if self._may_try(choice):
                 self._before, self.choice = (self.choice, period), choice
                 return
+
+    def _may_try(self, choice: Choice) -> bool:
+        return self._refused.get(choice, (0, 0))[0] <= self._count
+
+    def _most_processes(self) -> int:
+        if self._processes < 0:
+            self._processes = min(self._room(), self._processors)
+        return self._processes
 
     def _others(self, period: Period) -> list[Choice]:
         """Return what may be better, best first."""
@@ -125,10 +136,10 @@ class Judge:
             return []
         computes = self._alone >= _COMPUTES
         threads = self._processors if computes else MOST_THREADS
-        most = self._processes if kind == PROCESSES else threads
+        most = self._most_processes() if kind == PROCESSES else threads
         found = [Choice(kind if kind != HERE else THREADS, min(2 * count, most))] if count < most else []
-        if kind != PROCESSES and computes and self._processes > 1:
-            found.append(Choice(PROCESSES, self._processes))
+        if kind != PROCESSES and computes and not (found and self._may_try(found[0])) and self._most_processes() > 1:
+            found.append(Choice(PROCESSES, self._most_processes()))
         if kind != HERE:  # workers may have seemed to help because of what else the machine did
             found.append(Choice(HERE, 1))
         return found

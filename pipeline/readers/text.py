@@ -20,7 +20,7 @@ from pipeline.readers.stream import StreamReader
 class TextLineReader(StreamReader):
     r"""Reads the lines of text files. The key is `file:number`, from 1; the value is the line without its end.
 
-    Only `\n` ends a line; one `\r` before it is removed too. Bytes are not decoded.
+    Only `\n` ends a line; one `\r` before it, or at the end of the file, is removed too. Bytes are not decoded.
 
     Args:
         skip_header_lines: Lines to leave out at each file's start; line numbers count them.

@@ -35,8 +35,8 @@ def text(
 ) -> StreamSource:
     r"""Read the lines of text files: each example is a line, as bytes, without its end.
 
-    Only `\n` ends a line; one `\r` before it is removed too. Names that end in .gz, .bz2, .xz, .zst or .zstd are
-    decompressed. A resumed run continues mid-file.
+    Only `\n` ends a line; one `\r` before it, or at the end of the file, is removed too. Names that end in .gz, .bz2,
+    .xz, .zst or .zstd are decompressed. A resumed run continues mid-file.
 
     Args:
         paths: Your files: a path, URL or pattern such as "part-*.txt.gz", or a list.
@@ -218,9 +218,9 @@ def cut_pieces(file: ReadBuffer, cut: Cutter, name: str, limit: int | None = Non
 def cut_lines(text: bytes, begin: int, end: int, last: bool) -> tuple[list[bytes], int]:
     """Cut lines; see Cutter."""
     past = text.rfind(b"\n", begin, end) + 1
-    if last and end > max(begin, past):
+    if last and text[max(begin, past) : end] not in (b"", b"\r"):
         return split_lines(text, begin, end), end
-    return (split_lines(text, begin, past - 1), past) if past else ([], begin)
+    return split_lines(text, begin, past - 1) if past else [], end if last else past or begin
 
 
 @contextmanager

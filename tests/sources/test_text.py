@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 from helpers import raises, run_script
+from orchestration import closed_queue, drain
 from source_contract import SourceContract
 
 import pipeline
@@ -46,6 +47,20 @@ def _small_chunks(monkeypatch):
 @pytest.fixture(params=COMPRESS)
 def ending(request):
     return request.param
+
+
+@pytest.mark.parametrize(
+    "text", [b"a\r", b"a\n\r", b"\r", b"a\r\r\n", b"\r\n\r\r", b"a\n\n\r\n", b"x\ry\r\r\nz\r", b""]
+)
+@pytest.mark.parametrize("chunk", [1, 64])
+def test_lines_are_those_of_a_reader(text, chunk, tmp_path, monkeypatch):
+    r"""Which are TensorFlow's: one `\r` at the end of the file is removed, and what is empty then is no line."""
+    monkeypatch.setattr(ReadBuffer, "CHUNK", chunk)
+    path = tmp_path / "lines.txt"
+    path.write_bytes(text)
+    reader, queue = pipeline.TextLineReader(), closed_queue([str(path)])
+    read = [value for _, value in drain(lambda: reader.read(queue))]
+    assert list(pipeline.text(path)) == read
 
 
 def line(i):

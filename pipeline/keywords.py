@@ -118,6 +118,8 @@ def _meant(name: str, known: Sequence[str]) -> str | None:
 def _hint(name: str, known: Sequence[str]) -> str:
     if name in _IN_DATASETS and "data" in known and "num_epochs" not in known:
         return f"Write it into the dataset: {_IN_DATASETS[name].format('...')}."
+    if name in _IN_DATASETS and list(known) == ["given"]:
+        return f"Write it behind: dataset(...){_IN_DATASETS[name].format('...')}."
     if "num_epochs" not in known and (meant := _meant(name, known)) is not None:
         return f"Did you mean '{meant}'?"
     word, difference = _OTHER_WORDS.get(name, (name, ""))

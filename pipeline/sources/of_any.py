@@ -18,6 +18,7 @@ from pipeline.datasets.origins.queue import OfQueue
 from pipeline.datasets.origins.sequence import OfSequence, sequence_of
 from pipeline.datasets.origins.stateful import OfStateful
 from pipeline.flow.run import name_of
+from pipeline.keywords import tells_keywords
 from pipeline.nest import parts_of
 from pipeline.queues.base import QueueBase
 from pipeline.sources.arrays import arrays
@@ -46,6 +47,7 @@ def dataset(given: Iterable[T] | SupportsItems[T] | Callable[[], Iterator[T]]) -
 def dataset(given: Callable[[], T]) -> Dataset[T]: ...
 
 
+@tells_keywords
 def dataset(given: Any) -> Dataset[Any]:
     """Make a dataset from anything that has examples.
 

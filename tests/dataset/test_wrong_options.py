@@ -39,6 +39,16 @@ MEANT = {
 }
 
 
+@pytest.mark.parametrize(
+    ("option", "hint"), [("shuffle", ".shuffle(seed=1)"), ("batch_size", ".batch(...)"), ("seed", ".shuffle(seed=...)")]
+)
+def test_options_of_methods_given_to_dataset(option, hint):
+    with pytest.raises(TypeError) as caught:
+        pipeline.dataset([1, 2], **{option: 1})
+    said = f"dataset() got an unexpected keyword argument '{option}'. Write it behind: dataset(...){hint}."
+    assert str(caught.value) == said
+
+
 @pytest.mark.parametrize("name", MEANT)
 def test_unknown_options_say_what_was_meant(name):
     call, meant = MEANT[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, overload
 
@@ -38,6 +39,10 @@ class CallOptions(TypedDict, total=False):
     on_error: str
     max_errors: int | None
     seed: int | None
+
+
+# The most elements that draws without replacement number, and that a queue holds.
+_MOST_SHUFFLED, _MOST_PREFETCHED = (1 << 32) - 1, (1 << 31) - 1
 
 
 class Dataset(Generic[T_co]):
@@ -175,8 +180,11 @@ class Dataset(Generic[T_co]):
         if buffer_size is None:
             if not self._node.orderable:
                 raise self._no_order("shuffle", "give a buffer_size, or shuffle=True to the source")
+            if (length := self._node.length()) is not None and length > _MOST_SHUFFLED:
+                text = f"shuffle: of {length:,} elements at most {_MOST_SHUFFLED:,} can be shuffled at once"
+                raise invalid(f"{text}: give a buffer_size")
             return self._then(transforms.ShuffleAll, seed)
-        return self._then(transforms.Shuffle, _at_least(buffer_size, 1, "shuffle: buffer_size"), seed)
+        return self._then(transforms.Shuffle, _at_least(buffer_size, 1, "shuffle: buffer_size", _MOST_SHUFFLED), seed)
 
     @tells_keywords
     def repeat(self, n: int | None = None) -> Dataset[T_co]:
@@ -184,7 +192,12 @@ class Dataset(Generic[T_co]):
         self._needs_passes("repeat")
         if n is None and self._node.length() == 0:
             raise invalid("repeat: there are no elements, and repeat() without a number would look for one forever")
-        return self._then(transforms.Repeat, None if n is None else _at_least(n, 0, "repeat: n"))
+        count = None if n is None else _at_least(n, 0, "repeat: n")
+        if count is not None and count * (length := self._node.length() or 0) > sys.maxsize:
+            raise invalid(
+                f"repeat: {count:,} passes over {length:,} elements are more than {sys.maxsize:,} elements: leave out n"
+            )
+        return self._then(transforms.Repeat, count)
 
     @tells_keywords
     def take(self, n: int) -> Dataset[T_co]:
@@ -368,7 +381,7 @@ class Dataset(Generic[T_co]):
     @tells_keywords
     def prefetch(self, n: int = 2) -> Dataset[T_co]:
         """Let a thread prepare up to n elements while you work with the last one; 0 changes nothing."""
-        return self._then(transforms.Prefetched, _at_least(n, 0, "prefetch: n"))
+        return self._then(transforms.Prefetched, _at_least(n, 0, "prefetch: n", _MOST_PREFETCHED))
 
     def checksum(self) -> Dataset[T_co]:
         """Pass elements on, and let the fingerprint cover their bytes, besides their order.
@@ -543,10 +556,12 @@ def _check_read_once(nodes: Sequence[Node], what: str) -> None:
         seen.update(once)
 
 
-def _at_least(given: Any, least: int, what: str) -> int:
+def _at_least(given: Any, least: int, what: str, most: int = sys.maxsize) -> int:
     number = integer(given, what)
     if number < least:
         raise invalid(f"{what} must be at least {least}, got {given}")
+    if number > most:
+        raise invalid(f"{what} must be at most {most:,}, got {number:,}")
     return number
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
 from types import TracebackType
@@ -258,6 +259,8 @@ def replay(
     least = integer(min_size, "replay: min_size")
     if size < 1:
         raise invalid(f"replay: capacity must be at least 1, got {size}")
+    if size > sys.maxsize:
+        raise invalid(f"replay: capacity must be at most {sys.maxsize:,}, got {size:,}")
     if not 1 <= least <= size:
         raise invalid(f"replay: min_size must be 1 to the capacity of {size:,}, got {least:,}")
     rate = _Rate(least, _positive(samples_per_insert, "samples_per_insert"), _positive(slack, "slack"))

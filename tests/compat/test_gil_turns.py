@@ -1,6 +1,7 @@
 """Threads of queue runners take turns at the GIL, and still wait for each other where a program makes them."""
 
 import contextlib
+import sys
 import threading
 import time
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import pipeline.compat.v1 as tf
+from pipeline.compat.queues.gil_turns import GilTurns
 
 
 @pytest.fixture(autouse=True)
@@ -120,6 +122,16 @@ def test_functions_that_wait_for_something_else_do_so_at_the_same_time():
         coord.request_stop()
         coord.join(threads)
     assert most == 6
+
+
+def test_without_a_gil_no_thread_takes_turns(monkeypatch):
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: False, raising=False)
+    asked = []
+    monkeypatch.setattr(GilTurns, "take", lambda self: bool(asked.append(self)))
+    number = tf.py_func(lambda: np.float32(1), [], tf.float32)
+    number.set_shape([])
+    taken(tf.train.batch([number], 30, num_threads=3), 100)  # a thread with expensive elements would try one of 256
+    assert not asked
 
 
 def test_each_thread_that_stands_by_takes_the_place_of_one_that_ended():

@@ -163,6 +163,11 @@ def done() -> None:
         crew.leave()
 
 
+def gil_enabled() -> bool:
+    """Return whether this Python has a GIL."""
+    return getattr(sys, "_is_gil_enabled", lambda: True)()
+
+
 class TakingTurns:
     """Calls a function, which makes one element, in turn with other threads as long as that is cheap.
 
@@ -176,7 +181,7 @@ class TakingTurns:
 
     def __init__(self, call: Callable[[], object], turns: GilTurns, crew: Crew) -> None:
         self._call, self._turns, self._crew = call, turns, crew
-        self._free = not getattr(sys, "_is_gil_enabled", lambda: True)()  # takes no turns for now
+        self._free = False  # takes no turns for now
         self._count = 0
         self._cheapest = self._shortest = 0.0
         self._until = 0.0

@@ -21,6 +21,7 @@ from pipeline.datasets.parts import facts_of_parts, measured, name_of_recipe
 from pipeline.datasets.seed import Seed
 from pipeline.errors import FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
 from pipeline.explain.live import LoopFacts, LoopTimes, ended, loops
+from pipeline.flow.run import serving
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Element, elements_of, seek_later
 from pipeline.queues.seeds import given_seed
@@ -153,7 +154,7 @@ class DatasetIterator(Next[T_co]):
 
     def _not_within(self, what: str) -> None:
         """Refuse a call of a function that `next` calls: it would wait for itself."""
-        if self._owner == threading.get_ident():
+        if self._owner == threading.get_ident() or serving.bell is self._opening.bell:
             raise FailedPreconditionError(None, None, f"{what} was called within next of the same iterator")
 
     def _make(self, deadline: float | None, leave: StopFlag | None = None) -> None:

@@ -14,7 +14,7 @@ from pipeline._next import Meter, working_for_others
 from pipeline.errors import AbortedError, DeadlineExceededError, FailedPreconditionError
 from pipeline.explain.wording import named
 from pipeline.flow.block import Block, Columns, Examples, stays
-from pipeline.flow.run import Limited, Run
+from pipeline.flow.run import Limited, Run, serving
 from pipeline.flow.segment import GRID, Marks, output_ids, refuse_or_skip, select_numbers
 from pipeline.flow.steps import Calls, Failure, Output, Step, only_map, run, run_alone
 from pipeline.flow.stream import Stream, dropped, shorter
@@ -119,6 +119,15 @@ def _outputs(steps: Sequence[Step], block: Block, results: list[Any]) -> Iterato
         assert structure is not None  # it keeps nothing else
         results.append((Made(found.count, structure[0], list(map(finished, columns))), range(found.count), None))
     return iter(()) if rest is None else rest
+
+
+def _serve(bell: StopFlag, call: Callable[[Block], Any], block: Block) -> Any:
+    """Make a chunk in a thread of this process, for a run that has this bell."""
+    before, serving.bell = serving.bell, bell
+    try:
+        return call(block)
+    finally:
+        serving.bell = before
 
 
 class Sent:
@@ -298,8 +307,9 @@ class Parallel:
     def _submit(self, block: Block, end: int, place: int | None = None) -> None:
         place = len(self._chunks) if place is None else place
         executor = getattr(self._executor, "executor", self._executor)
+        inside = is_in_process(executor)
         try:
-            sent = block if is_in_process(executor) else self._portable(block)
+            sent = block if inside else self._portable(block)
         except Exception as error:
             if len(block) == 1:
                 self._chunks.insert(place, Chunk(block, end, self._failure(error)))
@@ -308,7 +318,8 @@ class Parallel:
                     self._submit(block[i : i + 1], end - len(block) + i + 1, place + i)
             return
         try:
-            future = executor.submit(self._call, sent)
+            call = functools.partial(_serve, self._run.bell, self._call) if inside else self._call
+            future = executor.submit(call, sent)
         except RuntimeError as error:
             raise AbortedError(None, None, f"the workers rejected an example: {named(error)}") from error
         if self._run.stopped:  # meanwhile: this has woken workers again

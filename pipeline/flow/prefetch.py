@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, OutOfRangeError
 from pipeline.flow.block import Block
-from pipeline.flow.run import Run
+from pipeline.flow.run import Run, serving
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Stream, dropped, later, seek_later
 from pipeline.queues.kinds import FIFOQueue
@@ -158,7 +158,7 @@ class Prefetch:
 
     def _fill(self, queue: FIFOQueue) -> None:
         """Take elements and put them into the queue; the thread calls this again and again."""
-        at = self._at
+        at, serving.bell = self._at, self._run.bell
         try:
             block = self._stream.take(self._at_once)
         except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,19 @@ from pipeline.runners.stop_flag import StopFlag
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+class _Serving(threading.local):
+    """The thread.
+
+    Attributes:
+        bell: That of the run that it works for now, as a worker or ahead of it; None for others.
+    """
+
+    bell: StopFlag | None = None
+
+
+serving = _Serving()
 
 
 class Run:

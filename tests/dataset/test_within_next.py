@@ -11,17 +11,38 @@ CALLS = {
 }
 
 
+CHAINS = {
+    "map": lambda data, function: data.map(function),
+    "workers": lambda data, function: data.map(function, workers=2),
+    "threads": lambda data, function: data.filter(function, workers=pipeline.threads(1), ordered=False),
+    "prefetch": lambda data, function: data.map(function).prefetch(2),
+    "workers, prefetch": lambda data, function: data.flat_map(function, workers=2).prefetch(2),
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
 @pytest.mark.parametrize("name", CALLS)
-def test_it_is_an_error_that_says_so(name):
+def test_it_is_an_error_that_says_so(name, chain):
     iterators = []
 
     def function(x):
         CALLS[name](iterators[0])
         return x
 
-    iterators.append(iter(pipeline.dataset(range(5)).map(function)))
+    iterators.append(iter(chain(pipeline.dataset(range(5)), function)))
     with pytest.raises(pipeline.FailedPreconditionError, match=f"{name} was called within next of the same iterator"):
         next(iterators[0])
+
+
+def test_the_workers_of_one_iterator_may_use_another():
+    def function(x):
+        return x + next(other)
+
+    other = iter(pipeline.dataset(range(0, 100, 10)).map(lambda x: x, workers=2).prefetch(1))
+    shared = pipeline.threads(2)
+    with iter(pipeline.dataset([0] * 5).map(function, workers=shared).prefetch(1)) as iterator:
+        assert sorted(iterator) == [0, 10, 20, 30, 40]
+    assert [next(other) for _ in range(5)] == [50, 60, 70, 80, 90]  # threads that worked for one are not of it
 
 
 def test_reading_where_it_stands_is_none():

@@ -34,6 +34,12 @@ ONCE = pipeline.dataset(iter([1, 2]))
 
 WRONG = {
     "shuffle of a stream": (lambda: STREAM.shuffle(), "give a buffer_size"),
+    "shuffle of a pool": (lambda: NUMBERS.shuffle(3).shuffle(), "elements of shuffle come one after the other: give a"),
+    "shuffle of a part of a pool": (lambda: NUMBERS.shuffle(3).map(double).take(5).shuffle(), "give a buffer_size"),
+    "shuffle of what is left of a pool": (
+        lambda: NUMBERS.shuffle(3).map(double, on_error="skip").shuffle(),
+        "give a buffer_size",
+    ),
     "shuffle without end": (lambda: NUMBERS.repeat().shuffle(), "elements of repeat come one after the"),
     "sample of a stream": (lambda: STREAM.sample([1]), "sample: the elements of iterable come one after"),
     "shuffle of batches of workers": (lambda: NUMBERS.map(double, workers=2).batch(2).shuffle(), "workers make"),

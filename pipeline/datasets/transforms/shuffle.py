@@ -38,6 +38,10 @@ class Shuffle(Selection):
     def indexed(self) -> bool:
         return False
 
+    @property
+    def orderable(self) -> bool:
+        return False
+
     def length(self) -> int | None:
         return self.inputs[0].length()
 

@@ -16,6 +16,34 @@ for module in ("errors", "image", "proto", "types"):
     for name in getattr(pipeline, module).__all__:
         NAMES |= dict.fromkeys((name, f"{module}.{name}"), f"pipeline.{module}.{name}")
 NAMES |= {name: name for name in NAMES.values()}
+NAMES |= {f"cluster.{name}": f"pipeline.cluster.{name}" for name in pipeline.cluster.__all__}
+NAMES |= {f"torch.{name}": f"pipeline.torch.{name}" for name in ("DataLoader", "IterableDataset", "dataset", "shard")}
+NAMES |= {"torch.to_tensors": "pipeline.torch.to_tensors"}
+# Names that are looked for together: each has the others of its line below "See Also", unless it says so itself.
+RELATED = """
+csv text jsonl parquet feather tfrecord fixed_length webdataset image_folder
+arrays arrow dataset
+huggingface grain tf_data torch.dataset
+processes threads cluster.workers
+mix zip interleave
+save_state load_state example_rng set_random_seed
+report monitor trace draw MetricsCollector
+FIFOQueue RandomShuffleQueue PaddingFIFOQueue PaddingShuffleQueue PriorityQueue freeze
+Coordinator QueueRunner LooperThread start_queue_runners add_queue_runner reset
+batch shuffle_batch batch_join shuffle_batch_join bucket_by_sequence_length
+string_input_producer slice_input_producer range_input_producer input_producer match_filenames_once limit_epochs
+TextLineReader TFRecordReader FixedLengthRecordReader LMDBReader WholeFileReader IdentityReader
+decode_csv decode_raw parse_example parse_single_example
+FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example
+stack concatenate pad collate
+image.decode_image image.decode_jpeg image.decode_png image.decode_gif image.decode_bmp
+image.encode_jpeg image.encode_png
+image.resize image.crop image.central_crop image.random_crop image.flip_left_right image.flip_up_down
+proto.Example proto.Features proto.Feature proto.BytesList proto.FloatList proto.Int64List
+torch.DataLoader torch.IterableDataset torch.dataset torch.shard torch.to_tensors
+cluster.read cluster.workers cluster.serve cluster.consume cluster.RemoteQueue
+"""
+SEE = {name: [each for each in line.split() if each != name] for line in RELATED.split("\n") for name in line.split()}
 CODE = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)|([*|]|(?<=\w)_(?!\w))")
 
 
@@ -27,6 +55,10 @@ def setup(app):
 
 def convert(app, what, name, thing, options, lines):
     """Change the lines of a docstring in place."""
+    if what in ("class", "function") and not any(line.startswith("See Also") for line in lines):
+        public = name.removeprefix("pipeline.")
+        others = SEE.get(public)
+        lines += ["", "See Also:", f"    {', '.join(f'`{each}`' for each in others)}"] if others else []
     own = {name.rpartition(".")[2], *_parameters(thing)}  # a page has no links to itself
     lines[:] = _sections(_words(_blocks(lines), {name: NAMES[name] for name in NAMES if name not in own}))
     if what in ("attribute", "property") and lines:

@@ -172,7 +172,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.workers.choice import processes, threads
     from pipeline.workers.map_ahead import map_ahead as map_ahead
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "Coordinator",

@@ -430,6 +430,10 @@ cdef class Next:
             found.append(tuple.__new__(self.record, fields))
         return found
 
+    def _within(self):
+        """Return whether this thread is handing a batch over, as in a finalizer that ran meanwhile."""
+        return self.busy.load(memory_order_relaxed) != 0 and self.thread.load(memory_order_relaxed) == this_thread()
+
     def _forked(self):
         """In the child of a fork: whoever was in a method is not there."""
         self.leave()

@@ -154,7 +154,8 @@ class DatasetIterator(Next[T_co]):
 
     def _not_within(self, what: str) -> None:
         """Refuse a call of a function that `next` calls: it would wait for itself."""
-        if self._owner == threading.get_ident() or serving.bell is self._opening.bell:
+        mine = self._owner == threading.get_ident() or self._within()
+        if mine or serving.bell is self._opening.bell:
             raise FailedPreconditionError(None, None, f"{what} was called within next of the same iterator")
 
     def _make(self, deadline: float | None, leave: StopFlag | None = None) -> None:

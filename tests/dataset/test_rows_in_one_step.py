@@ -142,7 +142,11 @@ def test_a_forked_process_goes_on():
         next(iterator)
         child = os.fork()
         if not child:
-            os._exit(int(next(iterator)[1][0]))
+            status = 1
+            try:
+                status = int(next(iterator)[1][0])
+            finally:
+                os._exit(status)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
         assert next(iterator)[1][0] == 7
 
@@ -164,3 +168,35 @@ def test_memory_is_used_again_when_nobody_has_it(size):
     gc.collect()
     assert np.array_equal(kept, rows[5:size])
     assert len(seen) <= 3
+
+
+def test_a_finalizer_that_takes_a_batch_meanwhile():
+    """Each batch comes once: to the finalizer, or it is refused and the loop gets all."""
+    found, refused = [], []
+
+    class Cycle:
+        def __init__(self):
+            self.itself = self
+
+        def __del__(self):
+            try:
+                found.append(int(next(iterator)["y"][0]))
+            except pipeline.FailedPreconditionError as error:
+                refused.append(str(error))
+
+    before = gc.get_threshold()
+    with iter(batches("dict", 1)) as iterator:
+        next(iterator)
+        try:
+            for _ in range(200):
+                gc.disable()
+                Cycle()
+                gc.set_threshold(1)  # the next object that may be part of a cycle brings the finalizer
+                gc.enable()
+                found.append(int(next(iterator)["y"][0]))
+        finally:
+            gc.enable()
+            gc.set_threshold(*before)
+        assert sorted(found) == list(range(1, len(found) + 1))
+        assert iterator.delivered[0] == len(found) + 1
+    assert set(refused) <= {"next was called within next of the same iterator"}

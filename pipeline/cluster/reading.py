@@ -42,7 +42,7 @@ def read(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> PartsSource:
-    """Have workers of a Ray cluster read files: names go out, blocks of rows come back.
+    """Have Ray workers read your files: names go out, blocks of rows come back.
 
         def lines(path):
             with open(path) as file:
@@ -53,7 +53,7 @@ def read(
         for batch in source.shuffle(5000).batch(128):
             ...
 
-    Rows come in the order of the parts. If a worker dies, another one reads the part again, so your function must give
+    Rows come in your parts' order. If a worker dies, another one reads the part again, so your function must give
     the same rows each time.
 
     Args:
@@ -69,7 +69,7 @@ def read(
         shard: (index, count): read your host's part: every count-th part.
 
     Raises:
-        TypeError: `function` cannot be pickled, `parts` is not a sequence, or `workers` are not those of a cluster.
+        TypeError: `function` cannot be pickled, `parts` is not a sequence, or `workers` are not a cluster's.
         ValueError: `parts` is empty, or an option is wrong.
         AbortedError: When you iterate: workers died at each try, or this process has left the cluster.
 

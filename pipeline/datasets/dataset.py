@@ -308,9 +308,10 @@ class Dataset(Generic[T_co]):
         Args:
             n: How many elements to a batch.
             drop_remainder: Whether the last batch is dropped if it is smaller.
-            pad: What fills rows that are shorter than the longest of the batch; a dict by component. None to stack.
-            collate: "stack", "pad", "row_splits" for (values, row_splits), or a function of the list of elements.
-            max_wait: Seconds from the first element of a batch until it goes out, even if it is smaller. The input then
+            pad: What fills rows shorter than the batch's longest; a dict by component. None to stack.
+            collate: "stack", "pad", "row_splits" for (values, row_splits), or your function on a list with the
+            elements. max_wait: Seconds from a batch's first element until it goes out, even if it is smaller. The
+            input then
                 runs in a thread.
 
         Raises:
@@ -362,16 +363,16 @@ class Dataset(Generic[T_co]):
 
     @tells_keywords
     def pack(self, length: int, *, split: bool = True, pad: Any = 0) -> Dataset[dict[str, NDArray[Any]]]:
-        """Concatenate sequences into rows of one length.
+        """Concatenate your sequences into equally long rows.
 
         A row is a dict with the fields, `segment_ids` (from 1 in each row, 0 for padding) and `positions` (from 0 for
         each piece of a sequence). If your sequences come in no dict, the field is "tokens".
 
         Args:
-            length: Length of a row.
+            length: A row's length.
             split: Whether a sequence may continue in the next row. If not, each goes into the first open row with
                 room, out of up to 16, and a longer one is an error.
-            pad: Value at the end of a row.
+            pad: Value at a row's end.
         """
         size, splits = _at_least(length, 1, "pack: length"), truth(split, "pack: split")
         if not splits:  # sequences are held for later, and found again by their numbers
@@ -517,12 +518,12 @@ def zip(*datasets: Any) -> Dataset[tuple[Any, ...]]:
 
 @tells_keywords
 def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, block_length: int = 1) -> Dataset[T]:
-    """Take elements of several datasets in turn.
+    """Take elements from several datasets in turn.
 
     Args:
         datasets: A list of datasets, or one dataset whose elements are datasets, such as `d.map(to_dataset)`.
-        cycle_length: How many are open at once; None for all of a list, and 4 of a dataset.
-        block_length: How many elements to take of one in a turn.
+        cycle_length: How many are open at once; None for all in a list, and 4 in a dataset.
+        block_length: How many elements to take in a turn.
     """
     nested = isinstance(datasets, Dataset)
     nodes = _nodes([datasets] if isinstance(datasets, Dataset) else datasets, "interleave")

@@ -78,7 +78,7 @@ class _Over(Exception):
 
 
 class DatasetIterator(Next[T_co]):
-    """The elements of one pass of a dataset: an iterator, and a context manager that ends its threads.
+    """Your dataset's elements, once: an iterator, and a context manager that ends its threads.
 
     An ended iterator stays ended. `iter(dataset)` gives another one, with the same order under a seed, and
     `dataset.epoch(i)` the order of pass i.

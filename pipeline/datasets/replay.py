@@ -234,8 +234,8 @@ def replay(
     buffer, and has no states.
 
     Args:
-        capacity: Largest number of examples.
-        priorities: Draw examples in proportion to their priorities. A draw is then a `Sample` of key, probability and
+        capacity: How many examples fit.
+        priorities: Draw examples in proportion to their priorities. A draw is then a `Sample`: key, probability and
             example, and `update` changes priorities.
         min_size: Examples needed before the first draw.
         samples_per_insert: Samples for each added example, on average; whoever is ahead waits. None for no limit.

@@ -42,14 +42,14 @@ def input_producer(
     *,
     collection: list[QueueRunner] | None = None,
 ) -> ProducerQueue:
-    """Create a queue that a thread fills with the rows of an array; `start_queue_runners` starts the thread.
+    """Create a queue that a thread fills with your array's rows; `start_queue_runners` starts the thread.
 
     An epoch is each row once. Epochs do not mix, and the queue is closed after the last one.
 
     Args:
         input_tensor: The rows: an array with rank 1 or more. Do not change it.
-        element_shape: Shape of a row, which must agree with the array.
-        num_epochs: Number of epochs; None for no limit.
+        element_shape: A row's shape, which must agree with your array.
+        num_epochs: How many epochs; None for no limit.
         shuffle: Shuffle the rows in each epoch.
         seed: Seed for the shuffle; gives TensorFlow's order.
         capacity: The queue's capacity, in rows.
@@ -94,7 +94,7 @@ def string_input_producer(
     Args:
         string_tensor: Strings: str, bytes or paths. They come out as bytes.
         num_epochs, shuffle, seed, capacity, shared_name, name, cancel_op, collection: As for `input_producer`.
-        shard: (index, count): give this host every count-th string of each epoch. All hosts pass the same seed.
+        shard: (index, count): give your host every count-th string in each epoch. All hosts pass the same seed.
 
     Raises:
         ValueError: There are no strings, fewer strings than hosts, or an option is wrong.

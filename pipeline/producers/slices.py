@@ -255,19 +255,19 @@ def slice_input_producer(
     *,
     collection: list[QueueRunner] | None = None,
 ) -> SliceSource:
-    """Create a source of examples from arrays: example i is row i of each.
+    """Create a source of examples from arrays: example i is row i from each.
 
     Natively `pipeline.arrays` does more. Rows in memory need no thread in `batch` and `shuffle_batch`.
 
     Args:
-        tensor_list: A list or tuple of arrays with rank 1 or more. Do not change them. The first one sets the length.
-        num_epochs, shuffle, seed, shared_name: As for `input_producer`.
+        tensor_list: Your arrays, with rank 1 or more, in a list or tuple. Do not change them. The first one sets the
+        length. num_epochs, shuffle, seed, shared_name: As for `input_producer`.
         capacity: How many row numbers its thread prepares.
-        name: Name of the queue of row numbers, `input_producer` by default.
+        name: Name for the queue with row numbers, `input_producer` by default.
         collection: List to put the QueueRunner on; None for the process-wide one.
 
     Returns:
-        The source. A call gives one example, `block(n)` up to n of them.
+        The source. A call gives one example, `block(n)` up to n.
 
     Raises:
         ValueError: There are no arrays or no rows, one has rank 0, or `num_epochs` is less than 1.

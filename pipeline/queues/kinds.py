@@ -202,15 +202,15 @@ class PaddingShuffleQueue(TypedQueue):
 
 
 class PriorityQueue(TypedQueue):
-    """A queue whose elements leave in order of priority, the smallest number first.
+    """A queue whose elements leave by priority, the smallest number first.
 
-    The first component of an element is its priority, an int64 scalar; it comes out with the element. Elements of equal
-    priority leave in no particular order. `dequeue_many` waits for n elements and then takes the n smallest.
+    The first component of an element is its priority, an int64 scalar; it comes out with the element. Equal
+    priorities leave in no particular order. `dequeue_many` waits for n elements and then takes the n smallest.
 
     Args:
         capacity: As for FIFOQueue.
-        types: The dtypes of the components after the priority. None: the first element fixes dtypes and shapes.
-        shapes: The shapes of these components, as for FIFOQueue.
+        types: Dtypes for the components after the priority. None: the first element fixes dtypes and shapes.
+        shapes: Their shapes, as for FIFOQueue.
         names: None, or a name for each component, the priority first.
         shared_name, name: As for FIFOQueue.
 

@@ -40,16 +40,16 @@ def save_state(path: Path, state: Any) -> None:
 
     Args:
         path: A local path. A symbolic link stays, and its target is written.
-        state: The state of an iterator, or a dict with it and your own data: dicts with str keys, lists, str, int,
+        state: Your iterator's state, or a dict with it and your own data: dicts with str keys, lists, str, int,
             float, bool and None.
 
     Raises:
-        TypeError: Something in `state` is none of these; the message says where, and what to write.
+        TypeError: Something else in `state`; the message says where, and what to write.
         InvalidArgumentError: `state` holds itself, or is nested too deeply.
         FailedPreconditionError: `path` is not a regular file.
         NotFoundError, PermissionDeniedError, ...: The file cannot be written. The old one is as it was.
 
-    Thread safety: of several calls for one path the last wins.
+    Thread safety: the last call for a path wins.
 
     Examples:
         >>> batches = iter(pipeline.dataset(range(8)).batch(2))

@@ -29,7 +29,7 @@ _log = logger("pipeline.runners")
 class QueueRunner:
     """Run threads that fill a queue. Each calls one enqueue op until the input ends or the Coordinator stops.
 
-    At the end of the input the queue is closed, and its elements stay. With a Coordinator, an exception in a thread
+    When the input ends, the queue is closed, and its elements stay. With a Coordinator, an exception in a thread
     stops all its threads and closes the queue, and `Coordinator.join` raises it. Without one it is logged and kept in
     `exceptions_raised`.
 
@@ -38,13 +38,13 @@ class QueueRunner:
     Args:
         queue: The queue to close at the end.
         enqueue_ops: One callable without arguments for each thread.
-        close_op: Called at the end of the input; None closes the queue.
+        close_op: Called when the input ends; None closes your queue.
         cancel_op: Called when the coordinator stops; None closes the queue and cancels waiting enqueues.
-        queue_closed_exception_types: OpError subclasses that mean the end of the input; None for `(OutOfRangeError,)`.
+        queue_closed_exception_types: OpError subclasses that mean an ended input; None for `(OutOfRangeError,)`.
 
     Raises:
         ValueError: There is no queue or no enqueue op.
-        TypeError: `enqueue_ops` or `queue_closed_exception_types` is of the wrong type.
+        TypeError: `enqueue_ops` or `queue_closed_exception_types` has a wrong type.
 
     Examples:
         >>> queue = pipeline.FIFOQueue(10, "int64", shapes=[()])

@@ -66,25 +66,24 @@ def arrays(
     shard: tuple[int, int] | None = None,
     memory_map: bool = False,
 ) -> TableSource:
-    """Read rows of arrays: example i is row i of each, in the structure you give them in.
+    """Read your arrays' rows: example i is row i from each, in the structure you give.
 
-    A column may be an array with rank 1 or more, a tensor of PyTorch or JAX, a Series, the path of a `.npy` file, an
-    array of HDF5 or Zarr, a list, or another object with `__len__` and `__getitem__`. HDF5 and Zarr are read in pieces
-    of whole chunks.
+    A column may be an array with rank 1 or more, a PyTorch or JAX tensor, a Series, your `.npy` file's path, an HDF5 or
+    Zarr array, a list, or another object with `__len__` and `__getitem__`. HDF5 and Zarr are read in whole chunks.
 
     Args:
         tensors: A column, or a dict, tuple, named tuple or dataclass of columns. Do not change them meanwhile.
         num_epochs: How often to read the rows; None repeats for ever.
         shuffle: Read in random order, another one each epoch.
         seed: Seed for the order.
-        shard: (index, count): read your host's part: every count-th row, or piece of a stored array.
+        shard: (index, count): read your host's part: every count-th row, or piece of your stored array.
         memory_map: Map `.npy` files into memory. If such a file becomes shorter, the system ends the process (SIGBUS).
 
     Raises:
         ValueError: There are no columns, their lengths differ, values are masked or null, or an option is wrong.
         TypeError: A column cannot be read, or a number is not an integer.
         NotFoundError, DataLossError: A `.npy` file does not exist, or is damaged.
-        FailedPreconditionError: The file of an HDF5 array is closed.
+        FailedPreconditionError: An HDF5 array's file is closed.
 
     Examples:
         >>> data = pipeline.arrays({"x": np.arange(6).reshape(3, 2), "y": np.array([0, 1, 0])})

@@ -32,14 +32,14 @@ def arrow(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> TableSource:
-    """Read the rows of an Arrow table in memory: each example is a dict with a value for each column.
+    """Read your Arrow table's rows from memory: each example is a dict with a value for each column.
 
     Numbers keep their dtype, strings and binaries become bytes, lists arrays, structs dicts, times and dates
-    `datetime64`. Lists of structs and lists of lists become a `ListValue`. Missing floats are NaN; other missing values
+    `datetime64`. Lists that hold structs or lists become a `ListValue`. Missing floats are NaN; other missing values
     are an error when you iterate, unless `defaults` fills them.
 
     Args:
-        table: A Table or RecordBatch of pyarrow, or a DataFrame of pandas or polars.
+        table: Your pyarrow Table or RecordBatch, or a pandas or polars DataFrame.
         columns: Columns to read; None reads all.
         defaults: Value for a missing field, by column, "struct/field" or "list/item"; NaT for times.
         num_epochs: How often to read the rows; None repeats for ever.

@@ -39,12 +39,12 @@ def image_folder(
 ) -> ImageFolder:
     """Read images from one folder for each class: each example is a pair (image, label).
 
-    Classes are the sorted folder names, and a label is the number of its class. The logger `pipeline.sources` warns
-    once of files that are not images. Links to folders are followed.
+    Classes are the sorted folder names, and a label is its class's number. The logger `pipeline.sources` warns
+    once about other files. Links to folders are followed.
 
     Args:
         root: The folder, or a URL.
-        decode: Your function from bytes to an image. By default images become uint8 of shape [height, width, 3]. None
+        decode: Your function from bytes to an image. By default images become uint8 with shape [height, width, 3]. None
             gives the bytes, for a `map` with workers.
         num_epochs: How often to read the images; None repeats for ever.
         shuffle: Read in random order, another one each epoch.
@@ -52,7 +52,7 @@ def image_folder(
         shard: (index, count): read your host's part: every count-th image.
 
     Returns:
-        The dataset. Its `classes` are the names of the folders.
+        The dataset. Its `classes` are your folders' names.
 
     Raises:
         NotFoundError: There is no such folder, or a class without images.

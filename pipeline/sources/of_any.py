@@ -52,9 +52,9 @@ def dataset(given: Any) -> Dataset[Any]:
     """Make a dataset from anything that has examples.
 
     Args:
-        given: One of
+        given: Any
 
-            - an array, or a tuple or dict of arrays: example i is row i of each
+            - an array, or a tuple or dict of arrays: example i is row i from each
             - a list or another sequence, such as a torch `Dataset`: its items
             - an iterable, read again in each epoch; an iterator is read once
             - a generator function, called in each epoch
@@ -64,7 +64,7 @@ def dataset(given: Any) -> Dataset[Any]:
             - a Dataset, returned as it is
 
     Raises:
-        TypeError: It is none of these.
+        TypeError: It is nothing like that.
 
     Examples:
         >>> [batch.tolist() for batch in pipeline.dataset([1, 2, 3]).batch(2)]

@@ -45,7 +45,7 @@ def webdataset(
     shard: tuple[int, int] | None = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
 ) -> StreamSource:
-    """Read the samples of WebDataset tar shards: each is a dict with a value for each file of a key.
+    """Read your WebDataset tar shards: each sample is a dict with a value for each file.
 
     Neighbouring files with one name up to the first dot are a sample. That name is its `__key__`, and the rest names
     the value. Archives are streamed, and may be compressed. Nothing is unpickled.

@@ -19,11 +19,11 @@ def threads(count: int | None = None, *, setup: Callable[[], Any] | None = None)
     For functions that wait, or release the GIL, such as image decoders and NumPy on large arrays.
 
     Args:
-        count: Number of threads; by default that of processors.
+        count: How many threads; by default one for each processor.
         setup: Called once in each thread.
 
     Returns:
-        An executor. Its threads start when there is work, and end with the iterator, or with a `with` block of theirs.
+        An executor. Its threads start when there is work, and end with the iterator, or with their `with` block.
 
     Raises:
         ValueError: `count` is less than 1.
@@ -54,14 +54,14 @@ def processes(
     it.
 
     Args:
-        count: Number of processes; by default that of processors.
+        count: How many processes; by default one for each processor.
         setup: Called once in each process, for example to load a model. If it fails, your iterator raises its error.
         method: "forkserver" or "spawn".
         preload: Modules for the fork server to import once, such as ("torch",). By default the libraries your program
-            has imported. Other modules of yours are imported by each process.
+            has imported. Each process imports your other modules.
 
     Returns:
-        An executor. Your function must be at the top level of a module. It is sent to each process once.
+        An executor. Your function must be at a module's top level. It is sent to each process once.
 
     Raises:
         ValueError: `count` is less than 1, there is no such method, or `preload` is given with "spawn".

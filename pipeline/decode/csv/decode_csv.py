@@ -25,16 +25,16 @@ def decode_csv(
 ) -> list[Any]:
     """Decode CSV records into one value, or one array, for each column.
 
-    A block of records is many times faster than single ones. Thread safe.
+    A block is many times faster than single records. Thread safe.
 
     Args:
-        records: One record as bytes or str, or a list or array of records, without line ends.
+        records: One record as bytes or str, or your records in a list or array, without line ends.
         record_defaults: For each column its dtype and the value for a missing field: a number or string. An int means
             int32, a float float32. An empty list, or a dtype, makes the field required.
         field_delim: Character between fields.
         use_quote_delim: Whether `"` quotes a field; `""` within quotes is one quote.
         na_value: Text that counts as missing, besides an empty field.
-        select_cols: Indices of the columns to decode, increasing; None decodes all.
+        select_cols: Columns to decode, as increasing indices; None decodes all.
 
     Returns:
         A list with an entry for each column: a scalar for one record, an array for a block.

@@ -47,3 +47,33 @@ def test_a_seed_that_was_drawn_is_in_the_state(size):
         iterator.load_state_dict(states[11])
         assert list(iterator) == found[11:]
     assert list(other.epoch(1)) == list(data.epoch(1))  # later epochs agree too
+
+
+def draw(x):
+    return int(x) * 1000 + int(pipeline.example_rng().integers(1000))
+
+
+CHOSEN = {
+    "take": lambda data: data.take(9),
+    "skip": lambda data: data.skip(2),
+    "shard": lambda data: data.shard(1, 2),
+    "repeat": lambda data: data.repeat(2).skip(1),
+    "concatenate": lambda data: data.concatenate(data).take(20),
+    "prefetch": lambda data: data.take(9).prefetch(2),
+}
+
+
+@pytest.mark.parametrize("chosen", CHOSEN.values(), ids=CHOSEN)
+@pytest.mark.parametrize("workers", [None, 2])
+def test_elements_keep_their_numbers_in_a_pool(chosen, workers):
+    """What numbers or draws behind a choice does so for an element's place, wherever the pool then stands."""
+
+    def data(function):
+        return chosen(pipeline.dataset(range(12)).map(int, workers=workers)).map(function, seed=1)
+
+    numbered = list(chosen(pipeline.dataset(range(12)).map(int, workers=workers)).enumerate())
+    assert [number for number, _ in numbered] == list(range(len(numbered)))
+    shuffled = chosen(pipeline.dataset(range(12)).map(int, workers=workers)).enumerate().shuffle(3, seed=1)
+    assert sorted(shuffled) == numbered
+    assert list(shuffled) == list(chosen(pipeline.dataset(range(12)).map(int)).enumerate().shuffle(3, seed=1))
+    assert sorted(data(draw).shuffle(3, seed=1)) == sorted(data(draw))

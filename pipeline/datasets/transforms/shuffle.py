@@ -50,7 +50,17 @@ class Shuffle(Selection):
 
     def parted(self) -> tuple[Node, Node] | None:
         parts = super().parted()
-        return parts if parts is not None and parts[1].inputs[0].orderable else None  # only numbers are drawn
+        if parts is None or not isinstance(parts[1], Shuffle) or not parts[1]._draws_numbers:
+            return None  # a pool of elements numbers them anew, for which the function would take them
+        return parts
+
+    @property
+    def _draws_numbers(self) -> bool:
+        """Whether only numbers are drawn."""
+        source = self.inputs[0]
+        if source.transparent:
+            return self._behind(source.inputs[0])._draws_numbers  # type: ignore[attr-defined,no-any-return]
+        return source.by_index or self.parted() is not None
 
     def stream(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
         return Pool(stream, self.buffer_size, self._pair(shared, epoch), shared)

@@ -183,7 +183,12 @@ class Node:
     @property
     def by_index(self) -> bool:
         """Whether those who choose among its elements ask for them by number: nothing is lost by not running it."""
-        return self.indexed and self.alone
+        return self.placed and self.alone
+
+    @property
+    def placed(self) -> bool:
+        """Whether those who choose among its elements stand at a number, with workers and without."""
+        return self.indexed
 
     @property
     def alone(self) -> bool:

@@ -1,11 +1,12 @@
-"""Counted: a stream whose elements are numbered one after the other, whatever their numbers were."""
+"""Counted, Placed: streams whose elements, or whose positions, are numbered one after the other."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pipeline.flow.block import Block
-from pipeline.flow.stream import Stream, seek_later
+from pipeline.flow.segment import position_of
+from pipeline.flow.stream import Stream, seek_later, shorter
 
 
 class Counted:
@@ -34,6 +35,48 @@ class Counted:
     def seek(self, position: Any) -> None:
         self._count, inner = position
         seek_later(self._stream, inner)
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class Placed:
+    """A stream whose position is how many elements came before, as where they are had by number.
+
+    Args:
+        stream: The elements.
+        keep: Whether they keep their numbers; else these are their places here.
+    """
+
+    def __init__(self, stream: Stream, keep: bool) -> None:
+        self._stream, self._keep = stream, keep
+        self._start = position_of(stream)
+        self._next = 0
+
+    def take(self, n: int) -> Block | None:
+        block = self._stream.take(n)
+        if block is None:
+            return None
+        first = self._next
+        self._next += len(block)
+        return block if self._keep else Block(block.values, block.ids, range(first, self._next))
+
+    def skip(self, n: int) -> int:
+        skipped = self._stream.skip(n)
+        self._next += skipped
+        return skipped
+
+    def position(self) -> int:
+        return self._next
+
+    def seek(self, position: Any) -> None:
+        if isinstance(self._start, Exception):
+            raise self._start
+        number = int(position)
+        seek_later(self._stream, self._start)
+        if number and self._stream.skip(number) < number:
+            raise shorter()
+        self._next = number
 
     def close(self) -> None:
         self._stream.close()

@@ -74,10 +74,11 @@ class Pool:
         size: How many the pool holds.
         seeds: Of the draws.
         shared: What the streams of the iterator share.
+        placed: Whether a position is the number of draws alone, as that of an IndexPool; it is read from the start.
     """
 
-    def __init__(self, stream: Stream, size: int, seeds: tuple[int, int], shared: Run) -> None:
-        self._stream, self._run = stream, shared
+    def __init__(self, stream: Stream, size: int, seeds: tuple[int, int], shared: Run, placed: bool = False) -> None:
+        self._stream, self._run, self._placed = stream, shared, placed
         self._held_back = size - 1
         self._seeds = seeds
         self._journal = Journal()
@@ -122,6 +123,8 @@ class Pool:
             return dropped(self, n)
 
     def position(self) -> Any:
+        if self._placed:
+            return self._draws if self._sought is None else self._sought["draws"]
         if self._sought is not None:
             return self._sought
         if isinstance(self._start, FailedPreconditionError):
@@ -130,7 +133,7 @@ class Pool:
         return {"draws": self._draws, "total": self._total, "journal": self._journal.entries, "up": up}
 
     def seek(self, position: Any) -> None:
-        self._sought = dict(position)
+        self._sought = {"draws": int(position)} if self._placed else dict(position)
 
     def _settle(self) -> None:
         """Find the pool again at the position that was sought."""

@@ -93,15 +93,16 @@ def test_types_are_refused_where_the_chain_is_written(name):
         chain()
 
 
+@pytest.mark.parametrize("inner", [False, True])
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("size", range(1, 6))
 @pytest.mark.parametrize("count", range(1, 6))
-def test_batches_are_refused_if_they_do_not_stack(size, count, whole):
+def test_batches_are_refused_if_they_do_not_stack(size, count, whole, inner):
     """Just those that would fail at the end."""
     try:
-        data = NUMBERS.batch(size).prefetch(1).batch(count, drop_remainder=whole)
+        data = NUMBERS.batch(size, drop_remainder=inner).prefetch(1).batch(count, drop_remainder=whole)
     except ValueError:
-        data = pipeline.dataset(stream).batch(size).batch(count, drop_remainder=whole)
+        data = pipeline.dataset(stream).batch(size, drop_remainder=inner).batch(count, drop_remainder=whole)
         with pytest.raises(ValueError, match="in one example and"):
             list(data)
     else:

@@ -91,7 +91,7 @@ class Batch(Node):
         return self.max_wait is None and self.inputs[0].indexed
 
     @property
-    def by_index(self) -> bool:
+    def placed(self) -> bool:
         return False  # one after the other they are made faster
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
@@ -146,6 +146,8 @@ def _check_batches_stack(source: Node, n: int, whole: bool) -> None:
         source = source.inputs[0]
     count = source.length()
     if not isinstance(source, Batch) or count is None or count < 2 or source.collate not in (None, "stack"):
+        return
+    if source.drop_remainder:
         return
     examples = source.inputs[0].length() or 0
     rest, last = examples % source.n, count - 1  # which is in a group of n from `last - last % n` on

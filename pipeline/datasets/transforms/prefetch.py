@@ -42,6 +42,10 @@ class Prefetched(Node):
         return not self.n and self.inputs[0].by_index
 
     @property
+    def placed(self) -> bool:
+        return self.inputs[0].placed
+
+    @property
     def orderable(self) -> bool:
         return self.inputs[0].orderable
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from pipeline.datasets.node import Node, Opening
 from pipeline.flow.block import Block, Numbers
-from pipeline.flow.counted import Counted
+from pipeline.flow.counted import Counted, Placed
 from pipeline.flow.stream import Stream
 from pipeline.flow.table import Index, Indexed
 
@@ -56,7 +56,8 @@ class Selection(Node):
         if index is not None:
             return Indexed(index, len(index))
         stream = self.whole(source, shared, epoch)
-        return self.stream(Counted(stream) if self.keep and source.renumbers else stream, shared, epoch)
+        some = self.stream(Counted(stream) if self.keep and source.renumbers else stream, shared, epoch)
+        return Placed(some, self.keep) if source.placed else some
 
     def parted(self) -> tuple[Node, Node] | None:
         parts = None if self.keep and self.inputs[0].renumbers else self.inputs[0].parted()
@@ -70,7 +71,7 @@ class Selection(Node):
         source = self.inputs[0]
         if source.transparent:
             return self._behind(source.inputs[0]).renumbers
-        asked = self.parted() is None and (self.needs_index or source.by_index)
+        asked = self.parted() is None and (self.needs_index or source.placed)
         return self.indexed and not self.keep and not asked
 
     def _behind(self, source: Node) -> Selection:
@@ -106,7 +107,7 @@ class Selection(Node):
             function, chosen = parts
             index = chosen.index(shared, epoch)
             made = None if index is None else function.mapped(index, shared, epoch)
-            return made if made is None or self.keep else Placed(made)
+            return made if made is None or self.keep else Renumbered(made)
         index = self.inputs[0].index(shared, epoch)
         return None if index is None else Picked(index, *self.pick(shared, epoch, len(index)), self.keep)
 
@@ -132,7 +133,7 @@ class Picked:
         return block if self._keep else Block(block.values, block.ids, numbers)
 
 
-class Placed:
+class Renumbered:
     """The elements of an index, numbered by their places."""
 
     def __init__(self, index: Index) -> None:

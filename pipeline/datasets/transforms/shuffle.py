@@ -63,7 +63,7 @@ class Shuffle(Selection):
         return source.by_index or self.parted() is not None
 
     def stream(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
-        return Pool(stream, self.buffer_size, self._pair(shared, epoch), shared)
+        return Pool(stream, self.buffer_size, self._pair(shared, epoch), shared, self.inputs[0].placed)
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         source = self.inputs[0]

@@ -50,7 +50,7 @@ class Window(Node):
         return self.inputs[0].indexed
 
     @property
-    def by_index(self) -> bool:
+    def placed(self) -> bool:
         return False  # neighbours share their elements
 
     def index(self, shared: Opening, epoch: int) -> Index | None:

@@ -1,0 +1,42 @@
+"""A state loads with workers where there were none, and without where there were some, wherever choices stand."""
+
+import itertools
+import json
+
+import chains
+import pytest
+
+import pipeline
+
+PARTS = {
+    "repeat": lambda data: data.repeat(2),
+    "take": lambda data: data.take(5),
+    "skip": lambda data: data.skip(1),
+    "shard": lambda data: data.shard(0, 2),
+    "window": lambda data: data.window(2, 1),
+    "batch": lambda data: data.batch(2, drop_remainder=True),
+    "concatenate": lambda data: data.concatenate(data),
+    "shuffle": lambda data: data.shuffle(3, seed=1),
+    "zip": lambda data: pipeline.zip(data, data),
+    "map": lambda data: data.map(lambda x: x),
+    "enumerate": lambda data: data.enumerate(),
+    "prefetch": lambda data: data.prefetch(2),
+}
+
+
+@pytest.mark.parametrize("last", PARTS)
+@pytest.mark.parametrize("before", PARTS)
+def test_states_load_with_other_workers(before, last):
+    def recipe(first, workers):
+        data = pipeline.dataset(range(9)).map(int, workers=workers)
+        return PARTS[last](PARTS[before](first(data)))
+
+    for first in (lambda data: data, PARTS["repeat"], PARTS["zip"], PARTS["skip"]):
+        expected = [chains.plain(each) for each in recipe(first, None)]
+        for one, other in itertools.permutations([None, 2]):
+            with iter(recipe(first, one)) as iterator:
+                states = [iterator.state_dict(), *(iterator.state_dict() for _ in iterator)]
+            for k in {0, 1, len(expected) // 2, len(expected)} & set(range(len(states))):
+                with iter(recipe(first, other)) as again:
+                    again.load_state_dict(json.loads(json.dumps(states[k])))
+                    assert [chains.plain(each) for each in again] == expected[k:]

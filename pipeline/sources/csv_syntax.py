@@ -67,7 +67,8 @@ class Syntax:
         """The names that the first record of a piece holds."""
         (line,) = piece.records
         try:
-            fields = [field.decode() for field in split_record(line, self.delim, self.quotes, 0, self.lenient)]
+            split = split_record(line, self.delim, self.quotes, 0, self.lenient, False)
+            fields = [field.decode() for field in split]
         except ValueError as error:
             place = piece.text.find(line, piece.begin)
             first = 1 + self.skip_lines + piece.text.count(b"\n", piece.begin, place)

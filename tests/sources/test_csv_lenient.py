@@ -142,6 +142,15 @@ class TestCarriageReturns:
             with pytest.raises(pipeline.InvalidArgumentError, match=self.HINT):
                 rows(path, text, lenient=lenient)
 
+    @pytest.mark.parametrize(
+        "text", [b"a,b\n1,\rx\n", b"a,b\n\r1,x\n", b"a,b\n1,x\n\r,x\n", b"a,b\n1,\r\r\n", b"\ra,b\n1,x\n"]
+    )
+    def test_before_a_field_they_are_not_dropped(self, text, path):
+        for lenient in (False, True):
+            for quotes in (False, True):
+                with pytest.raises(pipeline.InvalidArgumentError, match=r"quotes/CRLFs inside.*" + self.HINT):
+                    rows(path, text, lenient=lenient, use_quote_delim=quotes)
+
     def test_with_names(self, path):
         with pytest.raises(pipeline.InvalidArgumentError, match=r"line 1: .*" + self.HINT):
             rows(path, b"1,2\r3,4\r", names=["a", "b"])

@@ -78,7 +78,7 @@ class RecordFormat(NamedTuple):
         """Return the selected fields. Those that are too many are counted, not made."""
         width = self.fields
         if (self.quotes and b'"' in line) or b"\n" in line or b"\r" in line:
-            rest = split_record(line, self.delim, self.quotes, record, self.lenient)
+            rest = split_record(line, self.delim, self.quotes, record, self.lenient, self.width is None)
             fields = list(islice(rest, width))
             have = len(fields) + (sum(1 for _ in rest) if self.exact else 0)
         else:
@@ -114,7 +114,7 @@ class RecordFormat(NamedTuple):
 
 
 def split_record(
-    line: bytes, delim: bytes = b",", quotes: bool = True, record: int = 0, lenient: bool = False
+    line: bytes, delim: bytes = b",", quotes: bool = True, record: int = 0, lenient: bool = False, drops: bool = True
 ) -> Iterator[bytes]:
     """Split a record that may contain quotes or line ends, as TensorFlow does: no further than you take its fields.
 
@@ -125,13 +125,14 @@ def split_record(
         record: The index of the record, for errors.
         lenient: Whether quotes may be anywhere: in an unquoted field they are characters like any other, and what
             follows the quotes of a field belongs to it.
+        drops: Whether line ends before a field are dropped; else they are in the wrong place.
 
     Raises:
         InvalidArgumentError: A quote or line end is in the wrong place.
     """
     at, size = 0, len(line)
     while at < size:
-        if line[at] in b"\r\n":  # line ends before a field are dropped
+        if drops and line[at] in b"\r\n":
             at += 1
         elif quotes and line[at] == ord('"'):
             field, at = _quoted_field(line, at + 1, delim, record, lenient)

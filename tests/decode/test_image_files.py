@@ -62,6 +62,12 @@ class TestPng:
         with pytest.raises(InvalidArgumentError, match="the b'IDAT' chunk at byte 33 is damaged"):
             decode_png(bytes(data))
 
+    def test_damaged_transparency_counts_as_absent(self):
+        clear, palette = chunk(b"tRNS", b"\x10"), chunk(b"PLTE", bytes(range(12)))
+        for body, expected in ((clear, [0, 1, 2, 16]), (clear[:-1] + b"\0", [0, 1, 2])):
+            data = png(header((4, 1), 2, 3), palette, body, chunk(b"IDAT", zlib.compress(b"\0\x1b")))
+            assert decode_png(data)[0, 0].tolist() == expected
+
     def test_a_second_header(self):
         large = header((60_000, 15_000), 8, 2)
         packed = chunk(b"IDAT", zlib.compress(bytes(1000)))

@@ -188,7 +188,7 @@ class Dataset(Generic[T_co]):
 
     @tells_keywords
     def repeat(self, n: int | None = None) -> Dataset[T_co]:
-        """Repeat the dataset: n passes one after the other, each in its own order; None repeats without end."""
+        """Repeat the dataset: n passes, each in its own order; None repeats without end, 0 gives no elements."""
         self._needs_passes("repeat")
         if n is None and self._node.length() == 0:
             raise invalid("repeat: there are no elements, and repeat() without a number would look for one forever")

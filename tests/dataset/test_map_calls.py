@@ -219,3 +219,12 @@ def test_generators_of_nested_maps_do_not_disturb_each_other():
         pipeline.zip(data.flat_map(make, seed=1).map(drawn), data.flat_map(make, seed=2)) for make in (crops, listed)
     ]
     assert list(both[0]) == list(both[1])
+
+
+@pytest.mark.parametrize("method", ["map", "map_batches", "filter", "flat_map"])
+@pytest.mark.parametrize("workers", [0, -1, np.int64(0)])
+def test_no_workers(method, workers):
+    kind = "map" if method == "map_batches" else method
+    said = rf"^{kind}: workers must be at least 1, got {workers}; without workers= the thread that iterates runs it"
+    with pytest.raises(ValueError, match=said):
+        getattr(pipeline.dataset(range(3)).batch(1), method)(list, workers=workers)

@@ -167,10 +167,11 @@ def _checked_workers(kind: str, workers: Any, function: Any) -> int | str | Exec
     if isinstance(workers, str) and workers == "auto":
         return workers
     if workers is None or (isinstance(workers, (int, np.integer)) and not isinstance(workers, bool)):
-        count = 0 if workers is None else integer(workers, what)
-        if count < 0:
-            raise ValueError(f"{what} must be at least 0, got {workers}")
-        return count or None
+        count = None if workers is None else integer(workers, what)
+        if count is not None and count < 1:
+            hint = "without workers= the thread that iterates runs it"
+            raise ValueError(f"{what} must be at least 1, got {count}; {hint}")
+        return count
     if not callable(getattr(workers, "submit", None)):
         raise TypeError(
             f"{what} must be a number of threads, 'auto' or an executor such as pipeline.processes(4), not "

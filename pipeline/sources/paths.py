@@ -43,7 +43,8 @@ def expanded(paths: Any, function: str) -> list[str]:
 
 
 def _matches(path: str, function: str) -> list[str]:
-    if "://" not in path and os.path.exists(path):
+    local = path.removeprefix("file://")
+    if "://" not in local and os.path.exists(local):
         return [path]
     if _PATTERN.search(path) is None:
         if "://" not in path:

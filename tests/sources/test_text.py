@@ -220,6 +220,13 @@ def test_what_compresses_very_well_takes_little_memory(tmp_path, monkeypatch):
     assert max(sizes) <= ReadBuffer.CHUNK
 
 
+def test_a_file_url_of_a_name_with_brackets(tmp_path):
+    for name in ("a[1].txt", "a1.txt", "a2.txt"):
+        (tmp_path / name).write_text(name)
+    assert list(pipeline.text(f"file://{tmp_path}/a[1].txt")) == [b"a[1].txt"]
+    assert list(pipeline.text(f"file://{tmp_path}/a[12].txt")) == [b"a1.txt", b"a2.txt"]
+
+
 def test_remote_patterns(ending):
     for i in range(3):
         with fsspec.open(f"memory://csv/{i}.csv{ending}", "wb") as file:

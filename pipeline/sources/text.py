@@ -211,8 +211,8 @@ def cut_pieces(file: ReadBuffer, cut: Cutter, name: str, limit: int | None = Non
         elif end - file.offset > limit:
             raise too_long(f"{name}: what begins at byte {file.offset:,} has", limit, given)
         lines += records.lines if isinstance(records, Cut) else len(records)
-        # A record that is longer is looked for in twice as much.
-        chunks = 1 if file.position > begin else 2 * chunks
+        # A record that is longer is looked for in twice as much, but no further than the limit.
+        chunks = 1 if file.position > begin else min(2 * chunks, limit // file.CHUNK + 2)
 
 
 def cut_lines(text: bytes, begin: int, end: int, last: bool) -> tuple[list[bytes], int]:
@@ -252,7 +252,7 @@ def first_line(file: ReadBuffer, name: str) -> bytes:
             return line
         if wanted > MAX_RECORD_BYTES:
             raise too_long(f"{name}: a line has", MAX_RECORD_BYTES, False)
-        wanted = 2 * (len(file.data) - file.position)
+        wanted = min(2 * (len(file.data) - file.position), MAX_RECORD_BYTES + 1)
 
 
 def lines_to_skip(given: Any, function: str) -> int:

@@ -15,6 +15,7 @@ import pytest
 from helpers import raises, run_script
 from orchestration import closed_queue, drain
 from source_contract import SourceContract
+from tracing import memory_below
 
 import pipeline
 from pipeline.files.read_buffer import ReadBuffer
@@ -218,6 +219,16 @@ def test_what_compresses_very_well_takes_little_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(ReadBuffer, "_read", lambda file: sizes.append(len(piece := read(file))) or piece)
     assert sum(1 for _ in pipeline.text(path)) == 20_000
     assert max(sizes) <= ReadBuffer.CHUNK
+
+
+def test_a_line_over_the_limit_is_read_no_further(tmp_path, monkeypatch):
+    path, limit = tmp_path / "t.txt.gz", 1 << 22
+    path.write_bytes(gzip.compress(b"a" * (8 * limit)))
+    monkeypatch.setattr(ReadBuffer, "CHUNK", 1 << 14)
+    monkeypatch.setattr("pipeline.sources.text.MAX_RECORD_BYTES", limit)
+    for options in ({}, {"skip_lines": 1}):
+        with memory_below(2.5 * limit), raises(pipeline.ResourceExhaustedError, f"{path}: "):
+            list(pipeline.text(path, **options))
 
 
 def test_a_file_url_of_a_name_with_brackets(tmp_path):

@@ -168,7 +168,7 @@ MINUTES ?= 20
 soak: build
 	$(PROGRAM) soak.run --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
-# Twenty-one pipelines with a known bottleneck: turns the knob that the verdict names, and compares what that gains with
+# Datasets with a known bottleneck: turns the knob that the verdict names, and compares what that gains with
 # what it said. Takes minutes, and processors that little else uses.
 verdicts: build
 	$(PROGRAM) endurance.verdicts

@@ -8,17 +8,13 @@ from setuptools import Extension, setup
 
 MODULES = [
     "_batch",
-    "_blocks",
     "_csv",
-    "_delivery",
     "_flow",
     "_lines",
     "_next",
     "_queue",
     "_random",
     "_steps",
-    "_tickets",
-    "_trail",
     "_turns",
 ]
 IMAGES = ["_chain", "_colour", "_resize"]

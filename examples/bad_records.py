@@ -26,16 +26,14 @@ def damage(folder):
 
 def count(path, **options):
     """Return how many examples came, and what was left out; raise what the loop raises."""
-    files = pipeline.string_input_producer([path], num_epochs=1)
-    reader = pipeline.TextLineReader()
+    batches = pipeline.text(path).map(parse, **options).batch(64)
+    with iter(batches) as iterator:
+        return sum(len(labels) for _, labels in iterator), iterator.errors
 
-    def block():
-        _, lines = reader.read_up_to(files, 128)
-        *pixels, label = pipeline.decode_csv(lines, [np.float32] * 64 + [np.int32])
-        return np.stack(pixels, axis=1), label
 
-    with pipeline.batch(block, 64, enqueue_many=True, allow_smaller_final_batch=True, **options) as batches:
-        return sum(len(labels) for _, labels in batches), batches.errors
+def parse(line):
+    *pixels, label = pipeline.decode_csv(line, [np.float32] * 64 + [np.int32])
+    return np.stack(pixels), label
 
 
 def main():
@@ -48,7 +46,7 @@ def main():
         examples, errors = count(path, on_error="skip", max_errors=20)
         print(f"{examples} examples; left out:")
         for error in errors:
-            print(f"  {os.path.basename(error.record_key).decode()}: {str(error).splitlines()[0]}")
+            print(f"  {os.path.basename(error.__notes__[0])}: {str(error).splitlines()[0]}")
 
 
 if __name__ == "__main__":

@@ -30,18 +30,19 @@ def write_files(folder):
 
 
 def main(folder):
-    source = pipeline.parquet(f"{folder}/part-*.parquet", columns=["vector", "label"], shuffle=True, seed=1)
+    rows = pipeline.parquet(f"{folder}/part-*.parquet", columns=["vector", "label"], shuffle=True, seed=1)
+    batches = rows.shuffle(5000, seed=2).batch(128, drop_remainder=True)
     weights = np.zeros((8, 8), np.float32)
-    with pipeline.shuffle_batch(source, batch_size=128, min_after_dequeue=5000, seed=2) as batches:
-        for epoch in range(2):
-            right = 0
-            for batch in batches:
-                guess = (batch["vector"] @ weights).argmax(axis=1)
-                right += (guess == batch["label"]).sum()
-                wrong = guess != batch["label"]  # a perceptron: towards the label, away from the guess
-                for target, sign in ((batch["label"], 0.01), (guess, -0.01)):
-                    np.add.at(weights.T, target[wrong], sign * batch["vector"][wrong])
-            print(f"epoch {epoch}: {len(batches)} batches, {right / len(batches) / 128:.0%} right")
+    for epoch in range(2):
+        right = count = 0
+        for batch in batches.epoch(epoch):
+            guess = (batch["vector"] @ weights).argmax(axis=1)
+            right += (guess == batch["label"]).sum()
+            count += len(guess)
+            wrong = guess != batch["label"]  # a perceptron: towards the label, away from the guess
+            for target, sign in ((batch["label"], 0.01), (guess, -0.01)):
+                np.add.at(weights.T, target[wrong], sign * batch["vector"][wrong])
+        print(f"epoch {epoch}: {count:,} rows, {right / count:.0%} right")
 
 
 if __name__ == "__main__":

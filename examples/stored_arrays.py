@@ -21,17 +21,15 @@ except ImportError:
 def learn(name, source):
     """Take the average image of each digit in one epoch, and look in the next how many digits are nearest to theirs."""
     sums, counts, right = np.zeros((10, 64)), np.zeros(10), 0
-    with pipeline.shuffle_batch(
-        source, 100, min_after_dequeue=500, num_threads=2, seed=1, allow_smaller_final_batch=True
-    ) as batches:
-        for images, labels in batches:  # float32 [100, 64] and int64 [100]; 97 rows in the last batch
-            np.add.at(sums, labels, images)
-            np.add.at(counts, labels, 1)
-        averages = sums / counts[:, None]
-        for images, labels in batches:
-            distances = ((images[:, None] - averages) ** 2).sum(axis=2)
-            right += (distances.argmin(axis=1) == labels).sum()
-        print(f"{name}: {right / len(source):.0%} of {len(source):,} digits right")
+    batches = source.batch(100)
+    for images, labels in batches.epoch(0):  # float32 [100, 64] and int64 [100]; 97 rows in the last batch
+        np.add.at(sums, labels, images)
+        np.add.at(counts, labels, 1)
+    averages = sums / counts[:, None]
+    for images, labels in batches.epoch(1):
+        distances = ((images[:, None] - averages) ** 2).sum(axis=2)
+        right += (distances.argmin(axis=1) == labels).sum()
+    print(f"{name}: {right / len(source):.0%} of {len(source):,} digits right")
 
 
 def main(folder):

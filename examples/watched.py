@@ -15,23 +15,22 @@ import time
 import pipeline
 
 
-def load():
+def load(number):
     time.sleep(0.002)  # a slow disk
-    return 1.0
+    return float(number)
 
 
-def run(threads, folder, examples=400):
+def run(workers, folder, examples=400):
     """Return the report of a run; write what can be seen of it."""
-    with pipeline.shuffle_batch(
-        load, 16, capacity=400, min_after_dequeue=64, num_threads=threads, name="examples"
-    ) as batches:
+    loaded = pipeline.dataset(itertools.count()).map(load, workers=workers).shuffle(64)
+    with iter(loaded.batch(16)) as batches:
         with pipeline.monitor(show=False):
             for batch in itertools.islice(batches, examples // 16):
                 batch.mean()  # your training step
             report = batches.report()
         if folder:
-            pipeline.draw(batches).save(folder / f"{threads}-threads.svg")
-            (folder / f"{threads}-threads.json").write_text(json.dumps(report.to_dict(), indent=2))
+            pipeline.draw(batches).save(folder / f"{workers or 1}-threads.svg")
+            (folder / f"{workers or 1}-threads.json").write_text(json.dumps(report.to_dict(), indent=2))
     return report
 
 
@@ -39,7 +38,7 @@ def main(folder=None):
     if folder:
         folder.mkdir(exist_ok=True)
         trace = pipeline.trace(folder / "trace.json.gz").start()
-    first = run(1, folder)
+    first = run(None, folder)
     print(first.verdict.text)
     second = run(first.verdict.value, folder)
     seconds = [report.seconds for report in (first, second)]

@@ -33,7 +33,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
         shuffle_batch,
         shuffle_batch_join,
     )
-    from pipeline.batches.loop import Batches as Batches
     from pipeline.datasets.dataset import Dataset, interleave, mix, zip
     from pipeline.datasets.iterator import DatasetIterator as DatasetIterator
     from pipeline.datasets.replay import ReplayBuffer as ReplayBuffer
@@ -126,7 +125,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.proto.example import FloatList as FloatList
     from pipeline.proto.example import Int64List as Int64List
     from pipeline.pulls import example_rng
-    from pipeline.pulls import together as together
     from pipeline.queues.base import QueueBase as QueueBase
     from pipeline.queues.freeze import freeze
     from pipeline.queues.kinds import (
@@ -170,7 +168,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.watch.sampler import report
     from pipeline.watch.trace import trace
     from pipeline.workers.choice import processes, threads
-    from pipeline.workers.map_ahead import map_ahead as map_ahead
 
 __version__ = "0.3.0"
 
@@ -320,11 +317,9 @@ _MOVED = {
     "image": "central_crop crop decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png "
     "flip_left_right flip_up_down random_crop resize",
     "proto": "BytesList Example Feature Features FloatList Int64List",
-    "types": "Batches DatasetIterator Drawing QueueBase QueueStats ReaderBase ReplayBuffer SparseTensorValue "
+    "types": "DatasetIterator Drawing QueueBase QueueStats ReaderBase ReplayBuffer SparseTensorValue "
     "TFRecordCompressionType TFRecordOptions",
     "files.tfrecord_cutter": "tf_record_iterator",  # `tfrecord` is the name now
-    "pulls": "together",
-    "workers.map_ahead": "map_ahead",
 }
 _MODULES = (
     "cluster",

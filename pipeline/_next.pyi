@@ -1,5 +1,6 @@
 from collections import deque
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, Generic, TypeVar, final
 
 import numpy as np
@@ -12,6 +13,8 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 def working_for_others(whether: bool) -> None: ...
+def frames_now() -> dict[int, FrameType]: ...
+def lock_delay(seconds: float) -> float: ...
 
 @final
 class Meter:

@@ -23,11 +23,11 @@ _OTHER_WORDS = {
 # Options that only batch functions have, and those that only sources have: people pass them to each other.
 _OF_LOOPS = frozenset(
     {
-        *("allow_smaller_final_batch", "batch_size", "deterministic", "dynamic_pad", "encoding", "function"),
-        *("keep_input", "min_after_dequeue", "num_threads", "ragged"),
+        *("allow_smaller_final_batch", "batch_size", "deterministic", "dynamic_pad", "min_after_dequeue"),
+        "num_threads",
     }
 )
-# Options of the functions that a dataset calls, which people pass to sources.
+# Options of the functions that a dataset calls, which people pass to sources and to batch functions.
 _OF_CALLS = frozenset({"max_errors", "on_error", "workers"})
 _OF_SOURCES = frozenset({"num_epochs", "shuffle"})
 
@@ -126,7 +126,7 @@ def _hint(name: str, known: Sequence[str]) -> str:
     if word in known:
         return f"Did you mean '{word}'{difference}?"
     subject = "It" if word == name else f"'{word}'{difference}"
-    if word in _OF_CALLS and "num_epochs" in known:
+    if word in _OF_CALLS and ("num_epochs" in known or "tensors" in known or "tensors_list" in known):
         return f"{subject} is an option of a dataset's methods, such as .map(function, {word}=...)."
     if word in _OF_LOOPS and "num_epochs" in known:
         return (

@@ -1,21 +1,17 @@
-"""Pulls: what the function of a deterministic loop takes from readers, producers and queues during one call.
+"""Pulls: what a function reads from readers, producers and queues, so that its place can be saved.
 
-A loop that promises an order has to know where each call of its function stood in the input. So whatever a function
-may pull from (`Pulled`) looks whether its thread has a `Turn`, and if so pulls within it:
+Whatever such a function may read from (`Positioned`) looks whether its thread has a `Turn`, and if so reads within it:
 
     turn = current_turn()
     if turn is not None:
-        with turn.pulling(self, *how):
+        with turn.pulling(self):
             ...
-
-Only outermost pulls count: the file name that a reader takes from its queue is part of the read.
 """
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,13 +28,14 @@ class Positioned(Protocol):
 
     Attributes:
         name: For messages and states.
-        owner: The book of the one loop that pulls from it, once there is one.
-        columns: What the numbers of a position are.
+        owner: The book of the one function that reads from it, once there is one.
+        last_ids: What the last read gave, for the fingerprint: row numbers, or the number of the first record and how
+            many there were.
     """
 
     name: str
     owner: Book | None
-    columns: Sequence[str]
+    last_ids: Any
 
     def _facts(self) -> dict[str, Any]:
         """What a resumed run must share: `name`, `kind` and what else decides the order; plain data."""
@@ -53,53 +50,15 @@ class Positioned(Protocol):
         """Why a position cannot be given; None if it can."""
 
 
-class Pulled(Positioned, Protocol):
-    """What calls pull from.
-
-    Attributes:
-        last_ids: What the last pull gave, for the fingerprint: row numbers, or the number of the first record and how
-            many there were.
-    """
-
-    last_ids: Any
-
-    def _skip(self, count: int, *how: Any) -> None:
-        """Pull `count` times as `how` says, and drop what comes. OutOfRangeError at the end of the input."""
-
-
 class Book(Protocol):
-    """What a deterministic loop knows of the pulls of its calls."""
+    """What knows what the calls of a function read from."""
 
-    def adopt(self, thing: Any, how: tuple[Any, ...]) -> None:
-        """A call pulls from something for the first time."""
-
-    def check(self, turn: Turn) -> None:
-        """A call is about to pull again after its baton has passed: raise an error."""
-
-    def pulled(self, turn: Turn) -> None:
-        """An outermost pull of a call is over, and it was not the usual one."""
-
-    def passes(self, turn: Turn) -> None:
-        """The call has pulled as often as the first: the next one may begin."""
+    def adopt(self, thing: Any) -> None:
+        """A call reads from something for the first time."""
 
     @property
     def seeds(self) -> tuple[int, int]:
-        """Those of the loop, for `example_rng`."""
-
-
-class LoopOver:
-    """The book of a loop that is over. What it pulled from is nobody else's, and holds nothing of the loop."""
-
-    seeds = (0, 0)
-
-    def adopt(self, thing: Any, how: tuple[Any, ...]) -> None:
-        raise in_use(thing)
-
-    def check(self, turn: Turn) -> None: ...
-
-    def pulled(self, turn: Turn) -> None: ...
-
-    def passes(self, turn: Turn) -> None: ...
+        """What `example_rng` draws from."""
 
 
 class _OfThread(threading.local):
@@ -111,57 +70,18 @@ this_thread = _OfThread()
 
 
 def current_turn() -> Turn | None:
-    """The turn of this thread; None unless it calls a function for a deterministic loop."""
+    """The turn of this thread; None unless it calls a function whose reads are recorded."""
     return this_thread.turn
 
 
 def in_use(thing: Any) -> FailedPreconditionError:
-    """The error for what two loops, or a loop and somebody else, pull from."""
+    """The error for what an iterator with a fixed order, and somebody else, read from."""
     return FailedPreconditionError(
         None,
         None,
-        f"'{thing.name}' belongs to a deterministic loop over batches, and was now pulled from elsewhere: "
-        "the order would depend on who comes first. Make a reader, or producer, of its own for each loop",
+        f"'{thing.name}' belongs to an iterator whose order is fixed, and was now read from elsewhere: the order would "
+        "depend on who comes first. Make a reader, or producer, of its own for each iterator",
     )
-
-
-def pull_again(turn: Turn, how: tuple[Any, ...]) -> tuple[Any, Any]:
-    """Pull the next of the records that a turn is given again; the arguments are those of `Turn.pull`.
-
-    The baton may have passed: other threads pull from the same thing meanwhile, so nothing of it is read or changed,
-    nor its `last_ids`.
-
-    Returns:
-        The keys and the values.
-    """
-    turn.pull(how)
-    known = len(turn.ids)
-    keys, values, ids = turn.given.popleft()
-    turn.pulled()
-    if len(turn.ids) > known:  # else it is part of a larger pull
-        turn.ids[-1] = ids
-    return keys, values
-
-
-@contextlib.contextmanager
-def together() -> Iterator[None]:
-    """Let all pulls within the `with` block count as one.
-
-    A deterministic loop over batches with several threads lets the next call of its function begin as soon as one has
-    pulled as often as the first call did. A function that pulls now once and now three times does so in this block, and
-    decodes after it. Elsewhere the block changes nothing.
-
-    Raises:
-        FailedPreconditionError: The call has pulled before, as often as the first call did.
-
-    Thread safety: each thread has its own.
-    """
-    turn = this_thread.turn
-    if turn is None:
-        yield
-        return
-    with turn.together():
-        yield
 
 
 def example_rng() -> np.random.Generator:
@@ -180,13 +100,12 @@ def example_rng() -> np.random.Generator:
     """
     turn, draw = this_thread.turn, this_thread.draw
     if turn is not None and draw is None:
-        draw = (*turn.book.seeds, turn.ticket if turn.number is None else turn.number)
+        draw = (*turn.book.seeds, turn.ticket)
     if draw is None:
         raise FailedPreconditionError(
             None,
             None,
-            "example_rng: to be called in a function of a dataset, such as that of map, or of a loop over batches that "
-            "has deterministic=True",
+            "example_rng: to be called in a function of a dataset, such as that of map",
         )
     seed, seed2, number, *more = draw
     # As an array: NumPy takes a list with one number above 2**63 for floats, which are equal for near seeds.

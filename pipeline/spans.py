@@ -1,6 +1,6 @@
-"""Spans: where threads begin and end to wait, to take a batch or to work on a chunk, noted for whoever traces the run.
+"""Spans: where threads begin and end to wait or to take an element, noted for whoever traces the run.
 
-Nothing is noted while nobody traces: `on` is looked at once for each batch and each chunk, and waits in queues look at
+Nothing is noted while nobody traces: `on` is looked at once for each element, and waits in queues look at
 a flag of their own (pyx/spans.pxd). What is noted goes into `events`, which the tracing thread empties.
 
 An event is a tuple (thread, instant, kind, ...), with the instant in ns on the clock of `time.monotonic_ns`:
@@ -8,11 +8,9 @@ An event is a tuple (thread, instant, kind, ...), with the instant in ns on the 
     WAIT_BEGINS   the number of the call, the queue
     WAIT_ENDS     the instant of its begin or 0, the ns that the queue's statistics count
     NEXT_BEGINS   the name of the loop
-    NEXT_ENDS     the instant of its begin, a Taken or None
+    NEXT_ENDS     the instant of its begin, whether there was an element
     CALL_BEGINS   a function's name
     CALL_ENDS     the instant of its begin, whether the next call of the thread is noted too
-    CHUNK_BEGINS  what submits it
-    CHUNK_ENDS    the instant of its begin, the function, the items, what became of them
 
 Thread safety: every function may be called from every thread.
 """
@@ -23,13 +21,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 T = TypeVar("T")
 Event: TypeAlias = "tuple[Any, ...]"
 
 WAIT_BEGINS, WAIT_ENDS = range(2)  # as in pyx/spans.pxd
-NEXT_BEGINS, NEXT_ENDS, CALL_BEGINS, CALL_ENDS, CHUNK_BEGINS, CHUNK_ENDS = range(2, 8)
+NEXT_BEGINS, NEXT_ENDS, CALL_BEGINS, CALL_ENDS = range(2, 6)
 MOST = 65_536  # events that nobody has taken yet
 SHORT_NS = 200_000  # calls of a function below this are not noted one by one
 SHORT_CALLS = 31  # of these, between two looks at the clock
@@ -43,23 +41,6 @@ class Events(deque[Event]):
     """
 
     missed = 0
-
-
-class Taken(NamedTuple):
-    """A batch that a loop handed over.
-
-    Attributes:
-        queue: Which it came from.
-        size: How many elements of the queue it was, at most.
-        end: How many elements had left the queue then.
-        arrivals: Called with the number of the first element in the order of leaving, and how many there were: the
-            numbers of the first and the last of them in the order of arrival, or None if that is not known.
-    """
-
-    queue: Any
-    size: int
-    end: int
-    arrivals: Callable[[int, int], tuple[int, int] | None]
 
 
 on = False

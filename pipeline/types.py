@@ -1,6 +1,5 @@
 """Classes for annotations and `isinstance`: most of them are what functions return, so programs need not call them."""
 
-from pipeline.batches.loop import Batches
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.replay import ReplayBuffer
 from pipeline.decode.example.sparse_value import SparseTensorValue
@@ -11,7 +10,6 @@ from pipeline.stats import QueueStats
 from pipeline.watch.drawing import Drawing
 
 __all__ = [
-    "Batches",
     "DatasetIterator",
     "Drawing",
     "QueueBase",

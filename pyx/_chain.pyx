@@ -68,7 +68,8 @@ cdef extern from * nogil:
         all[codes](out, size, a, b);
     }
     """
-    void copy_bytes "pipeline_copy"(int codes, const uint8_t* array, float* out, Py_ssize_t size, float a, float b) noexcept
+    void copy_bytes "pipeline_copy"(
+        int codes, const uint8_t* array, float* out, Py_ssize_t size, float a, float b) noexcept
     void copy "pipeline_copy"(int codes, const float* array, float* out, Py_ssize_t size, float a, float b) noexcept
     void change "pipeline_change"(int codes, float* out, Py_ssize_t size, float a, float b) noexcept
 
@@ -117,7 +118,8 @@ cdef void links(const void* array, bint bytes_, Py_ssize_t size, const Chain* ch
                     recolour(out + begin, length // 3, turn, True, scale, out + begin)
                     at += 2
                 else:
-                    recolour(out + begin, length // 3, number if code == TURN else 0, code == SATURATE, number, out + begin)
+                    turn = number if code == TURN else 0
+                    recolour(out + begin, length // 3, turn, code == SATURATE, number, out + begin)
                     at += 1
                 continue
             if following > NOTHING:

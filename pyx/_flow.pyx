@@ -1,4 +1,4 @@
-"""Fingerprints of orders, as arithmetic on the ids of elements; and the loops over examples that come one by one: out of
+"""Fingerprints of orders, as arithmetic on ids of elements; and the loops over examples that come one by one: out of
 iterators, and through functions."""
 
 from libc.stdint cimport int64_t, uint64_t

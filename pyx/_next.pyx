@@ -1,4 +1,4 @@
-"""The `next` of a running dataset: meters of its parts, batches of rows of arrays, and the iterator that hands them over."""
+"""The `next` of a running dataset: meters of its parts, batches of rows of arrays, and the iterator that gives them."""
 
 cimport cython
 from cpython.object cimport PyObject, PyTypeObject
@@ -17,6 +17,8 @@ from stacking cimport (
 )
 from sync cimport now, sleep_for
 
+from _thread import get_ident
+from sys import _current_frames as current_frames
 from types import GenericAlias
 
 from pipeline import spans
@@ -33,6 +35,10 @@ cdef enum:
 
 cdef object RECYCLER = new_recycler(True)       # of all loops: at most three blocks stay
 cdef dict TRACING = spans.__dict__      # its `on` changes
+
+cdef extern from "Python.h":
+    int PyGC_Disable()
+    int PyGC_Enable()
 
 cdef extern from "pythread.h":
     unsigned long this_thread "PyThread_get_thread_ident"() noexcept nogil
@@ -143,7 +149,7 @@ cdef class Gauge:
     cdef readonly Meter meter
     cdef object _element
 
-    def __init__(self, stream, element, Meter meter not None):
+    def __cinit__(self, stream, element, Meter meter not None):
         """`element` gives the elements of the stream one by one; see `elements_of`."""
         self.stream, self._element, self.meter = stream, element, meter
 
@@ -322,7 +328,7 @@ cdef class Gather:
 cdef class Next:
     """An iterator that hands over rows of arrays in one step of C, where it can.
 
-    A class that inherits from it has `_take(None)`, which returns any next element. It is called where nothing is ready.
+    A class that inherits from it has `_take(None)`, which returns any next element. It is called if nothing is ready.
     Before it does anything it calls `_settle`, and in the end `_ready`, if the next batches are rows of arrays.
 
     There is no step of Python, where a signal handler could strike, once a batch has left the arrays.
@@ -475,6 +481,36 @@ cdef PyObject* bare_next(PyObject* self) noexcept:
         show_users(failed)
     bare_restore(failed)
     return NULL
+
+
+def frames_now():
+    """Return the innermost frame of each other thread by its identifier, as `sys._current_frames` does.
+
+    The caller's own frame would hold itself by what it keeps here: a cycle, and with it all that the frames of the
+    other threads refer to, until the next garbage collection.
+
+    Up to Python 3.11 that holds a lock of the interpreter while it makes frames. If a garbage collection begins there
+    and a finalizer lets another thread run that starts or ends a thread, both wait for ever. Between the two calls here
+    no other thread runs, so none sees that the collector is off.
+    """
+    cdef int was_on = PyGC_Disable()
+    cdef dict frames
+    try:
+        frames = current_frames()
+        del frames[get_ident()]
+        return frames
+    finally:
+        if was_on:
+            PyGC_Enable()
+
+
+def lock_delay(double seconds):
+    """Sleep so many seconds, and return how many this thread then waited for its turn with the interpreter's lock."""
+    cdef int64_t woken
+    with nogil:
+        sleep_for(<int64_t>(seconds * 1e9))
+        woken = now()
+    return (now() - woken) * 1e-9
 
 
 bare_install(<PyTypeObject*>Next, <void*>bare_next)

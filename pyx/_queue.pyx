@@ -27,7 +27,7 @@ from accept cimport fits
 from columns cimport ARRAY, BYTES, OBJECT, ROWS, Columns, Part, width_of
 from describe cimport check_order, describe, forget
 from enter cimport (
-    Room, fit, fit_many, is_direct, put_in_front, rows_of, rows_type, store_converted, store_each, store_parts,
+    Room, fit, fit_many, is_direct, put_in_front, rows_of, rows_type, store_converted, store_parts,
     values_of,
 )
 from fastpath cimport put_fast
@@ -35,7 +35,6 @@ from growth cimport free_orders
 from leave cimport collect, collect_many
 from philox cimport philox_seed
 from pulls cimport watch, watched
-from resume cimport arrange, skip_draws
 from spans cimport note_into
 from state cimport (
     ALREADY_CLOSED, CANCELLED, CLOSE, CLOSED, DEQUEUE, DEQUEUE_MANY, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE,
@@ -279,49 +278,11 @@ cdef class Engine:
         elif not self.columns.quick or not put_fast(&self.queue, &self.columns, room.parts):
             store_parts(&self.queue, &self.columns, self, room.parts, 1, ENQUEUE, deadline_of(timeout), False)
 
-    def _enqueue_from(self, examples, Py_ssize_t n, bint steady, worker, stopped):
-        """Put up to n examples of an iterator in, one by one, and return how many there were; see `store_each`."""
-        return store_each(&self.queue, &self.columns, self, examples, n, steady, worker, stopped)
-
-    def _enqueue_many_given(self, tuple values not None, timeout=None):
-        """As `enqueue_many`, for values given away, if the queue is FIFO: in another a row could keep a whole block."""
-        cdef Room[Part] room
-        cdef Py_ssize_t n = -1
-        check_process(&self.queue, self)
-        if self.queue.order == FIFO and is_direct(&self.columns):
-            n = fit_many(&self.columns, values, room.of(self.columns.width), False, True)
-        if n > 0:
-            store_parts(&self.queue, &self.columns, self, room.parts, n, ENQUEUE_MANY, deadline_of(timeout), False)
-        else:
-            self.enqueue_many(values, timeout=timeout)
-
     def _give_back(self, vals):
         """Undo a dequeue of a FIFO queue, or of one that draws in lockstep: its elements, as for `enqueue_many`, are in
         front again, even if the queue is full or closed."""
         check_process(&self.queue, self)
         put_in_front(&self.queue, &self.columns, self, self._convert(vals, True))
-
-    # Draws that begin in the middle, for queues that draw in lockstep
-
-    def _skip_draws(self, uint64_t n):
-        """Let the first draw be number n, as if n elements had been drawn; once, before the first draw.
-
-        Raises:
-            RuntimeError: An element was drawn, or draws were left out, before; or the queue does not draw in lockstep.
-        """
-        check_process(&self.queue, self)
-        skip_draws(&self.queue, self, n)
-
-    def _arrange(self, const int64_t[::1] places not None):
-        """Move the i-th element of the pool to place `places[i]`, for every i: elements that were enqueued in order of
-        their arrival then lie where draws had moved them.
-
-        Raises:
-            ValueError: `places` is no permutation, or the pool holds another number of elements; nothing has changed.
-            RuntimeError: The queue does not draw in lockstep.
-        """
-        check_process(&self.queue, self)
-        arrange(&self.queue, self, places)
 
     # Out
 

@@ -12,7 +12,7 @@ from accept cimport chosen_fit, fits, many_fit
 from columns cimport Column, Columns, Part, take_places, width_of, write
 from fastpath cimport put_fast
 from growth cimport claim, release
-from limits cimport COPIES, NAPPERS, NEAR, slot_room
+from limits cimport NAPPERS, NEAR, slot_room
 from state cimport DEQUEUE_MANY, DONE, ENQUEUE, ENQUEUE_MANY, LOCKSTEP, PENDING, Attempt, Call, Queue, start
 from steps cimport locked, step_ahead, step_enqueue, step_put_back
 from views cimport slot_t
@@ -169,32 +169,6 @@ cdef inline int store_converted(Queue* q, Columns* columns, object owner, tuple 
     if n:
         store_parts(q, columns, owner, parts, n, ENQUEUE_MANY if many else ENQUEUE, deadline, each)
     return 0
-
-
-cdef inline Py_ssize_t store_each(Queue* q, Columns* columns, object owner, object examples, Py_ssize_t n, bint steady,
-                                  object worker, object stopped) except -1:
-    """Store up to n examples of an iterator, each as soon as it came, and return how many there were. The queue has one
-    component, and each example is its value; one that nobody else has is taken as it is where it can be. With `steady`
-    no example changes before it leaves the queue. After each `stopped` says whether to ask for no more, and so does
-    `worker.keys`, unless it is None."""
-    cdef Room[Part] room
-    cdef Part* part = room.of(1)
-    cdef list copies = None if steady else []
-    cdef Py_ssize_t moved = 0
-    if width_of(columns) > 1:
-        raise ValueError(f"{type(owner).__name__}: expected one component, got {columns.width}")
-    for example in examples:
-        check_process(q, owner)
-        if not is_direct(columns) or not fits(&columns.column[0], example, part, False, True, copies):
-            owner.enqueue((example,))
-        elif not columns.quick or not put_fast(q, columns, part):
-            store_parts(q, columns, owner, part, 1, ENQUEUE, deadline_of(None), False)
-        moved += 1
-        if not steady and moved % COPIES == 0:
-            copies.clear()
-        if moved == n or stopped is not None and (worker.keys is not None or stopped()):
-            break
-    return moved
 
 
 cdef inline int put_in_front(Queue* q, Columns* columns, object owner, tuple values) except -1:

@@ -1,4 +1,4 @@
-"""Other threads run while a kernel works on something large; for something small, that would cost more than it gives."""
+"""Other threads run while a kernel works on something large; for something small, that costs more than it gives."""
 
 from cpython.pystate cimport PyThreadState
 

@@ -106,8 +106,8 @@ cdef inline void keep_block(Recycler* recycler, void* block, size_t bytes) noexc
 
 
 cdef inline void* spare_block(Recycler* recycler, size_t bytes) noexcept nogil:
-    """A spare block of exactly that size, or NULL. Those of other sizes are freed: batches are no longer like that. Where
-    batches of all loops share a recycler they stay."""
+    """A spare block of exactly that size, or NULL. Those of other sizes are freed: batches are no longer like that.
+    Where batches of all loops share a recycler they stay."""
     cdef void* block
     cdef void* found = NULL
     cdef int i

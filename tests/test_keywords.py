@@ -9,7 +9,7 @@ import pipeline
 from pipeline import keywords
 
 FUNCTIONS = [
-    *("input_producer", "string_input_producer", "range_input_producer", "slice_input_producer", "map_ahead"),
+    *("input_producer", "string_input_producer", "range_input_producer", "slice_input_producer"),
     *("arrays", "arrow", "parquet", "feather", "csv", "text", "huggingface", "grain", "tf_data", "image_folder"),
     *("webdataset", "batch", "shuffle_batch", "batch_join", "shuffle_batch_join", "bucket_by_sequence_length"),
 ]
@@ -59,6 +59,14 @@ def test_options_of_functions_passed_to_a_source(name):
 
 
 @pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize(("word", "subject"), [("workers", "It"), ("num_workers", "'workers'")])
+def test_workers_passed_to_a_loop(name, word, subject):
+    text = f"{name}() got an unexpected keyword argument '{word}'. {subject} is an option of a dataset's methods, such "
+    with raises(TypeError, f"{text}as .map(function, workers=...)."):
+        getattr(pipeline, name)(**{word: 1})
+
+
+@pytest.mark.parametrize("name", LOOPS)
 def test_options_of_the_source_passed_to_its_loop(name):
     for option in sorted(keywords._OF_SOURCES):
         assert takes("arrays", option)
@@ -73,7 +81,6 @@ def test_options_of_the_source_passed_to_its_loop(name):
         ("csv", "sep", "'field_delim'"),
         ("csv", "delimiter", "'field_delim'"),
         ("csv", "usecols", "'columns'"),
-        ("batch", "num_workers", "'workers'"),
         ("batch", "drop_last", "'allow_smaller_final_batch' (which means the opposite)"),
         ("shuffle_batch", "drop_remainder", "'allow_smaller_final_batch' (which means the opposite)"),
     ],

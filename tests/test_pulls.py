@@ -1,4 +1,4 @@
-"""`together` and `example_rng` where no loop calls, and the turns that loops give to the calls of their functions."""
+"""The turns in which recorded functions read, and `example_rng` where no dataset calls."""
 
 import numpy as np
 import pytest
@@ -9,82 +9,57 @@ from pipeline import pulls
 
 
 class Thing:
-    """Something to pull from."""
+    """Something to read from."""
 
     name = "thing"
     owner = None
+    last_ids = (5, 1)
 
 
 class Book:
-    """Writes down what happens, and lets a call pull once."""
+    """Writes down what is read for the first time."""
+
+    seeds = (0, 0)
 
     def __init__(self):
         self.log = []
 
-    def adopt(self, thing, how):
+    def adopt(self, thing):
         thing.owner = self
-        self.log.append(("adopts", thing.name, how))
-
-    def check(self, turn):
-        raise pipeline.FailedPreconditionError(None, None, f"call {turn.ticket} pulls again")
-
-    def pulled(self, turn):
-        turn.held = False
-        self.log.append(("pulled", turn.ticket, turn.pulls))
+        self.log.append(thing)
 
 
 @pytest.fixture
 def turn():
     """The turn of this thread, until the end of the test."""
-    pulls.this_thread.turn = turn = pulls.Turn(Book(), 7)
+    pulls.this_thread.turn = turn = pulls.Turn(Book())
+    turn.begin(7)
     yield turn
     pulls.this_thread.turn = None
 
 
-def test_together_outside_of_loops():
-    with pipeline.together():
-        assert pulls.current_turn() is None
-        with pipeline.together():
-            pass
-
-
-def test_together_passes_errors_on():
-    with pytest.raises(KeyError), pipeline.together():
-        raise KeyError
-
-
-def test_together_is_one_pull(turn):
-    thing = Thing()
-    with pipeline.together():
-        for limit in (1, 2):
-            with turn.pulling(thing, "read", limit):
-                pass
-        with pipeline.together():
-            pass
-        assert turn.book.log == [("adopts", "thing", ("read", 1))]
-    assert turn.book.log[1:] == [("pulled", 7, 1)]
-    assert turn.how is None  # made of several, so not to be repeated as one
-
-
-def test_together_too_late(turn):
-    with turn.pulling(Thing(), "read"):
-        pass
-    with pytest.raises(pipeline.FailedPreconditionError, match="call 7 pulls again"), pipeline.together():
-        pytest.fail("it must not begin")
-    assert turn.pulls == 1
-
-
-def test_together_ends_its_pull_after_an_error(turn):
-    with pytest.raises(KeyError), pipeline.together():
-        raise KeyError
-    assert turn.book.log == [("pulled", 7, 1)]
-
-
-def test_a_pull_within_a_pull_does_not_count(turn):
+def test_a_read_within_a_read_does_not_count(turn):
     outer, inner = Thing(), Thing()
-    with turn.pulling(outer, "read", 1), turn.pulling(inner, "dequeue"):
+    with turn.pulling(outer), turn.pulling(inner):
         pass
-    assert (turn.pulls, turn.how) == (1, (outer, "read", 1))
+    assert (turn.ticket, turn.pulls, turn.book.log) == (7, 1, [outer, inner])
+    assert turn.element() == 5
+
+
+def test_what_two_reads_give_is_no_element_of_either(turn):
+    thing = Thing()
+    for _ in range(2):
+        with turn.pulling(thing):
+            pass
+    assert (turn.pulls, turn.book.log, turn.element()) == (2, [thing], None)
+    turn.begin(8)
+    assert (turn.ticket, turn.pulls) == (8, 0)
+
+
+def test_a_read_ends_after_an_error(turn):
+    with pytest.raises(KeyError), turn.pulling(Thing()):
+        raise KeyError
+    assert turn.pulls == 1
 
 
 def test_each_thread_has_its_own_turn(turn):
@@ -134,7 +109,7 @@ def test_example_rngs_do_not_overlap(draw):
 
 
 def test_example_rng_is_apart_from_the_draws(draw):
-    """The loop draws from Philox with the same seeds."""
+    """A pool draws from Philox with the same seeds."""
     draw(1, 2, 0)
     own = pipeline.example_rng().bit_generator.random_raw(100)
     draws = np.random.Philox(key=[1, 2], counter=[0, 0, 0, 0]).random_raw(10_000)

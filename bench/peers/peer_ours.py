@@ -35,7 +35,7 @@ def ways(directory, work):
         return {
             "shuffle_batch": lambda: shuffled(data, pool),
             "shuffle_batch with labels, all defaults": lambda: by_default(data),
-            "arrays": lambda: pipeline.batch(pipeline.arrays(data, shuffle=True, seed=1, num_epochs=None), BATCH),
+            "arrays": lambda: iter(pipeline.arrays(data, shuffle=True, seed=1, num_epochs=None).batch(BATCH)),
             "queue, in one thread": lambda: by_hand(data, pool),
         }
     if work == "padded":
@@ -59,8 +59,11 @@ def ways(directory, work):
         }
     if work == "jpeg":
         root = Path(directory) / "jpeg"
-        made = {f"image_folder, {n} thread{'s' * (n > 1)}": lambda n=n: images(root, num_threads=n) for n in (1, 2)}
-        return {**made, "image_folder, 2 processes": lambda: by_workers(root)}
+        return {
+            "image_folder, 1 thread": lambda: images(root),
+            "image_folder, 2 threads": lambda: images(root, workers=2),
+            "image_folder, 2 processes": lambda: images(root, workers=pipeline.processes(2)),
+        }
     if work in CHAINS:
         return chains(directory, work)
     if make := {"parquet": by_parquet, "arrow": by_arrow, "tar": by_shards}.get(work):
@@ -92,20 +95,20 @@ def tokens(row):
 
 
 def by_parquet(directory):
-    source = pipeline.parquet(paths(directory, "parquet"), num_epochs=None)
-    return {"parquet": lambda: pipeline.batch(source, BATCH)}
+    rows = pipeline.parquet(paths(directory, "parquet"), num_epochs=None).batch(BATCH)
+    return {"parquet": lambda: iter(rows)}
 
 
 def by_arrow(directory):
     from pyarrow import feather  # here, as free-threaded Pythons may have no pyarrow
 
-    source = pipeline.arrow(feather.read_table(path(directory, "arrow")), shuffle=True, seed=1, num_epochs=None)
-    return {"arrow": lambda: pipeline.batch(source, BATCH)}
+    rows = pipeline.arrow(feather.read_table(path(directory, "arrow")), shuffle=True, seed=1, num_epochs=None)
+    return {"arrow": lambda: iter(rows.batch(BATCH))}
 
 
 def by_shards(directory):
-    source = pipeline.webdataset(paths(directory, "tar"), columns=["npy", "cls"], num_epochs=None)
-    return {"webdataset": lambda: pipeline.batch(source, BATCH)}
+    examples = pipeline.webdataset(paths(directory, "tar"), columns=["npy", "cls"], num_epochs=None).batch(BATCH)
+    return {"webdataset": lambda: iter(examples)}
 
 
 def from_files(work, name):
@@ -121,8 +124,8 @@ def from_files(work, name):
     made = {reader.__name__: lambda: read(1), f"{reader.__name__}, no threads": lambda: read(0)}
     if work == "csv":
         names = [f"{i}" for i in range(COLUMNS)]
-        cursor = pipeline.csv(name, dtypes=dict.fromkeys(names, "float32"), names=names, num_epochs=None).cursor()
-        made["csv"] = lambda: pipeline.batch(lambda: [stacked(cursor.block(1024))], BATCH, **options)
+        rows = pipeline.csv(name, dtypes=dict.fromkeys(names, "float32"), names=names, num_epochs=None)
+        made["csv"] = lambda: iter(rows.batch(BATCH).map(stacked))
     return made
 
 
@@ -155,19 +158,13 @@ def decoded(threads):
 
 def by_function(workers):
     """The same, with a function and its workers."""
-    return pipeline.batch(cycle(range(DECODED)), BATCH, capacity=8 * BATCH, function=decode, workers=workers)
+    return iter(pipeline.dataset(range(DECODED)).repeat().map(decode, workers=workers).batch(BATCH))
 
 
 def images(root, **options):
-    """Read, decode and cut images."""
-    source = pipeline.image_folder(root, middle, shuffle=True, seed=1, num_epochs=None)
-    return pipeline.batch(source, BATCH, capacity=2 * BATCH, **options)
-
-
-def by_workers(root):
-    """The same, decoded in processes."""
-    source = pipeline.image_folder(root, None, shuffle=True, seed=1, num_epochs=None)
-    return pipeline.batch(source, BATCH, capacity=2 * BATCH, function=image, workers=pipeline.processes(2))
+    """Read, decode and cut images; the options are those of `map`."""
+    encoded = pipeline.image_folder(root, None, shuffle=True, seed=1, num_epochs=None)
+    return iter(encoded.map(image, **options).batch(BATCH).prefetch(2))
 
 
 def image(example):

@@ -16,16 +16,16 @@ def ways(directory, work):
         data = rows(directory, work)
         return {"shuffle_batch, as tensors": lambda: endless(pipeline.torch.DataLoader(shuffled(data, pool)))}
     if work == "arrow":
-        source = pipeline.huggingface(arrow(directory), shuffle=True, seed=1, num_epochs=None)
-        return {"huggingface": lambda: pipeline.batch(source, BATCH)}
+        examples = pipeline.huggingface(arrow(directory), shuffle=True, seed=1, num_epochs=None).batch(BATCH)
+        return {"huggingface": lambda: iter(examples)}
     if work.startswith("decode"):
         return {"batch, as tensors": lambda: endless(pipeline.torch.DataLoader(decoded(workers(work))))}
     return {}
 
 
 def decoded(count):
-    options = {"workers": pipeline.processes(count)} if count > 1 else {}
-    return pipeline.batch(range(DECODED), BATCH, capacity=8 * BATCH, function=decode, **options)
+    workers = pipeline.processes(count) if count > 1 else None
+    return pipeline.dataset(range(DECODED)).map(decode, workers=workers).batch(BATCH)
 
 
 if __name__ == "__main__":

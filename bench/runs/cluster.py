@@ -66,15 +66,11 @@ WORK = {
 # Who calls it --------------------------------------------------------------------------------------------------------
 
 
-def ours(workers, by_batch=False):
-    """Batches by this package; with `by_batch` the chunks that workers are given are batches, however large."""
+def ours(workers):
+    """Batches by this package."""
 
     def batches(function, size, count):
-        numbers = range(size * count)
-        if by_batch:
-            rows = pipeline.map_ahead(function, numbers, workers=workers, chunksize=size)
-            return pipeline.batch(rows, size, capacity=4 * size)
-        return pipeline.batch(numbers, size, capacity=4 * size, function=function, workers=workers)
+        return iter(pipeline.dataset(range(size * count)).map(function, workers=workers).batch(size).prefetch(2))
 
     return batches
 
@@ -109,7 +105,7 @@ def ways(place):
         }
     count = NODES[place] * WORKERS
     return {
-        f"cluster.workers({count}), {place}": (count, ours(pipeline.cluster.workers(count), True)),
+        f"cluster.workers({count}), {place}": (count, ours(pipeline.cluster.workers(count))),
         f"Ray Data, {count} tasks, {place}": (count, ray_data(count)),
     }
 

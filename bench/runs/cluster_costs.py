@@ -56,7 +56,7 @@ def driver():
 
     def spent(function, chunks):
         before = resource.getrusage(resource.RUSAGE_SELF)
-        for _ in pipeline.batch(range(ROWS * chunks), ROWS, capacity=4 * ROWS, function=function, workers=workers):
+        for _ in pipeline.dataset(range(ROWS * chunks)).map(function, workers=workers).batch(ROWS).prefetch(2):
             pass
         after = resource.getrusage(resource.RUSAGE_SELF)
         return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

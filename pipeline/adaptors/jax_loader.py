@@ -8,7 +8,6 @@ from typing import Any
 from pipeline.adaptors.jax_arrays import change_of, jax
 from pipeline.adaptors.loader import Loader
 from pipeline.adaptors.structure import Change, mapping
-from pipeline.batches.loop import Batches
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.keywords import tells_keywords
@@ -22,8 +21,8 @@ class DataLoader(Loader):
     """The batches of a dataset as arrays of JAX, on a device or laid out over several, in their structure.
 
     Each `iter` begins the next epoch, also where the one before was left in the middle: epoch i is `dataset.epoch(i)`,
-    another random order. A loop of the batch functions does in the place of a dataset. Some batches are on their way to
-    the device while the training step works; `state_dict` knows of them. Nothing that is done to other batches changes
+    another random order. Some batches are on their way to the device while the training step works; `state_dict` knows
+    of them. Nothing that is done to other batches changes
     an array, also on a CPU, where arrays of JAX share the memory of the batch: the loader has it for itself.
 
     Without `jax_enable_x64` JAX has no 64 bits: int64 becomes int32, and an integer that does not fit is an error;
@@ -33,15 +32,12 @@ class DataLoader(Loader):
     """
 
     @tells_keywords
-    def __init__(
-        self, data: Dataset[Any] | DatasetIterator[Any] | Batches[Any], device: Any = None, *, prefetch: int = 2
-    ) -> None:
+    def __init__(self, data: Dataset[Any] | DatasetIterator[Any], device: Any = None, *, prefetch: int = 2) -> None:
         """Make a loader; nothing starts before the first batch.
 
         Args:
-            data: A dataset of batches, such as `source.batch(128)`; its iterator, for one epoch; or what a batch
-                function returned, with deterministic=True if its place is to be saved. Where JAX has several processes
-                and it has no `shard`, each of them reads its own share.
+            data: A dataset of batches, such as `source.batch(128)`; or its iterator, for one epoch. Where JAX has
+                several processes and it has no `shard`, each of them reads its own share.
             device: Where arrays go to: a `jax.Device` or `jax.sharding.Sharding`; a structure of these like that of a
                 batch, in which one may stand for a part of it; or None for JAX's default. If a sharding spans several
                 processes, each passes its own rows of the global array.

@@ -12,7 +12,6 @@ import numpy as np
 from pipeline.adaptors.loader import Loader
 from pipeline.adaptors.refusals import refused
 from pipeline.adaptors.structure import Change, itself, mapping
-from pipeline.batches.loop import Batches
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.dtypes import integer
@@ -37,7 +36,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
 
     Epoch i of Keras is `dataset.epoch(i)`, another random order. The batches come in the order of the dataset, whatever
     `shuffle` of `fit` says. The dataset has threads and processes of its own, so that Keras needs none: `workers` above
-    1 and `use_multiprocessing` are a ValueError. A loop of the batch functions does in the place of a dataset.
+    1 and `use_multiprocessing` are a ValueError.
 
     Thread safety: you may call every method from every thread.
     """
@@ -45,7 +44,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
     @tells_keywords
     def __init__(
         self,
-        data: Dataset[Any] | DatasetIterator[Any] | Batches[Any],
+        data: Dataset[Any] | DatasetIterator[Any],
         *,
         x: Names = None,
         y: Names = None,
@@ -56,9 +55,9 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         """Make a dataset of Keras; nothing starts before the first batch.
 
         Args:
-            data: A dataset of batches, such as `source.batch(128)`, its iterator, or a loop; with `batch_size`, a
-                source. Batches are (x,), (x, y) or (x, y, sample_weight); x alone, also as a dict; or dicts, of which
-                the next arguments choose.
+            data: A dataset of batches, such as `source.batch(128)`, or its iterator; with `batch_size`, a source.
+                Batches are (x,), (x, y) or (x, y, sample_weight); x alone, also as a dict; or dicts, of which the next
+                arguments choose.
             x: The component of a dict that is the input, or a list of those that are a dict of inputs; None means all
                 that are not named for something else: alone if it is one.
             y: The target, or a list of those that are a dict of targets.
@@ -81,8 +80,8 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
             if batch_size is None:
                 raise TypeError("PyDataset needs the batch_size for a source")
             data = data.batch(batch_size)
-        elif batch_size is not None and isinstance(data, (Dataset, DatasetIterator, Batches)):
-            raise TypeError("batch_size is for sources; datasets of batches and loops have their own")
+        elif batch_size is not None and isinstance(data, (Dataset, DatasetIterator)):
+            raise TypeError("batch_size is for sources; datasets of batches have their own")
         if sample_weight is not None and y is None:
             raise ValueError("sample_weight= needs y=")
         if steps is not None and integer(steps, "steps") < 1:
@@ -122,7 +121,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         Raises:
             OutOfRangeError: The input is at its end, and cannot be read again.
             FailedPreconditionError: It has failed before in this epoch of Keras.
-            Exception: What the dataset or loop raises.
+            Exception: What the dataset raises.
         """
         with self._lock:
             if self._begins:
@@ -148,7 +147,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         self._given = 0
 
     def _fresh(self) -> Any:
-        """The next batch of the loop, of its next epoch if this one is at its end."""
+        """The next batch of the dataset, of its next epoch if this one is at its end."""
         if self._failed:
             text = f"this epoch of Keras was ended by {self._failed}: begin another one, or load a state"
             raise FailedPreconditionError(None, None, text)
@@ -170,10 +169,10 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         )
 
     def close(self) -> None:
-        """Stop the threads of the dataset or loop.
+        """Stop the threads of the dataset.
 
         Raises:
-            Exception: As `close` of the iterator or loop.
+            Exception: As `close` of the iterator.
         """
         self._loader.close()
 
@@ -181,7 +180,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         """The state after the last batch that Keras has asked for: in a callback's `on_epoch_end`, that of the epoch.
 
         Raises:
-            FailedPreconditionError: The source of the loop cannot go back to a place.
+            FailedPreconditionError: A source cannot go back to a place.
         """
         with self._lock:
             return self._loader.state_dict()
@@ -190,11 +189,11 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         """Go on from a state, before Keras has asked for a batch; pass `initial_epoch` to `fit`.
 
         Args:
-            state_dict: What `state_dict` returned, of a dataset whose loop was made in the same way.
-            allow: Differences to accept; see `Batches.load_state_dict`.
+            state_dict: What `state_dict` returned, of a dataset that was made in the same way.
+            allow: Differences to accept; see `DatasetIterator.load_state_dict`.
 
         Raises:
-            StateMismatchError, InvalidArgumentError, FailedPreconditionError: As `Batches.load_state_dict`.
+            StateMismatchError, InvalidArgumentError, FailedPreconditionError: As `DatasetIterator.load_state_dict`.
         """
         with self._lock:
             self._loader.load_state_dict(state_dict, allow=allow)

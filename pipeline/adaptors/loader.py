@@ -8,21 +8,18 @@ from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pipeline._delivery import Steps
+from pipeline._next import Next
 from pipeline.adaptors.rounds import Round, round_of
 from pipeline.adaptors.structure import Change
 from pipeline.datasets.share import Share
 from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError, invalid
-from pipeline.logs import logger
 
 if TYPE_CHECKING:
     from pipeline.watch.model import Report
 
 _FORMAT = "queue-runner/loader"
 _KEYS = {"format", "round", "over", "loop"}
-
-_log = logger("pipeline.batches")
 
 Self = TypeVar("Self", bound="Loader")
 
@@ -32,7 +29,7 @@ class Loader:
 
     Each `iter` begins the next epoch, in another random order if the dataset is shuffled, also where the epoch before
     was left in the middle. Only after `load_state_dict` it goes on with the epoch of the state. Sources that cannot be
-    read again are read on. A loop of the batch functions does as well.
+    read again are read on.
 
     Thread safety: one thread at a time may use a loader.
     """
@@ -41,7 +38,7 @@ class Loader:
         """Made by subclasses.
 
         Args:
-            data: A dataset of batches, its iterator, or a loop.
+            data: A dataset of batches, or its iterator.
             ahead: How many batches are converted before they are asked for.
 
         Raises:
@@ -61,7 +58,6 @@ class Loader:
         self._over = False  # the end of the last epoch was seen
         self._closed = False
         self._told_epoch: int | None = None
-        self._warned = False
 
     # What subclasses say
 
@@ -86,8 +82,7 @@ class Loader:
 
     @property
     def loop(self) -> Any:
-        """What gives the batches of the epoch: an iterator of the dataset, or a loop; where there are several
-        processes, of this one's share."""
+        """The iterator over the batches of the epoch; where there are several processes, of this one's share."""
         return self._here().batches
 
     def _here(self) -> Round:
@@ -95,7 +90,7 @@ class Loader:
         return self._round
 
     def report(self) -> Report:
-        """Return what limits the epoch, as `report` of the iterator or loop."""
+        """Return what limits the epoch, as `report` of the iterator."""
         found: Report = self.loop.report()
         return found
 
@@ -199,10 +194,10 @@ class Loader:
         return self._convert
 
     def close(self) -> None:
-        """Stop the threads of the dataset or loop; does nothing the second time.
+        """Stop the threads of the dataset; does nothing the second time.
 
         Raises:
-            Exception: As `close` of the iterator or loop.
+            Exception: As `close` of the iterator.
         """
         self._leave()
         self._round.close()
@@ -213,8 +208,7 @@ class Loader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._leave()
-        self._round.leave(kind, error, traceback)
+        self.close()
 
     def _leave(self) -> None:
         self._closed = True
@@ -231,17 +225,13 @@ class Loader:
     def state_dict(self) -> dict[str, Any]:
         """The state after the last batch that was asked for: a dict of the same few keys each time, with plain values.
 
-        Save it together with the model. Of a loop that is not deterministic it says only which epoch it is, and a
-        warning says so: a resume then begins this epoch again.
+        Save it together with the model.
 
         Raises:
             FailedPreconditionError: A source cannot go back to a position.
         """
         here = self._here()
-        state = here.state(len(self._ready))
-        if state is None:
-            self._tell("the order of the loop depends on its threads, so the state is that of the start of the epoch")
-        text = "" if state is None else json.dumps(state)
+        text = json.dumps(here.state(len(self._ready)))
         return {"format": _FORMAT, "round": here.number, "over": self._over, "loop": text}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *, allow: Collection[str] = ()) -> None:
@@ -249,8 +239,8 @@ class Loader:
 
         Args:
             state_dict: What `state_dict` returned, of a loader whose dataset was made in the same way.
-            allow: Differences to accept; see `DatasetIterator.load_state_dict`. Where several processes share a loop,
-                their number may differ, if together they take as many examples.
+            allow: Differences to accept; see `DatasetIterator.load_state_dict`. Where several processes share a
+                dataset, their number may differ, if together they take as many examples.
 
         Raises:
             StateMismatchError: It was saved by another dataset, or over other files.
@@ -259,12 +249,8 @@ class Loader:
         """
         if not isinstance(state_dict, Mapping) or set(state_dict) != _KEYS or state_dict["format"] != _FORMAT:
             raise invalid(f"load_state_dict: this is no state of a loader: {state_dict!r:.80}")
-        here, number, over = self._here(), int(state_dict["round"]), bool(state_dict["over"])
-        other = here
-        if state_dict["loop"]:
-            other = here.load(json.loads(state_dict["loop"]), {*allow, *self._allowed()})
-        elif here.starts_over:
-            other = here.another(number)
+        here, over = self._here(), bool(state_dict["over"])
+        other = here.load(json.loads(state_dict["loop"]), {*allow, *self._allowed()})
         if other is not here:
             self._replace(other)
         self._inside, self._over = False, over
@@ -273,21 +259,15 @@ class Loader:
     def _allowed(self) -> tuple[str, ...]:
         return ("shard",) if self._shard()[1] > 1 else ()
 
-    def _tell(self, text: str) -> None:
-        """Say something in the log, once."""
-        if not self._warned:
-            self._warned = True
-            _log.warning("%r: %s: pass deterministic=True to the batch function", self, text)
 
-
-class _Epoch(Steps[Any], Iterator[Any]):
-    """The batches of one epoch. An error of the loop ends it; after Ctrl-C it goes on."""
+class _Epoch(Next[Any], Iterator[Any]):
+    """The batches of one epoch. An error ends it; after Ctrl-C it goes on."""
 
     def __init__(self, loader: Loader, epoch: int) -> None:
         self._loader: Loader | None = loader  # None at the end
         self._number = epoch
 
-    def _next(self) -> Any:
+    def _take(self, deadline: None) -> Any:
         loader = self._loader
         if loader is None:
             raise StopIteration

@@ -1,12 +1,10 @@
-"""Round: one time through what a loader reads: an epoch of a dataset, an iterator of one, or a loop over batches."""
+"""Round: one time through what a loader reads: an epoch of a dataset, or an iterator of one."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Protocol
 
-from pipeline.batches import rounds
-from pipeline.batches.loop import Batches
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.share import Share, cannot_share, share_of, why_one_pass
@@ -48,17 +46,14 @@ class Round(Protocol):
         """Return a round like one that has not begun, for the share of one process."""
 
     def __len__(self) -> int: ...
-    def state(self, behind: int) -> dict[str, Any] | None:
-        """Return the state as of so many batches ago; None if there is none, as the order depends on threads."""
+    def state(self, behind: int) -> dict[str, Any]:
+        """Return the state as of so many batches ago; FailedPreconditionError if there is none."""
 
     def load(self, state: Mapping[str, Any], allow: Collection[str]) -> Round:
         """Return the round to go on with."""
 
     def close(self) -> None:
         """End its threads."""
-
-    def leave(self, *error: Any) -> None:
-        """End it, as at the end of a `with` block."""
 
 
 def round_of(given: Any, name: str) -> Round:
@@ -67,8 +62,6 @@ def round_of(given: Any, name: str) -> Round:
     Raises:
         TypeError: It is nothing that gives batches.
     """
-    if isinstance(given, Batches):
-        return LoopRound(given)
     if isinstance(given, DatasetIterator):
         return IteratorRound(given)
     if isinstance(given, Dataset) and not isinstance(given, Source):
@@ -76,7 +69,7 @@ def round_of(given: Any, name: str) -> Round:
     what = f"{given!r:.80}"
     if isinstance(given, Source):
         what = f"the examples of {what} one by one: add .batch(batch_size)"
-    text = "takes batches: a dataset such as source.batch(batch_size), its iterator, or a loop; not"
+    text = "takes batches: a dataset such as source.batch(batch_size), or its iterator; not"
     raise TypeError(f"{name} {text} {what}")
 
 
@@ -146,9 +139,6 @@ class DatasetRound:
     def close(self) -> None:
         self._iterator.close()
 
-    def leave(self, *error: Any) -> None:
-        self._iterator.close()
-
 
 class IteratorRound:
     """What is left of the iterator of a dataset; there is no other round."""
@@ -192,57 +182,3 @@ class IteratorRound:
 
     def close(self) -> None:
         self.batches.close()
-
-    def leave(self, *error: Any) -> None:
-        self.batches.close()
-
-
-class LoopRound:
-    """A time through the sources of a loop over batches."""
-
-    def __init__(self, loop: Batches[Any]) -> None:
-        self.batches = loop
-
-    @property
-    def number(self) -> int:
-        return rounds.round_of(self.batches)
-
-    @property
-    def starts_over(self) -> bool:
-        return rounds.can_start_over(self.batches)
-
-    def begun(self) -> bool:
-        return rounds.has_begun(self.batches)
-
-    def at_end(self) -> bool:
-        return rounds.is_at_end(self.batches)
-
-    def go_on(self) -> None:
-        iter(self.batches)  # does nothing in a thread that has not seen the end
-
-    def another(self, number: int | None = None) -> LoopRound:
-        return LoopRound(rounds.another_round(self.batches, number))
-
-    def share(self, which: Share) -> Round:
-        loop = rounds.share_of(self.batches, (which.part, which.of))
-        return self if loop is self.batches else LoopRound(loop)
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def __repr__(self) -> str:
-        return repr(self.batches)
-
-    def state(self, behind: int) -> dict[str, Any] | None:
-        return self.batches.state_dict(behind=behind) if rounds.has_state(self.batches) else None
-
-    def load(self, state: Mapping[str, Any], allow: Collection[str]) -> Round:
-        other = self.another() if self.begun() and self.starts_over else self
-        other.batches.load_state_dict(dict(state), allow=allow)
-        return other
-
-    def close(self) -> None:
-        self.batches.close()
-
-    def leave(self, *error: Any) -> None:
-        self.batches.__exit__(*error)

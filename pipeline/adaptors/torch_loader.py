@@ -11,7 +11,6 @@ from pipeline.adaptors.loader import Loader
 from pipeline.adaptors.rounds import round_of
 from pipeline.adaptors.structure import Change, mapping
 from pipeline.adaptors.torch_tensors import change_of, torch
-from pipeline.batches.loop import Batches
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.share import Share, draw_seeds, further_share, is_share
@@ -69,15 +68,13 @@ class DataLoader(Loader):
     `state_dict` and `load_state_dict` are the Stateful protocol of `torch.distributed.checkpoint`: batches that wait on
     the device are not lost, and a seed that was drawn is part of the state.
 
-    A loop of the batch functions does in the place of a dataset; for states it must be deterministic.
-
     Thread safety: one thread at a time may use it.
     """
 
     @tells_keywords
     def __init__(
         self,
-        data: Dataset[Any] | DatasetIterator[Any] | Batches[Any],
+        data: Dataset[Any] | DatasetIterator[Any],
         *,
         device: Any = None,
         pin_memory: bool = False,
@@ -87,8 +84,7 @@ class DataLoader(Loader):
         """Make a loader; nothing starts before the first batch.
 
         Args:
-            data: A dataset of batches, such as `source.batch(128)`; its iterator, for one epoch; or a loop of
-                `shuffle_batch` or another batch function.
+            data: A dataset of batches, such as `source.batch(128)`; or its iterator, for one epoch.
             device: Where the tensors shall be, such as "cuda"; None: where they are, in the memory of the host. On an
                 accelerator they are copied by a stream of their own, while the one before is worked on.
             pin_memory: Copy tensors into page-locked memory, from which an accelerator copies faster, and while the
@@ -173,23 +169,22 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     """
 
     @tells_keywords
-    def __init__(self, data: Dataset[Any] | Batches[Any] | Callable[[], Any], *, shard: bool = True) -> None:
+    def __init__(self, data: Dataset[Any] | Callable[[], Any], *, shard: bool = True) -> None:
         """Make a dataset; nothing starts before the first batch.
 
         Args:
-            data: A dataset of batches, a loop, or a function that makes one of these. Workers that are not forked
-                (multiprocessing_context="spawn" or "forkserver") get a dataset by pickle; for a loop they need an
-                importable function, which each calls.
+            data: A dataset of batches, or a function that makes one. Workers that are not forked
+                (multiprocessing_context="spawn" or "forkserver") get it by pickle.
             shard: Whether workers and processes share the batches; False for data that is a part of the input already,
                 by `pipeline.torch.shard()`.
 
         Raises:
             TypeError: `data` is none of these.
         """
-        if isinstance(data, (Dataset, Batches)):
+        if isinstance(data, Dataset):
             round_of(data, "IterableDataset")
         elif not callable(data):
-            text = "IterableDataset takes a dataset of batches, a loop, or a function that makes one, not"
+            text = "IterableDataset takes a dataset of batches, or a function that makes one, not"
             raise TypeError(f"{text} {data!r:.80}")
         if isinstance(data, Dataset):
             draw_seeds(data)  # before there are workers: each would draw its own
@@ -225,7 +220,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         if self._shared and state is not None and state.PartialState._shared_state and _rank()[1] > 1:
             text = (
                 "IterableDataset: Accelerate shares out the datasets of torch's DataLoader itself, and this one is "
-                "shared out already. Pass pipeline.torch.DataLoader(loop) to its prepare(), or shard=False here"
+                "shared out already. Pass pipeline.torch.DataLoader(dataset) to its prepare(), or shard=False here"
             )
             raise FailedPreconditionError(None, None, text)
 
@@ -241,23 +236,13 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         global _of_parent
         if self._parent is not None:
             _of_parent = self._parent
-        given = self._given if isinstance(self._given, (Dataset, Batches)) else self._given()
+        given = self._given if isinstance(self._given, Dataset) else self._given()
         here = round_of(given, "IterableDataset")
         data: Any = given
         if worker is not None and here.starts_over:  # a fork has copied what its parent had begun
-            number = (worker.seed - worker.id) % _ROUNDS if _rank()[1] == 1 else 0
-            data = given.epoch(number) if isinstance(given, Dataset) else here.another(number).batches
-        elif worker is not None and here.begun():
-            text = "IterableDataset: the loop has begun in the process that started this worker, where its threads are"
-            raise FailedPreconditionError(None, None, text)
+            data = given.epoch((worker.seed - worker.id) % _ROUNDS if _rank()[1] == 1 else 0)
         ranks = _rank()[1]
-        if (
-            isinstance(data, Dataset)
-            and given is self._given
-            and worker is not None
-            and self._shared
-            and is_share(data)
-        ):
+        if given is self._given and worker is not None and self._shared and is_share(data):
             mine = Share(worker.id, worker.num_workers, True, ranks > 1)  # of this process's share
             return DataLoader(further_share(data, mine), shard=False)
         loader = DataLoader(data, shard=self._shared)
@@ -266,11 +251,6 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         return loader
 
     def __getstate__(self) -> dict[str, Any]:
-        if isinstance(self._given, Batches):
-            raise TypeError(
-                "IterableDataset: a loop cannot be sent to another process. Pass an importable function that makes it: "
-                "each worker calls that"
-            )
         return {**vars(self), "_loader": None, "_worker": None, "_parent": _rank()}
 
     def state_dict(self) -> dict[str, Any]:

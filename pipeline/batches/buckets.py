@@ -5,23 +5,23 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from pipeline.batches.bucket_feed import BucketFeed
-from pipeline.batches.determinism import is_deterministic
-from pipeline.batches.loop import Batches
-from pipeline.batches.options import BatchOptions, takes_options
-from pipeline.batches.ordered_buckets import OrderedBucketFeed
-from pipeline.batches.request import Request, check_not_negative, seed_of
+from pipeline.batches.recipe import ahead, examples_of, run
+from pipeline.batches.request import checked
+from pipeline.datasets.iterator import DatasetIterator
+from pipeline.datasets.transforms.bucket import Bucket
+from pipeline.datasets.transforms.map import Map
+from pipeline.datasets.transforms.steps import Calls
 from pipeline.dtypes import integer
+from pipeline.flow.collate import bare
+from pipeline.keywords import tells_keywords
+from pipeline.runners.coordinator import Coordinator
 
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
-
-@takes_options
+@tells_keywords
 def bucket_by_sequence_length(
     input_length: Callable[[Any], int],
     tensors: Any,
@@ -33,81 +33,86 @@ def bucket_by_sequence_length(
     allow_smaller_final_batch: bool = False,
     *,
     shapes: Sequence[Any] | None = None,
-    min_after_dequeue: int = 0,
-    seed: int | None = None,
     shared_name: str | None = None,
     name: str | None = None,
-    **options: Unpack[BatchOptions],
-) -> Batches[Any]:
-    """Make batches of examples of similar length; see `batch` for the arguments that are not listed here.
+    deterministic: bool | None = None,
+    on_error: str = "raise",
+    max_errors: int | None = None,
+    coord: Coordinator | None = None,
+) -> DatasetIterator[Any]:
+    """Make batches of examples of similar length, as `dataset(tensors).bucket(...)` does.
 
     The boundaries [10, 20] make three buckets: lengths below 10, from 10 to 19, and from 20 up. As soon as a bucket
-    has enough examples, they become a batch.
+    has enough examples, they become a batch. See `batch` for the arguments that are not listed here.
 
     Args:
-        input_length: Called with each example, as the source gave it or `function` made it, returns its length; several
-            threads call it.
+        input_length: Called with each example, returns its length.
         tensors: The source of examples, as for `batch`.
         batch_size: Examples in a batch; or a list with a number for each bucket, which may be larger for short ones.
         bucket_boundaries: Increasing positive integers.
-        capacity: How many finished batches may wait for the loop. A bucket holds at most one batch and
-            `min_after_dequeue` examples beside them.
-        dynamic_pad: Pad each batch to its own largest example, unless `ragged="row_splits"` joins its rows; False is
-            for examples of one shape.
+        capacity: How many finished batches may wait.
+        dynamic_pad: Pad each batch to its own largest example; False is for examples of one shape.
         allow_smaller_final_batch: Return the last examples of each bucket as a smaller batch too.
-        min_after_dequeue: Examples that stay in a bucket after a batch is made of it. From 1 on, the examples of a
-            batch are drawn at random from their bucket; 0 keeps their order.
-        seed: Seed of the draws. With one thread, or in a deterministic loop, it fixes the batches and their order.
-        name: Name of the queues, `bucket` by default.
 
     Returns:
-        An iterator and context manager, like that of `batch`, over pairs: the lengths of the examples of a batch, an
-        int32 array, and the batch.
+        An iterator over pairs: the lengths of the examples of a batch, an int32 array, and the batch.
 
     Raises:
-        ValueError: There are no boundaries, or they do not increase; a number is out of range; or there is a `shard`:
-            share out the input instead, as by `string_input_producer(..., shard=(host, hosts))`.
+        ValueError: There are no boundaries, or they do not increase; or a number is out of range.
         TypeError: `input_length` is not callable, or a number is not an integer; when a batch is taken, so is a length.
 
     Examples:
         >>> lines = [[1], [1, 2, 3], [2], [4, 5]]
-        >>> with pipeline.bucket_by_sequence_length(len, map(np.array, lines), 2, [2], dynamic_pad=True) as batches:
+        >>> with pipeline.bucket_by_sequence_length(len, map(np.array, lines), 2, [2]) as batches:
         ...     for lengths, numbers in batches:
         ...         print(lengths.tolist(), numbers.tolist())
         [1, 1] [[1], [2]]
         [3, 2] [[1, 2, 3], [4, 5, 0]]
+
+    Source: `tf.contrib.training.bucket_by_sequence_length` of TensorFlow 1.
     """
     if not callable(input_length):
         raise TypeError(f"input_length must be a callable that returns the length of an example, not {input_length!r}")
     boundaries = _boundaries(bucket_boundaries)
     sizes = _sizes(batch_size, len(boundaries) + 1)
-    min_after_dequeue = integer(min_after_dequeue, "min_after_dequeue")
-    check_not_negative(min_after_dequeue)
-    request = Request(
-        sources=[tensors],
-        num_threads=num_threads,
+    request = checked(
         batch_size=1,
+        num_threads=num_threads,
         capacity=capacity,
-        min_after_dequeue=min_after_dequeue or None,
-        seed=seed_of(seed) if min_after_dequeue or seed is not None else None,
-        seeded=seed is not None,
+        enqueue_many=False,
         shapes=shapes,
-        dynamic_pad=dynamic_pad and options.get("ragged") != "row_splits",  # rows that are to be joined as they are
+        dynamic_pad=dynamic_pad,
         allow_smaller_final_batch=allow_smaller_final_batch,
-        shared_name=shared_name,
         name=name or "bucket",
-        **options,
+        deterministic=deterministic,
+        on_error=on_error,
+        max_errors=max_errors,
+        coord=coord,
     )
-    return Batches(_feed_of(request)(request, input_length, boundaries, sizes))
+    examples, at_once = examples_of([tensors], request)
+    pairs = Map(examples, _Measured(input_length), Calls(on_error=on_error, max_errors=max_errors))
+    pad = 0 if dynamic_pad else None
+    made = Bucket(pairs, boundaries, sizes, _first, pad, False, not allow_smaller_final_batch)
+    return run(ahead(made, [tensors], request, at_once, request.capacity), request)
 
 
-def _feed_of(request: Request) -> type[BucketFeed]:
-    if request.shard is not None:
-        raise ValueError(
-            "bucket_by_sequence_length takes no shard: the last batches of its buckets cannot be shared out evenly. "
-            "Share out the input, as by string_input_producer(..., shard=(host, hosts))"
-        )
-    return OrderedBucketFeed if is_deterministic(request) else BucketFeed
+class _Measured:
+    """Puts its length before an example."""
+
+    def __init__(self, measure: Callable[[Any], int]) -> None:
+        self._measure = measure
+
+    def __call__(self, example: Any) -> tuple[np.int32, Any]:
+        length = self._measure(example)
+        try:
+            number = operator.index(length)
+        except TypeError:
+            raise TypeError(f"input_length must return an integer, got {length!r:.80}") from None
+        return np.int32(number), bare(tuple(example) if type(example) is list else example)
+
+
+def _first(pair: tuple[np.int32, Any]) -> int:
+    return int(pair[0])
 
 
 def _boundaries(given: Any) -> list[int]:

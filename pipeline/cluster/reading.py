@@ -15,15 +15,18 @@ from pipeline.cluster.connect import LEFT
 from pipeline.cluster.desk import Desk
 from pipeline.cluster.executor import RayWorkers
 from pipeline.cluster.task import BLOCK_BYTES, read_part
+from pipeline.datasets.origins.sequence import sequence_of
 from pipeline.dtypes import integer
 from pipeline.errors import AbortedError, OutOfRangeError
 from pipeline.on_error import add_note
 from pipeline.sources.order import Epochs
 from pipeline.sources.stream import About, Columns, PartsCursor, PartsSource
 from pipeline.workers.chunks import FailedItem
-from pipeline.workers.items import CHECK_INTERVAL, is_sequence
 
 _WHAT = "cluster.read"
+
+# Seconds between two looks whether the iterator was closed.
+CHECK_INTERVAL = 0.1
 
 # Blocks of a part in flight, at least: one on its way, one in the making.
 _LEAST = 2
@@ -77,7 +80,7 @@ def read(
     """
     if not callable(function):
         raise TypeError(f"{_WHAT}: function must be callable, not {function!r:.80}")
-    if isinstance(parts, (str, bytes)) or not is_sequence(parts):
+    if isinstance(parts, (str, bytes)) or not sequence_of(parts):
         raise TypeError(f"{_WHAT}: parts must be a list, such as of file names, not {parts!r:.80}")
     if not len(parts):
         raise ValueError(f"{_WHAT}: there are no parts")
@@ -180,10 +183,6 @@ class _RemoteCursor(PartsCursor):
         self._left = False
         _cancel(self._remote.workers.desk, self._flights)
         super()._go_to(position)
-
-    def _reseed(self, seeds: Sequence[int]) -> bool:
-        _cancel(self._remote.workers.desk, self._flights)
-        return super()._reseed(seeds)
 
     def _fail(self, error: BaseException) -> None:
         """Go on with the next part, unless the reader itself was interrupted."""

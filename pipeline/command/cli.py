@@ -25,6 +25,7 @@ from pipeline.command.formats import HELP, format_of, record_bytes
 from pipeline.command.report import Report
 from pipeline.command.saving import EVERY, Saving
 from pipeline.errors import OpError
+from pipeline.runners.coordinator import Coordinator
 from pipeline.watch.monitor import monitor
 from pipeline.watch.sampler import Sampler
 
@@ -106,7 +107,8 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
     """
     settings = settings._replace(format=settings.format or format_of(settings.files))
     source = FilePipeline(settings)
-    batches = source.batches()
+    coord = Coordinator()
+    batches = source.batches(coord)
     saving.load(batches)
     taken = examples = 0
     first = 0.0
@@ -118,21 +120,20 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
                 now = time.perf_counter()
                 first = first or now - start
                 taken += 1
-                examples += len(components[0] if isinstance(components, list) else components)
+                examples += len(components[0] if isinstance(components, (list, tuple)) else components)
                 show(source.bytes_read, examples)
                 saving.after(taken, batches)
         except KeyboardInterrupt:
             interrupted = True
             # A thread may hang in a read for ever. It is a daemon; print the report without waiting for it.
-            batches.coord.request_stop()
+            coord.request_stop()
         seconds = (time.perf_counter() if interrupted else now) - start
         made = sampler.report(batches)
-    queue = batches.queue if batches.queue is not None else source.files
     columns = Counter("bytes" if dtype.hasobject else dtype.name for dtype in source.types)
     figures = examples, taken, source.bytes_read, seconds, first
     fingerprint = batches.fingerprint() if settings.deterministic else None
-    stats = source.files.stats(), queue.stats()
-    report = Report(*figures, *stats, made, dict(columns), interrupted, settings._asdict(), fingerprint)
+    stats = source.files.stats()
+    report = Report(*figures, stats, made, dict(columns), interrupted, settings._asdict(), fingerprint)
     if report.nothing_to_read:
         raise nothing_in(settings.files, "example")
     saving.save(batches)

@@ -16,15 +16,15 @@ import numpy as np
 
 from pipeline._csv import cut_records
 from pipeline.batches.functions import batch, shuffle_batch
-from pipeline.batches.loop import Batches
 from pipeline.command.formats import TEXT, make_reader, record_bytes, refuse_compressed
+from pipeline.datasets.iterator import DatasetIterator
 from pipeline.decode.csv.decode_csv import decode_csv
 from pipeline.decode.csv.numbers import number
 from pipeline.decode.csv.record import split_record
 from pipeline.errors import InvalidArgumentError
 from pipeline.files.os_errors import translated
 from pipeline.producers.producers import string_input_producer
-from pipeline.pulls import together
+from pipeline.runners.coordinator import Coordinator
 
 BLOCK = 512  # lines that a thread reads at once: enough to spread the cost of a call, few enough for the cache
 
@@ -82,8 +82,8 @@ class FilePipeline:
             settings.files, settings.epochs, settings.shuffle, settings.seed, name="files", collection=[]
         )
 
-    def batches(self) -> Batches[Any]:
-        """Return the loop over batches; the threads start with the first batch."""
+    def batches(self, coord: Coordinator | None = None) -> DatasetIterator[Any]:
+        """Return the iterator over batches; its threads start with the first one, and end when `coord` stops."""
         settings = self._settings
         shared: dict[str, Any] = {
             "num_threads": settings.threads,
@@ -92,6 +92,7 @@ class FilePipeline:
             "allow_smaller_final_batch": True,
             "name": "examples",
             "deterministic": settings.deterministic,
+            "coord": coord,
         }
         if not settings.shuffle:
             return batch(self._block, settings.batch_size, **shared)
@@ -112,10 +113,9 @@ class FilePipeline:
     def _block(self) -> list[Any]:
         """Return the next block of examples, as components whose first dimension is the example."""
         text = self._settings.format in TEXT
-        with together():  # as many reads as it takes
+        keys, read = self._read()
+        while text and not any(read):
             keys, read = self._read()
-            while text and not any(read):
-                keys, read = self._read()
         if self._record_bytes is not None:
             return [np.frombuffer(b"".join(read), np.uint8).reshape(-1, self._record_bytes)]
         lines = read if all(read) or not text else [line for line in read if line]

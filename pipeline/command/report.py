@@ -30,7 +30,6 @@ class Report(NamedTuple):
         seconds: From the first request for a batch to the last batch.
         first_batch_s: Seconds until the first batch was complete.
         files: The statistics of the queue of file names.
-        queue: Those of the queue of examples.
         run: The model of the run.
         columns: The number of columns of each type.
         interrupted: Whether Ctrl-C ended the run.
@@ -44,7 +43,6 @@ class Report(NamedTuple):
     seconds: float
     first_batch_s: float
     files: QueueStats
-    queue: QueueStats
     run: Run
     columns: dict[str, int]
     interrupted: bool
@@ -71,8 +69,12 @@ class Report(NamedTuple):
             "fingerprint": self.fingerprint,
             "columns": self.columns,
             "queues": [
-                self._queue("files", self.files, 1, self.settings["threads"]),
-                self._queue("examples", self.queue, self.settings["threads"], 1),
+                self._queue("files", self.files, float(self.files.size), 1, self.settings["threads"]),
+                *(
+                    self._queue(stage.name, stage.tank.stats, stage.tank.mean_size, stage.threads, 1)
+                    for stage in self.run.stages
+                    if stage.kind == "queue" and stage.tank is not None
+                ),
             ],
             "bottleneck": self.bottleneck(),
             "settings": self.settings,
@@ -105,9 +107,7 @@ class Report(NamedTuple):
             return {"stage": "start", "advice": text, "knob": None, "gain": None}
         return {"stage": _STAGES.get(verdict.kind, "readers"), **_in_options(verdict)}
 
-    def _queue(self, name: str, stats: QueueStats, producers: int, consumers: int) -> dict[str, Any]:
-        tanks = [stage.tank for stage in self.run.stages if stage.name == name and stage.tank is not None]
-        mean = tanks[0].mean_size if tanks else float(stats.size)
+    def _queue(self, name: str, stats: QueueStats, mean: float, producers: int, consumers: int) -> dict[str, Any]:
         threads = {"producer_threads": producers, "consumer_threads": consumers}
         return {"name": name, "mean_size": mean, **threads, **stats._asdict()}
 

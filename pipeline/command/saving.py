@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pipeline.batches.loop import Batches
+from pipeline.datasets.iterator import DatasetIterator
 from pipeline.resume.state_file import load_state, save_state
 
 EVERY = 100  # batches between two saves
@@ -17,17 +17,17 @@ class Saving(NamedTuple):
     path: str | None
     every: int
 
-    def load(self, batches: Batches[Any]) -> None:
+    def load(self, batches: DatasetIterator[Any]) -> None:
         """Let a loop that has not begun go on from the file."""
         if self.resume is not None:
             batches.load_state_dict(load_state(self.resume))
 
-    def after(self, taken: int, batches: Batches[Any]) -> None:
+    def after(self, taken: int, batches: DatasetIterator[Any]) -> None:
         """Save if it is time to, after so many batches."""
         if taken % self.every == 0:
             self.save(batches)
 
-    def save(self, batches: Batches[Any]) -> None:
+    def save(self, batches: DatasetIterator[Any]) -> None:
         """Save the place after the last batch."""
         if self.path is not None:
             save_state(self.path, batches.state_dict())

@@ -19,28 +19,33 @@ from pipeline._next import Gather, Gauge, Meter, Next
 from pipeline.datasets.node import Node, Opening, facts_of, nodes_of, note_written, seeds_of
 from pipeline.datasets.parts import facts_of_parts, measured, name_of_recipe
 from pipeline.datasets.seed import Seed
-from pipeline.errors import FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
+from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
+from pipeline.explain.frames import warn
 from pipeline.explain.live import LoopFacts, LoopTimes, ended, loops
 from pipeline.flow.run import serving
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Element, elements_of, seek_later
+from pipeline.logs import is_heard, logger
 from pipeline.queues.seeds import given_seed
 from pipeline.runners.current_loop import loop_of_thread
 from pipeline.runners.stop_flag import StopFlag
+from pipeline.tracebacks import show_users
 
 if TYPE_CHECKING:
     import asyncio
 
+    from pipeline.runners.coordinator import Coordinator
     from pipeline.watch.model import Report
+
+_log = logger("pipeline.batches")
+
+_ANEW = "iter(dataset) gives another one, and `for e in range(3): for batch in dataset.epoch(e)` three passes"
+_SMALLER = "To get them too, leave out drop_remainder=True, or pass allow_smaller_final_batch=True"
 
 T_co = TypeVar("T_co", covariant=True)
 
 # How many elements ago a state can be of.
 BEHIND = 64
-
-
-# For traces: an element whose queue is not known.
-_TAKEN = spans.Taken(None, 1, 0, lambda first, count: None)
 
 
 class Record(NamedTuple):
@@ -91,8 +96,23 @@ class DatasetIterator(Next[T_co]):
 
     grace = 10.0
 
-    def __init__(self, node: Node, epoch: int, seeds: Mapping[Seed, tuple[int, int]] | None = None) -> None:
-        """Use `iter(dataset)`. `seeds` are those of an earlier iterator, which had loaded a state."""
+    def __init__(
+        self,
+        node: Node,
+        epoch: int,
+        seeds: Mapping[Seed, tuple[int, int]] | None = None,
+        name: str | None = None,
+        coord: Coordinator | None = None,
+    ) -> None:
+        """Use `iter(dataset)`.
+
+        Args:
+            node: The recipe.
+            epoch: Which pass.
+            seeds: Those of an earlier iterator, which had loaded a state.
+            name: What reports call it; None for the name of its source.
+            coord: The user's Coordinator, which ends it when it stops, and hears of its errors.
+        """
         self._node, self._epoch = node, epoch
         self._lock = threading.Lock()
         self._owner: int | None = None  # the thread in `next`
@@ -100,8 +120,8 @@ class DatasetIterator(Next[T_co]):
         self._parts = measured(node)
         self._meter = Meter(functools.partial(note_written, node))  # of `next`
         self._times = LoopTimes()
-        self._name = name_of_recipe(node)
-        self._opening = Opening(self._name, self._seeds, self._parts)
+        self._name = name or name_of_recipe(node)
+        self._opening = Opening(self._name, self._seeds, self._parts, coord)
         self._stream: Gauge | None = None
         self._element: Callable[[], Element | None] = lambda: None  # gives the next one of the stream
         self._at_hand: Callable[[], tuple[Gather, int] | None] = lambda: None  # gives rows that have only to be copied
@@ -114,9 +134,12 @@ class DatasetIterator(Next[T_co]):
         self._began = 0  # elements that were delivered before the stream was opened
         self._left: deque[asyncio.Future[None]] = deque()  # what such tasks waited for that were cancelled
         self._ended = self._closed = self._struck = False
+        self._abandoned = False  # in the child of a fork that came within `next`
         loops.add(self)
 
     def __iter__(self) -> DatasetIterator[T_co]:
+        if self.over:
+            self._say(f"this iterator {'is closed' if self._closed else 'has ended'}, and gives nothing more: {_ANEW}")
         return self
 
     def next(self, timeout: float | None = None) -> T_co:
@@ -132,7 +155,11 @@ class DatasetIterator(Next[T_co]):
         """
         if timeout is not None and not timeout >= 0:
             raise invalid(f"next: timeout must be a number of seconds, at least 0, got {timeout!r:.80}")
-        return self._take(None if timeout is None else time.monotonic() + timeout)
+        try:
+            return self._take(None if timeout is None else time.monotonic() + timeout)
+        except Exception as error:
+            show_users(error)
+            raise
 
     def _take(self, deadline: float | None) -> T_co:
         self._not_within("next")
@@ -205,14 +232,17 @@ class DatasetIterator(Next[T_co]):
 
     def _traced(self, deadline: float | None, leave: StopFlag | None) -> None:
         began = spans.begin(spans.NEXT_BEGINS, self._name)
-        taken = None
+        taken = False
         try:
             self._taken(deadline, leave)
-            taken = _TAKEN
+            taken = True
         finally:
             spans.end(spans.NEXT_ENDS, began, taken)
 
     def _taken(self, deadline: float | None, leave: StopFlag | None) -> None:
+        coord = self._opening.stops_with
+        if coord is not None and coord.should_stop() and not self.over:
+            self._end()
         if self._ended or self._closed:
             raise StopIteration
         stream = self._stream
@@ -227,6 +257,7 @@ class DatasetIterator(Next[T_co]):
             found = self._element()
             if found is None:
                 self._end()
+                self._tell_dropped(last)
                 raise _Over
             element, value, size = found
             value = fold_on(last.value, value, size)
@@ -243,6 +274,10 @@ class DatasetIterator(Next[T_co]):
                 raise
             with contextlib.suppress(Exception):  # a thread that failed of the same
                 self._end()
+            if coord is not None:
+                if isinstance(error, CancelledError) and coord.should_stop():
+                    raise StopIteration from None
+                coord.request_stop(error)
             if isinstance(error, (StopIteration, OutOfRangeError)):  # it would look like the end
                 text = f"{self._name}: a function of the input raised {type(error).__name__}"
                 raise RuntimeError(text) from error
@@ -256,6 +291,12 @@ class DatasetIterator(Next[T_co]):
 
     def _running(self) -> Gauge:
         """Return the stream, opened if need be, where the last element left it."""
+        if self._abandoned:
+            text = (
+                f"{self._name}: this iterator was made before os.fork(), when a thread that is not in the child was in "
+                "its next. Make a new one there; load_state_dict with the state of this one continues it"
+            )
+            raise FailedPreconditionError(None, None, text)
         if self._struck or self._stream is None:
             self._struck = True  # until all of this is done
             try:
@@ -305,13 +346,13 @@ class DatasetIterator(Next[T_co]):
 
     def _go_to(self, stream: Gauge, position: Any, files: Mapping[str, Any]) -> None:
         """Go to the position of a loaded state, over these files."""
+        self._opening.remember(files)  # first: a bucket reads them on its way
         try:
             seek_later(stream, position)
         except StateMismatchError:
             raise
         except (TypeError, ValueError, KeyError, IndexError) as error:
             raise invalid(f"load_state_dict: the position of the state does not fit this recipe: {error}") from error
-        self._opening.remember(files)
 
     def _measured(self) -> Gauge:
         """Return the stream, so that the time in it counts: its meter is that of `next`."""
@@ -327,13 +368,32 @@ class DatasetIterator(Next[T_co]):
         ended.note(self)
         self._stop()
 
+    def _tell_dropped(self, last: Record) -> None:
+        """Tell of examples at the end that were dropped; so that people see it where there was no batch at all."""
+        dropped = self.num_dropped
+        if not dropped:
+            return
+        text = f"the last {dropped:,} of {last.examples + dropped:,} examples fill no batch and are dropped. {_SMALLER}"
+        if last.batches:
+            _log.info("%s: %s", self._name, text)
+        else:
+            self._say(text)
+
+    def _say(self, text: str) -> None:
+        """Log a warning; or show it, if the program has no handler for it."""
+        if is_heard(_log):
+            _log.warning("%s: %s", self._name, text)
+        else:
+            warn(f"{self._name}: {text}")
+
     def _stop(self) -> None:
         """End threads and close files; raise what a thread that fills a queue has raised."""
         self._opening.stop()
         if self._stream is not None:
             self._stream.close()
-        if self._opening.coord is not None:
-            self._opening.coord.join(stop_grace_period_secs=self.grace)
+        coord = self._opening.coord
+        if coord is not None and coord is not self._opening.stops_with:
+            coord.join(stop_grace_period_secs=self.grace)
 
     async def __anext__(self) -> T_co:
         """Return the next element; a thread waits for it. If the awaiting task is cancelled, it comes next."""
@@ -570,12 +630,7 @@ class DatasetIterator(Next[T_co]):
         parts = facts_of_parts(self._node, self._parts)
         return LoopFacts(
             self._name,
-            "dataset",
             self._state(),
-            None,
-            None,
-            (),
-            {},
             self.num_errors,
             self.num_dropped,
             self._times,
@@ -584,8 +639,10 @@ class DatasetIterator(Next[T_co]):
         )
 
     def _after_fork(self) -> None:
-        """In the child of a fork: whoever was in `next` is not there."""
+        """In the child of a fork: whoever was in `next` is not there, nor what a function was making for it."""
         self._lock = threading.Lock()
+        self._abandoned = self._owner is not None
+        self._struck = self._struck or self._abandoned
         self._owner = None
         self._forked()
 
@@ -607,7 +664,10 @@ class DatasetIterator(Next[T_co]):
     def __del__(self) -> None:
         opening = getattr(self, "_opening", None)
         if opening is not None:
-            opening.stop()
+            try:
+                opening.stop()
+            finally:  # a signal handler may have raised in it
+                opening.stop()
 
 
 def recipe_of(iterator: DatasetIterator[Any]) -> list[Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pipeline._next import Gauge, Meter
 from pipeline.datasets.seed import Seed
-from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError
+from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, StateMismatchError
 from pipeline.explain.frames import Place, caller, shown
 from pipeline.explain.live import number
 from pipeline.files.identity import Opened, merged, of_one
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 ENDLESS = -1  # as a length
 
+Names: TypeAlias = "Callable[[int, int], list[str]]"
+
 
 class Opening(Run):
     """What the streams of one iterator share, and which seeds it uses.
@@ -36,11 +38,18 @@ class Opening(Run):
             their own: those of which each keeps a share.
     """
 
-    def __init__(self, name: str, seeds: dict[Seed, tuple[int, int]], parts: Mapping[Node, Part] | None = None) -> None:
-        super().__init__(name)
+    def __init__(
+        self,
+        name: str,
+        seeds: dict[Seed, tuple[int, int]],
+        parts: Mapping[Node, Part] | None = None,
+        stops_with: Coordinator | None = None,
+    ) -> None:
+        super().__init__(name, stops_with)
         self._seeds = seeds
         self._parts = parts or {}
-        self._files: dict[int, tuple[Any, Opened]] = {}
+        self._files: dict[int, tuple[Any, Opened, Names]] = {}
+        self._tables: dict[int, Any] = {}
         self.things = Things()
         self.coords: list[Coordinator] = []
         self.hosts = False
@@ -59,32 +68,48 @@ class Opening(Run):
             from pipeline.runners.coordinator import Coordinator  # 3 ms with runners, for programs with threads
             from pipeline.runners.registry import start_registered  # likewise
 
-            coord = Coordinator()
+            coord = self.stops_with
+            if coord is None:
+                coord = Coordinator()
+                self.on_stop(coord.request_stop)
             self.coords.append(coord)
-            self.on_stop(coord.request_stop)
             start_registered(coord)
 
     def again(self) -> Opening:
         """Return one for streams that go on where those of this were interrupted."""
-        other = Opening(self.name, self._seeds, self._parts)
+        other = Opening(self.name, self._seeds, self._parts, self.stops_with)
         other._files, other.dropped, other.skipped = self._files, self.dropped, self.skipped
+        other._tables = self._tables
         other.things.saved = self.things.facts()
         return other
 
-    def opened(self, parts: Any) -> Opened:
-        """Return what keeps account of the files that are read of a source, in all passes."""
-        return self._files.setdefault(id(parts), (parts, Opened()))[1]
+    def opened(self, parts: Any, names: Names) -> Opened:
+        """Return what keeps account of the files that are read of a source, in all passes.
+
+        Args:
+            parts: The source.
+            names: Gives the names of so many files from a number on, in the order of the first pass.
+        """
+        return self._files.setdefault(id(parts), (parts, Opened(), names))[1]
+
+    def opened_table(self, table: Any) -> None:
+        """Note a table, whose method `files`, if it has one, tells its files from changed ones."""
+        if hasattr(table, "files"):
+            self._tables.setdefault(id(table), functools.cache(table.files))
 
     def files(self) -> dict[str, list[Any]]:
         """Return what tells the files that were read from changed ones."""
         of_things: list[dict[str, list[Any]]] = [getattr(thing, "_files", dict)() for thing in self.things.known]
-        return merged([*of_things, *(opened.listed() for _, opened in list(self._files.values()))])
+        of_parts = [opened.listed() for _, opened, _ in list(self._files.values())]
+        return merged([*of_things, *of_parts, *(files() for files in list(self._tables.values()))])
 
     def remember(self, files: Mapping[str, Sequence[Any]]) -> None:
-        """Count the files of a saved run as read."""
+        """Count the files of a saved run as read; StateMismatchError if one of them has another size now."""
         self.things.files = files
-        for index, (_, opened) in enumerate(self._files.values(), len(self.things.saved)):
-            opened.remember(of_one(files, index), None)
+        for index, (parts, opened, names) in enumerate(self._files.values(), len(self.things.saved)):
+            differs = opened.remember(of_one(files, index), names)
+            if differs is not None:
+                raise StateMismatchError([(f"files of {parts.kind}", None, None)], differs)
 
     def part(self, node: Node) -> Part | None:
         """Return what is measured of a part of the recipe; None if nothing is."""

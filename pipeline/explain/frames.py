@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, TypeAlias
 
-from pipeline._tickets import frames_now
+from pipeline._next import frames_now
 from pipeline.tracebacks import is_ours, is_standard
 
 Place: TypeAlias = "tuple[str, int]"  # file and line

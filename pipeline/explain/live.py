@@ -5,13 +5,12 @@ Everything is held weakly and noted once, when it is made. Nothing here costs an
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pipeline.explain.workers import this_thread
@@ -60,7 +59,6 @@ class Live(Generic[T]):
 
 queues: Live[Any] = Live()
 readers: Live[Any] = Live()
-mappings: Live[Any] = Live()  # what `map_ahead` returned
 groups: Live[Any] = Live()
 loops: Live[Any] = Live()  # over batches, and iterators of datasets
 
@@ -98,9 +96,9 @@ def number() -> int:
 
 def _forget() -> None:
     """In the child of a fork: what the parent made cannot be looked at there, and nothing waits for its threads."""
-    for _, waiting in (*loops.numbered(), *mappings.numbered()):
-        waiting._after_fork()
-    for each in (queues, readers, mappings, groups, loops):
+    for _, loop in loops.numbered():
+        loop._after_fork()
+    for each in (queues, readers, groups, loops):
         each.forget()
     ended.watch(-ended.watchers)
 
@@ -114,22 +112,9 @@ def note_input(source: Any) -> None:
 
     Call it where something is begun, such as a file, not for each element.
     """
-    worker, first = this_thread.worker, this_thread.inputs
+    worker = this_thread.worker
     if worker is not None:
         worker.group.takes_from((source,))
-    elif first is not None:
-        first.append(source)
-
-
-@contextlib.contextmanager
-def noted_inputs() -> Iterator[list[Any]]:
-    """Yield a list of what this thread takes from within the body, in the place of threads that do not run yet."""
-    inputs: list[Any] = []
-    outer, this_thread.inputs = this_thread.inputs, inputs
-    try:
-        yield inputs
-    finally:
-        this_thread.inputs = outer
 
 
 class LoopTimes:
@@ -151,12 +136,6 @@ class LoopTimes:
     def begin(self) -> None:
         self.begun_at, self.first_at, self.ended_at = time.monotonic(), None, None
         self.taker = threading.get_native_id()
-
-    def timed_first(self, take: Callable[[], T]) -> T:
-        """Take the first batch."""
-        batch = take()
-        self.first_at = time.monotonic()
-        return batch
 
     def end(self) -> None:
         """Note the end; the second time changes nothing."""
@@ -195,31 +174,21 @@ class PartFacts(NamedTuple):
 
 
 class LoopFacts(NamedTuple):
-    """What a loop over batches says of itself.
+    """What an iterator says of itself.
 
     Attributes:
         name: Its name.
-        kind: The batch function.
         state: "not started", "running", "ended" or "closed".
-        queue: What it takes batches from; None before it has begun.
-        group: Its threads; None before.
-        sources: What the threads call or take from, as it was passed.
-        settings: What it was asked for, by the names of the parameters.
         errors, dropped: Examples that were skipped after an error, and that filled no batch.
         times: When it did what.
-        parts: Those of a dataset, each after its inputs; the last one is what it takes from.
-        taken: Of a dataset: how many elements it has taken, and how many seconds it has waited for them.
+        parts: Those of the dataset, each after its inputs; the last one is what it takes from.
+        taken: How many elements it has taken, and how many seconds it has waited for them.
     """
 
     name: str
-    kind: str
     state: str
-    queue: Any
-    group: Any
-    sources: Sequence[Any]
-    settings: dict[str, Any]
     errors: int
     dropped: int
     times: LoopTimes
-    parts: Sequence[PartFacts] = ()
-    taken: tuple[int, float] | None = None
+    parts: Sequence[PartFacts]
+    taken: tuple[int, float]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pipeline.explain.ends import EndOfInput
 from pipeline.explain.frames import Place, caller, is_running
 from pipeline.explain.wording import count, named
-from pipeline.on_error import add_note
+from pipeline.on_error import add_note, set_on
 
 
 class WorkerFailure(NamedTuple):
@@ -244,15 +244,11 @@ class OfThread(threading.local):
 
     Attributes:
         worker: The Worker whose thread it is.
-        reads: The (reader, keys, values) of its reads, while they are noted; see `reads.py`.
-        items: As `Worker.keys`, of items alone, while it makes a loop's first example for the threads to come.
-        inputs: What it takes from meanwhile; see `live.py`.
+        keys: The keys of the records that it read last; None if nothing was read since somebody forgot them.
     """
 
     worker: Worker | None = None
-    reads: list[tuple[Any, Sequence[bytes], Sequence[bytes]]] | None = None
-    items: Sequence[str] | None = None
-    inputs: list[Any] | None = None
+    keys: Sequence[bytes] | None = None
 
 
 this_thread = OfThread()
@@ -263,28 +259,27 @@ def current_worker() -> Worker | None:
     return this_thread.worker
 
 
-def note_read(keys: Sequence[bytes], values: Sequence[bytes] = (), reader: Any = None) -> None:
-    """Note which records this thread has just read, so that an error in handling them can name them.
-
-    Args:
-        keys, values: The records.
-        reader: Where they can be read again; it has `give_again(keys, values)`.
-    """
+def note_read(keys: Sequence[bytes]) -> None:
+    """Note which records this thread has just read, so that an error in handling them can name them."""
     thread = this_thread
-    worker, reads = thread.worker, thread.reads
+    thread.keys = keys
+    worker = thread.worker
     if worker is not None:
         worker.keys = keys
-    if reads is not None:
-        reads.append((reader, keys, values))
 
 
-def note_items(names: Sequence[str]) -> None:
-    """Note which items made what this thread has just taken, so that an error in storing that can name them."""
-    worker = this_thread.worker
-    if worker is None:
-        this_thread.items = names
-    else:
-        worker.keys = names
+def name_record(error: BaseException) -> None:
+    """Let an error name the records that this thread has read for what failed, from Python 3.11 on in a note."""
+    keys = this_thread.keys
+    with contextlib.suppress(Exception):  # however odd the user's exception is
+        record = record_of(error, keys)
+        if record is None or keys is None:
+            return
+        if len(keys) == 1 and not hasattr(error, "record_key"):
+            set_on(error, "record_key", keys[0])
+        note = f"in {record}"
+        if note not in getattr(error, "__notes__", ()):
+            add_note(error, note)
 
 
 def _text(key: Any) -> str:

@@ -12,7 +12,7 @@ from pipeline._flow import all_arrays
 from pipeline.dtypes import native, object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.flow.block import Block, Columns, Examples, own
-from pipeline.nest import ListValue, Nest, has_nested, is_nested, map_values
+from pipeline.nest import ListValue, Nest, Parts, TupleParts, has_nested, is_nested, map_values
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -29,6 +29,8 @@ class Collate:
         pad: What fills rows that are shorter than the longest; a dict by the name of the component; None to stack.
         splits: Whether rows that vary become (values, row_splits).
         function: Called with a list of examples, returns the batch; None for this class's own way.
+        tensors: Whether examples are as in TensorFlow: a list is a container of components, and the only component of
+            a list or tuple comes bare.
     """
 
     def __init__(
@@ -37,9 +39,10 @@ class Collate:
         pad: Any = None,
         splits: bool = False,
         function: Callable[[list[Any]], Any] | None = None,
+        tensors: bool = False,
     ) -> None:
         self._kind = kind
-        self._pad, self._splits, self._function = pad, splits, function
+        self._pad, self._splits, self._function, self._tensors = pad, splits, function, tensors
         self.plain = pad is None and not splits and function is None
 
     def batch(self, values: Columns | Examples, blocks: Sequence[Block] = ()) -> Any:
@@ -56,6 +59,13 @@ class Collate:
     def _batch(self, values: Columns | Examples) -> Any:
         if self._function is not None:
             return self._function(list(values.examples()))
+        if self._tensors:
+            listed = isinstance(values, Examples) and type(values.items[0]) is list
+            made = bare(self._stacked(as_tensors(values)))
+            return list(made) if listed and type(made) is tuple else made
+        return self._stacked(values)
+
+    def _stacked(self, values: Columns | Examples) -> Any:
         if isinstance(values, Columns) and not self._any_ragged(values):
             return plain_structure(map_values(_finished, values.block))
         return self._structured(list(values.examples()))
@@ -144,6 +154,18 @@ def telling(values: Sequence[Any]) -> Any:
     return next((each for each in values if isinstance(each, list) and each), first)
 
 
+def as_tensors(values: Columns | Examples) -> Columns | Examples:
+    """Return examples with tuples in the place of lists of components, and the only component of either bare."""
+    if isinstance(values, Columns) or not any(type(each) in (list, tuple) for each in values.items):
+        return values
+    return Examples([bare(tuple(each)) if type(each) in (list, tuple) else each for each in values.items])
+
+
+def bare(value: Any) -> Any:
+    """Return the only component of a tuple, and anything else as it is."""
+    return value[0] if type(value) in (tuple, list, TupleParts, Parts) and len(value) == 1 else value
+
+
 def stacked(values: list[Any], where: str) -> Any:
     """Return values, one of each example, as one array: numbers and arrays stacked, strings and others as objects.
 
@@ -153,9 +175,9 @@ def stacked(values: list[Any], where: str) -> Any:
     """
     first = telling(values)
     kind = type(first)
-    if kind in _NUMBERS:
+    if kind in _NUMBERS and all(isinstance(value, _NUMBERS) for value in values):
         array = exact(np.array(values), values, where)
-        if array.ndim == 1 and array.dtype.kind in "biufc":
+        if array.dtype.kind in "biufc":
             return array
     if isinstance(first, np.generic) and first.dtype.kind in "biufc" and all(type(value) is kind for value in values):
         return np.array(values, first.dtype)
@@ -216,11 +238,9 @@ def exact(array: Any, given: Any, where: str) -> Any:
 
 def _shapes_differ(arrays: list[Any], where: str) -> Exception:
     i, odd = next((i, each) for i, each in enumerate(arrays) if each.shape != arrays[0].shape)
-    text = (
-        f"{where} has shape {list(arrays[0].shape)} in one example and {list(odd.shape)} in another; make them equal, "
-        "or use batch(n, pad=0)"
-    )
-    return _odd(invalid(text), i)
+    one, other = list(arrays[0].shape), list(odd.shape)
+    what = f"{where} has shape {one} in one example and {other} in another"
+    return _odd(invalid(f"{what}; make them equal, or use batch(n, pad=0)"), i)
 
 
 def _odd(error: Exception, i: int) -> Exception:

@@ -204,6 +204,7 @@ class Parallel:
         self._ended = False
         self._slow = False  # whether the last inputs took long to come
         self._error: Exception | None = None  # of the stream: raised after what came before it
+        self._rejected: AbortedError | None = None  # by the workers: raised after the results that are ready
         self._drop = 0
 
     def take(self, n: int) -> Block | None:
@@ -255,7 +256,7 @@ class Parallel:
         if self._bytes:
             wanted = max((self._workers + 1) * self._size, min(wanted, BUFFER_BYTES // self._bytes))
         under_way = sum(len(chunk.block) for chunk in self._chunks)
-        while under_way < wanted and not self._ended and self._error is None:
+        while under_way < wanted and not self._ended and self._error is None and self._rejected is None:
             if self._slow and self._is_due():  # goes out before the next input is waited for
                 return
             self._marks.before_claim()
@@ -276,7 +277,12 @@ class Parallel:
             self._slow = time.perf_counter() - began > _UNDER_WAY
             self._marks.claimed += len(block)
             under_way += len(block)
-            self._submit(block, self._marks.claimed)
+            try:
+                self._submit(block, self._marks.claimed)
+            except AbortedError as error:
+                self._rejected = error
+        if self._rejected is not None and not self._is_due():  # results that are ready come first
+            raise self._rejected
 
     def _inputs(self, n: int) -> Block | None:
         """Take inputs; raise _NotYet where there are none yet and results may be due before them."""

@@ -1,4 +1,4 @@
-"""Prefetch: a thread that takes elements of a stream ahead of the consumer, through a queue."""
+"""Prefetch: threads that take elements of streams ahead of the consumer, through a queue."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, OutOfRangeError
@@ -28,34 +28,28 @@ _ONCE: tuple[tuple[()]] = ((),)  # the arguments of one call
 
 
 class Item(NamedTuple):
-    """What the thread passes on.
+    """What a thread passes on.
 
     Attributes:
-        first: The number of its first element, counted from where the thread began.
-        at: The position of that; or the error that says why there is none.
-        what: Elements, the error that ended the input, or None for its end.
+        at: The position of its first element; or the error that says why there is none.
+        what: Elements, or the error that ended the input.
         after: The position after them.
     """
 
-    first: int
     at: Any
-    what: Block | BaseException | None
+    what: Block | Exception
     after: Any
-
-    @property
-    def end(self) -> int:
-        """The number of the element after them."""
-        return self.first + (len(self.what) if isinstance(self.what, Block) else 0)
 
 
 class Prefetch:
-    """The elements of a stream, taken ahead by the thread of a QueueRunner.
+    """The elements of streams, taken ahead by the threads of a QueueRunner, one for each stream.
 
-    The thread starts with the first `take`, and ends with the input. What was taken out of its queue stays here until
-    the next call, or `done`: if the caller was interrupted, `again` gives it once more.
+    The threads start with the first `take`, and end with the input. What was taken out of their queue stays here until
+    the next call, or `done`: if the caller was interrupted, `again` gives it once more. With one stream the elements
+    keep their order and have positions; those of several come as they come.
 
     Args:
-        stream: The elements; once the thread runs, only it takes any.
+        streams: The elements; once the threads run, each takes of its own.
         n: How many may wait.
         shared: What the streams of the iterator share.
         name: What the queue is called.
@@ -65,31 +59,32 @@ class Prefetch:
 
     def __init__(
         self,
-        stream: Stream,
+        streams: Sequence[Stream],
         n: int,
         shared: Run,
         name: str,
         begun: Callable[[Any, Any], object] | None = None,
         live: bool = True,
     ) -> None:
-        self._stream = stream
+        self._streams = streams
         self._n = n
         self._at_once = 1 if live else max(1, min(n // 2, AT_ONCE))
         self._run = shared
         self._name, self._begun = name, begun
         self._queue: FIFOQueue | None = None
-        self._coord = Coordinator()
-        self._runs = False  # whether the thread was started, and no interrupt came in between
-        self._process = os.getpid()  # that the thread is of
+        self._threads: list[threading.Thread] = []
+        self._coord: Coordinator | None = None
+        self._runs = False  # whether the threads were started, and no interrupt came in between
+        self._process = os.getpid()  # that the threads are of
         self._begin(None)
         shared.on_stop(self._stop)
 
     def _begin(self, at: Any) -> None:
-        self._items: list[Item] = []  # that were taken out of the queue
+        self._items: list[Item] = []  # that was taken out of the queue
+        self._first = 0  # the number of its first element, or of the one that comes next
         self._next = 0  # the number of the element that comes next
         self._over = False
         self._at = self._after = at  # where the thread is; where the stream is after what was taken
-        self._first = 0  # of the thread: the number of the next element
 
     def take(self, n: int) -> Block | None:
         if self._forked:
@@ -100,34 +95,42 @@ class Prefetch:
             raise FailedPreconditionError(None, None, text)
         while not self._over:
             self.done()
-            if not self._items:
-                self._fetch()
+            if not self._items and not self._fetch():
+                self._over = True
+                break
             item, number = self._items[0], self._next
-            if isinstance(item.what, Block):
-                offset = number - item.first
-                block = item.what[offset : offset + n] if offset or n < len(item.what) else item.what
-                self._next = number + len(block)
-                return block
-            self._over = True
-            if item.what is not None:
+            if isinstance(item.what, Exception):
+                self._over = True
                 raise item.what
+            offset = number - self._first
+            block = item.what[offset : offset + n] if offset or n < len(item.what) else item.what
+            self._next = number + len(block)
+            return self._numbered(block, number)
         return None
+
+    def _numbered(self, block: Block, number: int) -> Block:
+        """Return elements of several streams with numbers, and ids, of their own."""
+        if len(self._streams) == 1:
+            return block
+        numbers = range(number, number + len(block))
+        return Block(block.values, numbers, numbers)
 
     def done(self) -> None:
         """Forget what was taken: the caller has it."""
         items = self._items
-        if items and items[0].end <= self._next and isinstance(items[0].what, Block):
-            self._after = items[0].after
+        if items and isinstance(items[0].what, Block) and self._first + len(items[0].what) <= self._next:
+            self._after, self._first = items[0].after, self._next
             del items[0]
 
     def again(self, taken: int) -> bool:
         """After an interrupt: go on after so many elements that were taken in all. Return whether that was possible."""
-        if self._items and self._items[0].first <= taken:
+        if self._items and self._first <= taken:
             self._next = taken
         return self._next == taken and self._runs
 
-    def _fetch(self) -> None:
-        """Take an item out of the queue. An interrupt comes before or after that, as compiled code does both."""
+    def _fetch(self) -> bool:
+        """Take an item out of the queue; return whether there was one. An interrupt comes before or after that, as
+        compiled code does both."""
         queue = self._start()
         while True:
             self._run.check()
@@ -138,54 +141,63 @@ class Prefetch:
                 continue
             except OutOfRangeError as error:
                 self._run.check()
-                raise error.__cause__ or error from None
-            return
+                cause = error.__cause__
+                if cause is not None and not isinstance(cause, OutOfRangeError):
+                    raise cause from None
+                return False
+            return True
 
     def _start(self) -> FIFOQueue:
         if self._queue is None:
-            self._begin(position_of(self._stream))
+            single = len(self._streams) == 1
+            self._begin(position_of(self._streams[0]) if single else None)
             queue = FIFOQueue(max(1, self._n // self._at_once), [object], [()], name=self._name)
-            # That the queue was closed is the end too, not an error that the thread would keep, with all its frames.
+            # That the queue was closed is the end too, not an error that a thread would keep, with all its frames.
             ends = OutOfRangeError, CancelledError
-            runner = QueueRunner(queue, [functools.partial(self._fill, queue)], queue_closed_exception_types=ends)
+            ops = [functools.partial(self._fill, queue, each) for each in self._streams]
+            runner = QueueRunner(queue, ops, queue_closed_exception_types=ends)
             if self._begun is not None:
                 self._begun(queue, runner.group)
-            self._queue, self._coord, self._runs = queue, Coordinator(), False
+            self._queue, self._runs = queue, False
             self._process = os.getpid()
-            runner.create_threads(coord=self._coord, daemon=True, start=True)
+            self._coord = None if self._run.stops_with is not None else Coordinator()
+            coord = self._run.stops_with if self._coord is None else self._coord
+            self._threads = list(runner.create_threads(coord=coord, daemon=True, start=True))
             self._runs = True
         return self._queue
 
-    def _fill(self, queue: FIFOQueue) -> None:
-        """Take elements and put them into the queue; the thread calls this again and again."""
+    def _fill(self, queue: FIFOQueue, stream: Stream) -> None:
+        """Take elements and put them into the queue; a thread calls this again and again."""
         at, serving.bell = self._at, self._run.bell
         try:
-            block = self._stream.take(self._at_once)
+            block = stream.take(self._at_once)
         except Exception as error:
-            if isinstance(error, CancelledError) and self._run.stopped:
-                raise OutOfRangeError(None, None, "the iterator was closed") from None
-            queue.enqueue([Item(self._first, at, error, at)])
+            if not (isinstance(error, CancelledError) and self._run.cancelled):
+                queue.enqueue([Item(at, error, at)])
             raise OutOfRangeError(None, None, "the input ended by an error") from None
-        self._at = position_of(self._stream)
-        item = Item(self._first, at, block, self._at)
-        self._first = item.end
-        queue.enqueue([item])
         if block is None:
             raise OutOfRangeError(None, None, "the input is used up")
+        after = position_of(stream) if len(self._streams) == 1 else None
+        self._at = after
+        queue.enqueue([Item(at, block, after)])
 
     def skip(self, n: int) -> int:
-        if self._queue is None:
-            return self._stream.skip(n)
+        if self._queue is None and len(self._streams) == 1:
+            return self._streams[0].skip(n)
         return dropped(self, n)
 
     def position(self) -> Any:
+        if len(self._streams) > 1:
+            raise FailedPreconditionError(
+                None, None, f"{self._name}: several threads fill it, in the order in which they come"
+            )
         if self._queue is None:
-            return self._stream.position()
+            return self._streams[0].position()
         item = self._items[0] if self._items else None
         if item is None:
             position, offset = self._after, 0
-        elif self._next < item.end:
-            position, offset = item.at, self._next - item.first
+        elif isinstance(item.what, Block) and self._next < self._first + len(item.what):
+            position, offset = item.at, self._next - self._first
         else:
             position, offset = item.after, 0
         if isinstance(position, Exception):
@@ -193,12 +205,15 @@ class Prefetch:
         return later(position, offset)
 
     def seek(self, position: Any) -> None:
+        if len(self._streams) > 1:
+            self.position()
         self._end()
-        seek_later(self._stream, position)
+        seek_later(self._streams[0], position)
 
     def close(self) -> None:
         self._end()
-        self._stream.close()
+        for stream in self._streams:
+            stream.close()
 
     @property
     def _forked(self) -> bool:
@@ -208,19 +223,24 @@ class Prefetch:
     def _stop(self) -> None:
         if self._forked:
             return
-        self._coord.request_stop()
+        if self._coord is not None:
+            self._coord.request_stop()
         if self._queue is not None:
             self._queue.close(cancel_pending_enqueues=True)
 
     def _end(self) -> None:
-        """End the thread, and forget what it has taken ahead."""
+        """End the threads, and forget what they have taken ahead."""
         if self._queue is None:
             return
         self._stop()
-        if not self._forked and threading.current_thread() not in self._threads():
-            self._coord.join(stop_grace_period_secs=10)
+        if not self._forked and threading.current_thread() not in self._threads:
+            self._join()
         self._queue = None
         self._begin(None)
 
-    def _threads(self) -> set[threading.Thread]:
-        return set(getattr(self._coord, "_registered_threads", ()))
+    def _join(self) -> None:
+        if self._coord is not None:
+            self._coord.join(stop_grace_period_secs=10)
+            return
+        for thread in self._threads[: len(self._streams)]:  # and not the one that waits for the end of all
+            thread.join(10)

@@ -5,10 +5,12 @@ Readers and producers ask whether their thread has a `Turn`, and tell it what th
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pipeline.errors import FailedPreconditionError
+from pipeline._queue import watch_pulls
+from pipeline.errors import FailedPreconditionError, StateMismatchError
 from pipeline.files.identity import of_one
 from pipeline.pulls import Turn, in_use, this_thread
 from pipeline.resume.mismatch import Comparison
@@ -49,8 +51,9 @@ class Things:
             comparison.facts(f"source {saved['name']!r}", saved, here)
             comparison.conclude()
             remember = getattr(thing, "_remember_files", None)
-            if remember is not None:
-                remember(of_one(self.files, index))
+            differs = None if remember is None else remember(of_one(self.files, index))
+            if differs is not None:
+                raise StateMismatchError([(f"files of {thing.name!r}", None, None)], differs)
         self.known.append(thing)
 
 
@@ -71,13 +74,15 @@ class Recorder:
         self._starts: list[Any] = []  # where each stood before its first read
         self._sought: list[Any] = []  # where each has to begin, by the order of first reads
         self._reason: str | None = None
-        self._turn = Turn(self, 0)
+        self._turn = Turn(self)
         self._calls = 0
+        watch_pulls(1)  # so that queues ask, too, whether their thread has a turn
+        weakref.finalize(self, watch_pulls, -1)
 
     def call(self) -> Any:
         """Call the function."""
         thread, turn = this_thread, self._turn
-        turn.begin(self._calls, 0)
+        turn.begin(self._calls)
         self._calls += 1
         before, thread.turn = thread.turn, turn
         try:
@@ -87,7 +92,7 @@ class Recorder:
 
     def element(self) -> int | None:
         """Return what the only read of the last call gave, as the fingerprint knows it; None if there was not one."""
-        return self._turn.element() if self._turn.pulls == 1 else None
+        return self._turn.element()
 
     def position(self) -> list[Any]:
         """Return where things stand.
@@ -124,7 +129,7 @@ class Recorder:
 
     # A Book, which a Turn asks.
 
-    def adopt(self, thing: Any, how: tuple[Any, ...]) -> None:
+    def adopt(self, thing: Any) -> None:
         """A call reads from something for the first time."""
         if not hasattr(thing, "_go_to"):
             self._reason = f"it reads from '{thing.name}', which others fill"
@@ -138,15 +143,34 @@ class Recorder:
         self._things.append(thing)
         names: Any = getattr(thing, "_source", None)  # of a reader: compared before it opens one of its files
         if names is not None and hasattr(names, "_element") and names.owner is not self:
-            self.adopt(names, ())
+            self.adopt(names)
         if k < len(self._sought):
             thing._go_to(self._sought[k])
 
-    def check(self, turn: Turn) -> None:
-        """Calls are made one at a time, and read as often as they like."""
 
-    def pulled(self, turn: Turn) -> None:
-        """Every read is a usual one."""
+class Unrecorded:
+    """Calls a function of which nobody wants to know where it stands; other threads may call it meanwhile.
 
-    def passes(self, turn: Turn) -> None:
-        """Nobody waits for a turn."""
+    Args:
+        function: The user's function.
+        name: Its name, for errors.
+    """
+
+    def __init__(self, function: Callable[[], Any], name: str) -> None:
+        self.call, self._name = function, name
+
+    def element(self) -> int | None:
+        """Return nothing: what it reads is not known."""
+        return None
+
+    def position(self) -> list[Any]:
+        """Raise FailedPreconditionError: there is none."""
+        text = f"{self._name} is called in no fixed order, so its position cannot be saved: pass deterministic=True"
+        raise FailedPreconditionError(None, None, text)
+
+    def seek(self, position: Sequence[Any]) -> None:
+        """As `position`."""
+        self.position()
+
+    def close(self) -> None:
+        """Do nothing."""

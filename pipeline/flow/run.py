@@ -15,6 +15,8 @@ from pipeline.runners.stop_flag import StopFlag
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from pipeline.runners.coordinator import Coordinator
+
 
 class _Serving(threading.local):
     """The thread.
@@ -39,10 +41,11 @@ class Run:
         overdue: The error that was raised last because the time was up.
         dropped: How many examples of a remainder were dropped, in a list that threads share.
         skipped: The errors that were skipped.
+        stops_with: The user's Coordinator, which ends the iterator when it stops; None if there is none.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, stops_with: Coordinator | None = None) -> None:
+        self.name, self.stops_with = name, stops_with
         self.deadline: float | None = None
         self.leave: StopFlag | None = None
         self.overdue: DeadlineExceededError | None = None
@@ -56,11 +59,19 @@ class Run:
         """Whether the iterator is closed."""
         return self.bell.raised
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for elements any more: it is closed, or its Coordinator has stopped."""
+        return self.bell.raised or (self.stops_with is not None and self.stops_with.should_stop())
+
     def stop(self) -> None:
         """End all waits, those to come too."""
         self.bell.set()
         while self._on_stop:
-            self._on_stop.pop()()
+            call = self._on_stop[-1]
+            call()  # an interrupt within it leaves it in the list, for the next `stop`
+            if self._on_stop and self._on_stop[-1] is call:
+                del self._on_stop[-1]
 
     def of_thread(self) -> Self:
         """Return the same for streams that a thread runs, where the time of `next` does not count."""
@@ -88,11 +99,13 @@ class Run:
         """Raise what ends a wait.
 
         Raises:
-            CancelledError: The iterator was closed.
+            CancelledError: The iterator was closed, or its Coordinator stopped.
             DeadlineExceededError: The time of `next` is up.
         """
         if self.bell.raised:
             raise CancelledError(None, None, f"{self.name}: the iterator was closed")
+        if self.stops_with is not None and self.stops_with.should_stop():
+            raise CancelledError(None, None, f"{self.name}: its Coordinator was stopped")
         if self.late:
             text = f"{self.name}: no element within the timeout; nothing was lost"
             self.overdue = DeadlineExceededError(None, None, text)

@@ -345,6 +345,9 @@ def _as_failure(error: Exception, step: Step) -> Exception:
     return error
 
 
+_CHANGES = np.ndarray, bytearray, dict, tuple, list
+
+
 def kept(example: Any) -> Any:
     """Return an example that nobody changes later: functions may return one array again and again.
 
@@ -356,7 +359,7 @@ def kept(example: Any) -> Any:
     if kind is dict:
         return {key: kept(value) for key, value in example.items()}
     if kind is tuple or kind is list:
-        return kind([kept(value) if isinstance(value, (np.ndarray, dict, tuple, list)) else value for value in example])
+        return kind([kept(value) if isinstance(value, _CHANGES) else value for value in example])
     if isinstance(example, tuple) and hasattr(example, "_make"):
         return type(example)._make(map(kept, example))
     if isinstance(example, bytearray):

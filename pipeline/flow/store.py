@@ -13,6 +13,9 @@ from pipeline.flow.ids import Parts, as_parts
 from pipeline.nest import map_values
 from pipeline.queues.rows import Rows
 
+# Slots that are made before anybody knows that so many are needed.
+_AT_FIRST = 1 << 16
+
 
 class Store:
     """Elements in slots.
@@ -20,11 +23,11 @@ class Store:
     Rows of one dtype and shape lie in arrays, from which one call takes many; elements that differ are objects.
 
     Args:
-        room: For how many there is room at first.
+        room: For how many there shall be room. Of many only some at first: the input may be shorter.
     """
 
     def __init__(self, room: int) -> None:
-        self._room = max(16, room + 256)
+        self._room = max(16, min(room, _AT_FIRST) + 256)
         self._free = np.arange(self._room)  # slots that are free: the first `_spare` of them
         self._spare = self._room
         self._columns: Any = None  # in the structure of the block; None before the first

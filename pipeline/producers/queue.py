@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,60 +39,6 @@ class _Hand(FIFOQueue):
         return None
 
 
-class AtHand(Protocol):
-    """What a hand takes from: a producer, or a place in a table."""
-
-    @property
-    def name(self) -> str: ...
-
-    def hand_over(self, n: int, hand: Hand) -> bool:
-        """Put the row numbers of the next elements into a hand; return False if they cannot be had so."""
-
-
-class Hand:
-    """Takes blocks from a producer, or a table, for one loop that reads in its own thread. What Ctrl-C keeps the loop
-    from storing comes again.
-
-    Args:
-        given: What they are taken from.
-        gathered: Makes a block of row numbers.
-        otherwise: Gives a block where that is in vain, as a thread runs. What Ctrl-C strikes then is lost.
-
-    Thread safety: none.
-
-    Attributes:
-        numbers: Of the rows that were taken last.
-        count: How many were taken in all. Ctrl-C never strikes between stores into attributes.
-    """
-
-    def __init__(
-        self, given: AtHand, gathered: Callable[[NDArray[np.int64]], Any], otherwise: Callable[[int], Any]
-    ) -> None:
-        self._given = given
-        self._gathered = gathered
-        self._otherwise: Callable[[int], Any] = otherwise
-        self._sure = True  # whether all that was taken went through `numbers`
-        self._due = 0  # how many of `numbers` come again
-        self.numbers = np.empty(0, np.int64)
-        self.count = 0
-        self.__qualname__ = given.name
-
-    def block(self, n: int) -> Any:
-        """As `block` of the producer."""
-        due, self._due = self._due, 0
-        if due:
-            return self._gathered(self.numbers[-due:])
-        if self._given.hand_over(n, self):
-            return self._gathered(self.numbers)
-        self._sure = False
-        return self._otherwise(n)
-
-    def put_back(self, stored: int) -> bool:
-        """Have all come again but for so many, which the loop has stored; return whether that is possible."""
-        self._due = self.count - stored
-        return self._sure
-
-
 class ProducerQueue(FIFOQueue):
     """The queue of a producer. As long as nobody has started its thread, a loop over batches needs neither thread nor
     queue: the next elements are computed from their numbers. If the thread begins later, it goes on after them.
@@ -102,11 +48,10 @@ class ProducerQueue(FIFOQueue):
 
     Attributes:
         runner: What runs the thread, until a loop has started it or the queue is closed.
-        owner: The book of the deterministic loop that pulls from it; then nobody else may.
+        owner: What records the reads of the one function that may take from it; None for anybody.
     """
 
     starts_itself = True
-    columns = ("next",)
     _listed = False  # until `number`: a report looks at what is numbered
     last_ids: Any = None
     runner: QueueRunner | None = None
@@ -170,16 +115,6 @@ class ProducerQueue(FIFOQueue):
             n = at_least_one(n)
             taken = self._directly(lambda: self._advance(n, False))
         return taken[0] if taken else self.block(n)
-
-    def hand(self) -> Hand:
-        """What takes blocks for a loop that reads in its own thread."""
-        return Hand(
-            self, lambda numbers: self._handed(numbers, lambda hand: hand.dequeue_many(len(numbers))), self.block
-        )
-
-    def hand_over(self, n: int, hand: Hand) -> bool:
-        """Put the row numbers of the next elements into a hand; return False if they come from the thread."""
-        return bool(self._directly(lambda: self._advance(n, False, hand)))
 
     def dequeue(self, name: str | None = None, *, timeout: float | None = None) -> Any:
         """As FIFOQueue; without its thread if a loop over batches asks first."""
@@ -312,7 +247,7 @@ class ProducerQueue(FIFOQueue):
         return self._pull(turn, n, False, _up_to(n, out))
 
     def _pull(self, turn: Turn, n: int, whole: bool, take: Callable[[FIFOQueue], Any]) -> Any:
-        with turn.pulling(self, n, whole):
+        with turn.pulling(self):
             return self._pulled(n, whole, take)
 
     def _pulled(self, n: int, whole: bool, take: Callable[[FIFOQueue], Any]) -> Any:
@@ -343,16 +278,13 @@ class ProducerQueue(FIFOQueue):
         self._hand = hand
         return taken
 
-    def _advance(self, n: int, whole: bool, hand: Hand | None = None) -> NDArray[np.int64]:
+    def _advance(self, n: int, whole: bool) -> NDArray[np.int64]:
         """Take the row numbers of the next `n` elements; OutOfRangeError if there are not as many, or none."""
         first = self._position()[0]
         numbers = self._numbered.numbers(first, n)
         if len(numbers) < (n if whole else min(n, 1)):
             raise self._ended(n, len(numbers), first)
-        following, count = first + len(numbers), len(numbers) + (0 if hand is None else hand.count)
-        if hand is not None:
-            hand.numbers, hand.count = numbers, count
-        self._ready.next = following  # at once: Ctrl-C never strikes between
+        self._ready.next = first + len(numbers)
         self.last_ids = numbers
         return numbers
 

@@ -17,7 +17,7 @@ from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.keywords import tells_keywords
 from pipeline.producers.numbered import at_least_one, digest
 from pipeline.producers.producers import range_input_producer
-from pipeline.producers.queue import Hand, ProducerQueue
+from pipeline.producers.queue import ProducerQueue
 from pipeline.pulls import Book, this_thread
 from pipeline.queues.rows import Rows
 from pipeline.runners.runner import QueueRunner
@@ -30,10 +30,9 @@ class SliceSource:
 
     Attributes:
         queue: The queue of the row numbers.
-        owner: The book of the deterministic loop that pulls from it; then nobody else may.
+        owner: What records the reads of the one function that may take from it; None for anybody.
     """
 
-    columns = ("next",)
     last_ids: Any = None
     _most = 1 << 62  # rows to ask for at once, by number
 
@@ -134,7 +133,7 @@ class SliceSource:
         if turn is None:
             numbers = self._in_range(n) if self._must_check else self.queue.row_numbers(n)
         else:
-            with turn.pulling(self, "rows", n):
+            with turn.pulling(self):
                 numbers = self._taken(at_least_one(n))
         return self._gathered(numbers)
 
@@ -213,34 +212,6 @@ class SliceSource:
     def _reseed(self, seeds: Sequence[int]) -> bool:
         """Shuffle with the seeds of a saved run if those here were drawn by chance; return whether they were."""
         return self.queue._reseed(seeds)
-
-    # For loops that read in their own thread.
-
-    def hand(self) -> Hand | None:
-        """What takes rows for such a loop; None if rows that are asked for may be missing."""
-        return Hand(self.queue, self._gathered, self.rows) if self._by_number else None
-
-    # For loops that draw row numbers before they make examples of them.
-
-    @property
-    def _by_number(self) -> bool:
-        """Whether every row that is asked for is there."""
-        return not self._must_check
-
-    def _total(self) -> int | None:
-        """The number of elements in all epochs; None if there is no end."""
-        return self.queue._numbered.total
-
-    def _numbers(self, first: int, count: int) -> NDArray[np.int64]:
-        """Return the row numbers of `count` elements from number `first` on; fewer if the epochs end before."""
-        return self.queue._numbered.numbers(first, count)
-
-    def _rows_of(self, numbers: NDArray[np.int64]) -> list[Rows | NDArray[Any]]:
-        """Return the rows of these numbers; InvalidArgumentError if an array does not have one of them."""
-        bad = self._missing(numbers)
-        if len(bad):
-            raise self._no_row(int(numbers[bad[0]]))
-        return self._gathered(numbers)
 
 
 @tells_keywords

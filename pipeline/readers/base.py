@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import threading
 import time
 import weakref
@@ -22,7 +21,7 @@ from pipeline.explain.workers import note_read
 from pipeline.files.identity import Opened
 from pipeline.files.read_buffer import ByteCount
 from pipeline.on_error import Skips
-from pipeline.pulls import Book, Turn, in_use, pull_again, this_thread
+from pipeline.pulls import Book, Turn, in_use, this_thread
 from pipeline.queues.base import QueueBase
 from pipeline.readers.records import ReaderRead, ReaderReadUpTo
 from pipeline.readers.state import ReaderState, checked_state, one_text
@@ -60,7 +59,7 @@ class ReaderBase:
         ValueError: `on_error` is something else, or `max_errors` is negative or given without "skip".
 
     Attributes:
-        owner: The book of the deterministic loop that reads from it; then nobody else may.
+        owner: What records the reads of the one function that may read from it; None for anybody.
         last_ids: What the last read of that loop gave; see `Pulled`.
 
     Thread safety: you may call every method from every thread. A lock is held during a whole call, also while it waits
@@ -80,7 +79,6 @@ class ReaderBase:
         self.name = name or "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
         self._skips = Skips(on_error, max_errors)
         self._lock = threading.Lock()
-        self._again: collections.deque[tuple[Sequence[bytes], list[bytes]]] = collections.deque()
         self.owner: Book | None = None
         self.last_ids: Any = None
         self._source: Any = None  # the queue that turns read from
@@ -202,11 +200,6 @@ class ReaderBase:
             self._reset()
             self._restore(checked_state(state, str(self)))
 
-    def give_again(self, keys: Sequence[bytes], values: Sequence[bytes]) -> None:
-        """Let the next reads return these records, which were read already, one by one. They are not counted again."""
-        for i, value in enumerate(values):
-            self._again.append((keys[i : i + 1], [value]))
-
     def __repr__(self) -> str:
         return f"<{self}: {self._produced:,} records read>"
 
@@ -221,7 +214,7 @@ class ReaderBase:
             return self._read_timed(queue, limit, timeout, keep)
         with self._lock:
             found = self._next_records(queue, limit, None, keep)
-        note_read(found[0], found[1], self)
+        note_read(found[0])
         return found
 
     def _read_timed(self, queue: QueueBase, limit: int, timeout: float, keep: bool) -> ReaderReadUpTo:
@@ -233,22 +226,18 @@ class ReaderBase:
             found = self._next_records(queue, limit, deadline, keep)
         finally:
             self._lock.release()
-        note_read(found.keys, found.values, self)
+        note_read(found.keys)
         return found
 
     def _read_in(
         self, turn: Turn | None, queue: QueueBase, limit: int, timeout: float | None, keep: bool
     ) -> ReaderReadUpTo:
-        """Read within a turn of a deterministic loop; nobody else may."""
+        """Read within a turn; nobody else may."""
         if turn is None:
             raise in_use(self)
         if self._source is not queue:
             self._note_source(queue)
-        if turn.given:
-            keys, values = pull_again(turn, (self, queue, limit, keep))
-            note_read(keys, values, self)
-            return ReaderReadUpTo(keys, values)
-        turn.pull((self, queue, limit, keep))
+        turn.pull(self)
         try:
             self.last_ids = None
             if timeout is not None:
@@ -256,7 +245,7 @@ class ReaderBase:
             else:
                 with self._lock:
                     found = self._next_records(queue, limit, None, keep)
-                note_read(found[0], found[1], self)
+                note_read(found[0])
             if self._first_id is not None:
                 self.last_ids = self._ids(self._first_id, found[0])
             return found
@@ -280,31 +269,12 @@ class ReaderBase:
         with self._lock:
             if self._in_progress:
                 self._close()
-            self._again.clear()
             self._started, self._work = self._finished, -1
             if work >= 0:
                 self._take_number(work)
                 self._open(self._work_item)
                 self._started += 1
                 self._go_to_place(offset, record)
-
-    def _skip(self, count: int, queue: QueueBase, limit: int = 1, keep: bool = False) -> None:
-        if self._source is not queue:
-            self._note_source(queue)
-        with self._lock:
-            produced = self._produced
-            while count > 0:
-                # Single records are skipped many at a time. A read that fails is one too.
-                wanted, skipped = min(count, _SKIPPED) if limit == 1 else limit, 1
-                try:
-                    found = self._next_records(queue, wanted, None, keep or limit == 1)
-                    skipped = len(found.values) if limit == 1 else 1
-                except OpError as error:
-                    if not hasattr(error, "record_key"):  # of the queue, not of a work item
-                        raise
-                finally:
-                    self._produced = produced
-                count -= skipped
 
     def _no_state(self) -> str | None:
         if self._unknown is not None:
@@ -346,7 +316,6 @@ class ReaderBase:
     def _reset(self) -> None:
         if self._in_progress:
             self._close()
-        self._again.clear()
         self._restore(ReaderState())
 
     def _restore(self, state: ReaderState) -> None:
@@ -357,8 +326,6 @@ class ReaderBase:
 
     def _next_records(self, queue: QueueBase, limit: int, deadline: float | None, keep: bool) -> ReaderReadUpTo:
         """Read up to `limit` records of one work item, at least one; `keep` those that come before an error."""
-        if self._again:
-            return ReaderReadUpTo(*self._again.popleft())
         while True:
             if self._finished >= self._started and not self._next_work_item(queue, deadline):
                 continue
@@ -397,7 +364,7 @@ class ReaderBase:
             # By number, which is no pull of its own: records that are skipped are not pulled.
             producer: Any = queue
             if producer.owner is not self.owner:
-                self.owner.adopt(producer, (1, True))
+                self.owner.adopt(producer)
             (work,) = producer._position()
             producer._skip(1)
             self._take_number(work)

@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TypeVar, overload
 
-import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.dataset import Dataset
@@ -80,7 +79,7 @@ def dataset(given: Any) -> Dataset[Any]:
     if isinstance(given, (tuple, dict)) or (hasattr(kind, "__array__") and not hasattr(kind, "__next__")):
         if isinstance(given, (tuple, dict)) and not parts_of(given):
             raise TypeError(f"{_WANTED}, got an empty {kind.__name__}")
-        return arrays(given if isinstance(given, (tuple, dict)) else np.asarray(given))
+        return arrays(given)
     stateful = hasattr(given, "state_dict") and hasattr(given, "load_state_dict")
     if stateful and hasattr(kind, "__iter__"):
         return Dataset(OfStateful(given, _name(given)))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline.dtypes import truth
 from pipeline.errors import DataLossError, invalid
-from pipeline.files.identity import file_identity, names_of
+from pipeline.files.identity import LISTED, contents_of, file_identity, names_of
 from pipeline.files.opening import remote_file
 from pipeline.files.os_errors import translated
 from pipeline.keywords import tells_keywords
@@ -211,12 +211,14 @@ class _Files:
             "files": len(self._names),
             **names_of(self._names),
             "groups": len(self._groups),
+            **({"contents": contents_of(self._names)} if len(self._names) > LISTED else {}),
             **facts_of(self._fill),
         }
 
     def files(self) -> dict[str, Any]:
-        """What tells the local files from changed ones; of remote ones only the number of rows is known."""
-        local = (name for name in self._names if "://" not in name)
+        """What tells the local files from changed ones, unless facts do as there are many; of remote ones only the
+        number of rows is known."""
+        local = (name for name in self._names if "://" not in name and len(self._names) <= LISTED)
         return {name: identity for name in local if (identity := file_identity(name)) is not None}
 
     def _check(self, schema: Any, name: str, columns: Sequence[str] | None, defaults: Mapping[str, Any] | None) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pipeline.datasets.origins.parts import OfParts
@@ -15,12 +14,9 @@ from pipeline.explain.ends import end_of_input
 from pipeline.files.identity import Opened, file_identity, names_of
 from pipeline.nest import length, map_values
 from pipeline.on_error import ending
-from pipeline.producers.numbered import at_least_one
-from pipeline.pulls import Book, in_use, this_thread
 from pipeline.sources.extras import Once
 from pipeline.sources.order import Epochs, Order
-from pipeline.sources.source import Source, ahead, as_length, gathered, rows_of
-from pipeline.sources.strings import check_block
+from pipeline.sources.source import Source, as_length
 
 _ENDS_BEFORE = "it ends before its saved position: it has fewer examples than when the state was saved"
 
@@ -118,10 +114,6 @@ class PartsSource(Source):
         self._make = functools.partial(place, about)
         super().__init__(OfParts(parts, about.facts, self.order, self.total, self._make))
 
-    def cursor(self, round_number: int = 0) -> PartsCursor:
-        """As `Source.cursor`."""
-        return self._make(round_number)
-
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self.parts.names):,} {self.parts.unit}, num_epochs={self.order.num_epochs}>"
 
@@ -151,30 +143,16 @@ class StreamSource(PartsSource):
 
 
 class PartsCursor:
-    """A place in parts: `block` takes examples from there on. What a read raises ends it.
+    """A place in parts. What a read raises ends it.
 
-    Thread safety: you may call every method from every thread; each example is delivered once. One thread at a time
-    reads, several make blocks of what was read.
-
-    Attributes:
-        owner: The book of the deterministic loop that takes them; then nobody else may.
-        inside: What takes from it says where it is, so that it has to know its files.
-        encoding: What strings have to be of, if that is checked when they are read.
+    Thread safety: one thread at a time uses it.
     """
 
-    columns = ("epoch", "part", "example", "place", "offset")
-    last_ids: Any = None
-    owner: Book | None = None
-    inside = False
-    encoding: str | None = None
-
     def __init__(self, about: About, round_number: int) -> None:
-        self.name = self.__qualname__ = about.parts.kind
-        self._about, self._parts, self._order = about, about.parts, about.order
-        self.ahead, self.singly = ahead(about.parts), getattr(about.parts, "singly", False)
+        self.name = about.parts.kind
+        self._parts, self._order = about.parts, about.order
         self._numbered = about.order.numbered()
         self._first_epoch = round_number * (about.order.num_epochs or 0)
-        self._lock = threading.Lock()
         self._opened = Opened()
         self._failed = False
         self._taken = 0
@@ -186,21 +164,8 @@ class PartsCursor:
         self._piece: Any = None  # whose examples from `offset` on come next
         self._empty = True  # whether the epoch has had no example so far
 
-    def block(self, n: int) -> Any:
-        """Take the next examples: at least 1, at most `n`.
-
-        Returns:
-            A block, in the structure of the examples: arrays whose first dimension counts them.
-
-        Raises:
-            OutOfRangeError: All epochs are over, or a read has failed before.
-            OpError: A read fails.
-            ValueError: `n` is less than 1.
-        """
-        return map_values(gathered, self.rows(n))
-
     def recall(self) -> None:
-        """Give up what is prepared ahead, as the loop was left; here it is nothing."""
+        """Give up what is prepared ahead, and end waits, as the iterator was closed; here it is nothing."""
 
     def close(self) -> None:
         """Close files, and end threads and processes of the stream; no other thread takes examples. Whoever takes some
@@ -209,49 +174,9 @@ class PartsCursor:
         if pieces is not None and inspect.getgeneratorstate(pieces) != inspect.GEN_RUNNING:
             pieces.close()  # else this is a signal handler: they end as soon as whoever reads has let go of them
 
-    def examples(self, n: int) -> Iterator[Any]:
-        """As `block`, but one by one: their shapes may differ."""
-        return self._examples_of(self._pull(n))
-
-    def rows(self, n: int) -> Any:
-        """As `block`, but rows of arrays may be left for the queue to gather."""
-        return self._rows_of(self._pull(n))
-
-    def _pull(self, n: int) -> Any:
-        """Take the next examples as a piece: what `_rows_of` makes a block of, as it does of a slice of it."""
-        n, turn = min(at_least_one(n), self._parts.most), this_thread.turn
-        if turn is not None:
-            with turn.pulling(self, "rows", n):
-                self.last_ids = None
-                first = self._taken
-                taken = self._next(n)
-                self.last_ids = first, len(taken)
-        elif self.owner is not None:
-            raise in_use(self)
-        else:
-            with self._lock:
-                taken = self._next(n)
-        return taken
-
-    def _rows_of(self, piece: Any) -> Any:
-        block = self._parts.block(piece)
-        if self.encoding is not None:
-            check_block(block, self.encoding, self._named(piece))
-        return block
-
-    def _examples_of(self, piece: Any) -> Iterator[Any]:
-        """Return the examples of a piece one by one."""
-        listed = getattr(self._parts, "listed", None)
-        if listed is not None:
-            return iter(listed(piece))
-        return rows_of(map_values(gathered, getattr(self._parts, "loose", self._rows_of)(piece)))
-
-    def _named(self, piece: Any) -> Callable[[int], str] | None:
-        """Return what names each example of a piece, by its place in it; None if they have no names."""
-        named = getattr(self._parts, "named", None)
-        return None if named is None else functools.partial(named, piece)
-
-    def _next(self, n: int) -> Any:
+    def pull(self, n: int) -> Any:
+        """Take the next examples, at least 1 and at most `n`, as a piece. OutOfRangeError at the end."""
+        n = min(n, self._parts.most)
         if self._failed:
             raise OutOfRangeError(None, None, f"{self.name}: a read has failed before")
         try:
@@ -314,58 +239,26 @@ class PartsCursor:
         self._empty = empty
 
     def _note_file(self, part: int) -> None:
-        if (self.owner is not None or self.inside) and self._parts.of_files:
+        if self._parts.of_files:
             name = self._parts.names[part]
             first = self._first_epoch + self._epoch == 0
             number = self._part if first else None
             self._opened.note(os.fsencode(name), file_identity(name), number, self._place is not None)
 
-    # A Positioned.
-
-    def _facts(self) -> dict[str, Any]:
-        about = {"name": self.name, "kind": self.name, **self._parts.facts()}
-        return {**about, **self._about.names(), **self._order.facts()}
-
-    def _files(self) -> dict[str, list[Any]]:
-        """What tells the files that were read from changed ones, by name."""
-        return self._opened.listed()
-
-    def _remember_files(self, files: Mapping[str, Sequence[Any]]) -> str | None:
-        """Count the files of a saved run as read; return what differs, if it can be seen by their sizes."""
-        return self._opened.remember(files, self._names)
-
-    def _names(self, first: int, count: int) -> list[str]:
+    def names(self, first: int, count: int) -> list[str]:
+        """Return the names of so many parts from a number on, in the order of the first epoch."""
         return [self._parts.names[part] for part in self._numbered.numbers(first, count).tolist()]
 
     def _position(self) -> list[Any]:
         return [self._epoch, self._part, self._taken, self._place, self._offset]
-
-    def _earlier(self, position: Sequence[Any], count: int) -> list[Any]:
-        """Where it was so many examples before a position after them, all of one block."""
-        epoch, part, taken, place, offset = position
-        return [epoch, part, taken - count, place, offset - count]
 
     def _go_to(self, position: Sequence[Any]) -> None:
         epoch, part, self._taken, place, offset = position
         self._seek(epoch, part, place, offset)
         self._failed = False
 
-    def _skip(self, count: int, what: str = "rows", n: int = 1) -> None:
-        """Drop what `count` pulls of up to `n` examples give."""
-        while count > 0:
-            # One by one they are skipped many at a time.
-            count -= len(self._next(count)) if n == 1 else len(self._next(n)) and 1
-
     def _no_state(self) -> str | None:
         return self._parts.no_state
-
-    def _reseed(self, seeds: Sequence[int]) -> bool:
-        """Shuffle with the seeds of a saved run if those here were drawn by chance; return whether they were."""
-        shuffle = self._order.shuffle
-        drawn = shuffle is not None and shuffle.drawn
-        if drawn:
-            self._numbered.reseed(seeds)
-        return drawn
 
 
 class _StreamCursor(PartsCursor):

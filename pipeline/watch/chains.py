@@ -11,13 +11,26 @@ import math
 from typing import NamedTuple
 
 from pipeline.watch.model import Report, Stage
-from pipeline.watch.remedies import HOGGED, MOST_AT_ONCE, Remedy
+
+HOGGED = 0.7  # of the time somebody holds the interpreter's lock
+MOST_AT_ONCE = 4  # times as many threads or workers as now are proposed at most
 
 OFTEN = 0.2  # a share of the time that matters
 MOSTLY = 0.5
 WORTH = 1.1  # times as fast: for less, nothing is proposed
 ALL_BUSY = 0.75  # a share of the time of workers
 AHEAD = 2  # elements that `prefetch` keeps by default
+
+
+class Remedy(NamedTuple):
+    """What is wrong with a stage, and what helps; as in `Verdict`."""
+
+    stage: Stage
+    kind: str
+    knob: str | None
+    value: int | None
+    gain: float | None
+    text: str
 
 
 class _Thread(NamedTuple):

@@ -75,13 +75,12 @@ class _Collector:
     def report(self) -> Report:
         stages = [self._queue(number, queue) for number, queue in self.queues.items()]
         stages += [self._reader(number, reader) for number, reader in live.readers.numbered()]
-        stages += [self._workers(number, mapping) for number, mapping in live.mappings.numbered()]
         for number, group in self.groups.items():
             if not _is_producer(group):
-                stages.append((self._function if group.spent() is None else self._in_loop)(number, group))
+                stages.append(self._function(number, group))
         for number, facts in self.loops.items():
             stages += [self._part(part) for part in facts.parts if part.kind != "queue"]
-            stages.append((self._loop if facts.taken is None else self._iterator)(number, facts))
+            stages.append(self._iterator(number, facts))
         edges = list(self.edges)
         if self.only is not None:
             stages, edges = leading_to({live.loops.number(self.only)}, stages, edges)
@@ -158,26 +157,6 @@ class _Collector:
             settings={"kind": type(reader).__name__, "files_finished": files},
         )
 
-    def _workers(self, number: int, mapping: Any) -> Stage:
-        done, total = mapping.progress()
-        before = self.looks[0].counts.get(number, 0) if self.looks else 0
-        rate = (done - before) / self.seconds
-        left = None if total is None or not rate else (total - done) / rate
-        settings = mapping.settings()
-        cpu, wanted = self._clocks(number)
-        return Stage(
-            number,
-            "workers",
-            mapping.__qualname__,
-            threads=settings["workers"] or 0,
-            elements=done,
-            rate=rate,
-            cpu=cpu,
-            wanted=wanted,
-            progress=Progress(done, total, 1, 1, left),
-            settings=settings,
-        )
-
     def _function(self, number: int, group: WorkerGroup) -> Stage:
         times = group.times()
         spans = [max(0.0, min(end or self.end, self.end) - max(begin, self.begin)) for begin, end in times.values()]
@@ -193,7 +172,7 @@ class _Collector:
             inputs = [self._change(each, self.queues[each]) for each in self._inputs(number)]
             waits_in = _share(sum(each[1].dequeue_wait_s for each in inputs), total)
         cpu, wanted = self._clocks(number, alone=True)
-        rest = sum(doings.get(each, 0.0) for each in ("turn", "results"))
+        rest = sum(doings.get(each, 0.0) for each in ("turn",))
         return Stage(
             number,
             "function",
@@ -211,50 +190,6 @@ class _Collector:
             cpu=cpu,
             wanted=wanted,
             doing=doings,
-        )
-
-    def _in_loop(self, number: int, group: WorkerGroup) -> Stage:
-        """What a loop without threads calls itself."""
-        filled = live.queues.number(group.queue)
-        _, change, seconds = self._change(filled, group.queue) if filled is not None else (_ZERO, _ZERO, self.seconds)
-        return Stage(
-            number,
-            "function",
-            ", ".join(dict.fromkeys(group.ops)) or group.name,
-            "ended" if group.ended else "running",
-            running=int(not group.ended),
-            elements=change.enqueued,
-            rate=change.enqueued / seconds,
-            busy=self._spent(group),
-        )
-
-    def _loop(self, number: int, facts: LoopFacts) -> Stage:
-        queue = live.queues.number(facts.queue) if facts.queue is not None else None
-        change = self._change(queue, facts.queue)[1] if queue is not None else _ZERO
-        times = facts.times
-        first = None if times.first_at is None or times.begun_at is None else times.first_at - times.begun_at
-        waited = None  # before the first example nobody can say
-        if facts.queue is not None:
-            waited = self._spent(facts.group) or _share(change.dequeue_wait_s, self.seconds)
-        cpu, wanted = self._clocks(number)
-        return Stage(
-            number,
-            "loop",
-            facts.name,
-            facts.state,
-            threads=1,
-            running=int(facts.state == "running"),
-            elements=0 if queue is None else facts.queue.stats().dequeued,
-            rate=change.dequeued / self.seconds,
-            busy=None if waited is None else 1 - waited,
-            waits_in=waited,
-            cpu=cpu,
-            wanted=wanted,
-            errors=facts.errors,
-            dropped=facts.dropped,
-            first_s=first,
-            age_s=None if times.begun_at is None else (times.ended_at or self.now.at) - times.begun_at,
-            settings={"kind": facts.kind, **facts.settings},
         )
 
     def _part(self, part: PartFacts) -> Stage:
@@ -285,7 +220,6 @@ class _Collector:
 
     def _iterator(self, number: int, facts: LoopFacts) -> Stage:
         """The iterator of a dataset, and the loop of the user's."""
-        assert facts.taken is not None
         elements, seconds = facts.taken
         before = self.looks[0] if self.looks else None
         times, begun = facts.times, facts.times.begun_at is not None
@@ -311,7 +245,7 @@ class _Collector:
             dropped=facts.dropped,
             first_s=first,
             age_s=None if times.begun_at is None else (times.ended_at or self.now.at) - times.begun_at,
-            settings={"kind": facts.kind},
+            settings={"kind": "dataset"},
         )
 
     # What the stages are made of.
@@ -325,15 +259,6 @@ class _Collector:
             after = known[-1]
         changes: list[Any] = [a - b for a, b in zip(after, before, strict=True)]
         return stats, QueueStats(*changes), max(min(self.seconds, max(stats.age_s, TICK)), 1e-9)
-
-    def _spent(self, group: WorkerGroup | None) -> float:
-        """The share of the time that a loop without threads has spent with its source; 0 if it has threads."""
-        spent = None if group is None else group.spent()
-        if group is None or spent is None:
-            return 0.0
-        number = live.groups.number(group)
-        before = self.looks[0].spent.get(number or 0, 0.0) if self.looks else 0.0
-        return _share(spent - before, self.seconds)
 
     def _doing(self, number: int) -> dict[str, float]:
         """What the threads of a group did, as shares."""

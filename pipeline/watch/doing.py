@@ -12,13 +12,11 @@ from pipeline.explain.frames import waiting_in
 from pipeline.readers.base import ReaderBase
 from pipeline.runners.runner import QueueRunner
 from pipeline.tracebacks import is_ours, is_standard
-from pipeline.workers.ahead import MapAhead
 
-DOINGS = "calling", "reading", "moving", "turn", "results", "in", "out"
+DOINGS = "calling", "reading", "moving", "turn", "in", "out"
 
 _RUNNER = QueueRunner._fill.__code__
 _READ = ReaderBase._read_up_to.__code__
-_RESULTS = MapAhead._advance.__code__
 _READING = "pipeline.readers.", "pipeline.files."
 
 
@@ -34,8 +32,6 @@ def doing(ident: int, frame: FrameType) -> str:
     if each is not None and each.f_code is _READ:  # whoever reads is further in
         return "turn"
     while each is not None and each.f_code is not _RUNNER:
-        if each.f_code is _RESULTS:
-            return "results"
         if not is_ours(each):
             if not is_standard(each):
                 return "calling"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.explain import live
-from pipeline.explain.live import LoopFacts
+from pipeline.explain.live import LoopFacts, PartFacts
 from pipeline.explain.workers import WorkerGroup
 from pipeline.watch.model import Edge, Stage
 
@@ -21,7 +21,7 @@ def edges_of(groups: Mapping[int, WorkerGroup], loops: Mapping[int, LoopFacts]) 
     """Return what goes where.
 
     A group fills its queue, and takes from what its threads were seen to take from. A reader takes from the queue that
-    gave it the last work item. A loop takes from its queue, and its threads from its sources.
+    gave it the last work item. An iterator takes from the last part of its dataset.
     """
     edges: list[Edge] = []
     readers = dict(live.readers.numbered())
@@ -38,15 +38,25 @@ def edges_of(groups: Mapping[int, WorkerGroup], loops: Mapping[int, LoopFacts]) 
             if source not in between:
                 _add(edges, source, number)
     for number, facts in loops.items():
+        parts = {part.number: part for part in facts.parts}
         for part in facts.parts:
             for each in part.inputs:
                 _add(edges, each, part.number)
+            if part.group is not None:  # what a thread takes from, the source takes from that it runs
+                between = {edge.source for edge in edges if edge.target in readers}
+                for taken in map(_number, part.group.taken_from()):
+                    if taken not in between:
+                        _add(edges, taken, _source_of(part, parts).number)
         if facts.parts:
             _add(edges, facts.parts[-1].number, number)
-        _add(edges, _number(facts.queue), number)
-        for source in facts.sources:
-            _add(edges, _number(getattr(source, "queue", source)), _number(facts.group))
     return edges
+
+
+def _source_of(part: PartFacts, parts: Mapping[int, PartFacts]) -> PartFacts:
+    """Return the part that the elements of another one come from."""
+    while part.inputs and part.inputs[0] in parts:
+        part = parts[part.inputs[0]]
+    return part
 
 
 def _add(edges: list[Edge], source: int | None, target: int | None) -> None:
@@ -58,7 +68,7 @@ def _number(thing: Any) -> int | None:
     """The number of whatever can be a stage."""
     if thing is None:
         return None
-    for kind in (live.queues, live.readers, live.mappings, live.groups):
+    for kind in (live.queues, live.readers, live.groups):
         number = kind.number(thing)
         if number is not None:
             return number

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Any, NamedTuple
 
-from pipeline._tickets import frames_now
+from pipeline._next import frames_now
 from pipeline.explain import live
 from pipeline.explain.frames import last_wait
 from pipeline.stats import QueueStats
@@ -23,13 +23,12 @@ class Look(NamedTuple):
     Attributes:
         at: The time, by `time.monotonic`.
         queues: The statistics of each queue.
-        counts: The elements that have come out of each reader, MapAhead and part of a dataset, and that were taken
-            by each iterator of one.
-        clocks: What the threads of each group, the thread that takes from each loop, and the workers under each
-            MapAhead had of the processors.
+        counts: The elements that have come out of each reader and part of a dataset, and that were taken by each
+            iterator of one.
+        clocks: What the threads of each group, the thread that takes from each iterator, and the workers of each part
+            had of the processors.
         doing: How often the threads of each group were seen doing what, in the order of DOINGS.
-        spent: Seconds that loops without threads have spent with their sources, by group; that parts of datasets have
-            taken, and that their iterators have waited.
+        spent: Seconds that parts of datasets have taken, and that their iterators have waited.
         worked: Seconds that workers of parts of datasets have worked.
         probed, held: Seconds over which the interpreter's lock was asked for, and those in which somebody held it.
     """
@@ -49,14 +48,11 @@ def look(seen: Seen | None = None) -> Look:
     """Read the counters of everything that is alive; `seen` adds what only a watcher can know."""
     counters = {number: queue.stats() for number, queue in live.queues.numbered()}
     counts = {number: each.counts()[0] for number, each in live.readers.numbered()}
-    counts |= {number: each.progress()[0] for number, each in live.mappings.numbered()}
-    known = [(number, group.spent()) for number, group in live.groups.numbered()]
-    spent = {number: seconds for number, seconds in known if seconds is not None}
+    spent: dict[int, float] = {}
     worked: dict[int, float] = {}
     for number, loop in live.loops.numbered():
         facts = loop._facts()
-        if facts.taken is not None:
-            counts[number], spent[number] = facts.taken
+        counts[number], spent[number] = facts.taken
         for part in facts.parts:
             counts[part.number], spent[part.number] = part.elements, part.seconds
             worked[part.number] = part.worked
@@ -118,9 +114,6 @@ class Seen:
             for part in facts.parts:
                 for native in part.natives:
                     self._read_clock(part.number, native)
-        for number, mapping in live.mappings.numbered():
-            for worker in mapping.workers():
-                self._read_clock(number, worker)
 
     def _read_clock(self, number: int, native: int | None) -> None:
         known = clocks(native)

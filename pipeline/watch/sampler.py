@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from pipeline import dtypes
-from pipeline._tickets import lock_delay
+from pipeline._next import lock_delay
 from pipeline.explain import live
 from pipeline.logs import logger
 from pipeline.watch.collect import collect

@@ -12,13 +12,13 @@ from types import FrameType
 from typing import Any
 
 from pipeline import spans
-from pipeline._tickets import frames_now
+from pipeline._next import frames_now
 from pipeline.explain import live
 from pipeline.explain.frames import waiting_in
 from pipeline.watch.activities import Activity, activities_of
 from pipeline.watch.levels import Level
 from pipeline.watch.trace_file import TraceFile
-from pipeline.watch.tracks import Batch, Track
+from pipeline.watch.tracks import Track
 
 # Other threads run while one walks through their frames if there is no lock of the interpreter.
 _SAMPLES_STACKS = getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -43,7 +43,6 @@ class Tracer:
         self._numbers = itertools.count(1)
         self._tracks: dict[int, tuple[Track, threading.Thread | None]] = {}  # by the ident of the thread
         self._levels: dict[int, Level] = {}  # by the number of the queue
-        self._takers: collections.defaultdict[str, set[int]] = collections.defaultdict(set)  # by the name of the loop
         self._over: set[int] = set()  # queues that had come to their end before the trace
         self._names: collections.Counter[str] = collections.Counter()
         self._later: list[spans.Event] = []  # what was noted after the last sample
@@ -59,14 +58,8 @@ class Tracer:
         noted = self._noted(instant)
         threads = {thread.ident: thread for thread in threading.enumerate() if thread.ident is not None}
         self._look_at_queues(instant)
-        taken: list[Batch] = []
         for ident in [*dict.fromkeys([*self._tracks, *noted, *seen])]:
-            found = self._advance(ident, threads.get(ident), noted.get(ident, []), instant, seen.get(ident, ()))
-            taken += found
-        for batch in sorted(taken, key=lambda each: each.at):
-            level = self._levels.get(live.queues.number(batch.taken.queue) or 0)
-            if level is not None:
-                level.batch(*batch, alone=len(self._takers[batch.loop]) == 1)
+            self._advance(ident, threads.get(ident), noted.get(ident, []), instant, seen.get(ident, ()))
         self._last = instant
         self.samples += 1
         if instant - self._flushed > _FLUSH_NS:
@@ -116,12 +109,8 @@ class Tracer:
         for event in events:
             if event[1] > instant:
                 self._later.append(event)
-            elif event[2] == spans.CHUNK_ENDS:
-                self._chunk(event)
-            elif event[2] != spans.CHUNK_BEGINS and event[1] >= self._start:
+            elif event[1] >= self._start:
                 self._waited.discard(event[0])
-                if event[2] == spans.NEXT_BEGINS:
-                    self._takers[event[3]].add(event[0])
                 noted.setdefault(event[0], []).append(event)
         return noted
 
@@ -132,8 +121,8 @@ class Tracer:
         noted: list[spans.Event],
         instant: int,
         seen: tuple[Activity, ...],
-    ) -> list[Batch]:
-        """Go on with the track of a thread; return the batches that it got."""
+    ) -> None:
+        """Go on with the track of a thread."""
         track, known = self._tracks.get(ident, (None, thread))
         if track is not None and known is not None and thread is not None and known is not thread:
             track.finish(self._last)  # another one has its ident now
@@ -143,11 +132,10 @@ class Tracer:
             track = Track(number, self._file.write, self._process, self._start, self._last)
             self._meta("thread_name", number, f"thread {ident}" if thread is None else thread.name)
         self._tracks[ident] = track, thread or known
-        found = track.advance(noted, instant, seen)
+        track.advance(noted, instant, seen)
         if thread is None:  # it has ended
             track.finish(instant)
             del self._tracks[ident]
-        return found
 
     def _look_at_queues(self, instant: int, known: bool = False) -> None:
         """Note the numbers of all queues. `known`: at the begin of the trace; others have come since the last time."""
@@ -165,28 +153,15 @@ class Tracer:
             if number in self._over:
                 continue
             if level is None:
-                held_back = queue.watchdog.min_after_dequeue
-                level = Level(self._unique(queue.name), self._file.write, self._process, self._start, held_back)
+                level = Level(self._unique(queue.name), self._file.write, self._process, self._start)
                 self._levels[number] = level
                 if not known:
-                    level.sample(self._last, 0, 0, 0)
-            level.sample(instant, stats.size, stats.enqueued, stats.dequeued)
+                    level.sample(self._last, 0)
+            level.sample(instant, stats.size)
 
     def _unique(self, name: str) -> str:
         self._names[name] += 1
         return name if self._names[name] == 1 else f"{name} #{self._names[name]}"
-
-    def _chunk(self, event: spans.Event) -> None:
-        """A chunk of `map_ahead`, from when it was submitted until it was done."""
-        _, instant, _, began, function, items, outcome = event
-        common = {
-            "cat": "map_ahead",
-            "name": f"map_ahead({function})",
-            "id2": {"local": f"chunk {next(self._numbers)}"},
-        }
-        more = {"pid": self._process, "tid": 0, "args": {"items": items, "outcome": outcome}}
-        begin, end = ({"ph": phase, "ts": self._relative(at)} for phase, at in (("b", began), ("e", instant)))
-        self._file.write({**common, **begin, **more}, {**common, **end, **more})
 
     def _meta(self, what: str, number: int, name: str) -> None:
         self._file.write({"ph": "M", "name": what, "pid": self._process, "tid": number, "args": {"name": name}})

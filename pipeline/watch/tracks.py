@@ -21,20 +21,6 @@ Emit = Callable[..., None]  # as TraceFile.write
 _BETWEEN_CALLS = (Activity("store", "library"),)
 
 
-class Batch(NamedTuple):
-    """A batch that a thread got.
-
-    Attributes:
-        loop: The name of the loop.
-        at: The instant at which the loop handed it over.
-        taken: What is known of it.
-    """
-
-    loop: str
-    at: int
-    taken: spans.Taken
-
-
 class _Open(NamedTuple):
     """An exact span that has not ended."""
 
@@ -83,29 +69,27 @@ class Track:
             return _BETWEEN_CALLS
         return self._usual if self._inside in ("", "consumer") else ()
 
-    def advance(self, events: Iterable[spans.Event], instant: int, seen: tuple[Activity, ...]) -> list[Batch]:
-        """Go on to an instant at which a sample was taken; return the batches that the thread has got until then.
+    def advance(self, events: Iterable[spans.Event], instant: int, seen: tuple[Activity, ...]) -> None:
+        """Go on to an instant at which a sample was taken.
 
         Args:
             events: What the thread has noted, in order.
             instant: Of the sample.
             seen: What it showed; nothing if the thread was at nothing worth a name.
         """
-        taken: list[Batch] = []
         gap: int | None = None  # begins there, and nobody knows yet what the thread was at
         for event in events:
             if gap is not None:
                 self._show(self._guess(), gap)
             gap = max(event[1], self._mark)
             self._show((), gap)
-            self._apply(event, gap, taken)
+            self._apply(event, gap)
         seen = self._within(seen)
         if gap is not None:
             self._show(seen or self._guess(), gap)
         self._show(seen, max(instant, self._mark))
         if seen and self._inside in ("", "consumer"):
             self._usual = seen
-        return taken
 
     def finish(self, instant: int) -> None:
         """The trace, or the thread, is at its end: so are all spans."""
@@ -114,7 +98,7 @@ class Track:
         while self._open:
             self._close(at)
 
-    def _apply(self, event: spans.Event, at: int, taken: list[Batch]) -> None:
+    def _apply(self, event: spans.Event, at: int) -> None:
         """Begin or end an exact span."""
         _, instant, kind, first, *more = event
         if kind == spans.WAIT_BEGINS:
@@ -135,10 +119,9 @@ class Track:
             self._end_until(lambda each: each.began == first, at, {"waited_us": more[0] / 1000})
         elif kind == spans.NEXT_ENDS:
             ended = self._end_until(lambda each: each.began == first, at)
-            if ended is not None and more[0] is not None:
+            if ended is not None and more[0]:
                 loop = ended.about["loop"]
                 self._open.append(_Open(at, at, "consumer", f"between batches of '{loop}'", {"loop": loop}))
-                taken.append(Batch(loop, at, more[0]))
 
     def _end_until(self, wanted: Callable[[_Open], bool], at: int, more: dict[str, Any] | None = None) -> _Open | None:
         """End the innermost span of that kind, and those within; return it, or None if there is none."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import sys
-import threading
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -13,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.dtypes import refuse_missing
-from pipeline.errors import AbortedError, OutOfRangeError, UnknownError
-from pipeline.explain.wording import named
-from pipeline.nest import ListValue, Nest, has_nested, make_like
+from pipeline.errors import AbortedError, UnknownError
+from pipeline.nest import ListValue, Nest, has_nested
 from pipeline.on_error import of_record, set_on
-from pipeline.pulls import this_thread
 from pipeline.queues.values import copied_lists
 from pipeline.tracebacks import RemoteTraceback, of_user
 
@@ -95,14 +91,6 @@ def _unpickled(data: bytes, only: str, text: str, blamed: bool = True) -> Failed
     return FailedItem(error)
 
 
-class Draw(NamedTuple):
-    """What `example_rng` needs to know in a worker: the two seeds, and the number of each item of the chunk."""
-
-    seed: int
-    seed2: int
-    numbers: Sequence[int]
-
-
 def _put(rows: NDArray[Any], at: int, row: NDArray[Any]) -> None:
     rows[at] = row
 
@@ -123,72 +111,6 @@ class _Here:
 
 
 here = _Here()
-
-
-def map_chunk(
-    function: Callable[[Any], Any], items: Sequence[Any], draw: Draw | None = None
-) -> list[Block | FailedItem]:
-    """Call a function with each item, even after it failed for one; return the results in the order of the items."""
-    results: list[_Growing | FailedItem] = []
-    before = this_thread.draw
-    try:
-        for i, item in enumerate(items):
-            if isinstance(item, FailedItem):
-                results.append(item)
-                continue
-            if here.at is not None:
-                here.at(i)
-            if draw is not None:
-                this_thread.draw = (draw.seed, draw.seed2, draw.numbers[i])
-            try:
-                container, parts = _taken_apart(made_by(function, item))
-                forms = [_form(part) for part in parts]
-            except Exception as error:
-                results.append(FailedItem(error))
-                continue
-            except (SystemExit, GeneratorExit) as error:
-                if _in_main_thread_of_program():
-                    raise  # it may be a signal handler's
-                results.append(FailedItem(_left(error)))
-                continue
-            last = results[-1] if results else None
-            if not isinstance(last, _Growing) or not last.add(container, parts, forms):
-                results.append(_Growing(container, parts, forms, 1 if results else len(items)))
-    finally:
-        this_thread.draw = before
-    return [each if isinstance(each, FailedItem) else each.block() for each in results]
-
-
-def _in_main_thread_of_program() -> bool:
-    """Whether this is no thread, and no process, of workers."""
-    processes = sys.modules.get("multiprocessing.process")  # a worker has it; to import it takes 4 ms
-    if processes is not None and processes.parent_process() is not None:
-        return False
-    return threading.current_thread() is threading.main_thread()
-
-
-def _left(error: BaseException) -> RuntimeError:
-    """What stands for an error that must not end the thread or process of a worker: it is about one item."""
-    other = RuntimeError(f"the function raised {named(error)}")
-    other.__cause__ = error
-    return other
-
-
-def made_by(function: Callable[[Any], Any], item: Any) -> Any:
-    """Return the example that a function makes of an item.
-
-    Raises:
-        RuntimeError: The function raised what would look like the end of the input.
-        ValueError: It returned None.
-        Exception: What it raised.
-    """
-    try:
-        example = function(item)
-    except (StopIteration, OutOfRangeError) as error:
-        raise RuntimeError(f"the function raised {type(error).__name__}") from error
-    if example is None:
-        raise ValueError("the function returned None, which is not an example")
-    return example
 
 
 def _taken_apart(example: Any) -> tuple[Any, list[Any]]:
@@ -324,25 +246,3 @@ class Gathered:
     def done(self) -> tuple[Block, list[int], list[int]]:
         """Return what was added."""
         return self._growing.block(), self._indices, self._paths
-
-
-def example_at(block: Block, index: int) -> Any:
-    """Return one example of a block."""
-    return _put_together(block.container, [each[index] for each in block.components], False)
-
-
-def split(block: Block, count: int) -> tuple[Any, Block | None]:
-    """Return the first examples as a block, and the block of the others or None. A single component is in a list."""
-    components, rest = block.components, None
-    if count < block.size:
-        components = [each[:count] for each in block.components]
-        rest = block._replace(size=block.size - count, components=[each[count:] for each in block.components])
-    return _put_together(block.container or list, components, True), rest
-
-
-def _put_together(container: Any, parts: Sequence[Any], many: bool) -> Any:
-    if isinstance(container, Nest):
-        return container.pack(parts, many)
-    if isinstance(container, tuple):
-        return dict(zip(container, parts, strict=True))
-    return parts[0] if container is None else make_like(container, parts)

@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import json
-import logging
 import threading
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import pytest
 import pipeline
 from pipeline.adaptors.loader import Loader
 from pipeline.adaptors.structure import mapping
-from pipeline.errors import FailedPreconditionError, InvalidArgumentError, StateMismatchError
+from pipeline.errors import FailedPreconditionError
 
 
 class Lists(Loader):
@@ -34,41 +33,11 @@ def joined(lists):
     return list(itertools.chain.from_iterable(lists))
 
 
-def shuffled(rows=20, **options):
-    source = pipeline.arrays(np.arange(rows), shuffle=True, seed=1)
-    return pipeline.batch(source, 4, deterministic=True, **options)
+def shuffled(rows=20):
+    return pipeline.arrays(np.arange(rows), shuffle=True, seed=1).batch(4, drop_remainder=True).prefetch(2)
 
 
 aheads = pytest.mark.parametrize("ahead", [0, 1, 3, 64])
-
-
-@aheads
-def test_each_iter_is_an_epoch_in_another_order(ahead):
-    with Lists(shuffled(), ahead) as loader:
-        epochs = [list(loader) for _ in range(3)]
-        assert len(loader) == 5
-    for epoch in epochs:
-        assert sorted(joined(epoch)) == list(range(20))
-    assert len({str(epoch) for epoch in epochs}) == 3
-    loop = shuffled()
-    assert epochs == [[batch.tolist() for batch in loop] for _ in range(3)]
-
-
-@aheads
-def test_an_epoch_that_was_left_is_not_gone_on_with(ahead):
-    with Lists(shuffled(), ahead) as loader:
-        left = iter(loader)
-        next(left), next(left)
-        second = list(loader)
-        with pytest.raises(FailedPreconditionError, match="another iter\\(\\) has begun an epoch since this one"):
-            next(left)
-        whole = iter(loader)
-        third = list(whole)
-        iter(loader)
-        assert list(whole) == []  # it has seen its end
-    whole = shuffled()
-    rounds = [[batch.tolist() for batch in whole] for _ in range(3)]
-    assert [second, third] == rounds[1:]
 
 
 def test_what_cannot_be_read_again_is_read_on(caplog):
@@ -77,7 +46,7 @@ def test_what_cannot_be_read_again_is_read_on(caplog):
     assert list(loader) == [[4, 5, 6, 7], [8, 9, 10, 11]]
     assert not caplog.records
     assert list(loader) == []
-    assert "cannot be read again" in caplog.text
+    assert "there is no other epoch of an iterator: pass the dataset" in caplog.text
 
 
 def test_the_next_epoch_may_begin_in_another_thread():
@@ -95,7 +64,7 @@ def test_an_error_comes_after_the_batches_before_it(ahead):
         yield from range(9)
         raise OSError("the disk is gone")
 
-    with Lists(pipeline.batch(numbers, 4), ahead) as loader:
+    with Lists(pipeline.dataset(numbers).batch(4), ahead) as loader:
         batches = iter(loader)
         assert [next(batches), next(batches)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
         with pytest.raises(OSError, match="the disk is gone"):
@@ -118,7 +87,7 @@ def test_a_closed_loader_is_at_its_end():
 
 def test_no_threads_stay_behind():
     before = threading.active_count()
-    with Lists(shuffled(num_threads=3), 1) as loader:
+    with Lists(shuffled().prefetch(3), 1) as loader:
         for _ in range(5):
             next(iter(loader))
     assert threading.active_count() == before
@@ -162,40 +131,6 @@ def test_a_state_can_be_loaded_again_and_in_the_middle():
         assert list(loader) == rest
 
 
-def test_a_loop_in_free_order_begins_the_epoch_of_its_state_again(caplog):
-    def loader():
-        return Lists(pipeline.batch(pipeline.arrays(np.arange(20), shuffle=True, seed=1), 4))
-
-    one = loader()
-    list(one)
-    second = iter(one)
-    first = next(second)
-    with caplog.at_level(logging.WARNING, "pipeline.batches"):
-        state = one.state_dict()
-        one.state_dict()
-    assert caplog.text.count("pass deterministic=True") == 1
-    other = loader()
-    other.load_state_dict(state)
-    assert list(other) == [first, *second]
-    third = list(one)
-    after = one.state_dict()
-    other.load_state_dict(after)
-    assert list(other) == list(one) != third
-
-
-def test_states_that_do_not_fit():
-    loader = Lists(shuffled())
-    for state in ({}, {"loop": ""}, None, loader.loop.state_dict()):
-        with pytest.raises(InvalidArgumentError, match="no state of a loader"):
-            loader.load_state_dict(state)
-    state = loader.state_dict()
-    smaller = Lists(pipeline.batch(pipeline.arrays(np.arange(20), shuffle=True, seed=1), 2, deterministic=True))
-    with pytest.raises(StateMismatchError, match="batch_size"):
-        smaller.load_state_dict(state)
-    smaller.load_state_dict(state, allow={"batch_size"})
-    assert len(list(smaller)) == 10
-
-
 def test_an_iterator_has_no_state():
     loader = Lists(pipeline.batch(iter(range(8)), 4, deterministic=True))
     next(iter(loader))
@@ -214,108 +149,32 @@ def test_arguments():
         Lists(shuffled(), 1.5)
 
 
-def test_the_epoch_that_is_set():
-    loop = shuffled()
-    plain = [[batch.tolist() for batch in loop] for _ in range(4)]
-    loader = Lists(shuffled(), 1)
-    loader.set_epoch(2)
-    assert [list(loader), list(loader)] == plain[2:]
-    batches = iter(loader)
-    loader.set_epoch(1)
-    assert next(batches) == plain[1][0]
-    loader.set_epoch(3)  # in the middle
-    assert list(batches) == plain[1][1:]
-    state = loader.state_dict()
-    for epoch in (1, 3):
-        other = Lists(shuffled(), 1)
-        other.load_state_dict(state)
-        other.set_epoch(epoch)
-        assert list(other) == plain[epoch]
-    with pytest.raises(TypeError, match="epoch must be an integer"):
-        loader.set_epoch("1")
-
-
 # Shares ---------------------------------------------------------------------------------------------------------------
 
 
-def loops():
-    numbers = np.arange(20)
-    yield "array", lambda: pipeline.batch(numbers, 2)
-    yield "list", lambda: pipeline.batch(numbers.tolist(), 2, num_threads=2)
-    yield "source", lambda: pipeline.batch(pipeline.arrays(numbers, shuffle=True, seed=1), 2)
-    yield "pool", lambda: pipeline.shuffle_batch(pipeline.arrays(numbers), 2, min_after_dequeue=7, seed=3)
-    yield "generator function", lambda: pipeline.batch(lambda_of_numbers, 2)
-    yield "function=", lambda: pipeline.batch(numbers.tolist(), 2, function=np.int64, workers=pipeline.threads(2))
-    yield "producer", lambda: pipeline.batch(pipeline.range_input_producer(20, num_epochs=1, seed=4), 2)
-    yield "slices", lambda: pipeline.batch(pipeline.slice_input_producer([numbers], num_epochs=1, seed=4), 2)
-    yield (
-        "map_ahead",
-        lambda: pipeline.batch(pipeline.map_ahead(np.int64, numbers.tolist(), workers=pipeline.threads(1)), 2),
-    )
-
-
-def lambda_of_numbers():
+def numbers():
     yield from range(20)
 
 
-@pytest.mark.parametrize("make", [pytest.param(make, id=name) for name, make in loops()])
+NUMBERS = np.arange(20)
+DATASETS = {
+    "array": lambda: pipeline.dataset(NUMBERS).batch(2),
+    "list": lambda: pipeline.dataset(NUMBERS.tolist()).batch(2),
+    "source": lambda: pipeline.arrays(NUMBERS, shuffle=True, seed=1).batch(2),
+    "pool": lambda: pipeline.arrays(NUMBERS).shuffle(7, seed=3).batch(2),
+    "generator function": lambda: pipeline.dataset(numbers).batch(2),
+    "workers": lambda: pipeline.dataset(NUMBERS.tolist()).map(np.int64, workers=2).batch(2),
+    "prefetch": lambda: pipeline.dataset(NUMBERS).batch(2).prefetch(3),
+}
+
+
+@pytest.mark.parametrize("kind", DATASETS)
 @pytest.mark.parametrize("count", [2, 5])
-def test_shares_are_disjoint_and_complete(make, count):
-    loaders = [Lists(make(), 1, (index, count)) for index in range(count)]
-    again = loaders[0].loop._latest.starts_over
-    epochs = [[list(loader) for loader in loaders] for _ in range(3 if again else 1)]
-    for epoch in epochs:
+def test_shares_are_disjoint_and_complete(kind, count):
+    loaders = [Lists(DATASETS[kind](), 1, (index, count)) for index in range(count)]
+    for epoch in [[list(loader) for loader in loaders] for _ in range(3)]:
         assert len({len(batches) for batches in epoch}) == 1
         assert sorted(joined(joined(epoch))) == list(range(20))
-
-
-def test_a_loop_with_a_share_keeps_it():
-    numbers = np.arange(20)
-    loader = Lists(pipeline.batch(numbers, 5, shard=(1, 2)), shard=(0, 2))
-    assert joined(loader) == [5, 6, 7, 8, 9, 15, 16, 17, 18, 19]
-
-
-def test_what_cannot_be_shared_says_why():
-    def source(**options):
-        return pipeline.arrays(np.arange(20), **options)
-
-    reasons = {
-        "an iterator": pipeline.batch(iter(range(9)), 2),
-        "an iterator ": pipeline.batch(pipeline.map_ahead(int, iter(range(9)), workers=pipeline.threads(1)), 2),
-        "function or queue": pipeline.batch(lambda: 1, 2),
-        "another order. Pass seed= to the source": pipeline.batch(source(shuffle=True), 2),
-        "another order. Pass seed= to the batch function": pipeline.shuffle_batch(source(), 2, min_after_dequeue=3),
-        "is the share (1, 2) of its rows already": pipeline.batch(source(shard=(1, 2)), 2),
-        "buckets": pipeline.bucket_by_sequence_length(len, [[1], [2]], 1, [2]),
-    }
-    for reason, loop in reasons.items():
-        with pytest.raises(FailedPreconditionError) as caught:
-            iter(Lists(loop, shard=(0, 2)))
-        assert reason.strip() in str(caught.value)
-        assert "each of which would read all of it" in str(caught.value)
-    begun = pipeline.batch(source(), 2)
-    next(begun)
-    with pytest.raises(FailedPreconditionError, match="it has begun"):
-        iter(Lists(begun, shard=(0, 2)))
-
-
-def test_a_state_goes_on_with_another_number_of_processes():
-    def loaders(count):
-        made = [Lists(pipeline.batch(np.arange(48), 12 // count), shard=(index, count)) for index in range(count)]
-        return made, [iter(each) for each in made]
-
-    two, iterators = loaders(2)
-    for each in iterators:
-        next(each)
-    state = two[0].state_dict()
-    rest = [joined(next(each) for each in iterators) for _ in range(3)]
-    three, _ = loaders(3)
-    for each in three:
-        each.load_state_dict(state, allow={"batch_size"})
-    iterators = [iter(each) for each in three]
-    assert [joined(next(each) for each in iterators) for _ in range(3)] == rest
-    two[1].load_state_dict(state)  # of process 0
-    assert len(list(two[1])) == 3
 
 
 # Structures -----------------------------------------------------------------------------------------------------------
@@ -377,8 +236,9 @@ class Failing(Lists):
 
 @aheads
 def test_an_interrupt_in_a_conversion_loses_nothing(ahead):
-    loop = pipeline.batch(np.arange(20), 4, deterministic=True)
-    with Failing(loop, ahead, 3, [KeyboardInterrupt(), KeyboardInterrupt()]) as loader:
+    with Failing(
+        pipeline.dataset(np.arange(20)).batch(4), ahead, 3, [KeyboardInterrupt(), KeyboardInterrupt()]
+    ) as loader:
         batches, got, interrupts = iter(loader), [], 0
         while len(got) < 20:
             try:
@@ -406,7 +266,7 @@ class Waiting(Lists):
 
 @aheads
 def test_an_error_in_handing_over_is_raised_once(ahead):
-    with Waiting(pipeline.batch(np.arange(20), 4, deterministic=True), ahead) as loader:
+    with Waiting(pipeline.dataset(np.arange(20)).batch(4), ahead) as loader:
         batches = iter(loader)
         assert [next(batches), next(batches)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
         with pytest.raises(OSError, match="the device is gone"):
@@ -418,7 +278,7 @@ def test_an_error_in_handing_over_is_raised_once(ahead):
 @aheads
 def test_an_error_in_a_conversion_comes_after_the_batches_before(ahead):
     def made():
-        return pipeline.batch(np.arange(20), 4, deterministic=True)
+        return pipeline.dataset(np.arange(20)).batch(4)
 
     with Failing(made(), ahead, 3, [TypeError("no such dtype")]) as loader:
         batches = iter(loader)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of these libraries, about t
 
 def loader(rows=24, batch_size=4, **options):
     source = pipeline.arrays((np.eye(rows, 6, dtype=np.float32), np.arange(rows)), shuffle=True, seed=1)
-    return pt.DataLoader(pipeline.batch(source, batch_size, deterministic=True), **options)
+    return pt.DataLoader(source.batch(batch_size), **options)
 
 
 def epochs(count, **options):

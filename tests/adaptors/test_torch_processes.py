@@ -7,7 +7,6 @@ import os
 import pathlib
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -28,13 +27,12 @@ pytestmark = [
 
 
 def numbers():
-    """A loop of shuffled numbers; the last batch may be smaller."""
-    source = pipeline.arrays(np.arange(ROWS), shuffle=True, seed=1)
-    return pipeline.batch(source, 4, allow_smaller_final_batch=True)
+    """Batches of shuffled numbers; the last one may be smaller."""
+    return pipeline.arrays(np.arange(ROWS), shuffle=True, seed=1).batch(4)
 
 
 def iterator():
-    return pipeline.batch(iter(range(ROWS)), 4)
+    return pipeline.dataset(iter(range(ROWS))).batch(4, drop_remainder=True)
 
 
 def no_loop():
@@ -42,9 +40,9 @@ def no_loop():
 
 
 def files():
-    """A loop over a function that shares out its files itself."""
+    """A dataset over a function that shares out its files itself."""
     names = pipeline.string_input_producer(["a", "b", "c", "d", "e"], num_epochs=1, seed=1, shard=pt.shard())
-    return pipeline.batch(lambda: names.dequeue(), 1)
+    return pipeline.dataset(lambda: names.dequeue()).batch(1)
 
 
 def loader_of(dataset, workers, **options):
@@ -76,8 +74,8 @@ def test_workers_that_stay_go_on_with_the_next_epoch():
 
 
 def test_the_epoch_that_is_set_is_the_same_for_any_workers():
-    loop, dataset = numbers(), pt.IterableDataset(numbers())
-    plain = [[batch.tolist() for batch in loop] for _ in range(3)]
+    dataset = pt.IterableDataset(numbers())
+    plain = [[batch.tolist() for batch in numbers().epoch(epoch)] for epoch in range(3)]
     for epoch in (2, 0):
         for workers in (0, 1, 2):
             dataset.set_epoch(epoch)
@@ -101,7 +99,7 @@ def test_what_cannot_be_shared_is_an_error_in_the_worker(workers):
     if workers == 1:
         assert rows(loader) == list(range(ROWS // 4 * 4))
     else:
-        with pytest.raises(RuntimeError, match="an iterator cannot be read from its start by each"):
+        with pytest.raises(RuntimeError, match="cannot be read from its start by each"):
             rows(loader)
 
 
@@ -109,15 +107,11 @@ def test_a_loop_that_shares_itself():
     loader = loader_of(pt.IterableDataset(files, shard=False), 2, multiprocessing_context="fork")
     names = [name for batch in loader for name in batch.tolist()]
     assert sorted(names) == [b"a", b"b", b"c", b"d", b"e"]
-    with pytest.raises(RuntimeError, match="a function or queue, is not known here"):
+    with pytest.raises(RuntimeError, match="cannot be read from its start by each"):
         rows(loader_of(pt.IterableDataset(files), 2, multiprocessing_context="fork"))
 
 
-@pytest.mark.filterwarnings("ignore:Got pickle error")
-def test_a_loop_cannot_be_pickled():
-    loader = loader_of(pt.IterableDataset(numbers()), 1, multiprocessing_context="spawn")
-    with pytest.raises(TypeError, match="Pass an importable function that makes it"):
-        iter(loader)
+def test_examples_are_no_batches():
     with pytest.raises(TypeError, match=r"takes batches: .* not the examples of <arrays"):
         iter(pt.IterableDataset(no_loop))
 
@@ -130,7 +124,7 @@ import pipeline
 import pipeline.torch
 
 def endless():
-    return pipeline.batch(pipeline.arrays(np.arange(23), num_epochs=None, shuffle=True, seed=1), 4)
+    return pipeline.arrays(np.arange(23), num_epochs=None, shuffle=True, seed=1).batch(4)
 
 dataset = pipeline.torch.IterableDataset(endless)
 try:
@@ -162,7 +156,7 @@ def test_a_state_without_workers():
 
 
 def deterministic():
-    return pipeline.batch(pipeline.arrays(np.arange(ROWS), shuffle=True, seed=1), 4, deterministic=True)
+    return pipeline.arrays(np.arange(ROWS), shuffle=True, seed=1).batch(4, drop_remainder=True)
 
 
 # Process groups -------------------------------------------------------------------------------------------------------
@@ -188,9 +182,9 @@ LOOP = """
 import numpy as np
 import pipeline
 
-def loop(batch_size=4, **options):
+def loop(batch_size=4):
     source = pipeline.arrays(np.arange(50), shuffle=True, seed=1)
-    return pipeline.shuffle_batch(source, batch_size, min_after_dequeue=9, seed=2, **options)
+    return source.shuffle(10, seed=2).batch(batch_size, drop_remainder=True)
 """
 
 END = """
@@ -256,21 +250,21 @@ for method, workers in ("fork", 2), ("forkserver", 1):
 def test_ranks_cannot_share_what_has_no_seed(tmp_path):
     program = """
 for make in (
-    lambda: pipeline.batch(pipeline.arrays(np.arange(50), shuffle=True), 4),
-    lambda: pipeline.shuffle_batch(np.arange(50), 4),
-    lambda: pipeline.batch(lambda: 1, 4),
+    lambda: pipeline.arrays(np.arange(50), shuffle=True).batch(4),
+    lambda: pipeline.dataset(np.arange(50)).shuffle(9).batch(4),
+    lambda: pipeline.dataset(lambda: 1).batch(4),
 ):
     try:
         next(iter(pipeline.torch.DataLoader(make())))
     except pipeline.errors.FailedPreconditionError as error:
         said.setdefault("errors", []).append(str(error))
-said["all"] = len(list(pipeline.torch.DataLoader(pipeline.batch(np.arange(50), 5), shard=False)))
+said["all"] = len(list(pipeline.torch.DataLoader(pipeline.dataset(np.arange(50)).batch(5), shard=False)))
 """
     for said in in_group(program, tmp_path):
         source, pool, function = said["errors"]
-        assert "Pass seed= to the source" in source
-        assert "Pass seed= to the batch function" in pool
-        assert "is not known here" in function
+        assert "Pass seed= to arrays" in source
+        assert "Pass seed= to shuffle" in pool
+        assert "cannot be read from its start by each" in function
         assert said["all"] == 10
 
 
@@ -291,17 +285,6 @@ said["again"] = [batch.tolist() for batch in other]
     for each in parts:
         assert each["rest"] == each["again"]
         assert len(each["rest"]) == 4
-    from torch.distributed import checkpoint
-
-    source = pipeline.arrays(np.arange(50), shuffle=True, seed=1)
-    alone = pt.DataLoader(pipeline.shuffle_batch(source, 8, min_after_dequeue=9, seed=2, shard=(0, 1)))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that there is one process
-        state = {"loader": pt.DataLoader(alone.loop).state_dict()}
-        checkpoint.load(state, checkpoint_id=tmp_path / "checkpoint")
-    alone.load_state_dict(state["loader"], allow={"shard"})
-    whole = [one + two for one, two in zip(*(each["rest"] for each in parts), strict=True)]
-    assert [batch.tolist() for batch in alone] == whole
 
 
 # Datasets -------------------------------------------------------------------------------------------------------------

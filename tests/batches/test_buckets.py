@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from helpers import raises, run_in_thread, wait_blocked, wait_until
+from helpers import raises
 from orchestration import fresh_collection, no_thread_left, source
 
 from pipeline.batches.buckets import bucket_by_sequence_length
@@ -58,49 +58,14 @@ def test_dicts_and_the_length_as_a_component():
         lambda example: example["id"], examples, 1, [5], shapes=[(), (None,)], allow_smaller_final_batch=True
     ) as batches:
         got = [(lengths.tolist(), each["id"].tolist(), each["words"].tolist()) for lengths, each in batches]
-    assert got == [([n], [n], [[b"w"] * n]) for n in (1, 2, 6)]
+    assert got == [([n], [n], [["w"] * n]) for n in (1, 2, 6)]
 
 
 def test_examples_of_one_shape():
     got = taken(bucket_by_sequence_length(int, range(6), 3, [3], dynamic_pad=False))
     assert got == [([0, 1, 2], [0, 1, 2]), ([3, 4, 5], [3, 4, 5])]
-    with raises(ValueError, "Shape mismatch in tuple component 1"):
+    with raises(ValueError, "bucket: component 1 has shape [1] in one example and [2] in another"):
         list(bucket_by_sequence_length(len, sequences([1, 2]), 2, [5], dynamic_pad=False))
-
-
-class TestShuffle:
-    def run(self, seed, minimum=20):
-        lengths = [1 + i % 9 for i in range(200)]
-        with bucket_by_sequence_length(
-            len, sequences(lengths), 5, [4], min_after_dequeue=minimum, seed=seed, allow_smaller_final_batch=True
-        ) as batches:
-            return [row[0] for _, rows in batches for row in rows.tolist()]
-
-    def test_inside_buckets(self):
-        got = self.run(1)
-        assert sorted(got) == list(range(200))
-        assert got != self.run(1, 0)
-        assert got[:5] != sorted(got[:5])
-
-    def test_a_seed_fixes_batches_and_their_order(self):
-        assert self.run(1) == self.run(1)
-        assert self.run(1) != self.run(2)
-
-    def test_first_batch_waits_for_the_minimum(self):
-        given = []
-
-        def one():
-            given.append(1)
-            return np.ones(2)
-
-        with bucket_by_sequence_length(len, one, 5, [4], capacity=1, min_after_dequeue=20) as batches:
-            next(batches)
-        assert len(given) >= 25
-
-
-def test_keep_input():
-    got = taken(bucket_by_sequence_length(len, sequences([1, 2, 3, 4]), 2, [9], keep_input=lambda x: len(x) % 2 == 0))
-    assert got == [([2, 4], [[1, 1, 0, 0], [3, 3, 3, 3]])]
 
 
 @pytest.mark.parametrize("threads", [0, 1, 4])
@@ -121,11 +86,9 @@ class TestEnds:
     def test_leaving_early(self):
         with bucket_by_sequence_length(len, lambda: np.ones(3), 2, [5], 3, 1) as batches:
             next(batches)
-            wait_blocked(batches.queue, enqueues=3)
-        assert batches.coord.joined
 
     def test_error_of_input_length(self):
-        with raises(TypeError, "what input_length returns must be an integer, got float 2.5"):
+        with raises(TypeError, "input_length must return an integer, got 2.5"):
             next(bucket_by_sequence_length(lambda _: 2.5, [np.ones(3)], 2, [5]))
 
     def test_error_skipped(self):
@@ -140,30 +103,12 @@ class TestEnds:
         assert [lengths for lengths, _ in taken(batches)] == [[1, 3]]
         assert batches.num_errors == 1
 
-    def test_nothing_is_kept(self):
-        batches = bucket_by_sequence_length(len, print, 2, [5], keep_input=False)
-        call = run_in_thread(list, batches)
-        wait_until(lambda: batches.queue is not None, "the queue")
-        wait_blocked(batches.queue, enqueues=1, dequeues=1)
-        batches.close()
-        assert call.result() == []
 
-    def test_last_batches_do_not_wait_for_a_loop_that_was_left(self):
-        batches = bucket_by_sequence_length(
-            len, sequences([1, 6, 11, 16]), 2, [5, 10, 15], capacity=1, allow_smaller_final_batch=True
-        )
-        with batches:
-            next(batches)
-            wait_blocked(batches.queue, enqueues=1)
-
-
-@pytest.mark.parametrize("options", [{}, {"num_threads": 0}, {"deterministic": True, "seed": 1}], ids=str)
-@pytest.mark.parametrize(
-    ("length", "told"), [(None, "NoneType None"), (1.5, "float 1.5"), (np.zeros(2), "ndarray array([0., 0.])")]
-)
+@pytest.mark.parametrize("options", [{}, {"num_threads": 0}, {"deterministic": True}], ids=str)
+@pytest.mark.parametrize(("length", "told"), [(None, "None"), (1.5, "1.5"), (np.zeros(2), "array([0., 0.])")])
 def test_lengths_that_are_no_integers(length, told, options):
     batches = bucket_by_sequence_length(lambda _: length, sequences([1, 6]), 2, [5], dynamic_pad=True, **options)
-    with raises(TypeError, f"what input_length returns must be an integer, got {told}"):
+    with raises(TypeError, f"input_length must return an integer, got {told}"):
         list(batches)
 
 
@@ -185,7 +130,6 @@ def test_lengths_may_be_of_any_integer_type(kind):
         ({"batch_size": [1, 2, 3]}, ValueError, "If batch_size is a list it must have an element for each of the 2"),
         ({"batch_size": 0}, ValueError, "batch_size must be >= 1, got 0"),
         ({"num_threads": -1}, ValueError, "num_threads must be at least 1, or 0 to read in the loop's own thread"),
-        ({"min_after_dequeue": -1}, ValueError, "min_after_dequeue -1 must be >= 0"),
     ],
 )
 def test_bad_arguments(arguments, error, text):

@@ -27,7 +27,7 @@ def mapped(tmp_path):
 
 def without_chance(state):
     """A state without the seeds of a loop that was given none, and without what threads have read ahead."""
-    return {**state, "checksum": None, "read": None, "loop": {**state["loop"], "seeds": None}}
+    return {**state, "checksum": None, "seeds": None}
 
 
 def plain(batches):

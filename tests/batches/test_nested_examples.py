@@ -1,6 +1,5 @@
 """Examples that are nested come back nested: dicts, lists, tuples, named tuples and dataclasses."""
 
-import concurrent.futures
 import dataclasses
 from typing import Any, NamedTuple
 
@@ -82,39 +81,6 @@ class TestBatchesOf:
         got = taken(batch_join(sources, 4, deterministic=deterministic))
         assert sorted(i for numbers in got for i in numbers) == list(range(8))
 
-    def test_workers(self, deterministic):
-        with concurrent.futures.ThreadPoolExecutor(2) as executor:
-            source = pipeline.map_ahead(nested, range(10), executor, chunksize=3)
-            assert taken(batch(source, 5, deterministic=deterministic)) == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
-
-    @pytest.mark.parametrize("many", [False, True])
-    def test_blocks(self, deterministic, many):
-        def block(numbers):
-            pixels = np.repeat(numbers, 2).reshape(-1, 2).astype(np.float32)
-            words = {"deep": [b"%d" % i for i in numbers]}
-            inner = pipeline.nest.Parts([numbers.astype(np.int32), words])  # other lists are columns in a block
-            return {"b": (pixels, inner), "a": Box(numbers.tolist(), tuple((2 * numbers).tolist()))}
-
-        blocks = [block(np.arange(0, 3)), block(np.arange(3, 8))]
-        source = blocks if many else _Blocks(blocks)
-        assert taken(batch(source, 4, enqueue_many=many, deterministic=deterministic)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
-
-
-class _Blocks:
-    """Gives blocks, however many rows are asked for: at most those of the first one."""
-
-    def __init__(self, blocks):
-        self._whole = blocks
-        self._next = 0
-
-    def block(self, n):
-        rows = [(i, k) for i, size in enumerate([3, 5]) for k in range(size)]
-        if self._next == len(rows):
-            raise StopIteration
-        i, k = rows[self._next]
-        self._next += 1
-        return pipeline.nest.map_values(lambda column: column[k : k + 1], self._whole[i])
-
 
 def test_a_dataclass():
     examples = [Sample(np.full(3, i), Box(i, i + 1)) for i in range(2)]
@@ -149,25 +115,16 @@ def test_buckets():
     assert got[1, 2]["text"].tolist() == [[0, 0], [0, 1]]
 
 
-def test_rows_that_are_left_out():
-    def block():
-        numbers = np.arange(6)
-        yield {"x": (numbers, {"y": 2 * numbers})}
-
-    with batch(block(), 2, enqueue_many=True, keep_input=np.arange(6) % 3 > 0) as batches:
-        got = [each["x"][1]["y"].tolist() for each in batches]
-    assert got == [[2, 4], [8, 10]]
-
-
 def test_another_structure():
-    inner, outer = "expected dict(b: *), got ", "expected dict(a: dict(b: *)), got "
+    nested = "every example must be nested as the first one: "
+    inner = nested + "expected dict(b: *), got "
     for other, text in [
         ({"a": {"b": 1, "c": 2}}, inner + "a dict with the keys ['b', 'c']"),
         ({"a": [1]}, inner + "list of 1"),
         ({"a": 1}, inner + "int"),
-        ([1], outer + "list of 1"),
+        ([1], nested + "expected dict(a: dict(b: *)), got int"),
     ]:
-        with raises(ValueError, "every example must be nested as the first one: " + text):
+        with raises(ValueError, "batch: examples differ in structure: " + text):
             list(batch([{"a": {"b": 1}}, other], 2))
 
 
@@ -190,10 +147,6 @@ def test_states():
     resumed = loop()
     resumed.load_state_dict(state)
     assert taken(resumed) == whole[4:]
-
-
-def itself(example):
-    return example
 
 
 class Items:
@@ -220,18 +173,7 @@ LISTS = [
 @pytest.mark.parametrize("form", ["alone", "dict", "tuple", "arrays", "items", "generator"])
 @pytest.mark.parametrize(
     "options",
-    [
-        *[
-            {},
-            {"num_threads": 0},
-            {"num_threads": 2},
-            {"deterministic": True},
-            {"dynamic_pad": True},
-            {"ragged": "pad"},
-        ],
-        *[{"function": itself}, {"function": itself, "workers": pipeline.threads(2)}],
-        {"function": itself, "workers": pipeline.processes(1)},
-    ],
+    [{}, {"num_threads": 0}, {"num_threads": 2}, {"deterministic": True}, {"dynamic_pad": True}],
     ids=told,
 )
 def test_a_list_that_is_a_value(form, lists, options):

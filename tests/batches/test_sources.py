@@ -4,7 +4,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from block_sources import Blocks, CallableBlocks
 from helpers import raises, run_in_thread, wait_blocked, wait_until
 from orchestration import fresh_collection, no_thread_left, source
 
@@ -25,7 +24,7 @@ def taken(batches):
 
 
 class TestIterables:
-    @pytest.mark.parametrize("kind", [list, tuple, iter, np.array, lambda items: (i for i in items)])
+    @pytest.mark.parametrize("kind", [list, iter, np.array, lambda items: (i for i in items)])
     def test_each_item_is_an_example(self, kind):
         assert taken(batch(kind(range(4)), 2)) == [[0, 1], [2, 3]]
 
@@ -56,15 +55,6 @@ class TestIterables:
 
         with pytest.raises(ValueError, match="item 2"):
             list(batch(failing(), 2, 3))
-
-    def test_getitem_is_enough(self):
-        class Squares:
-            def __getitem__(self, i):
-                if i == 4:
-                    raise IndexError
-                return i * i
-
-        assert taken(batch(Squares(), 2)) == [[0, 1], [4, 9]]
 
 
 class TestQueues:
@@ -124,7 +114,8 @@ class TestQueues:
         call = run_in_thread(list, batches)
         wait_until(lambda: queue.stats().waiting_dequeues >= 1, "a thread to wait for the queue")
         batches.close()
-        assert call.result() == []
+        with pytest.raises(CancelledError, match="the iterator was closed"):
+            call.result()
         assert not queue.is_closed()
 
     def test_cancelled_upstream_is_an_error(self):
@@ -136,30 +127,6 @@ class TestQueues:
 
 
 class TestBlocks:
-    @pytest.mark.parametrize("kind", [Blocks, CallableBlocks])
-    def test_rows_move_in_blocks(self, kind):
-        rows = kind(np.arange(5000), np.arange(10000).reshape(5000, 2))
-        with batch(rows, 100, capacity=1000) as batches:
-            got = list(batches)
-        assert np.concatenate([first for first, _ in got]).tolist() == list(range(5000))
-        assert np.concatenate([second for _, second in got])[:, 1].tolist() == list(range(1, 10000, 2))
-        assert max(rows.asked) == 1000
-        assert len(rows.asked) < 10
-
-    def test_blocks_of_large_rows_are_smaller(self):
-        rows = Blocks(np.zeros((100, 1 << 17)))  # 1 MiB each
-        assert sum(map(len, batch(rows, 10, capacity=1000))) == 100
-        assert rows.asked[1:] == [2] * len(rows.asked[1:])
-
-    def test_shuffled(self):
-        values = [value for part in taken(shuffle_batch(Blocks(np.arange(600)), 6, 200, 100, 2)) for value in part]
-        assert sorted(values) == list(range(600))
-        assert values != sorted(values)
-
-    @pytest.mark.parametrize("kind", [Blocks, CallableBlocks])
-    def test_with_enqueue_many_each_row_is_a_block(self, kind):
-        assert taken(batch(kind(np.arange(6).reshape(3, 2)), 3, enqueue_many=True)) == [[0, 1, 2], [3, 4, 5]]
-
     def test_producer(self):
         rows = pipeline.input_producer(np.arange(12), num_epochs=2, shuffle=False)
         assert taken(batch(rows, 8)) == [[*range(8)], [*range(8, 12), *range(4)], [*range(4, 12)]]
@@ -196,7 +163,7 @@ class TestSkip:
         examples = [np.zeros(2), np.zeros(3), np.ones(2)]
         with batch(source(examples), 2, on_error="skip") as batches:
             assert [value.tolist() for value in batches] == [[[0, 0], [1, 1]]]
-            assert "Expected [2], got [3]" in str(batches.errors[0])
+            assert "an example has shape [3], expected [2]" in str(batches.errors[0])
 
     def test_error_of_an_iterator_ends_it(self):
         def failing():

@@ -21,11 +21,9 @@ pytestmark = [pytest.mark.usefixtures("cluster"), pytest.mark.slow]
 ITEMS, WORKERS_KILLED, NODES_KILLED = (5_000, 3, 1) if SHORT else (100_000, 20, 3)
 
 
-def loop(items, workers=None, function=functions.row, **more):
-    more = {"fingerprint": "content", "deterministic": True, **more}
-    return pipeline.shuffle_batch(
-        items, 50, capacity=2000, min_after_dequeue=1000, seed=3, function=function, workers=workers, **more
-    )
+def loop(items, workers=None, function=functions.row):
+    dataset = pipeline.dataset(items).map(function, workers=workers)
+    return iter(dataset.checksum().shuffle(1001, seed=3).batch(50))
 
 
 def run(batches, meanwhile=lambda count: None):
@@ -111,7 +109,7 @@ if __name__ == "__main__":
     address, folder = sys.argv[1:]
     workers = pipeline.cluster.workers(2, address=address)
     function = functions.notes_and_waits(folder)
-    for batch in pipeline.batch(range(99), 8, function=function, workers=workers):
+    for batch in pipeline.dataset(range(99)).map(function, workers=workers).batch(8):
         pass
 """
 

@@ -288,7 +288,7 @@ def test_a_consumer_that_is_killed_and_comes_back_goes_on(cluster):
 
 
 def test_an_error_of_the_loop_ends_its_consumers():
-    batches = pipeline.batch([1, 2, 3, 0], 1, function=lambda i: 6 // i)
+    batches = iter(pipeline.dataset([1, 2, 3, 0]).map(lambda i: 6 // i).batch(1))
     with pipeline.cluster.serve(batches, "failing") as server:
         consumer = pipeline.cluster.consume("failing")
         with pytest.raises(ZeroDivisionError):

@@ -39,14 +39,9 @@ def test_command_line_in_a_process_of_its_own():
     assert out.startswith("1,797 examples (65 int64) in 18 batches, 264.7 kB, ")
     assert "examples/s" in out
     assert "MB/s" in out
-    assert [line.split()[0] for line in out.splitlines() if line and line[0] != " "][2:8] == [
-        "stage",
-        "producer",
-        "reader",
-        "function",
-        "queue",
-        "loop",
-    ]
+    kinds = [line.split()[0] for line in out.splitlines() if line and line[0] != " "][2:]
+    assert kinds[0] == "stage"
+    assert {"producer", "reader", "source", "queue", "step", "loop"} < set(kinds)
 
 
 @pytest.mark.parametrize("shuffle", ["--shuffle", "--no-shuffle"])
@@ -61,8 +56,8 @@ def test_everything_comes_through(capsys, shuffle, threads):
     assert got["interrupted"] is False
     files, examples = got["queues"]
     assert (files["name"], files["enqueued"], files["dequeued"]) == ("files", 3, 3)
-    assert (examples["name"], examples["enqueued"], examples["dequeued"]) == ("examples", 5391, 5391)
-    assert examples["producer_threads"] == threads
+    assert examples["name"] == "examples/prefetch"  # of batches, or of blocks where several threads make them
+    assert examples["enqueued"] == examples["dequeued"] > 0
     assert examples["high_water"] <= examples["capacity"]
     assert got["examples_per_s"] > 0
     assert got["bytes_per_s"] > 0
@@ -71,10 +66,10 @@ def test_everything_comes_through(capsys, shuffle, threads):
 
 
 def test_settings(capsys):
-    got = report(capsys, DIGITS, "--batch-size", 10, "--min-after-dequeue", 5, "--capacity", 77)
-    assert (got["settings"]["min_after_dequeue"], got["queues"][1]["capacity"]) == (5, 77)
-    got = report(capsys, DIGITS, "--batch-size", 10, "--no-shuffle")
-    assert (got["settings"]["min_after_dequeue"], got["queues"][1]["capacity"]) == (0, 320)
+    got = report(capsys, DIGITS, "--batch-size", 10, "--min-after-dequeue", 5, "--capacity", 77, "--threads", 1)
+    assert (got["settings"]["min_after_dequeue"], got["queues"][1]["capacity"]) == (5, 7)
+    got = report(capsys, DIGITS, "--batch-size", 10, "--no-shuffle", "--threads", 1)
+    assert (got["settings"]["min_after_dequeue"], got["queues"][1]["capacity"]) == (0, 32)
 
 
 class TestTypes:

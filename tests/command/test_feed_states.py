@@ -136,7 +136,9 @@ class TestErrors:
 
     def test_a_state_of_something_else(self, capsys, state):
         pipeline.save_state(state, {"input": 1})
-        what = "load_state_dict: this dict is not what state_dict returned: its keys are 'input'."
+        what = (
+            "load_state_dict: this dict is not what state_dict of a dataset's iterator returned: its keys are 'input'."
+        )
         advice = 'If it is part of a checkpoint, pass that part, such as checkpoint["input"]'
         self.check(capsys, f"{what} {advice}", "--resume", state)
 
@@ -145,7 +147,7 @@ class TestErrors:
         status, out, err = feed(capsys, DIGITS, "--resume", state, "--batch-size", 10, "--seed", 1)
         assert (status, out) == (1, "")
         assert err.startswith("pipeline feed: ")
-        assert "batch_size" in err
+        assert "batch: n was" in err
         assert "128" in err
         assert err.count("\n") == 1
 

@@ -73,7 +73,7 @@ def test_a_reader_that_is_used_elsewhere_is_refused(lines):
     number = lines()
     iterator = iter(pipeline.dataset(number))
     next(iterator)
-    with pytest.raises(FailedPreconditionError, match="belongs to a deterministic loop"):
+    with pytest.raises(FailedPreconditionError, match="belongs to an iterator whose order is fixed"):
         number()
     iterator.close()
     number()

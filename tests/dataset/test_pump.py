@@ -49,6 +49,28 @@ def test_a_generator_may_refill_one_buffer(form):
     assert list(map(repr, singles)) == [repr(wrap(row.copy())) for row in refilled(5)]
 
 
+PICKS = {
+    "alone": lambda text: text,
+    "tuple": lambda text: (text, 1),
+    "list": lambda text: [text],
+    "dict": lambda text: {"a": text},
+}
+
+
+@pytest.mark.parametrize("form", PICKS)
+def test_a_function_may_refill_one_bytearray(form):
+    text = bytearray(3)
+
+    def refill(number):
+        text[:] = b"%03d" % int(number)
+        return PICKS[form](text)
+
+    data = pipeline.dataset(range(3)).map(refill)
+    for batch in (next(iter(data.batch(3))), next(pipeline.batch(data, 3))):
+        batch = batch["a"] if isinstance(batch, dict) else batch[0] if isinstance(batch, (tuple, list)) else batch
+        assert np.ravel(batch).tolist() == [b"000", b"001", b"002"]
+
+
 @pytest.mark.parametrize("size", [1, 7, 1024, 1025, 5000, 10**12])
 def test_batches_of_any_size(size):
     batches = list(pipeline.dataset(functools.partial(refilled, 3000)).batch(size))

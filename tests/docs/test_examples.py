@@ -44,7 +44,7 @@ def test_processes():
 
 
 def test_parquet():
-    lines = re.findall(r"^epoch \d: 312 batches, (\d+)% right$", run("examples/parquet_batches.py"), re.MULTILINE)
+    lines = re.findall(r"^epoch \d: 39,936 rows, (\d+)% right$", run("examples/parquet_batches.py"), re.MULTILINE)
     assert len(lines) == 2
     assert int(lines[1]) > 80
 
@@ -119,7 +119,7 @@ def test_own_threads():
 
 def test_bad_records():
     stopped, rest, *left_out = run("examples/bad_records.py").splitlines()
-    assert stopped == "stopped: Field 1 in record 100 is not a valid float: ?0"
+    assert stopped == "stopped: Field 1 in record 0 is not a valid float: ?0"
     assert rest == "1791 examples; left out:"
     assert [line.split()[0] for line in left_out] == [f"damaged.csv:{line}:" for line in range(101, 1797, 300)]
 
@@ -132,8 +132,8 @@ def test_shards():
 
 def test_watched(tmp_path):
     verdict, gain, written = run("examples/watched.py", str(tmp_path)).splitlines()
-    assert "load takes" in verdict
-    turned = re.fullmatch(r"num_threads=(\d+): [\d.]+ times as fast", gain)[1]
+    assert "`load`" in verdict
+    turned = re.fullmatch(r"workers=(\d+): [\d.]+ times as fast", gain)[1]
     assert written == f"written: 1-threads.json 1-threads.svg {turned}-threads.json {turned}-threads.svg trace.json.gz"
 
 

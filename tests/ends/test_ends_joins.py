@@ -99,23 +99,26 @@ def test_a_handler_that_raises_in_the_finalizer_of_a_loop(monkeypatch):
     unraised = []
     monkeypatch.setattr(sys, "unraisablehook", unraised.append)
 
+    def filling():
+        return [thread for thread in threading.enumerate() if "_fill" in thread.name]
+
     def strike(frame, event, _):
-        if event == "call" and frame.f_code.co_name == "abandon":
+        if event == "call" and frame.f_code.co_name == "stop":
             raise KeyboardInterrupt
 
     with contextlib.ExitStack() as stack:
         for coord in (None, Coordinator()):
             batches = pipeline.batch(iter(int, 1), 1, coord=coord)
             next(batches)
-            queue = batches.queue
-            stack.callback(batches.coord.request_stop)
+            if coord is not None:
+                stack.callback(coord.request_stop)
             sys.setprofile(strike)
             try:
                 del batches
                 gc.collect()
             finally:
                 sys.setprofile(None)
-            wait_until(queue.is_closed, "the threads to notice")
+            wait_until(lambda: not filling(), "the thread to end")
     assert [each.exc_type for each in unraised] == [KeyboardInterrupt] * 2
 
 
@@ -165,7 +168,10 @@ def test_a_start_that_is_interrupted(monkeypatch, number):
 
 
 def test_a_loop_whose_start_was_interrupted_goes_on(monkeypatch):
-    batches = pipeline.batch(range(5), 2, 3, allow_smaller_final_batch=True)
+    def rows():
+        yield from range(5)
+
+    batches = pipeline.batch(rows, 2, allow_smaller_final_batch=True)
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -174,4 +180,4 @@ def test_a_loop_whose_start_was_interrupted_goes_on(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         next(batches)
     monkeypatch.undo()
-    assert sorted(row for batch in batches for row in batch.tolist()) == [0, 1, 2, 3, 4]
+    assert [row for batch in batches for row in batch.tolist()] == [0, 1, 2, 3, 4]

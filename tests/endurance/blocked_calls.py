@@ -36,8 +36,10 @@ def empty(kind=FIFOQueue, *arguments):
 
 
 def fed_by_nobody():
-    """A batch loop whose threads wait for rows that never come."""
-    return pipeline.batch(empty().dequeue, 2)
+    """A batch loop whose thread waits for rows that never come, after the first two."""
+    batches = pipeline.batch(full(FIFOQueue).dequeue, 2)
+    next(batches)
+    return batches
 
 
 def one_of(queue):
@@ -57,7 +59,8 @@ def native():
     names = pipeline.FIFOQueue(1, "string", shapes=[()])
     closing = full(FIFOQueue)
     threading.Thread(target=lambda: ended(lambda: closing.enqueue(3)), daemon=True).start()
-    wait_for_waits(2 + 1)
+    batches = fed_by_nobody()
+    wait_for_waits(2 + 1 + 1)
     return {
         "enqueue": partial(full(FIFOQueue).enqueue, 3),
         "enqueue with a timeout": partial(full(FIFOQueue).enqueue, 3, timeout=1e6),
@@ -79,7 +82,7 @@ def native():
         "dequeue_many by priority": partial(full(PriorityQueue).dequeue_many, 3),
         "dequeue of anything": FIFOQueue(1).dequeue,
         "dequeue of a chosen queue": one_of(empty()).dequeue,
-        "batch": partial(next, iter(fed_by_nobody())),
+        "batch": partial(next, batches),
         "read": lambda: pipeline.TextLineReader().read(names),
         "read_up_to": lambda: pipeline.TextLineReader().read_up_to(names, 3),
         "wait_for_stop": Coordinator().wait_for_stop,

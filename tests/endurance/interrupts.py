@@ -1,6 +1,7 @@
 """Sends Ctrl-C to a loop over batches at every moment at which Python checks for it."""
 
 import dis
+import functools
 import gc
 import sys
 
@@ -8,11 +9,13 @@ import numpy as np
 from orchestration import no_thread_left
 
 import pipeline
-from pipeline.batches import source as sources
-from pipeline.batches.feed import Feed
-from pipeline.batches.loop import Batches
+from pipeline.datasets import iterator
+from pipeline.datasets.iterator import DatasetIterator
+from pipeline.datasets.node import Opening
 from pipeline.explain.waits import Watchdog
 from pipeline.explain.workers import WorkerGroup
+from pipeline.flow import prefetch
+from pipeline.flow.prefetch import Prefetch
 from pipeline.queues.typed import TypedQueue
 from pipeline.runners import registry, runner
 from pipeline.runners.coordinator import Coordinator
@@ -21,8 +24,8 @@ from pipeline.runners.stop_flag import StopFlag
 
 # Signal handlers run after calls, at the start of functions and where loops go round.
 LOOKS = {dis.opmap.get(name) for name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "RESUME", "JUMP_BACKWARD")}
-STRUCK = [Batches, Feed, runner.QueueRunner, WorkerGroup, StopFlag, Watchdog, TypedQueue, Coordinator]
-STRUCK += [registry, runner, sources]
+STRUCK = [DatasetIterator, Opening, Prefetch, runner.QueueRunner, WorkerGroup, StopFlag, Watchdog, TypedQueue]
+STRUCK += [Coordinator, registry, runner, iterator, prefetch]
 
 
 class Interrupt(KeyboardInterrupt):
@@ -73,7 +76,7 @@ class Striker:
 
 
 def one_source():
-    return pipeline.batch(iter(range(8)), 4, num_threads=2)
+    return pipeline.batch(functools.partial(next, iter(range(8))), 4, num_threads=2)
 
 
 def several_sources():
@@ -106,40 +109,6 @@ def interrupted(loop, number, closed):
         sys.settrace(None)
     assert loop_of_thread.coord is None
     return striker.struck
-
-
-def taken_from(loop, struck, number=0):
-    """Whether Ctrl-C struck at this moment of the code in `struck`, and the batches that came nevertheless.
-
-    0 strikes at none. A loop that goes on after it is asked again, until it ends. The thread belongs to no loop then.
-    """
-    batches, striker = [], Striker(number, struck)
-    sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
-    sys.settrace(striker if number else None)
-    try:
-        while True:
-            try:
-                while (batch := next(loop, None)) is not None:
-                    batches.append(repr(batch))
-                return striker.struck, batches
-            except Interrupt:
-                sys.settrace(None)
-                assert loop_of_thread.coord is None
-    finally:
-        sys.settrace(None)
-
-
-def moments(loop, struck):
-    """How many moments `taken_from` has to strike at, in this interpreter: the loop is run to its end."""
-    striker = Striker(0, struck)
-    sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
-    sys.settrace(striker)
-    try:
-        while next(loop, None) is not None:
-            pass
-    finally:
-        sys.settrace(None)
-    return striker.seen
 
 
 def strike(make, closed, first=1, step=1):

@@ -1,4 +1,4 @@
-"""Plants faults in deterministic loops, one at a time; each must make its test fail: `make resume`.
+"""Plants faults in loops with a fixed order, one at a time; each must make its test fail: `make resume`.
 
 They are planted in a copy of the sources in build/planted, where the core is compiled again for the faults in it.
 """
@@ -26,38 +26,23 @@ class Plant(NamedTuple):
 
 
 MOMENTS = "tests/resume/test_every_moment.py::test_from_each_moment"
-ORDER = "tests/resume/test_every_moment.py::test_the_order_is_what_the_oracle_says"
 CHAOS = "tests/resume/test_chaos.py::test_one_order"
 LOCKSTEP = "tests/queues/test_lockstep_queue.py"
 
 PLANTS = [
     Plant(
-        "the hand-over ignores tickets",
-        "pyx/_turns.pyx",
-        "self.hand_over(turn.place, values)",
-        "self.hand_over(self.window.due + self.window.parked, values)",
-        f"{CHAOS}[lines]",
+        "results come as workers make them",
+        "pipeline/flow/parallel.py",
+        "        if self._ordered:\n            return self._chunks[0]",
+        "        if not self._ordered:\n            return self._chunks[0]",
+        f"{CHAOS}[mapped]",
     ),
     Plant(
         "draws before the pool is full",
         "pyx/orders.pxd",
         "cdef size_t first = min(n, places - p.count)",
         "cdef size_t first = min(n, max(places, <size_t>2) - 1 - p.count)",
-        f"{ORDER}[lines]",
-    ),
-    Plant(
-        "a resume takes up the draws one word too late",
-        "pipeline/batches/ordered.py",
-        "self.queue._skip_draws(self.delivered.newest.elements - self.before)",
-        "self.queue._skip_draws(self.delivered.newest.elements - self.before + 1)",
-        f"{MOMENTS}[lines]",
-    ),
-    Plant(
-        "the numbers beside the pool take up its draws one word too late",
-        "pipeline/batches/ordered.py",
-        "self._trail.skip_draws(self.delivered.newest.elements - self.before)",
-        "self._trail.skip_draws(self.delivered.newest.elements - self.before + 1)",
-        f"{MOMENTS}[lines]",
+        LOCKSTEP,
     ),
     Plant(
         "what is put back comes in reverse",
@@ -68,32 +53,30 @@ PLANTS = [
     ),
     Plant(
         "an element of the pool twice",
-        "pipeline/flow/lockstep.py",
-        "        return lockstep_pool(*self._seeds, held_back, draws)",
-        "        pool = lockstep_pool(*self._seeds, held_back, draws)\n        pool[0] = pool[-1]\n        return pool",
+        "pipeline/flow/pool.py",
+        "    return lockstep_pool(*seeds, held_back, draws)",
+        "    pool = lockstep_pool(*seeds, held_back, draws)\n    pool[0] = pool[-1]\n    return pool",
         f"{MOMENTS}[lines]",
     ),
     Plant(
-        "the journal is one record late",
-        "pipeline/batches/ledger.py",
-        "ticket if self.one_to_one else None)",
-        "ticket + 1 if self.one_to_one else None)",
+        "the journal is one element late",
+        "pipeline/flow/pool.py",
+        "self._journal.note(self._arrivals, position_of(self._stream))",
+        "self._journal.note(self._arrivals + 1, position_of(self._stream))",
         f"{MOMENTS}[lines]",
     ),
     Plant(
         "example_rng belongs to the thread",
         "pipeline/pulls.py",
-        "draw = (*turn.book.seeds, turn.ticket if turn.number is None else turn.number)",
-        "draw = (*turn.book.seeds, threading.get_ident())",
+        "    seed, seed2, number, *more = draw\n",
+        "    seed, seed2, _, *more = draw\n    number = threading.get_native_id()\n",
         f"{CHAOS}[augmented]",
     ),
     Plant(
         "the state is that of what was read, not of what was delivered",
-        "pipeline/batches/snapshot.py",
-        "    return history[-1 - behind]",
-        "    read = 0 if feed.arrivals is None else feed.arrivals.count - 50\n"
-        "    at = history[-1 - behind]\n"
-        "    return type(at)(at.batches, max(read, at.elements), at.own, at.value)",
+        "pipeline/flow/prefetch.py",
+        "        if self._queue is None:\n            return self._streams[0].position()",
+        "        if self is not None:\n            return self._streams[0].position()",
         f"{MOMENTS}[lines]",
     ),
 ]

@@ -36,7 +36,6 @@ PATTERNS = [
     "queues/test_queue_*.py",
     "queues/test_*_queue.py",
     "queues/test_lockstep_numbers.py",
-    "queues/test_tickets.py",
     "queues/test_bad_arrays.py",
     "queues/test_histories.py",
     "queues/test_exactly_once.py",

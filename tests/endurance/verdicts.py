@@ -1,9 +1,9 @@
 """Turns the knobs that verdicts name, and compares the gains with those that they predict: `make verdicts`.
 
-Each pipeline of `bottlenecks` runs as it is and with its knob turned, ROUNDS times by turns; medians count. A gain that
-differs from its prediction by more than TOLERANCE is a failure, and so is a verdict that is not the known one. Where
-processors are what holds a pipeline back, rates are those that it would have had with all that it could use: other
-programs, which may have had some, are left out of it.
+Each dataset of `bottlenecks` that a setting helps runs as it is and with its knob turned, ROUNDS times by turns;
+medians count. A gain that differs from its prediction by more than TOLERANCE is a failure, and so is a verdict that is
+not the known one. Where processors are what holds a dataset back, rates are those that it would have had with all that
+it could use: other programs, which may have had some, are left out of it.
 """
 
 import logging
@@ -18,11 +18,11 @@ TOLERANCE = 0.25
 
 
 def main(names):
-    logging.disable(logging.WARNING)  # of examples that fill no batch
+    logging.disable(logging.WARNING)  # of elements that fill no batch
     bad = []
-    print(f"{'pipeline':<34}{'verdict':<14}{'knob':<20}{'value':>6}{'predicted':>11}{'measured':>10}{'off':>7}")
+    print(f"{'dataset':<34}{'verdict':<14}{'knob':<20}{'value':>6}{'predicted':>11}{'measured':>10}{'off':>7}")
     for name, case in bottlenecks.CASES.items():
-        if names and name not in names:
+        if (names and name not in names) or case.turned is None:
             continue
         if not measured(name, case):
             bad.append(name)
@@ -40,8 +40,11 @@ def measured(name, case):
             print(f"{name:<34}{verdict.kind:<14}{verdict.knob or '':<20}  but it is {case.kind}: {case.knob}")
             print(slow.report)
             return False
+        if verdict.gain is None:
+            print(f"{name:<34}{verdict.kind:<14}{verdict.knob:<20}  predicts no gain")
+            return True
         predicted.append(verdict.gain)
-        turned = bottlenecks.watch(case, case.turned(verdict), SECONDS)
+        turned = bottlenecks.watch(case, case.turn(verdict), SECONDS)
         given = slow.given / turned.given if case.computes else 1
         gains.append(turned.rate / slow.rate * given)
     gain, wanted = statistics.median(gains), statistics.median(predicted)

@@ -1,6 +1,5 @@
 """Whoever walks `__cause__` and `__context__` of an error comes to an end, whatever raised it and however often."""
 
-import concurrent.futures
 import contextlib
 import itertools
 
@@ -32,37 +31,36 @@ def fails_at_three(i):
     return i
 
 
-def batch():
-    return pipeline.batch(failing(), 2)
+def batch(coord):
+    return pipeline.batch(failing(), 2, coord=coord)
 
 
-def shuffle_batch():
-    return pipeline.shuffle_batch(failing(), 2, 9, 1, seed=1, num_threads=3)
+def shuffle_batch(coord):
+    return pipeline.shuffle_batch(failing(), 2, 9, 1, seed=1, num_threads=3, coord=coord)
 
 
-def batch_join():
-    return pipeline.batch_join([failing(), failing(2)], 2)
+def batch_join(coord):
+    return pipeline.batch_join([failing(), failing(2)], 2, coord=coord)
 
 
-def shuffle_batch_join():
-    return pipeline.shuffle_batch_join([failing(), failing(2)], 2, 9, 1, seed=1)
+def shuffle_batch_join(coord):
+    return pipeline.shuffle_batch_join([failing(), failing(2)], 2, 9, 1, seed=1, coord=coord)
 
 
-def buckets():
-    return pipeline.bucket_by_sequence_length(lambda example: example, failing(), 1, [2])
+def buckets(coord):
+    return pipeline.bucket_by_sequence_length(lambda example: example, failing(), 1, [2], coord=coord)
 
 
-def nested():
-    return pipeline.batch(itertools.chain.from_iterable(batch()), 2)
+def nested(coord):
+    return pipeline.batch(itertools.chain.from_iterable(pipeline.batch(failing(), 2)), 2, coord=coord)
 
 
-def nested_under_one_coordinator():
-    coord = Coordinator()
+def nested_under_one_coordinator(coord):
     inner = pipeline.batch(failing(), 2, coord=coord)
     return pipeline.batch(itertools.chain.from_iterable(inner), 2, coord=coord)
 
 
-def wrapped_by_the_source():
+def wrapped_by_the_source(coord):
     inner = pipeline.batch(failing(), 1)
 
     def rows():
@@ -71,11 +69,11 @@ def wrapped_by_the_source():
         except Broken as error:
             raise RuntimeError("wrapped") from error
 
-    return pipeline.batch(rows(), 2)
+    return pipeline.batch(rows(), 2, coord=coord)
 
 
-def with_threads(executor):
-    return pipeline.batch(pipeline.map_ahead(fails_at_three, range(9), executor), 2)
+def with_threads(coord):
+    return pipeline.batch(pipeline.dataset(range(9)).map(fails_at_three, workers=2), 2, coord=coord)
 
 
 def failed_queue(coord):
@@ -113,12 +111,12 @@ def test_of_loops(make):
                 check(each)
 
     with contextlib.ExitStack() as stack:
-        args = [stack.enter_context(concurrent.futures.ThreadPoolExecutor(2))] if make is with_threads else []
-        batches = make(*args)
-        stack.callback(batches.coord.request_stop)
-        for call in (lambda: list(batches), lambda: next(batches), batches.close, batches.coord.join):
+        coord = Coordinator()
+        batches = make(coord)
+        stack.callback(coord.request_stop)
+        for call in (lambda: list(batches), lambda: next(batches), batches.close, coord.join):
             # As a program does that stops what it has when an error comes.
-            check(call, batches.close, batches.coord.raise_requested_exception)
+            check(call, batches.close, coord.raise_requested_exception)
     assert errors
     for error in errors:
         check_chain(error)

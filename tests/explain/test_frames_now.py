@@ -9,7 +9,7 @@ import pytest
 from helpers import wait_until
 
 import pipeline
-from pipeline._tickets import frames_now
+from pipeline._next import frames_now
 from pipeline.explain.frames import whereabouts
 from pipeline.watch.look import Seen
 

@@ -1,5 +1,6 @@
 """The traceback of an exception of the user's function: the line that asked for a batch, and then that function."""
 
+import functools
 import itertools
 import sys
 import traceback
@@ -7,6 +8,7 @@ import traceback
 import ahead_functions
 import numpy as np
 import pytest
+from helpers import told
 
 import pipeline
 from pipeline.adaptors.loader import Loader
@@ -48,25 +50,24 @@ def kept(number):
     return decode(number) >= 0
 
 
-def mapped(workers):
-    return pipeline.map_ahead(decode, range(20), workers=workers)
-
-
-DETERMINISTIC = {"deterministic": True}
-LOOPS = {
-    "function": lambda **options: pipeline.batch(range(20), 3, function=decode, **options),
-    "function over a source": lambda **options: pipeline.batch(
-        pipeline.arrays(np.arange(20)), 3, function=decode, **options
-    ),
-    "workers": lambda **options: pipeline.batch(range(20), 3, function=decode, workers=pipeline.threads(2), **options),
-    "map_ahead": lambda **options: pipeline.batch(mapped(pipeline.threads(2)), 3, **options),
+NUMBERS = pipeline.dataset(range(20))
+OPTIONS = [{}, {"num_threads": 0}, {"deterministic": True}]
+KINDS = {
     "generator": lambda **options: pipeline.batch(rows, 3, **options),
     "iterator": lambda **options: pipeline.batch(Rows(), 3, **options),
     "callable": lambda **options: pipeline.batch(called(), 3, **options),
     "join": lambda **options: pipeline.batch_join([rows, rows], 3, **options),
     "shuffled": lambda **options: pipeline.shuffle_batch(rows, 3, 10, 2, **options),
-    "keep_input": lambda **options: pipeline.batch(range(20), 3, keep_input=kept, **options),
-    "first": lambda **options: pipeline.batch(range(BAD, 20), 3, function=decode, **options),
+    "dataset": lambda **options: pipeline.batch(NUMBERS.map(decode), 3, **options),
+}
+LOOPS = {f"{name}-{told(each)}": functools.partial(KINDS[name], **each) for name in KINDS for each in OPTIONS} | {
+    "map": lambda: iter(NUMBERS.map(decode)),
+    "map of rows": lambda: iter(pipeline.arrays(np.arange(20)).map(decode).batch(3)),
+    "workers": lambda: iter(NUMBERS.map(decode, workers=2).batch(3)),
+    "workers, unordered": lambda: iter(NUMBERS.map(decode, workers=2, ordered=False).batch(3)),
+    "filter": lambda: iter(NUMBERS.filter(kept).batch(3)),
+    "prefetch": lambda: iter(NUMBERS.map(decode).batch(3).prefetch(2)),
+    "first": lambda: iter(pipeline.dataset(range(BAD, 20)).map(decode).batch(3)),
 }
 
 
@@ -88,28 +89,22 @@ BETWEEN = {
     "shuffled": ["rows"],
     "iterator": ["__next__"],
     "callable": ["read"],
+    "filter": ["kept"],
 }
-BETWEEN |= {"keep_input": ["kept"]}
 
 
-@pytest.mark.parametrize("options", [{}, {"num_threads": 0}, {"deterministic": True}], ids=str)
 @pytest.mark.parametrize("kind", LOOPS)
-def test_a_loop(kind, options):
-    with LOOPS[kind](**options) as loop, pytest.raises(ValueError, match="odd") as caught:
+def test_a_loop(kind):
+    between = BETWEEN.get(kind.partition("-")[0], [])
+    with LOOPS[kind]() as loop, pytest.raises(ValueError, match="odd") as caught:
         list(loop)
-    check(caught.value, *BETWEEN.get(kind, []))
-    with LOOPS[kind](**options) as loop:
+    check(caught.value, *between)
+    with LOOPS[kind]() as loop:
         with pytest.raises(ValueError, match="odd") as caught:  # noqa: PT012
             while True:
                 next(loop)
-        check(caught.value, *BETWEEN.get(kind, []))
+        check(caught.value, *between)
         assert next(loop, None) is None
-
-
-def test_results_without_a_loop():
-    with mapped(pipeline.threads(2)) as source, pytest.raises(ValueError, match="odd") as caught:
-        list(source)
-    check(caught.value)
 
 
 class Arrays(Loader):
@@ -119,15 +114,15 @@ class Arrays(Loader):
 
 @pytest.mark.parametrize("ahead", [0, 2])
 def test_a_loader(ahead):
-    with Arrays(LOOPS["function"](), ahead) as loader, pytest.raises(ValueError, match="odd") as caught:
+    with Arrays(NUMBERS.map(decode).batch(3), ahead) as loader, pytest.raises(ValueError, match="odd") as caught:
         list(loader)
     check(caught.value)
 
 
 def test_a_function_in_a_process():
     """Its frames are text: there are none here, and none of ours comes before them there."""
-    loop = pipeline.batch(range(20), 3, function=ahead_functions.fails_at_third, workers=pipeline.processes(1))
-    with loop, pytest.raises(ValueError, match="bad item 2") as caught:
+    dataset = NUMBERS.map(ahead_functions.fails_at_third, workers=pipeline.processes(1))
+    with iter(dataset.batch(3)) as loop, pytest.raises(ValueError, match="bad item 2") as caught:
         list(loop)
     assert len(names(caught.value)) == 1
     lines = [line for line in str(caught.value.__cause__).splitlines() if line.startswith("  File ")]
@@ -136,7 +131,7 @@ def test_a_function_in_a_process():
 
 
 def test_an_error_that_was_skipped():
-    with LOOPS["function"](on_error="skip") as loop:
+    with iter(NUMBERS.map(decode, on_error="skip")) as loop:
         list(loop)
     if sys.version_info >= (3, 11):
         note = loop.errors[0].__notes__[-1]
@@ -162,20 +157,17 @@ def test_errors_of_ours_keep_their_frames():
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="no notes before Python 3.11")
-@pytest.mark.parametrize("options", [{}, {"num_threads": 0}, {"deterministic": True}], ids=str)
-@pytest.mark.parametrize("kind", ["function", "workers", "map_ahead", "first"])
-def test_the_note_names_function_and_item(kind, options):
-    with LOOPS[kind](**options) as loop, pytest.raises(ValueError, match="odd") as caught:
+@pytest.mark.parametrize("kind", ["map", "workers", "prefetch", "first"])
+def test_the_note_names_function_and_example(kind):
+    with LOOPS[kind]() as loop, pytest.raises(ValueError, match="odd") as caught:
         list(loop)
-    number = 0 if kind == "first" else BAD
-    assert caught.value.__notes__ == [f"function 'decode', item {number}{f', {BAD}' if kind == 'first' else ''}"]
+    first, second = caught.value.__notes__
+    assert first == f"decode: example {0 if kind == 'first' else BAD}"
+    assert second.startswith("in .map(decode")
+    assert f"written at {__file__.rpartition('tests/')[1]}" in second
 
 
-@pytest.mark.parametrize("options", [{}, {"num_threads": 0}], ids=str)
-def test_a_queue_names_no_runner_that_a_loop_has_made(options):
-    with LOOPS["generator"](**options) as loop:
-        with pytest.raises(ValueError, match="odd"):
-            list(loop)
-        with pytest.raises(pipeline.OpError) as caught:
-            loop.queue.dequeue_many(20)
-        assert "QueueRunner" not in str(caught.value)
+def test_no_runner_that_a_loop_has_made_is_named():
+    with KINDS["generator"]() as loop, pytest.raises(ValueError, match="odd") as caught:
+        list(loop)
+    assert "QueueRunner" not in str(caught.value)

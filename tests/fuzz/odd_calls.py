@@ -23,18 +23,16 @@ import numpy as np
 
 MODULES = [
     "_batch",
-    "_blocks",
     "_chain",
     "_colour",
     "_csv",
-    "_delivery",
+    "_flow",
     "_lines",
+    "_next",
     "_queue",
     "_random",
     "_resize",
     "_steps",
-    "_tickets",
-    "_trail",
     "_turns",
 ]
 SPECIAL = {"__enter__", "__exit__", "__len__", "__getitem__", "__next__", "__call__", "__init__", "__class_getitem__"}
@@ -163,8 +161,6 @@ class Caller:
             signal.setitimer(signal.ITIMER_REAL, 0)
 
     def args(self, name):
-        if name == "wait_for_room":  # no signal ends it
-            return [self.rng.choice([0, 3]), 0.001]
         if name == "lock_delay":
             return [0.001]
         return [self.value() for _ in range(self.rng.randrange(MOST + 1))]
@@ -173,15 +169,11 @@ class Caller:
         """Arguments such as a class takes, mostly."""
         rng = self.rng
         usual = {
-            "Delivered": lambda: [0, 0, 0, 0],
-            "History": lambda: [self.any_of("Delivered")],
-            "Outlet": lambda: [self.any_of("History"), self.any_of("Trail"), self.value(), self.value()],
-            "Trail": lambda: [self.value(), self.value(), lambda: 5, lambda: True, (1, 2), rng.choice([None, 5])],
-            "Window": lambda: [rng.choice([1, 5, 100]), rng.choice([0, 7])],
             "NumberPool": lambda: [1, 2, rng.choice([0, 1, 10]), rng.choice([0, 5])],
-            "Turn": lambda: [self.value(), 0],
-            "Calls": lambda: [self.value(), self.any_of("Baton"), *(self.value() for _ in range(8))],
-            "Blocks": lambda: [self.any_of("Trail"), None, len, lambda: False],
+            "Turn": lambda: [self.value()],
+            "Kept": lambda: [rng.choice([0, 1, 5]), rng.choice([None, len]), np.empty],
+            "Draw": lambda: [1, 2, rng.choice([0, 3])],
+            "Gather": lambda: [(np.arange(9.0),), tuple, np.arange(rng.choice([0, 9])), np.arange(9)],
             "Cut": lambda: [b"a,1\nb,2\n"],
             "Table": lambda: [[np.zeros(3), np.zeros(3, object)], [np.float64(0), b"x"], b",", True, b"", True],
             "Mapped": lambda: [-1, rng.choice([1, 4096])],

@@ -45,4 +45,5 @@ def test_a_monitor_in_a_notebook():
     pictures = [output.data["text/html"] for output in code(notebook)[1].outputs]
     assert len(pictures) == 1
     assert "<svg" in pictures[0]
-    assert "load takes" in pictures[0]
+    assert "load" in pictures[0]
+    assert "Bottleneck" in pictures[0]

@@ -74,13 +74,14 @@ def test_images_of_a_folder_become_one_size(tmp_path):
             image = np.full((20 + number, 30, 3), 10 * number, np.uint8)
             (tmp_path / name / f"{number}.png").write_bytes(pipeline.encode_png(image))
 
-    def decode(data):
+    def decode(example):
+        data, label = example
         image = pipeline.resize(pipeline.decode_image(data, channels=3), (18, 24))
         image = pipeline.random_crop(image, (16, 16), pipeline.example_rng())
-        return pipeline.flip_left_right(image)
+        return pipeline.flip_left_right(image), label
 
     def seen():
-        source = pipeline.image_folder(tmp_path, decode, shuffle=True, seed=1)
+        source = pipeline.image_folder(tmp_path, None, shuffle=True, seed=1).map(decode)
         batches = pipeline.shuffle_batch(source, 4, min_after_dequeue=4, seed=1, deterministic=True)
         return [(images.tolist(), labels.tolist()) for images, labels in batches]
 

@@ -1,4 +1,4 @@
-"""Producers in a deterministic loop: elements by number, positions, shares of hosts."""
+"""Producers that a recorded function reads from: elements by number, positions, shares of hosts."""
 
 import itertools
 
@@ -132,7 +132,7 @@ def test_an_input_without_rows_says_so():
 
 
 @pytest.mark.parametrize("order", [SEEDED, PLAIN])
-def test_every_position_can_be_gone_to_and_skipped_to(order):
+def test_every_position_can_be_gone_to(order):
     def make():
         return names(num_epochs=3, **order)
 
@@ -140,33 +140,10 @@ def test_every_position_can_be_gone_to_and_skipped_to(order):
     with turn():
         all_of_them = drain(queue.dequeue)
     for place in range(16):
-        there, skipped = make(), make()
+        there = make()
         with turn(Book({there.name: [place]})):
+            assert there._position() == [0]
             assert drain(there.dequeue) == all_of_them[place:]
-        skipped._skip(place)
-        assert skipped._position() == [place]
-        with turn():
-            assert drain(skipped.dequeue) == all_of_them[place:]
-
-
-def test_skipping_blocks_is_pulling_them():
-    for whole, call in ((True, "dequeue_many"), (False, "dequeue_up_to")):
-        for count in range(7):
-            pulled, skipped = numbers(num_epochs=2, **PLAIN), numbers(num_epochs=2, **PLAIN)
-            outcomes = []
-            with turn():
-                try:
-                    for _ in range(count):
-                        getattr(pulled, call)(4)
-                    outcomes.append(pulled._position())
-                except OutOfRangeError as error:
-                    outcomes.append(str(error))
-            try:
-                skipped._skip(count, 4, whole)
-                outcomes.append(skipped._position())
-            except OutOfRangeError as error:
-                outcomes.append(str(error))
-            assert outcomes[0] == outcomes[1], (call, count)
 
 
 def test_a_number_far_away_is_reached_at_once():
@@ -201,9 +178,9 @@ def test_nobody_else_may_pull():
     with turn():
         assert queue.dequeue() == b"a"
     for call in (queue.dequeue, lambda: queue.dequeue_many(1), lambda: queue.dequeue_up_to(1), lambda: queue.block(1)):
-        with raises(FailedPreconditionError, "'input_producer' belongs to a deterministic loop over batches"):
+        with raises(FailedPreconditionError, "'input_producer' belongs to an iterator whose order is fixed"):
             call()
-        with turn(), raises(FailedPreconditionError, "'input_producer' belongs to a deterministic loop"):
+        with turn(), raises(FailedPreconditionError, "'input_producer' belongs to an iterator whose order is fixed"):
             call()
     assert queue._position() == [1]
 
@@ -212,10 +189,9 @@ def test_each_call_is_one_pull():
     book, queue = Book(), names(**PLAIN)
     with turn(book) as mine:
         queue.dequeue()
-        assert mine.how == (queue, 1, True)
+        assert mine.pulls == 1
         queue.block(3)
-        assert mine.how == (queue, 3, False)
-    assert (book.pulls, mine.pulls, book.adopted) == (2, 2, [(queue, (1, True))])
+    assert (mine.pulls, book.adopted) == (2, [queue])
 
 
 def test_an_element_by_its_number_is_not_taken():
@@ -307,7 +283,7 @@ def slices(**options):
 
 
 @pytest.mark.parametrize("order", [SEEDED, PLAIN])
-def test_slices_every_position_can_be_gone_to_and_skipped_to(order):
+def test_slices_every_position_can_be_gone_to(order):
     def make():
         return slices(num_epochs=2, **order)
 
@@ -317,13 +293,11 @@ def test_slices_every_position_can_be_gone_to_and_skipped_to(order):
     expected, _ = by_thread(*(lambda source: (source.queue, source))(make()))
     assert plain(everything) == plain(expected)
     for place in range(11):
-        there, skipped = make(), make()
+        there, blocks = make(), make()
         with turn(Book({there.name: [place]})):
             assert plain(drain(there)) == plain(everything[place:])
-        skipped._skip(place, "rows", 1)
-        assert skipped._position() == [place]
-        with turn():
-            assert plain(drain(lambda source=skipped: source.block(3)[0].tolist())) == [
+        with turn(Book({blocks.name: [place]})):
+            assert plain(drain(lambda source=blocks: source.block(3)[0].tolist())) == [
                 [example[0] for example in everything[begin : begin + 3]] for begin in range(place, 10, 3)
             ]
 
@@ -334,50 +308,34 @@ def test_slices_are_one_pull_and_belong_to_one_loop():
         source()
         source.block(2)
         assert [np.asarray(part).tolist() for part in source.rows(1)] == [[30], [b"d"]]
-    assert mine.how == (source, "rows", 1)
     assert (mine.pulls, source._position()) == (3, [4])
     for call in (source, lambda: source.rows(1), lambda: source.queue.block(1)):
-        with raises(FailedPreconditionError, "'input_producer' belongs to a deterministic loop"):
+        with raises(FailedPreconditionError, "'input_producer' belongs to an iterator whose order is fixed"):
             call()
-
-
-def test_slices_numbers_first():
-    source = slices(num_epochs=2, **SEEDED)
-    assert source._total() == 10
-    assert slices()._total() is None
-    numbers = source._numbers(3, 100)
-    assert (numbers.dtype, len(numbers)) == (np.int64, 7)
-    assert [np.asarray(part).tolist() for part in source._rows_of(numbers[:2])] == [
-        (numbers[:2] * 10).tolist(),
-        [ARRAYS[1][number].encode() for number in numbers[:2]],
-    ]
-    assert source._position() == [0]
 
 
 def test_slices_a_row_that_an_array_does_not_have():
     def make():
         return pipeline.slice_input_producer([np.arange(6), np.arange(4)], num_epochs=2, shuffle=False)
 
+    def take(source):
+        try:
+            return source.block(3)[0].tolist()
+        except InvalidArgumentError as error:
+            return str(error)
+        except OutOfRangeError:
+            return None
+
     source = make()
-    seen = []
     with turn():
-        for _ in range(9):
-            place = source._position()
-            try:
-                seen.append((place, source.block(3)[0].tolist()))
-            except InvalidArgumentError as error:
-                seen.append((place, str(error)))
-            except OutOfRangeError:
-                seen.append((place, None))
+        seen = [(source._position(), take(source)) for _ in range(9)]
     missing = ["indices = 4 is not in [0, 4)", "indices = 5 is not in [0, 4)"]
     assert [what for _, what in seen[:8]] == [[0, 1, 2], [3], *missing, [0, 1, 2], [3], *missing]
     assert seen[8] == ([12], None)
-    for i, (place, _) in enumerate(seen):
+    for place, what in seen:
         source = make()
-        source._skip(i, "rows", 3)
-        assert source._position() == place
-    with raises(InvalidArgumentError, missing[0]):
-        source._rows_of(np.array([1, 4]))
+        with turn(Book({source.name: place})):
+            assert take(source) == what
 
 
 def test_slices_facts():

@@ -12,10 +12,10 @@ import pipeline
 from pipeline import FIFOQueue
 from pipeline._batch import Mapped, read_rows
 from pipeline._csv import Table
-from pipeline._delivery import History, Next, Outlet
 from pipeline._queue import Engine, FORMS, ORDERS
-from pipeline._trail import Delivered, Trail
-from pipeline._turns import Baton, Ready, Turn
+from pipeline._flow import Draw, Kept, call_each, fold, fold_hashes, items_at, pump
+from pipeline._next import Gather
+from pipeline._turns import Ready, Turn
 from pipeline.queues.rows import Rows
 
 whole = np.dtype(np.int64)
@@ -29,22 +29,12 @@ class Idle:
     def _outputs(self, out): return ()
     def _count(self, n, call): return -5
 
-class Loop(Next):
-    _taker = Idle()
-
 class Careless(Idle, FIFOQueue):
     pass
 
-def alone():
-    baton = Baton()
-    baton.note_at = 9
-    return baton
-
-def turn(**options):
-    made = Turn(Idle(), 0)
-    made.pull((None,))
-    for name, value in options.items():
-        setattr(made, name, value)
+def turn():
+    made = Turn(Idle())
+    made.pull(None)
     return made
 
 def short():
@@ -54,10 +44,8 @@ def short():
     ready.next = 8
     return ready
 
-def trail(**options):
-    made = Trail(print, lambda values: None, lambda: 2, lambda: False, **options)
-    made.put_many((np.arange(2),))
-    return made
+def gather(arrays=(np.arange(3),), numbers=np.arange(3), ids=np.arange(3)):
+    return Gather(arrays, lambda each: each, numbers, ids)
 
 def engine(component, order="fifo", capacity=5, held_back=0):
     made = Engine()
@@ -84,24 +72,22 @@ def mapped():
         bytes(memoryview(Mapped(file.fileno(), 8192)))
 """
 CALLS = {
-    "Baton.begin": ["alone().begin_alone(None)"],
-    "Turn": ["turn().pull(())", "turn().pull(None)", "turn().pulling()"],
-    "Turn.ids": ["(t := turn(), t.pulled(), t.ids.clear(), t.element())"],
-    "Ready": ["Ready().take_directly(Idle())", "Ready().take(Idle(), Turn(Idle(), 0))", "short().take(Idle(), turn())"],
-    "Trail": ["trail().put_one(())", "trail().put_many(())", "trail().put_many((None,))"],
-    "Trail.put_block": [f"trail().put_block((), 1, {rows})" for rows in ("-1", "0", "2**61", "2**63 - 1")],
-    "Trail's seeds": ["trail(seeds=())", "trail(seeds=None)", "trail(seeds=(1, 2), held_back=2**61 - 1)"],
-    "Trail.arrange": ["trail(seeds=(1, 2), held_back=2).arrange(np.array([0, 10**9]))"],
-    "Trail.follow": [f"trail().follow(Delivered(0, 0, 0, 0), 2, {part}, 2, ())" for part in ("2, 0", "0, 2**62")],
-    "Outlet.deliver": ["Outlet(History(Delivered(0, 0, 0, 0)), None, lambda: []).deliver()"],
-    "Outlet.count": [
-        "Outlet(None, None, list).count(1, np.arange(3), 3)",
-        "Outlet(None, None, list).follow(1, 3, 0, 3, 3)",
+    "Turn": ["turn().pulling()", "turn().begin(None)", "turn().gave(None)"],
+    "Ready": ["Ready().take_directly(Idle())", "Ready().take(Idle(), Turn(Idle()))", "short().take(Idle(), turn())"],
+    "Gather": [
+        *["gather(numbers=np.array([0, 10**9])).next(2)", "gather(ids=np.arange(1)).next(3)", "gather().next(-1)"],
+        *["gather(None)", "gather((None,)).next(1)", "gather(numbers=None)", "gather().skip('x')"],
     ],
-    "Next": ["next(Loop())"],
+    "Kept": ["pump(None, 3, Kept(3, None, np.empty))", "pump(iter([1]), 3, None)"],
+    "call_each": [
+        "call_each(len, [1, 2], 0, np.arange(1), None, None, None, 9, Kept(2, None, np.empty))",
+        "call_each(len, None, 0, np.arange(1), None, None, None, 1, Kept(2, None, np.empty))",
+        "call_each(abs, [1], 7, np.arange(1), Draw(1, 2, 0), None, None, 1, None)",
+    ],
+    "fold": ["fold(None, 0)", "fold_hashes(np.zeros(3, np.uint64), np.zeros(2, np.int64), 0)"],
+    "items_at": ["items_at([1], np.array([5]))", "items_at(None, np.arange(1))", "items_at([1], None)"],
     "Engine._rows_of": ["Engine()._rows_of(5, 1)", "FIFOQueue(5, np.int64, [()])._rows_of(10**6, np.arange(3))"],
-    "Engine._enqueue_given": ["careless()._enqueue_given(None)", "careless()._enqueue_many_given(None)"],
-    "Engine._enqueue_from": ["FIFOQueue(5, [np.int64] * 3, [()] * 3)._enqueue_from([1, 2], 2, True)"],
+    "Engine._enqueue_given": ["careless()._enqueue_given(None)"],
     "Engine._open": ["Engine()._open(77, 5, 0, 1, 2, True)", "engine((whole, 0, ()), 'lockstep', 5, 2**64 - 1)"],
     "Engine._configure": [
         *[

@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from lockstep import folded, play, word
 
 from pipeline import RandomShuffleQueue
-from pipeline._blocks import mixed_id, mixed_ids
+from pipeline._flow import fold, fold_hashes, fold_on, fold_range, mix_ids
 from pipeline._random import NumberPool, lockstep_end, lockstep_on, lockstep_pool, philox
-from pipeline._trail import Delivered
-from pipeline.flow.lockstep import Pool
 
 SEEDS = (87654321, 5)  # of seed=5
 SEED = st.integers(0, 2**64 - 1)
@@ -64,16 +62,6 @@ def test_going_on_is_as_looking_back_from_there(m, draws, more):
     assert (before == kept).all()
 
 
-def test_the_oldest_element_of_a_pool():
-    """After steps of all lengths, forwards and backwards: that of the last multiple of the pool's size."""
-    m = 1500
-    pool = Pool(SEEDS, m)
-    for draws in [0, 1, m - 1, m, 5 * m + 7, 4 * m, 30 * m, 29 * m + 3, 31 * m]:
-        expected = lockstep_pool(*SEEDS, m, draws // m * m).min()
-        assert pool.oldest(draws, None) == expected
-        assert pool.look(draws, draws + 2 * m) == expected
-
-
 def test_a_million_places_after_very_many_draws():
     """Each place holds the arrival at the last draw that took it."""
     m, draws = 10**6, 2**62
@@ -111,11 +99,10 @@ def test_what_is_left_of_an_input_that_has_ended(m, arrivals, share):
         (NumberPool, (1, 2, 1, -1)),
         (NumberPool(1, 2, 1).drain, (-1,)),
         (NumberPool(1, 2, 1).load, (np.arange(2),)),
-        (mixed_ids, (1, -1)),
     ],
 )
 def test_arguments_out_of_range(function, args):
-    with pytest.raises(ValueError, match=r"lockstep|NumberPool|mixed_ids"):
+    with pytest.raises(ValueError, match=r"lockstep|NumberPool"):
         function(*args)
 
 
@@ -186,53 +173,40 @@ def test_several_threads_share_a_pool():
 # Fingerprints ---------------------------------------------------------------------------------------------------------
 
 
-def fold_ids(ids, value):
-    """The fingerprint after a batch of these ids."""
-    return Delivered(0, 0, 0, value).after(ids.view(np.int64), len(ids)).value
-
-
 def test_the_mixing_is_splitmix64():
     """The first three numbers of splitmix64 with the seed 1234567, from its publication."""
     wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423]
     step = 0x9E3779B97F4A7C15
-    assert [fold_ids(np.array([(1234567 + i * step) % 2**64], np.uint64), 0) for i in range(3)] == wanted
+    ids = np.array([(1234567 + i * step) % 2**64 for i in range(3)], np.uint64)
+    assert mix_ids(ids.view(np.int64)).tolist() == wanted
+    assert [fold(ids[i : i + 1].view(np.int64), 0) for i in range(3)] == wanted
 
 
 @given(ids=IDS, value=SEED, cut=st.integers(0, 50))
 def test_folding(ids, value, cut):
-    array = np.array(ids, np.uint64)
-    assert fold_ids(array, value) == folded(ids, value)
-    assert fold_ids(array[cut:], fold_ids(array[:cut], value)) == folded(ids, value)
+    array = np.array(ids, np.uint64).view(np.int64)
+    assert fold(array, value) == folded(ids, value)
+    assert fold(array[cut:], fold(array[:cut], value)) == folded(ids, value)
 
 
-@given(first=SEED, second=SEED, n=st.integers(0, 20))
-def test_mixing_several_pulls_into_one_id(first, second, n):
-    assert mixed_id(first, second) == folded([first, second])
-    assert mixed_ids(first, n).view(np.uint64).tolist() == [folded([first, i]) for i in range(n)]
+@given(first=st.integers(0, 2**40), step=st.integers(1, 9), count=st.integers(0, 50), value=SEED)
+def test_folding_a_range(first, step, count, value):
+    assert fold_range(first, step, count, value) == folded(range(first, first + step * count, step), value)
 
 
-def test_hosts_combine():
-    """H(AB) = H(A) P**len(B) + H(B)."""
-    a, b = np.arange(5, dtype=np.uint64), np.arange(5, 12, dtype=np.uint64)
-    power = pow(0x9E3779B97F4A7C15, len(b), 2**64)
-    assert fold_ids(np.concatenate([a, b]), 0) == (fold_ids(a, 0) * power + fold_ids(b, 0)) % 2**64
+@given(parts=st.lists(IDS, max_size=6), value=SEED)
+def test_folding_what_consists_of_several(parts, value):
+    """H(AB) = H(A) P**len(B) + H(B): of batches as of their examples, one after the other."""
+    hashes, counts = [folded(ids) for ids in parts], [len(ids) for ids in parts]
+    whole = folded(chain(*parts), value)
+    assert fold_hashes(np.array(hashes, np.uint64), np.array(counts, np.int64), value) == whole
+    for hash_, count in zip(hashes, counts, strict=True):
+        value = fold_on(value, hash_, count)
+    assert value == whole
 
 
-def test_many_rows_of_one_pull():
-    assert mixed_ids(3, 5000).view(np.uint64).tolist() == [mixed_id(3, i) for i in range(5000)]
-
-
-def test_what_was_delivered_is_counted():
-    before = Delivered(2, 60, 30, 7, None, (5,))
-    after = before.after(np.arange(10), 20, "later", (6,))
-    assert (after.batches, after.elements, after.own) == (3, 80, 40)
-    assert (after.value, after.moment, after.content) == (folded(range(10), 7), "later", (6,))
-    assert (before.batches, before.elements, before.own, before.value) == (2, 60, 30, 7)
-
-
-@pytest.mark.parametrize(
-    "bad", [[1, 2], np.arange(3, dtype=np.uint64), np.zeros(3), np.arange(6)[::2], np.ones((2, 2), np.int64), None]
-)
+@pytest.mark.parametrize("bad", [[1, 2], np.arange(3, dtype=np.uint64), np.zeros(3), np.ones((2, 2), np.int64), None])
 def test_ids_that_are_no_int64_array(bad):
-    with pytest.raises((TypeError, ValueError)):
-        Delivered(0, 0, 0, 0).after(bad, 0)
+    for call in (lambda: fold(bad, 0), lambda: mix_ids(bad)):
+        with pytest.raises((TypeError, ValueError)):
+            call()

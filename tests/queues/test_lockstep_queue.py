@@ -9,9 +9,9 @@ import pytest
 from helpers import plain, raises, run_in_thread, start_blocked
 from hypothesis import given
 from hypothesis import strategies as st
-from lockstep import play, word
+from lockstep import play
 
-from pipeline import FIFOQueue, PaddingShuffleQueue, RandomShuffleQueue
+from pipeline import PaddingShuffleQueue, RandomShuffleQueue
 from pipeline.errors import DeadlineExceededError, OutOfRangeError
 
 SEEDS = (87654321, 5)  # of seed=5
@@ -270,67 +270,3 @@ def test_statistics():
     queue.dequeue_many(2)
     stats = queue.stats()
     assert (stats.size, stats.enqueued, stats.dequeued, stats.high_water) == (8, 10, 2, 10)
-
-
-# Taking up draws again ------------------------------------------------------------------------------------------------
-
-
-@given(m=st.integers(0, 9), n=st.integers(0, 40), share=st.floats(0, 1))
-def test_a_resumed_queue_goes_on_where_the_first_one_stopped(m, n, share):
-    full = order(m, n)
-    draws = int(share * n)
-    pool = play(*SEEDS, m, range(n), draws)[1]
-    arrived = sorted(pool)
-    queue = build(m)
-    queue.enqueue_many([np.array(arrived, np.int64)])
-    place = {number: i for i, number in enumerate(pool)}
-    queue._arrange(np.array([place[number] for number in arrived], np.int64))
-    queue._skip_draws(draws)
-    later = range(draws + m + 1, n)
-    queue.enqueue_many([np.array(later, np.int64)])
-    queue.close()
-    assert rest(queue) == full[draws:]
-
-
-@pytest.mark.parametrize("draws", [1, 31, 32, 33, 2**40 + 3, 2**63 - 5, 2**63])
-def test_draws_far_ahead(draws):
-    queue = build(6)
-    queue._skip_draws(draws)
-    queue.enqueue_many([np.arange(7)])
-    assert plain(queue.dequeue()) == word(*SEEDS, draws) % 7
-
-
-def test_draws_are_left_out_before_the_first_one_only():
-    queue = build(0)
-    queue._skip_draws(0)
-    queue._skip_draws(1)
-    with raises(RuntimeError, "RandomShuffleQueue: draws can only be left out before the first one"):
-        queue._skip_draws(4)
-    queue = build(0)
-    queue.enqueue(1)
-    queue.dequeue()
-    with raises(RuntimeError, "RandomShuffleQueue: draws can only be left out before the first one"):
-        queue._skip_draws(4)
-    with pytest.raises(OverflowError):
-        build(0)._skip_draws(-1)
-
-
-@pytest.mark.parametrize("places", [[0, 1, 1], [0, 1, 3], [-1, 0, 1], [0, 1], [3, 2, 1, 0], []])
-def test_places_that_are_none(places):
-    queue = build(3)
-    queue.enqueue_many([np.arange(3)])
-    with raises(ValueError, "RandomShuffleQueue: "):
-        queue._arrange(np.array(places, np.int64))
-    queue.enqueue_many([np.arange(3, 9)])
-    queue.close()
-    assert rest(queue) == order(3, 9)
-
-
-@pytest.mark.parametrize(
-    "queue", [FIFOQueue(10, np.int64, ()), RandomShuffleQueue(10, 2, np.int64, ())], ids=["fifo", "shuffle"]
-)
-def test_other_queues_have_no_draws_to_take_up(queue):
-    with raises(RuntimeError, f"{queue.kind}: only a queue with deterministic=True"):
-        queue._skip_draws(1)
-    with raises(RuntimeError, f"{queue.kind}: only a queue with deterministic=True"):
-        queue._arrange(np.arange(0))

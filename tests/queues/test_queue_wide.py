@@ -21,11 +21,10 @@ def in_vain(vals, many):
     raise AssertionError("what fits as it is need not be converted")
 
 
-@pytest.mark.parametrize("enqueue_many", ["enqueue_many", "_enqueue_many_given"])
-def test_blocks_that_fit_go_in_as_they_are(monkeypatch, enqueue_many):
+def test_blocks_that_fit_go_in_as_they_are(monkeypatch):
     queue = wide()
     monkeypatch.setattr(queue, "_convert", in_vain, raising=False)
-    getattr(queue, enqueue_many)(block(10))
+    queue.enqueue_many(block(10))
     for found, expected in zip(queue.dequeue_many(10), block(10), strict=True):
         assert found.dtype == expected.dtype
         assert np.array_equal(found, expected)

@@ -1,6 +1,5 @@
-"""Readers in a deterministic loop: where each read stands, and that it goes on from there."""
+"""Readers that a recorded function reads from: where each read stands, and that it goes on from there."""
 
-import collections
 import itertools
 import os
 
@@ -11,7 +10,7 @@ from reading import PACK
 from turns import Book, turn
 
 import pipeline
-from pipeline import FailedPreconditionError, FIFOQueue, OutOfRangeError, TextLineReader
+from pipeline import FailedPreconditionError, FIFOQueue, TextLineReader
 from pipeline.files.identity import Opened, difference, file_identity, merged, of_one, rolled
 
 LINES = [b"l1\nl2\r\n\nl4", b"", b"\n\n", b"x\ry\r\r\nz\r", b"a\n\r", b"one\r\ntwo\r\n", b"last"]
@@ -120,31 +119,6 @@ def test_what_turns_read_is_what_free_order_reads(kind):
     assert reader.num_work_units_completed() == other.num_work_units_completed()
 
 
-@pytest.mark.parametrize("limit", [1, 3])
-def test_skipping_is_pulling(kind, limit):
-    for count in itertools.count():
-        (pulled, files), (skipped, others) = kind(), kind()
-        book = Book()
-        with turn():
-            try:
-                for _ in range(count):
-                    pulled.read_up_to(files, limit)
-            except OutOfRangeError:
-                break
-        with turn(book):
-            skipped.owner = book
-            skipped._skip(count, others, limit, False)
-            assert skipped.num_records_produced() == 0
-            rest = drain(lambda reader=skipped, files=others: tuple(reader.read(files)))
-        with turn(files.owner):
-            assert rest == drain(lambda reader=pulled, files=files: tuple(reader.read(files)))
-    assert count > 3
-    skipped.owner = book = Book()
-    with pytest.raises(OutOfRangeError):
-        skipped._skip(count, others, limit, False)
-    assert others.owner is book
-
-
 def test_offsets_are_those_in_the_file():
     write([b"h\r\n\none\r\n" + b"two\r" + b"\n" * 3 + b"three"])
     reader, files = TextLineReader(1), pipeline.string_input_producer(["0"], num_epochs=1)
@@ -212,29 +186,15 @@ def test_files_that_cannot_be_opened_are_left_out_in_every_order():
         assert reader.read(files).value == b"b"
 
 
-def test_records_that_a_turn_is_given_come_first_and_the_file_waits():
-    write([b"a\nb\nc\n"])
-    reader, files = TextLineReader(), pipeline.string_input_producer(["0"], num_epochs=1)
-    with turn() as mine:
-        keys, values = reader.read_up_to(files, 2)
-        mine.given = collections.deque((keys[i : i + 1], [value], (i, 1)) for i, value in enumerate(values))
-        place = reader._position()
-        assert [tuple(reader.read(files)) for _ in range(2)] == [(b"0:1", b"a"), (b"0:2", b"b")]
-        assert (reader._position(), reader.num_records_produced()) == (place, 2)
-        assert reader.read(files).value == b"c"
-    assert mine.pulls == 4
-
-
 def test_a_read_is_one_pull_and_the_file_name_part_of_it():
     write([b"a\nb\n"])
     book, reader, files = Book(), TextLineReader(), pipeline.string_input_producer(["0"], name="files")
     with turn(book) as mine:
         reader.read(files)
-        assert mine.how == (reader, files, 1, False)
+        assert mine.pulls == 1
         reader.read_ahead(files, 7)
-        assert mine.how == (reader, files, 7, True)
-    assert mine.pulls == 2
-    assert book.adopted == [(reader, (files, 1, False)), (files, (1, True))]
+        assert mine.pulls == 2
+    assert book.adopted == [reader, files]
     assert files.stats().enqueued == 0
 
 
@@ -244,11 +204,11 @@ def test_nobody_else_may_read():
     with turn():
         reader.read(files)
     for call in (reader.read, lambda queue: reader.read_up_to(queue, 2), lambda queue: reader.read(queue, timeout=9)):
-        with raises(FailedPreconditionError, "'text_line_reader' belongs to a deterministic loop over batches"):
+        with raises(FailedPreconditionError, "'text_line_reader' belongs to an iterator whose order is fixed"):
             call(files)
-    with turn(), raises(FailedPreconditionError, "'text_line_reader' belongs to a deterministic loop"):
+    with turn(), raises(FailedPreconditionError, "'text_line_reader' belongs to an iterator whose order is fixed"):
         reader.read(files)
-    with turn(), raises(FailedPreconditionError, "'files' belongs to a deterministic loop"):
+    with turn(), raises(FailedPreconditionError, "'files' belongs to an iterator whose order is fixed"):
         TextLineReader().read(files)
     assert reader._position() == [0, 2, 2]
 
@@ -337,23 +297,6 @@ def test_differences_of_files():
     os.remove("0")
     assert file_identity("0") is None
     assert difference("0", saved, None).endswith("had 200,000 bytes when the state was saved and is not there now")
-
-
-def test_what_is_given_again_does_not_touch_the_reader():
-    """The baton has passed: another thread may be reading, and is about to look at what its own read gave."""
-    files = pipeline.string_input_producer(write([b"a\nb\nc\n"]), shuffle=False)
-    reader = TextLineReader()
-    with turn() as begun:
-        reader.read(files)
-        reader.last_ids = "of another thread"
-        begun.given = collections.deque([([b"k"], [b"v"], (7, 1)), ([b"k2"], [b"v2"], None)])
-        assert reader.read(files) == (b"k", b"v")
-        assert begun.ids[-1] == (7, 1)
-        with begun.together():
-            assert reader.read(files) == (b"k2", b"v2")
-        assert begun.ids[-1] is None
-        assert reader.last_ids == "of another thread"
-        assert reader.read(files).value == b"b"
 
 
 def sizes_of(sizes):

@@ -1,5 +1,6 @@
 """One order, whatever waits: functions, the consumer, blocks that are short. `make resume` does it longer."""
 
+import itertools
 import random
 
 import numpy as np
@@ -16,23 +17,17 @@ def test_one_order(kind, folder):
     assert len({ends(kind, folder, threads, rng) for threads in (0, 1, 4, 8)}) == 1
 
 
-class ShortBlocks:
-    """Gives the numbers 0 to 499 in blocks as short as it likes."""
-
-    def __init__(self):
-        self._next, self._random = 0, random.Random()
-
-    def block(self, n):
-        if self._next == 500:
-            raise StopIteration
-        first, self._next = self._next, min(500, self._next + self._random.randint(1, min(n, 40)))
-        return np.arange(first, self._next)
-
-
 @pytest.mark.parametrize("threads", [0, 1, 2, 8])
 def test_short_blocks(threads):
     """Elements count one by one, whatever the blocks that they came in."""
-    loop = pipeline.shuffle_batch(ShortBlocks(), 10, 200, 60, threads, seed=resumable.SEED, deterministic=True)
+    rows, chance = iter(range(500)), random.Random()
+
+    def block():
+        return np.array(list(itertools.islice(rows, chance.randint(1, 40))) or [next(rows)])
+
+    loop = pipeline.shuffle_batch(
+        block, 10, 200, 60, threads, seed=resumable.SEED, enqueue_many=True, deterministic=True
+    )
     with loop:
         numbers = [number for batch in loop for number in batch.tolist()]
     drawn, _ = resumable.lockstep.play(*resumable.SEEDS, 60, range(500))

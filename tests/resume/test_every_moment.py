@@ -1,4 +1,4 @@
-"""A loop goes on from the state of any moment as if nothing had happened: in batches, states and fingerprints."""
+"""An iterator goes on from the state of any moment as if nothing had happened: in batches, states and fingerprints."""
 
 import json
 import random
@@ -19,14 +19,14 @@ def moment(loop):
 
 
 def check_same(one, other):
-    """Two moments are equal, but for files: which ones are read ahead depends on time."""
+    """Two moments are equal, but for what depends on how far somebody has read ahead: files, and the position."""
     files, others = dict(one[0]["files"]), dict(other[0]["files"])
     for mine, its in zip(files.pop("", ()), others.pop("", ()), strict=False):
         assert mine[:2] == its[:2]  # of which reader, and from which file on
         assert (mine[2] == its[2]) == (mine == its)  # up to which file, and what the sizes give
     shared = files.keys() & others.keys()
     assert {name: files[name] for name in shared} == {name: others[name] for name in shared}
-    ahead = {"files": None, "read": None}
+    ahead = {"files": None, "position": None, "checksum": None}
     assert {**one[0], **ahead} == {**other[0], **ahead}
     assert one[1:] == other[1:]
 

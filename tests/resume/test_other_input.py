@@ -77,7 +77,7 @@ def test_files_in_another_order(kind, shuffle):
     other = [names[0], names[2], names[1], names[3]]
     what = r"file 2 of 4 was '.*01\.\w+' when the state was saved and is '.*02\.\w+' now"
     error = refused(loop_over(make(other, shuffle=shuffle, seed=1)), state, what)
-    assert [each for each, _, _ in error.differences] == [f"source '{make.__name__[3:]}': file_names"]
+    assert [each for each, _, _ in error.differences] == [f"{make.__name__[3:]}: file_names"]
     with loop_over(make(names, shuffle=shuffle, seed=1)) as loop:
         loop.load_state_dict(state)
         next(loop)
@@ -94,26 +94,11 @@ def test_a_file_that_was_renamed_before_it_was_read(kind, tmp_path):
 def test_of_many_files_the_last_are_known_by_name(kind):
     make, names = kind
     state = state_after(loop_over(make(names)), 2)
-    assert len(state["sources"][0]["file_names"]) == 16
+    assert len(json.dumps(state)) < 4000
     swapped = [names[1], names[0], *names[2:]]
     refused(loop_over(make(swapped)), state, "files before the last 16 were others, or in another order, when")
     swapped = [*names[:-2], names[-1], names[-2]]
     refused(loop_over(make(swapped)), state, r"file 15 of the last 16 was '.*18\.\w+'")
-
-
-def test_a_state_of_version_1_has_no_names(kind):
-    make, names = kind
-    with loop_over(make(names)) as loop:
-        next(loop)
-        state = loop.state_dict()
-        rest = [repr(batch) for batch in loop]
-    for key in ("checksum", "read"):
-        del state[key]
-    for key in ("file_names", "names_before"):
-        del state["sources"][0][key]
-    with loop_over(make(names)) as loop:
-        loop.load_state_dict({**state, "version": 1})
-        assert [repr(batch) for batch in loop] == rest
 
 
 class TestWhatWasTakenOut:
@@ -124,7 +109,7 @@ class TestWhatWasTakenOut:
             write_text(tmp_path / f"{number}.txt", number)
         return state_after(loop_over(pipeline.text(self.names)), 7)
 
-    @pytest.mark.parametrize("key", ["checksum", "read", "files", "journal", "version"])
+    @pytest.mark.parametrize("key", ["checksum", "files", "position", "recipe", "version"])
     def test_a_key(self, state, key):
         del state[key]
         refused(loop_over(pipeline.text(self.names)), state, key, InvalidArgumentError)
@@ -136,36 +121,9 @@ class TestWhatWasTakenOut:
             del edited["files"][name]
             refused(loop_over(pipeline.text(self.names)), edited, "damaged", InvalidArgumentError)
 
-    def test_what_was_read(self, state):
-        state["read"]["elements"] = 0
+    def test_what_was_delivered(self, state):
+        state["delivered"]["elements"] = 0
         refused(loop_over(pipeline.text(self.names)), state, "damaged", InvalidArgumentError)
-
-    def test_a_checksum_of_what_json_cannot_hold(self):
-        class Counter:
-            at = 0
-
-            def __iter__(self):
-                return self
-
-            def __next__(self):
-                self.at += 1
-                return self.at
-
-            def state_dict(self):
-                return {"at": self.at, "what": {1}}
-
-            def load_state_dict(self, state):
-                self.at = state["at"]
-
-        with loop_over(Counter()) as loop:
-            next(loop)
-            state = loop.state_dict()
-        assert state["checksum"] is None
-        with loop_over(Counter()) as loop:
-            loop.load_state_dict(state)
-            assert next(loop).tolist() == list(range(7, 13))
-        del state["checksum"]
-        refused(loop_over(Counter()), state, "it has no checksum", InvalidArgumentError)
 
 
 class Numbers:
@@ -190,20 +148,7 @@ class Numbers:
         self.at = state["at"]
 
 
-def reader_of(count):
-    numbers = pipeline.range_input_producer(count, num_epochs=1, shuffle=False)
-    return lambda: int(numbers.dequeue())
-
-
-def waited(loop, count):
-    """Wait until the threads have put so many examples into the queue."""
-    while loop.queue.size() < count:
-        pass
-
-
 class TestInputThatHasBecomeShorter:
-    """The threads had read 30 examples when the state was saved, after 12."""
-
     @pytest.fixture(params=[0, 5], ids=["in order", "pool"])
     def make(self, request):
         def make(count, **options):
@@ -212,32 +157,6 @@ class TestInputThatHasBecomeShorter:
             return pipeline.shuffle_batch(Numbers(count), 6, 18, request.param, seed=1, deterministic=True, **options)
 
         return make
-
-    @pytest.mark.parametrize("count", [0, 11, 12, 13, 17, 29])
-    @pytest.mark.parametrize("threads", [0, 1])
-    def test_it_is_an_error_at_its_end(self, make, count, threads):
-        with make(100) as loop:
-            next(loop)
-            next(loop)
-            waited(loop, 18)
-            state = loop.state_dict()
-        assert state["read"]["elements"] == 30
-        with make(count, num_threads=threads) as loop:
-            loop.load_state_dict(state)
-            what = "it had at least 30 examples|the examples read so far"
-            with pytest.raises(StateMismatchError, match=what):
-                list(loop)
-            assert list(loop) == []
-
-    def test_what_was_read_is_enough(self, make):
-        with make(100) as loop:
-            next(loop)
-            next(loop)
-            waited(loop, 18)
-            state = loop.state_dict()
-        with make(30) as loop:
-            loop.load_state_dict(state)
-            assert sum(len(batch) for batch in loop) == 18
 
     def test_a_state_after_the_last_batch_goes_on_with_nothing(self, make):
         with make(30) as loop:
@@ -252,8 +171,8 @@ class TestInputThatHasBecomeShorter:
                 assert list(loop) == []
 
 
-class TestAtTheCall:
-    """What is passed directly is compared by `load_state_dict`, not by the first batch."""
+class TestWhatDiffers:
+    """Of sources it is told by `load_state_dict`; of producers by the first batch."""
 
     MAKERS: ClassVar = {
         "strings": lambda n: pipeline.string_input_producer([str(i) for i in range(n)], num_epochs=2, seed=1),
@@ -263,6 +182,16 @@ class TestAtTheCall:
         "array": np.arange,
         "list": lambda n: list(range(n)),
     }
+
+    def refused(self, what, loop, state, match):
+        if what in ("arrays", "array", "list"):
+            return refused(loop, state, match)
+        with loop:
+            loop.load_state_dict(state)
+            with pytest.raises(StateMismatchError, match=match) as caught:
+                next(loop)
+            assert loop.delivered == tuple(state["delivered"].values())
+        return caught.value
 
     @pytest.mark.parametrize("what", MAKERS)
     @pytest.mark.parametrize("shuffled", [False, True])
@@ -274,8 +203,8 @@ class TestAtTheCall:
             return pipeline.shuffle_batch(source, 6, 30, 10, seed=2, deterministic=True)
 
         state = state_after(loop(40), 2)
-        error = refused(loop(41), state, "when the state was saved")
-        assert all(each.startswith("source '") for each, _, _ in error.differences)
+        error = self.refused(what, loop(41), state, "when the state was saved")
+        assert error.differences
         with loop(40) as same:
             same.load_state_dict(state)
             next(same)
@@ -292,7 +221,7 @@ class TestAtTheCall:
             next(loop)
             state = loop.state_dict()
             rest = [repr(batch) for batch in loop]
-        refused(loop_over(makers[what](2)), state, "seed was 1 when the state was saved and is 2 now")
+        self.refused(what, loop_over(makers[what](2)), state, r"seed.* was \[?.*1\]? when .* and is \[?.*2\]? now")
         with loop_over(makers[what](None)) as loop:
             loop.load_state_dict(state)
             assert [repr(batch) for batch in loop] == rest
@@ -303,8 +232,8 @@ class TestAtTheCall:
             return pipeline.batch_join(sources, 4, deterministic=True)
 
         state = state_after(loop(20, 30), 3)
-        refused(loop(20, 31), state, "rows was 30 when the state was saved and is 31 now")
-        refused(loop(30, 20), state, "(?s)rows was 20 .* 30 now\n.*rows was 30")
+        self.refused("range", loop(20, 31), state, "rows was 30 when the state was saved and is 31 now")
+        self.refused("range", loop(30, 20), state, "rows was 20 .* 30 now")
         with loop(20, 30) as same:
             same.load_state_dict(state)
             next(same)
@@ -312,7 +241,7 @@ class TestAtTheCall:
     def test_nothing_has_changed(self):
         state = state_after(loop_over(np.arange(40)), 2)
         with loop_over(np.arange(41)) as loop:
-            with pytest.raises(StateMismatchError, match="rows was 40"):
+            with pytest.raises(StateMismatchError, match=r"40 .* 41 now"):
                 loop.load_state_dict(state)
             assert loop.delivered == (0, 0)
             assert next(loop).tolist() == list(range(6))

@@ -106,11 +106,11 @@ class TestFilesOfAnyKind:
             assert check(range(3, 6), next(batches)) == range(3, 6)
         np.save(tmp_path / "x.npy", ROWS + 1)
         with pipeline.batch(read(tmp_path / "x.npy"), 3, deterministic=True) as batches:
-            with pytest.raises(pipeline.StateMismatchError, match="source 'arrays': arrays was"):
+            with pytest.raises(pipeline.StateMismatchError, match="arrays: its values differ from those"):
                 batches.load_state_dict(state)
 
 
-@pytest.mark.parametrize("options", [{}, {"deterministic": True}, {"num_threads": 0}, {"function": len}])
+@pytest.mark.parametrize("options", [{}, {"deterministic": True}, {"num_threads": 0}])
 @pytest.mark.parametrize("kind", ["array", "file", "list", "items", "HDF5"])
 def test_no_rows_are_no_batch(kind, options, tmp_path):
     given = {"array": np.zeros((0, 3)), "file": tmp_path / "x.npy", "list": []}.get(kind)
@@ -309,7 +309,10 @@ class TestStores:
         with loop(3) as again:
             again.load_state_dict(state)
             next(again)
-        with loop(5) as other, pytest.raises(pipeline.StateMismatchError, match="source 'arrays': arrays was"):
+        with (
+            loop(5) as other,
+            pytest.raises(pipeline.StateMismatchError, match="arrays: its values differ from those"),
+        ):
             other.load_state_dict(state)
 
     @pytest.mark.parametrize("chunks", [None, (7, 3)])
@@ -337,7 +340,7 @@ class TestStores:
             again.load_state_dict(state)
             next(again)
         with loop(ROWS + 1, "c") as other:
-            with pytest.raises(pipeline.StateMismatchError, match=r"arrays was|its values are others than when"):
+            with pytest.raises(pipeline.StateMismatchError, match=r"differ from those of the saved run"):
                 other.load_state_dict(state)
 
     def test_a_digest_reads_few_chunks(self):
@@ -525,20 +528,19 @@ except pipeline.DataLossError as error:
         h5py = pytest.importorskip("h5py")
         path = tmp_path / "data.h5"
         with h5py.File(path, "w") as file:
-            data = file.create_dataset("group/x", data=np.arange(10_000))
-            begun, later = (pipeline.batch(data, 2, **options) for _ in range(2))
+            data = file.create_dataset("group/x", data=np.arange(1_000_000))
+            begun = pipeline.batch(data, 2, **options)
             assert next(begun).tolist() == [0, 1]
-        said = "cannot be read, as its file was closed: keep that open for as long as batches are made"
-        with raises(pipeline.errors.FailedPreconditionError, f"batch: the source, '/group/x' of '{path}', {said}"):
+        said = f"arrays: the input, '/group/x' of '{path}', cannot be read, as its file was closed: keep that open for"
+        with raises(pipeline.errors.FailedPreconditionError, said):
             while True:
                 next(begun)
-        for call in (lambda: list(later), lambda: next(pipeline.batch(data, 2, **options)), lambda: len(later)):
-            with raises(pipeline.errors.FailedPreconditionError, f"batch: the source {said}"):
-                call()
+        with raises(pipeline.errors.FailedPreconditionError, "arrays: the input"):
+            next(pipeline.batch(data, 2, **options))
 
     def test_items_of_different_shapes(self):
         items = type("Items", (), {"__len__": lambda _: 3, "__getitem__": lambda _, i: np.zeros(i)})()
-        with pytest.raises(ValueError, match=r"the input: examples differ in shape.*dynamic_pad=True or ragged="):
+        with pytest.raises(ValueError, match=r"has shape \[0\] in one example and \[1\] in another"):
             list(pipeline.batch(pipeline.arrays(items), 3))
 
     @pytest.mark.parametrize("deterministic", [False, True])
@@ -561,7 +563,7 @@ except pipeline.DataLossError as error:
             next(batches)
             state = batches.state_dict()
         resumed = loop(ROWS + 1)
-        with pytest.raises(pipeline.StateMismatchError, match="source 'arrays': arrays was"):
+        with pytest.raises(pipeline.StateMismatchError, match="arrays: its values differ from those"):
             resumed.load_state_dict(state)
 
 

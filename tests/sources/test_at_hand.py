@@ -1,6 +1,5 @@
 """Tables in memory: a loop over batches gathers their rows by itself, without a thread; others are read by one."""
 
-import itertools
 import mmap
 import threading
 
@@ -46,22 +45,6 @@ class TestInMemory:
         numbers = np.concatenate([batch["n"] for batch in found]).reshape(3, ROWS)
         assert all(sorted(epoch) == list(range(ROWS)) for epoch in numbers.tolist())
         assert numbers.tolist() == np.array([each["n"] for each in source]).reshape(3, ROWS).tolist()
-
-    def test_another_round_has_other_orders(self, make, num_threads):
-        loop = pipeline.batch(make(columns(), shuffle=True, seed=1), 100, num_threads=num_threads)
-        first, second = ([batch["n"].tolist() for batch in loop] for _ in range(2))
-        assert first != second
-        assert sorted(np.ravel(first)) == sorted(np.ravel(second)) == list(range(ROWS))
-
-
-def test_a_cursor_is_shared_by_all_who_take_from_it():
-    cursor = pipeline.arrays(np.arange(ROWS)).cursor()
-    first = cursor.block(10).tolist()
-    loop = pipeline.batch(cursor, 10, allow_smaller_final_batch=True)
-    taken = [next(loop).tolist() for _ in range(3)]
-    between = cursor.block(10).tolist()
-    rest = [batch.tolist() for batch in loop]
-    assert sorted(itertools.chain(first, *taken, between, *rest)) == list(range(ROWS))
 
 
 def test_objects_are_read_by_a_thread():

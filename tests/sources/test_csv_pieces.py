@@ -1,7 +1,6 @@
 """Pieces of CSV files are decoded as a whole, however few of their rows are wanted at a time."""
 
 import gzip
-import threading
 
 import numpy as np
 import pytest
@@ -47,26 +46,6 @@ def test_wrong_rows_alone_are_left_out(tmp_path):
     batches = pipeline.batch(source, 10, on_error="skip", allow_smaller_final_batch=True)
     found = np.concatenate([batch["n"] for batch in batches])
     assert found.tolist() == [i for i in range(1000) if not str(i).startswith("77")]
-
-
-def test_threads_take_rows_of_a_piece_at_once(tmp_path):
-    cursor, found = write(tmp_path / "a.csv", 30_000).cursor(), []
-
-    def take():
-        try:
-            while True:
-                found.append(cursor.block(7))
-        except pipeline.errors.OutOfRangeError:
-            pass
-
-    threads = [threading.Thread(target=take) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for block in found:
-        expect(block, int(block["n"][0]), len(block["n"]))
-    assert sorted(np.concatenate([block["n"] for block in found]).tolist()) == list(range(30_000))
 
 
 def test_a_loop_goes_on_in_the_middle_of_a_piece(tmp_path):

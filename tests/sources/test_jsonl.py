@@ -79,7 +79,7 @@ def test_rows_may_differ(tmp_path):
     assert list(pipeline.jsonl(path)) == [{"a": 1}, {"b": [1, 2]}, {}, {"b": [1]}]
     batches = pipeline.jsonl(path, ["b"], defaults={"b": []}).batch(4, pad=0)
     assert next(iter(batches))["b"].tolist() == [[0, 0], [1, 2], [0, 0], [1, 0]]
-    with raises(pipeline.InvalidArgumentError, "line 2: it has b, and line 1 has a"):
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"the keys of the first one.*a\.jsonl:1 and .*a\.jsonl:2"):
         next(pipeline.batch(pipeline.jsonl(path), 2))
 
 
@@ -93,8 +93,6 @@ def test_columns_and_defaults(tmp_path):
     assert list(pipeline.jsonl(path, ["b"]).take(1)) == [{"b": None}]
     with raises(pipeline.InvalidArgumentError, "line 2: it has no 'c'; it has 'a'. See defaults="):
         list(pipeline.jsonl(path, ["c"]))
-    with raises(pipeline.InvalidArgumentError, "line 1: 'b' is null; see defaults="):
-        next(pipeline.batch(pipeline.jsonl(path, ["b"], defaults={"b": None}), 1))
 
 
 def test_a_list_of_objects_is_one_value(tmp_path):
@@ -104,12 +102,6 @@ def test_a_list_of_objects_is_one_value(tmp_path):
     assert batch["n"].tolist() == [[1], [2]]
     [batch] = pipeline.batch(pipeline.jsonl(path), 2)
     assert batch["chat"].tolist() == [[{"role": "user"}, {}], [[1], []]]
-
-
-def test_rows_that_vary_in_length_in_the_batch_functions(tmp_path):
-    path = written(tmp_path / "a.jsonl", '{"ids": [1, 2]}', '{"ids": [3]}')
-    [batch] = pipeline.batch(pipeline.jsonl(path), 2, ragged={"ids": "pad"})
-    assert batch["ids"].tolist() == [[1, 2], [3, 0]]
 
 
 @pytest.mark.parametrize(
@@ -160,8 +152,8 @@ def test_long_lines_are_refused(tmp_path, length):
 def test_strings_with_half_a_pair_are_an_error_not_a_crash(tmp_path):
     path = written(tmp_path / "a.jsonl", '{"a": "\\ud800"}')
     assert list(pipeline.jsonl(path)) == [{"a": "\ud800"}]
-    with raises((ValueError, TypeError), "surrogates"):
-        next(pipeline.batch(pipeline.jsonl(path), 1))
+    [batch] = pipeline.jsonl(path).batch(1)
+    assert batch["a"].tolist() == ["\ud800"]
 
 
 def test_bad_arguments(tmp_path):

@@ -47,8 +47,7 @@ def test_integers_keep_their_digits(source):
     for rows in ([LARGEST, -LARGE], [0.5, LARGE]):
         with pytest.raises(pipeline.InvalidArgumentError, match="float64 does not hold all digits of the integer"):
             by_dataset(source(*({"a": each} for each in rows)), 2)
-    with pytest.raises(pipeline.InvalidArgumentError, match=r"line 2: it differs from line 1.*uint64"):
-        by_function(source({"a": 1}, {"a": LARGEST}), 2)
+    assert by_function(source({"a": 1}, {"a": LARGEST}), 2)["a"].tolist() == [1, LARGEST]
     assert by_dataset(source({"a": 0.5}, {"a": 2**60}), 2)["a"].tolist() == [0.5, 2.0**60]
 
 
@@ -61,8 +60,7 @@ def test_numbers_and_strings_in_one_list(source, batched):
 @WAYS
 def test_strings_in_lists(source, batched):
     rows = [["ab", "c\0"], ["abc", "d"]]
-    expected = rows if batched is by_dataset else [[each.encode() for each in row] for row in rows]
-    assert batched(source({"l": rows[0]}, {"l": rows[1]}), 2)["l"].tolist() == expected
+    assert batched(source({"l": rows[0]}, {"l": rows[1]}), 2)["l"].tolist() == rows
 
 
 @WAYS
@@ -72,11 +70,6 @@ def test_an_empty_list_before_lists_of_objects(source, batched):
     assert source({"m": []}, {"m": [{"r": 1}]}).batch(2, pad=0).map(lambda batch: batch["m"].tolist()).take(1)
     (batch,) = source({"m": []}, {"m": [1, 2]}).batch(2, pad=0)
     assert batch["m"].tolist() == [[0, 0], [1, 2]]
-
-
-def test_surrogates_name_the_line(source):
-    with pytest.raises(ValueError, match=r"a\.jsonl, line 2: "):
-        by_function(source({"a": ["x"]}, {"a": ["\ud800"]}), 2)
 
 
 def test_rows_do_not_share_defaults(source):

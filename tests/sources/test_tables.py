@@ -77,7 +77,7 @@ class TestArrow(SourceContract):
             next(again)
         place = rows(0, COUNT).schema.get_field_index(name)
         with loop(rows(0, COUNT).set_column(place, name, rows(1, COUNT + 1)[name])) as other:
-            text = "source 'arrow': its values are others than when the state was saved"
+            text = "arrow: its values are others than when the state was saved"
             with pytest.raises(pipeline.StateMismatchError, match=text):
                 other.load_state_dict(state)
 
@@ -104,8 +104,9 @@ class TestParquet(SourceContract):
             state = batches.state_dict()
         changed = rows(0, 11).set_column(0, "n", pa.array(range(1, 12), pa.int32()))
         pa.parquet.write_table(changed, tmp_path / "part-0.parquet", row_group_size=4)
+        batches = pipeline.batch(self.make(), 3, deterministic=True)
         with pytest.raises(pipeline.StateMismatchError, match=r"part-0\.parquet' has other contents|bytes when"):
-            pipeline.batch(self.make(), 3, deterministic=True).load_state_dict(state)
+            batches.load_state_dict(state)
 
 
 class TestFeather(SourceContract):
@@ -155,9 +156,9 @@ class TestRemote:
 class TestColumns:
     def test_ragged(self):
         table = pa.table({"words": [["a"], [], ["b", "c"]], "ids": [[1, 2], [3], []]})
-        [got] = pipeline.batch(pipeline.arrow(table.slice(1)), 2)
-        assert [row.tolist() for row in got["ids"]] == [[3], []]
-        assert [row.tolist() for row in got["words"]] == [[], [b"b", b"c"]]
+        [got] = pipeline.arrow(table.slice(1)).batch(2, collate="row_splits")
+        assert [part.tolist() for part in got["ids"]] == [[3], [0, 1, 1]]
+        assert [part.tolist() for part in got["words"]] == [[b"b", b"c"], [0, 0, 2]]
 
     def test_times(self):
         moment = datetime.datetime(2024, 5, 6, 7, 8, 9)
@@ -213,16 +214,16 @@ class TestColumns:
                 file.write_table(table)
         make = getattr(pipeline, kind)
         source = make(table if kind == "arrow" else path, defaults={"word": "none"}, shuffle=True, seed=2)
-        [batch] = pipeline.batch(source, 4)
-        order = [int(name) for name in batch["box"]["name"]]
+        rows = list(source)
+        order = [int(row["box"]["name"]) for row in rows]
         assert sorted(order) == [0, 1, 2, 3]
         words = [b"a", b"none", "ä word of more than twelve bytes".encode(), b"d"]
-        assert batch["word"].tolist() == [words[i] for i in order]
-        assert batch["bytes"].tolist() == [[b"x", b"y" * 20, b"", b"z"][i] for i in order]
-        assert batch["kind"].tolist() == [[b"v", b"u", b"v", b"v"][i] for i in order]
+        assert [row["word"] for row in rows] == [words[i] for i in order]
+        assert [row["bytes"] for row in rows] == [[b"x", b"y" * 20, b"", b"z"][i] for i in order]
+        assert [row["kind"] for row in rows] == [[b"v", b"u", b"v", b"v"][i] for i in order]
         lists = [[b"a"], [], [b"b", b"c" * 20], [b"d"]]
-        assert [row.tolist() for row in batch["list"]] == [lists[i] for i in order]
-        assert batch["pair"].tolist() == [[b"a", b"b"]] * 4
+        assert [row["list"].tolist() for row in rows] == [lists[i] for i in order]
+        assert [row["pair"].tolist() for row in rows] == [[b"a", b"b"]] * 4
 
 
 CHATS = [[{"role": "user", "content": f"é {i}"}] * count for i, count in enumerate([2, 2, 1, 0, 3, 2])]
@@ -254,19 +255,22 @@ class TestObjects:
     @pytest.mark.parametrize(
         "options",
         [
-            *[{}, {"num_threads": 0}, {"num_threads": 2}, {"deterministic": True, "fingerprint": "content"}],
-            *[{"dynamic_pad": True}, {"ragged": "pad"}, {"ragged": {"chat": "row_splits"}}, {"encoding": "utf-8"}],
-            *[{"function": same}, {"function": same, "dynamic_pad": True}, {"function": same, "ragged": "row_splits"}],
-            *[{"function": answered, "workers": workers(1)} for workers in (pipeline.threads, pipeline.processes)],
+            *[{}, {"num_threads": 0}, {"num_threads": 2}, {"deterministic": True}, {"dynamic_pad": True}],
         ],
         ids=told,
     )
     def test_chats(self, source, options):
-        wanted = dict(enumerate(CHATS))
-        if options.get("function") is answered:
-            wanted = {n: [*chat, {"role": "assistant", "content": "yes"}] for n, chat in wanted.items()}
+        self.check(pipeline.batch(source, 2, **options), dict(enumerate(CHATS)))
+
+    @pytest.mark.parametrize("workers", [None, 2, pipeline.processes(1)], ids=["none", "threads", "processes"])
+    @pytest.mark.parametrize("options", [{}, {"pad": 0}, {"collate": "row_splits"}], ids=told)
+    def test_chats_of_a_function(self, source, options, workers):
+        wanted = {n: [*chat, {"role": "assistant", "content": "yes"}] for n, chat in enumerate(CHATS)}
+        self.check(source.map(answered, workers=workers).batch(2, **options), wanted)
+
+    def check(self, batches, wanted):
         got = {}
-        for batch in pipeline.batch(source, 2, **options):
+        for batch in batches:
             assert {type(each) for each in batch["chat"]} == {pipeline.ListValue}
             got |= dict(zip(batch["n"].tolist(), batch["chat"].tolist(), strict=True))
         assert got == wanted
@@ -283,11 +287,6 @@ class TestObjects:
         assert [example["chat"] for example in source] == CHATS
         assert source[4]["chat"] == CHATS[4]
 
-    def test_a_function_that_makes_other_lists(self, source):
-        text = r"got list of \d\. If a list varies in length, wrap it in pipeline\.ListValue, or make it an array"
-        with pytest.raises(ValueError, match=text):
-            list(pipeline.batch(source, 6, function=lambda example: {"chat": list(example["chat"])}))
-
     @pytest.mark.parametrize("list_", [pa.list_, pa.large_list])
     def test_lists_of_lists(self, list_):
         """Those whose inner lists have a fixed size are arrays."""
@@ -296,11 +295,11 @@ class TestObjects:
         [batch] = pipeline.batch(pipeline.arrow(table), 3)
         assert batch["boxes"].tolist() == boxes
         cast = pa.table({"boxes": table["boxes"].cast(pa.list_(pa.list_(pa.int64(), 2)))})
-        [batch] = pipeline.batch(pipeline.arrow(cast), 3, ragged="row_splits")
+        [batch] = pipeline.arrow(cast).batch(3, collate="row_splits")
         values, splits = batch["boxes"]
         assert values.tolist() == [[0, 1], [2, 3], [4, 5]]
         assert splits.tolist() == [0, 2, 2, 3]
-        [batch] = pipeline.batch(pipeline.arrow(cast), 3, ragged="pad")
+        [batch] = pipeline.arrow(cast).batch(3, pad=0)
         assert batch["boxes"].tolist() == [[[0, 1], [2, 3]], [[0, 0], [0, 0]], [[4, 5], [0, 0]]]
 
     @pytest.mark.parametrize(
@@ -324,8 +323,8 @@ class TestObjects:
 
     def test_dictionaries_in_lists_are_the_values(self):
         kind = pa.list_(pa.dictionary(pa.int8(), pa.string()))
-        [batch] = pipeline.batch(pipeline.arrow(pa.table({"a": pa.array([["x"], ["y", "x"]], kind)})), 2)
-        assert [row.tolist() for row in batch["a"]] == [[b"x"], [b"y", b"x"]]
+        rows = list(pipeline.arrow(pa.table({"a": pa.array([["x"], ["y", "x"]], kind)})))
+        assert [row["a"].tolist() for row in rows] == [[b"x"], [b"y", b"x"]]
 
     def test_missing_rows(self):
         table = pa.table({"a": [None, *CHATS]})

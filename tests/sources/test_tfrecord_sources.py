@@ -125,7 +125,7 @@ def test_features_that_vary_in_number(tmp_path):
     [batch] = source.batch(3, pad=-1)
     assert batch["any"].tolist() == [[0, 1, 2, 3], [-1] * 4, [0, 1, -1, -1]]
     assert batch["pairs"].shape == (3, 2, 2)
-    [batch] = pipeline.batch(source, 3, ragged="row_splits")
+    [batch] = source.batch(3, collate="row_splits")
     assert batch["any"][1].tolist() == [0, 4, 4, 6]
     write(tmp_path / "b.tfrecord", [example(0), example(1, pairs=more(2)["any"], any=more(1)["any"])])
     features["pairs"] = pipeline.FixedLenSequenceFeature([3], np.int64, allow_missing=True)

@@ -97,10 +97,6 @@ class TestPlain(Shards):
             for _ in range(9):
                 last = self.numbers(next(batches))
             state = batches.state_dict()
-        _, _, taken, place, _ = pipeline.webdataset(self.paths).cursor()._position()
-        assert (taken, place) == (0, None)
-        entry = dict(zip(state["journal"]["columns"][2:], state["journal"]["first"][2:], strict=True))
-        assert entry["webdataset.part"] in (0, 1, 2)
         resumed = pipeline.batch(self.make(), 4, deterministic=True)
         resumed.load_state_dict(state)
         with resumed:
@@ -249,9 +245,7 @@ class TestErrors:
             batches(["mp3;wav"])
         with raises(ValueError, f"{where}: 'txt' cannot be decoded: invalid literal for int() with base 10: b'text 1'"):
             batches(["txt"], {"txt": int})
-        with raises(
-            ValueError, f"webdataset: {path}: samples differ: 'sample.d/0001' has __key__, cls, meta.json, png"
-        ):
+        with raises(ValueError, f"webdataset: {path}: samples differ: 'sample.d/0003' has __key__, cls, jpg, meta"):
             batches()  # the third has a jpg
         with pytest.raises(ValueError, match=r"sample 'sample.d/0002': 'txt': examples differ in shape"):
             batches(["txt"], {"txt": lambda data: np.zeros(int(data[-1:]))})

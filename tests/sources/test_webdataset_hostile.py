@@ -272,7 +272,7 @@ def test_names_are_the_bytes_that_they_are(shard):
     with raises(pipeline.InvalidArgumentError, f"webdataset: {shard}: sample '\\udce9': 'cls' cannot be decoded: "):
         read(shard)
     with pytest.raises(pipeline.InvalidArgumentError) as caught:
-        list(pipeline.batch(pipeline.webdataset(shard, ["cls"]), 1, function=lambda example: example))
+        list(pipeline.webdataset(shard, ["cls"]).map(lambda example: example))
     json.dumps(str(caught.value)).encode()  # it can be printed anywhere
 
 

@@ -1,4 +1,4 @@
-"""Deterministic loops by name, over files of any size, and what each has to give by the oracle.
+"""Loops with a fixed order by name, over files of any size, and what each has to give by the oracle.
 
 Every example is made of a number: (number, three floats that follow from it). So a batch shows which examples it holds,
 and whether they are whole.
@@ -9,7 +9,6 @@ import hashlib
 import random
 import struct
 import time
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import lockstep
@@ -192,20 +191,26 @@ def sequence(settings):
 
 
 def mapped(settings):
+    """A function in threads."""
     chaos = Chaos(settings.chaos)
 
     def function(number):
         chaos()
         return number, features(number)
 
-    executor = ThreadPoolExecutor(settings.threads or 1)
-    source = pipeline.map_ahead(function, _numbers(settings), executor, chunksize=1 + settings.room % 9)
-    return _shuffled(source, settings)
+    dataset = pipeline.dataset(_numbers(settings)).map(function, workers=settings.threads or None)
+    return _as_dataset(dataset, settings)
+
+
+def _as_dataset(examples, settings):
+    """What `_shuffled` makes of a source, written as a dataset."""
+    return iter(examples.shuffle(POOL + 1, seed=SEED).batch(BATCH).prefetch(settings.room % 9))
 
 
 def kept(settings):
     """Two of three examples."""
-    return _shuffled(_line_reader(settings), settings, keep_input=lambda example: bool(example[0] % 3))
+    dataset = pipeline.dataset(_line_reader(settings)).filter(lambda example: example[0] % 3)
+    return _as_dataset(dataset, settings)
 
 
 def skipped(settings):
@@ -230,8 +235,6 @@ def bucketed(settings):
         settings.threads,
         settings.room,
         allow_smaller_final_batch=True,
-        min_after_dequeue=5,
-        seed=SEED,
         deterministic=True,
     )
 
@@ -250,15 +253,14 @@ def joined(settings):
     )
 
 
-def together(settings):
+def one_or_two(settings):
     """Now one line makes an example, now two."""
     files, chaos, reader = _files(settings, "txt"), Chaos(settings.chaos), pipeline.TextLineReader(1)
 
     def example():
-        with pipeline.together():
+        _, line = reader.read(files)
+        if int(line) % 4 == 1:
             _, line = reader.read(files)
-            if int(line) % 4 == 1:
-                _, line = reader.read(files)
         chaos()
         number = int(line)
         return np.int64(number), features(number)
@@ -283,13 +285,13 @@ def two_readers(settings):
 
 def augmented(settings):
     """With noise, which is the same for the same example."""
-    inner = _line_reader(settings)
 
-    def example():
-        number, row = inner()
+    def noisy(example):
+        number, row = example
         return number, row + pipeline.example_rng().normal(size=3).astype(np.float32)
 
-    return _shuffled(example, settings)
+    dataset = pipeline.dataset(_line_reader(settings)).map(noisy, workers=settings.threads or None, seed=SEED)
+    return _as_dataset(dataset, settings)
 
 
 LOOPS = {
@@ -309,7 +311,7 @@ LOOPS = {
         skipped,
         bucketed,
         joined,
-        together,
+        one_or_two,
         two_readers,
         augmented,
     )
@@ -394,7 +396,7 @@ def _arrivals(kind, scale):
         return [number for number in read if number % BAD]
     if kind == "joined":
         return _in_turn(read, in_files(scale, False))
-    if kind == "together":
+    if kind == "one_or_two":
         following = iter(read)
         return [
             number for each in following if (number := next(following, None) if each % 4 == 1 else each) is not None

@@ -75,23 +75,17 @@ class SourceContract:
             for _ in range(3):
                 assert self.numbers(next(endless)) == list(range(self.count))
 
-    def test_a_loop_begins_again(self):
-        with pipeline.batch(self.make(), 4, allow_smaller_final_batch=True) as batches:
-            for _ in range(3):
-                assert [i for got in batches for i in self.numbers(got)] == list(range(self.count))
-
     def test_length(self):
         source = self.make(num_epochs=3)
         if not self.known:
-            with pytest.raises(TypeError):
-                len(source)
-            with pytest.raises(TypeError, match="how many batches there are is known only at the end"):
-                len(pipeline.batch(source, 4))
+            for each in (source, source.batch(4)):
+                with pytest.raises(TypeError, match="known"):
+                    len(each)
             return
         assert len(source) == 3 * self.count
-        for smaller in (False, True):
-            batches = pipeline.batch(source, 4, allow_smaller_final_batch=smaller)
-            assert len(batches) == len(list(batches)) == (3 * self.count + 3 * smaller) // 4
+        for whole in (False, True):
+            batches = source.batch(4, drop_remainder=whole)
+            assert len(batches) == len(list(batches)) == (3 * self.count + 3 * (not whole)) // 4
         with pytest.raises(TypeError, match="num_epochs=None"):
             len(self.make(num_epochs=None))
 
@@ -100,9 +94,8 @@ class SourceContract:
         source = self.random(num_epochs=sys.maxsize)
         with pipeline.batch(source, 4, **options) as batches:
             assert {*self.numbers(next(batches)), *self.numbers(next(batches))} <= set(range(self.count))
-        for what in (source, batches):
-            with pytest.raises(TypeError, match="is more than len" if self.known else "is known only at"):
-                len(what)
+        with pytest.raises(TypeError, match="is more than len" if self.known else "is known only at"):
+            len(source)
 
     def test_items(self):
         if not self.known:
@@ -126,9 +119,8 @@ class SourceContract:
         assert first != second
         assert self.in_order(self.make(shuffle=True, seed=3)) == first
         assert self.in_order(self.make(shuffle=True, seed=4)) != first
-        with pipeline.batch(self.make(shuffle=True, seed=3), 4, allow_smaller_final_batch=True) as batches:
-            rounds = [[i for got in batches for i in self.numbers(got)] for _ in range(2)]
-        assert rounds == [first, second]
+        data = self.make(shuffle=True, seed=3).batch(4)
+        assert [[i for got in data.epoch(e) for i in self.numbers(got)] for e in range(2)] == [first, second]
 
     def test_threads_share_the_examples(self):
         assert sorted(self.in_order(self.random(num_epochs=3), num_threads=3)) == sorted(3 * list(range(self.count)))
@@ -166,58 +158,39 @@ class SourceContract:
             resumed.load_state_dict(json.loads(json.dumps(states[i])))
             assert self.taken(resumed) == got[i:]
 
-    def test_a_state_of_the_second_round(self):
-        def loop():
-            return pipeline.batch(self.random(), 3, deterministic=True)
-
-        with loop() as batches:
-            for _ in batches:
-                pass
-            iter(batches)
+    def test_a_state_of_the_second_pass(self):
+        data = self.random().batch(3).epoch(1)
+        with iter(data) as batches:
             next(batches)
             state = batches.state_dict()
             rest = [self.numbers(each) for each in batches]
-        resumed = loop()
+        resumed = iter(data)
         resumed.load_state_dict(state)
         assert self.taken(resumed) == rest
 
-    @pytest.mark.parametrize("kind", ["batch", "shuffle_batch"])
-    def test_states_of_what_workers_make(self, kind):
+    @pytest.mark.parametrize("pool", [False, True])
+    def test_states_of_what_workers_make(self, pool):
         """They go on within a source, whatever workers had begun."""
 
-        def loop(threads):
-            source = self.make(num_epochs=2, **({"shuffle": True} if self.shuffles else {}))
-            options = {"deterministic": True, "function": same, "workers": pipeline.threads(threads)}
-            if kind == "batch":
-                return pipeline.batch(source, 3, **options)
-            return pipeline.shuffle_batch(source, 3, 30, 5, **options)
+        def made(threads):
+            data = self.make(num_epochs=2, **({"shuffle": True} if self.shuffles else {})).map(same, workers=threads)
+            return iter((data.shuffle(6) if pool else data).batch(3))
 
         got, states = [], []
-        with loop(2) as batches:
+        with made(2) as batches:
             for each in batches:
                 got.append(self.numbers(each))
                 states.append(batches.state_dict())
         for i in range(0, len(states), max(1, len(states) // 5)):
-            resumed = loop(3)
+            resumed = made(3)
             resumed.load_state_dict(json.loads(json.dumps(states[i])))
             assert resumed.state_dict() == states[i]
             assert self.taken(resumed) == got[i + 1 :]
 
-    def test_a_function_that_takes_blocks(self):
-        order = self.in_order(self.random())
-        for threads in (1, 3):
-            cursor = self.random().cursor()
-            batches = pipeline.batch(
-                lambda cursor=cursor: cursor.block(3), 4, threads, enqueue_many=True, deterministic=True
-            )
-            got = [i for numbers in self.taken(batches) for i in numbers]
-            assert got == order[: len(got)]
-            assert len(got) == self.count // 4 * 4
-
     def test_hosts_share_the_batches(self):
-        whole = self.taken(pipeline.batch(self.random(), 4, deterministic=True))
-        parts = [self.taken(pipeline.batch(self.random(), 2, shard=(host, 2))) for host in range(2)]
-        assert [first + second for first, second in zip(*parts, strict=True)] == whole
+        whole = [self.numbers(each) for each in self.random().batch(2)]
+        parts = [[self.numbers(each) for each in self.random().batch(2).shard(host, 2)] for host in range(2)]
+        assert [whole[::2], whole[1::2]] == parts
 
     def test_hosts_share_the_source(self):
         if not self.shards:

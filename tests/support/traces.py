@@ -1,6 +1,5 @@
 """Traces read back: their events, and what every trace promises."""
 
-import collections
 import gzip
 import json
 import pathlib
@@ -38,18 +37,6 @@ def waits(events, queue, side):
     ]
 
 
-def batches(events):
-    """The ways of the batches: (begin, complete, end, what is told), by the order in which they were handed over."""
-    found = collections.defaultdict(dict)
-    for each in events:
-        if each.get("cat") == "batch":
-            assert each["ph"] not in found[each["id2"]["local"]], "twice"
-            found[each["id2"]["local"]][each["ph"]] = each
-    assert all(set(ways) == {"b", "n", "e"} for ways in found.values())
-    ways = [(way["b"]["ts"], way["n"]["ts"], way["e"]["ts"], way["b"]["args"]) for way in found.values()]
-    return sorted(ways, key=lambda way: way[2])
-
-
 def names(events):
     """The name of each thread's track."""
     return {each["tid"]: each["args"]["name"] for each in events if each["name"] == "thread_name"}
@@ -67,8 +54,6 @@ def sound(events):
             assert each["args"]["queue"], each
     for thread in named:
         _nest([ns(each) for each in spans(events) if each["tid"] == thread])
-    for begin, complete, end, _ in batches(events):
-        assert 0 <= begin <= complete <= end
     for each in events:
         if each["ph"] == "C":
             assert all(value >= 0 for value in each["args"].values()), each

@@ -35,7 +35,7 @@ def test_a_loop(tmp_path: Path) -> None:
     def source() -> list[Example]:
         return [(np.full(3, number, np.float32), number) for number in range(8)]
 
-    batches: pipeline.Batches[Any]
+    batches: pipeline.types.DatasetIterator[Any]
     with pipeline.shuffle_batch(source(), 4, capacity=20, min_after_dequeue=4, seed=1, deterministic=True) as batches:
         labels: list[int] = []
         for _, numbers in batches:

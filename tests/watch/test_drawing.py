@@ -17,8 +17,13 @@ def loop():
 
     with pipeline.shuffle_batch(example, 10, capacity=60, min_after_dequeue=20, name="<b>pool</b>") as loop:
         next(loop)
-        wait_until(lambda: loop.queue.size() == 60, "a full queue")
+        wait_until(lambda: queue_of(loop).tank.stats.size == 4, "a full queue")
         yield loop
+
+
+def queue_of(loop):
+    (queue,) = [stage for stage in loop.report().stages if stage.kind == "queue"]
+    return queue
 
 
 def titles(svg):
@@ -28,8 +33,10 @@ def titles(svg):
 def test_a_loop_is_drawn_with_what_leads_to_it(loop):
     other = pipeline.FIFOQueue(5, "int32", shapes=[()], name="other")
     assert titles(pipeline.draw(loop).svg) == [
-        "function loop.<locals>.example",
-        "queue <b>pool</b>",
+        "source example",
+        "step shuffle(30)",
+        "step batch(10)",
+        "queue <b>pool</b>/prefetch",
         "loop <b>pool</b>",
     ]
     assert "queue other" in titles(pipeline.draw().svg)
@@ -40,7 +47,7 @@ def test_a_report_is_drawn_as_it_was(loop):
     report = loop.report()
     next(loop)
     before = pipeline.draw(report).svg
-    assert "60 of 60" in before
+    assert "4 of 4" in before
     assert pipeline.draw(report).svg == before
 
 
@@ -50,13 +57,12 @@ def test_a_picture_of_nothing():
 
 def test_before_the_start_and_after_the_end():
     loop = pipeline.batch([[1, 2, 3]], 1, name="short")
-    assert titles(loop._repr_html_().partition("<details>")[0].removeprefix("<div>")) == ["loop short"]
+    assert titles(loop._repr_html_().partition("<details>")[0].removeprefix("<div>"))[-1] == "loop short"
     list(loop)
     assert "ended" in pipeline.draw(loop).svg
 
 
 def test_in_a_notebook(loop):
-    assert loop.queue._repr_html_().startswith("<svg ")
     for thing in (loop, loop.report()):
         html = thing._repr_html_()
         assert "<b>" not in html

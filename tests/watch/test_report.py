@@ -2,16 +2,11 @@
 
 import gc
 import io
-import itertools
-import json
 import os
 import sys
 import threading
-import time
-import types
 import urllib.request
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -19,8 +14,7 @@ from endurance.interrupts import Interrupt, Striker, codes
 from helpers import LIMIT, run_in_thread, run_script, start_blocked, wait_blocked, wait_until
 
 import pipeline
-from pipeline import _tickets
-from pipeline.explain import live
+from pipeline import _next
 from pipeline.watch import collect, model, show
 from pipeline.watch import sampler as sampler_module
 from pipeline.watch.event_file import summary_iterator
@@ -71,56 +65,6 @@ def test_rates_of_queues_without_a_loop():
     assert report.seconds >= collect.TICK
 
 
-def test_stages_and_edges(lines):
-    with csv_loop(lines) as loop:
-        next(loop)
-        wait_blocked(loop.queue, enqueues=2)
-        report = loop.report()
-        kinds = [stage.kind for stage in report.stages]
-        assert kinds == ["producer", "reader", "function", "queue", "loop"]
-        assert [stage.name for stage in report.stages if stage.kind != "function"] == [
-            "names",
-            "rows",
-            "examples",
-            "examples",
-        ]
-        numbers = [stage.id for stage in report.stages]
-        assert sorted(report.edges) == sorted(itertools.pairwise(numbers))
-        producer, reader, function, queue, batches = report.stages
-        assert (producer.progress.total, producer.progress.epoch, producer.progress.epochs) == (6, 1, 2)
-        assert reader.elements == function.elements + 2  # two rows are in the hands of the threads
-        assert (queue.elements, queue.tank.stats.size, function.threads, function.running) == (10, 50, 2, 2)
-        assert (batches.elements, batches.state, batches.settings["batch_size"]) == (10, "running", 10)
-        assert report.before(queue) == [function]
-        assert report.after(queue) == [batches]
-        assert not report.watched
-        assert report.lock is None
-
-
-def test_before_the_first_batch_and_after_the_end(lines):
-    loop = csv_loop(lines)
-    (stage,) = loop.report().stages
-    assert (stage.kind, stage.state, loop.report().verdict) == ("loop", "not started", None)
-    assert "loop examples" in str(loop.report())
-    assert sum(len(batch[0]) for batch in loop) == 600
-    report = loop.report()
-    assert named(report)["loop", "examples"].state == "ended"
-    assert named(report)["function", "decode"].running == 0
-    seconds = report.seconds
-    assert loop.report().seconds == seconds  # time after the end does not count
-
-
-def test_everything_is_json(lines):
-    with pipeline.monitor(interval=0.005) as sampler, csv_loop(lines) as loop:
-        next(loop)
-        wait_until(lambda: len(named(loop.report())["queue", "examples"].tank.levels) > 2, "three samples")
-        told = json.loads(json.dumps(sampler.report(loop).to_dict()))
-    assert [stage["kind"] for stage in told["stages"]] == ["producer", "reader", "function", "queue", "loop"]
-    assert told["watched"]
-    assert 0 <= told["lock"] <= 1
-    assert set(told["verdicts"][0]) == {"loop", "stage", "kind", "knob", "value", "gain", "text"}
-
-
 def test_a_wait_that_goes_on_counts():
     queue = pipeline.FIFOQueue(5, ["int32"], [()], name="slow")
     taker = start_blocked(queue, "dequeue")
@@ -147,35 +91,7 @@ def test_a_queue_that_a_function_takes_from():
         report = loop.report()
         upstream.close()
     known = named(report)
-    assert (known["queue", "upstream"].id, known["function", "add_one"].id) in report.edges
-
-
-def test_what_is_left_of_loops_that_ended_is_not_shown(lines):
-    """Nor is it judged: only loops that run are, each by its own life."""
-    old = csv_loop(lines)
-    assert sum(len(batch[0]) for batch in old) == 600
-    queue, group = old.queue, old.report().stages[2].id  # somebody keeps the queue
-    number = old.report().stages[-1].id
-    del old
-    gc.collect()
-    with pipeline.monitor(), csv_loop(lines) as loop:
-        next(loop)
-        report = pipeline.report()
-    assert live.queues.number(queue) not in [stage.id for stage in report.stages]
-    assert group not in [stage.id for stage in report.stages]
-    assert number not in [verdict.loop for verdict in report.verdicts]
-    assert named(report)["loop", "examples"].id in [verdict.loop for verdict in report.verdicts]
-
-
-def test_workers_of_an_executor():
-    with ThreadPoolExecutor(3) as executor:
-        source = pipeline.map_ahead(float, range(40), executor)
-        with pipeline.batch(source, 4, capacity=8) as loop:
-            next(loop)
-            report = loop.report()
-    workers = named(report)["workers", "float"]
-    assert (workers.threads, workers.progress.total) == (3, 40)
-    assert named(report)["function", "float"] in report.after(workers)
+    assert (known["queue", "upstream"].id, known["source", "add_one"].id) in report.edges
 
 
 def test_reports_keep_nothing_alive():
@@ -321,7 +237,7 @@ def test_the_lock_is_seen_to_be_held():
     thread = threading.Thread(target=spin)
     thread.start()
     try:
-        wait_until(lambda: _tickets.lock_delay(0.001) > 20e-6, "the lock to be held")
+        wait_until(lambda: _next.lock_delay(0.001) > 20e-6, "the lock to be held")
     finally:
         stop.set()
         thread.join()
@@ -396,24 +312,3 @@ def test_within_itself():
         with pytest.raises(RuntimeError, match="this monitor runs already"), monitor:
             pass
         assert pipeline.report().watched
-
-
-def test_what_comes_before_the_first_example_is_nobodys_work():
-    """Processes that start, say. Before, it counted as the consumer's work, and as time that the pool took to fill."""
-    early, seconds = [], 100.0
-
-    def example():
-        if not early:
-            early.append(next(stage for stage in loop.report().stages if stage.kind == "loop"))
-            clock.monotonic = lambda: time.monotonic() + seconds  # all that long later
-        return np.zeros(2)
-
-    with pytest.MonkeyPatch.context() as patch:
-        clock = types.SimpleNamespace(monotonic=time.monotonic)
-        patch.setattr("pipeline.explain.live.time", clock)
-        with pipeline.shuffle_batch(example, 4, min_after_dequeue=8) as loop:
-            next(loop)
-            times = loop._facts().times
-            assert times.begun_at > time.monotonic() + seconds / 2
-            assert times.first_at - times.begun_at < seconds
-    assert (early[0].busy, early[0].waits_in) == (None, None)

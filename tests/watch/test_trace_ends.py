@@ -9,7 +9,8 @@ import threading
 
 import pytest
 from helpers import run_in_thread, run_script, wait_until
-from traces import batches, load, sound, traced
+from traces import load, sound, traced
+from traces import spans as spans_of
 
 import pipeline
 from pipeline import spans
@@ -49,7 +50,7 @@ def test_a_file_that_cannot_be_written_is_an_error_of_the_call(tmp_path):
     assert not spans.on
     assert count_batches() == 100
     events, count = traced(tmp_path / "run.json", count_batches)
-    assert count == len(batches(events)) == 100
+    assert count == 100 == len(spans_of(events, "next")) - 1  # the last one finds the end
 
 
 def test_one_trace_at_a_time_and_each_once(tmp_path):
@@ -200,7 +201,7 @@ for _ in range(50):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert message in done.stderr
     assert "Exception ignored" not in done.stderr
-    assert len(batches(sound(load(tmp_path / name)["traceEvents"]))) == 50
+    assert len(spans_of(sound(load(tmp_path / name)["traceEvents"]), "next")) >= 50
 
 
 def test_a_forked_child_neither_traces_nor_touches_the_file(tmp_path):
@@ -226,8 +227,8 @@ assert os.waitstatus_to_exitcode(status) == 7, status
 run()
 """
     run_script(script)
-    assert len(batches(sound(load(tmp_path / "run.json.gz")["traceEvents"]))) == 200
-    assert len(batches(sound(load(tmp_path / "child.json")["traceEvents"]))) == 100
+    assert len(spans_of(sound(load(tmp_path / "run.json.gz")["traceEvents"]), "next")) >= 200
+    assert len(spans_of(sound(load(tmp_path / "child.json")["traceEvents"]), "next")) == 101
 
 
 def test_threads_start_and_stop_traces_at_once(tmp_path):
@@ -267,4 +268,4 @@ def test_names_that_json_must_quote(tmp_path):
             return sum(1 for _ in loop)
 
     events, _ = traced(tmp_path / "run.json", body)
-    assert {way["loop"] for *_, way in batches(events)} == {'a "b" \\ \u20ac\n'}
+    assert {each["name"] for each in spans_of(events, "next")} == {"next of 'a \"b\" \\ \u20ac\n'"}

@@ -5,7 +5,6 @@ import gc
 import itertools
 import os
 import pickle
-import sys
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -17,11 +16,7 @@ from helpers import plain, raises, run_script, wait_until
 from orchestration import closed_queue, fresh_collection, no_thread_left
 
 import pipeline
-from pipeline import batch, map_ahead, shuffle_batch
-from pipeline.workers.ahead import Buffer
 from pipeline.workers.shared import Memory, Reader, Writer
-
-held = pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="references are not counted")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +32,15 @@ def _fresh(pool):
         yield
 
 
+def mapped(function, items, workers):
+    """Iterate over what workers make of items."""
+    return iter(pipeline.dataset(items).map(function, workers=workers))
+
+
+def endless():
+    yield from itertools.count()
+
+
 def root(array):
     """What owns the memory of an array."""
     while isinstance(array, np.ndarray):
@@ -46,28 +50,29 @@ def root(array):
 
 class TestResults:
     @pytest.mark.parametrize("name", ["large", "changing", "strings", "objects", "nested", "view"])
-    @pytest.mark.parametrize("chunksize", [1, 7])
-    def test_are_those_of_the_function(self, pool, name, chunksize):
+    def test_are_those_of_the_function(self, pool, name):
         function = getattr(functions, name)
-        ahead = map_ahead(function, range(12), pool, chunksize=chunksize)
-        for got, wanted in zip(ahead, map(function, range(12)), strict=True):
+        results = mapped(function, range(12), pool)
+        for got, wanted in zip(results, map(function, range(12)), strict=True):
             assert repr(plain(got)) == repr(plain(wanted))
 
     def test_stay_what_they_are_while_others_come(self, pool):
-        kept = list(itertools.islice(map_ahead(functions.large, itertools.count(), pool, chunksize=3), 120))
+        kept = list(itertools.islice(mapped(functions.large, endless, pool), 120))
         assert [int(each.sum()) for each in kept] == [150 * 1024 * (i % 251) for i in range(120)]
         assert all(isinstance(root(each), Memory) for each in kept)
 
     def test_can_be_written_to(self, pool):
-        first, second = itertools.islice(map_ahead(functions.large, range(2), pool), 2)
+        first, second = mapped(functions.large, range(2), pool)
         first[:] = 9
         assert (second == 1).all()
 
     def test_are_memory_that_is_used_again(self, pool):
-        seen = set()
-        for block in blocks(map_ahead(functions.large, range(400), pool, chunksize=4, buffersize=4), 4):
-            seen.add(block.__array_interface__["data"][0])
-        assert len(seen) <= 2 * (2 + 4)  # of 100: what may be in flight, for each worker
+        seen, last = set(), None
+        for each in mapped(functions.large, range(8000), pool):
+            if root(each) is not last:
+                last = root(each)
+                seen.add(np.frombuffer(last, np.uint8).__array_interface__["data"][0])
+        assert len(seen) < 60  # of at least 125: those in flight, and those that grew
 
     def test_of_any_call(self, pool):
         assert pool.submit(sorted, [3, 1, 2], reverse=True).result() == [3, 2, 1]
@@ -83,22 +88,14 @@ class TestResults:
         assert done.returncode == 0
 
 
-def blocks(ahead, n):
-    while True:
-        try:
-            (block,) = ahead.block(n)
-        except pipeline.OutOfRangeError:
-            return
-        yield block
-
-
 PRINTING = f"""
 import sys
 sys.path.insert(0, {os.path.dirname(functions.__file__)!r})
 import pipeline, worker_functions
 
 if __name__ == "__main__":
-    assert list(pipeline.map_ahead(worker_functions.printing, range(6), workers=pipeline.processes(2))) == [*range(6)]
+    numbers = pipeline.dataset(range(6)).map(worker_functions.printing, workers=pipeline.processes(2))
+    assert list(numbers) == [*range(6)]
 """
 
 
@@ -163,87 +160,30 @@ class TestSegments:
         assert writer._count == 2
 
 
-class TestQueue:
-    """Arrays over segments that are given to a queue. What the worker writes meanwhile, the test writes."""
-
-    def given(self, queue, rows=8):
-        memory = Memory(-1, rows << 16)
-        array = np.ndarray((rows, 1 << 16), np.uint8, buffer=memory)
-        array[:] = np.arange(rows)[:, None]
-        values = (array,)
-        del array
-        queue._enqueue_many_given(values)
-        return np.ndarray(rows << 16, np.uint8, buffer=memory)
-
-    @held
-    def test_come_out_whole(self):
-        queue = pipeline.FIFOQueue(9, "uint8", (1 << 16,))
-        memory = self.given(queue)
-        batch = queue.dequeue_many(8)
-        assert np.shares_memory(batch, memory)
-        assert batch[:, 5].tolist() == list(range(8))
-
-    def test_in_parts_they_are_copied(self):
-        queue = pipeline.FIFOQueue(20, "uint8", (1 << 16,))
-        memory = [self.given(queue) for _ in range(2)]
-        for begin, end in ((0, 7), (7, 9), (9, 16)):
-            batch = queue.dequeue_many(end - begin)
-            assert not any(np.shares_memory(batch, each) for each in memory)
-            assert batch[:, 5].tolist() == [i % 8 for i in range(begin, end)]
-
-    def test_into_an_array_of_the_caller_they_are_copied(self):
-        queue, out = pipeline.FIFOQueue(9, "uint8", (1 << 16,)), np.empty((8, 1 << 16), np.uint8)
-        self.given(queue)
-        assert queue.dequeue_many(8, out=out) is out
-        assert out[:, 5].tolist() == list(range(8))
-
-    def test_a_shuffle_queue_copies(self):
-        queue = pipeline.RandomShuffleQueue(9, 0, "uint8", (1 << 16,), seed=1)
-        memory = self.given(queue)
-        assert not np.shares_memory(queue.dequeue_many(8), memory)
-
-    def test_an_array_that_somebody_else_has_is_copied(self):
-        queue = pipeline.FIFOQueue(9, "uint8", (1 << 16,))
-        array = np.ndarray((8, 1 << 16), np.uint8, buffer=Memory(-1, 8 << 16))
-        queue._enqueue_many_given((array,))
-        array[:] = 3
-        assert not queue.dequeue_many(8).any()
-
-
 class TestBatches:
     def test_a_batch_of_one_chunk(self, pool):
-        with batch(range(64), 16, function=functions.large, workers=pool) as batches:
-            assert [each[:, 0, 0].tolist() for each in batches] == [[*range(i, i + 16)] for i in range(0, 64, 16)]
+        batches = pipeline.dataset(range(64)).map(functions.large, workers=pool).batch(16)
+        assert [each[:, 0, 0].tolist() for each in batches] == [[*range(i, i + 16)] for i in range(0, 64, 16)]
 
-    @held
-    def test_a_batch_that_is_a_chunk_is_not_copied(self, pool):
-        with batch(range(640), 64, function=functions.with_number, workers=pool) as batches:
-            kept = list(batches)
-        assert all(isinstance(root(images), Memory) and images.flags.writeable for images, _ in kept)
-        for images, numbers in kept:
-            np.testing.assert_array_equal(images[:, 0, 0], numbers % 251)
-            np.testing.assert_array_equal(images[:, -1, -1], numbers % 251)
-
-    @pytest.mark.parametrize("size", [10, 63, 65, 128])
-    def test_batches_of_other_sizes(self, pool, size):
-        source = map_ahead(functions.with_number, range(320), pool, chunksize=64)
-        with batch(source, size, allow_smaller_final_batch=True) as batches:
-            kept = list(batches)
+    @pytest.mark.parametrize("size", [10, 63, 64, 65, 128])
+    def test_batches_of_any_size(self, pool, size):
+        kept = list(pipeline.dataset(range(320)).map(functions.with_number, workers=pool).batch(size))
         for (one, _), (other, _) in itertools.combinations(kept, 2):
             assert not np.may_share_memory(one, other)
         images, numbers = (np.concatenate(parts) for parts in zip(*kept, strict=True))
         assert numbers.tolist() == list(range(320))
         np.testing.assert_array_equal(images[:, 7, 7], numbers % 251)
+        np.testing.assert_array_equal(images[:, -1, -1], numbers % 251)
 
-    def test_a_dataset(self, pool):
-        with shuffle_batch(functions.Folder(100), 10, 60, 30, seed=1, deterministic=True, workers=pool) as batches:
-            got = list(batches)
+    def test_a_sequence_that_they_read(self, pool):
+        folder = pipeline.dataset(range(100)).map(functions.Folder(100).__getitem__, workers=pool)
+        got = list(folder.shuffle(31, seed=1).batch(10))
         assert sorted(value for each in got for value in each["value"].tolist()) == [*range(100)]
         assert {pid for each in got for pid in each["pid"].tolist()} <= functions.workers()
 
-    def test_rounds(self, pool):
-        loop = batch([1, 2, 3, 4], 2, function=functions.napping, workers=pool)
-        assert [[each[:, 0].tolist() for each in loop] for _ in range(3)] == [[[1, 2], [3, 4]]] * 3
+    def test_passes(self, pool):
+        dataset = pipeline.dataset([1, 2, 3, 4]).map(functions.napping, workers=pool).batch(2)
+        assert [[each[:, 0].tolist() for each in dataset.epoch(i)] for i in range(3)] == [[[1, 2], [3, 4]]] * 3
 
     def test_a_producer_a_reader_and_a_queue(self, pool, tmp_path):
         paths = []
@@ -255,37 +195,27 @@ class TestBatches:
             return pipeline.string_input_producer(paths, num_epochs=1, shuffle=False)
 
         def names(source):
-            with batch(source, 1, function=os.path.basename, workers=pool) as batches:
-                return [each[0].decode() for each in batches]
+            return [each.decode() for each in mapped(os.path.basename, source, pool)]
 
         assert names(files()) == ["0.txt", "1.txt", "2.txt"]
         assert names(closed_queue(paths)) == ["0.txt", "1.txt", "2.txt"]
         reader, queue = pipeline.TextLineReader(), files()
-        with batch(map_ahead(int, lambda: reader.read(queue).value, pool, chunksize=3), 4) as batches:
-            assert [each.tolist() for each in batches] == [[0, 1, 2, 3], [10, 11, 12, 13], [20, 21, 22, 23]]
+        numbers = pipeline.dataset(lambda: reader.read(queue).value).map(int, workers=pool).batch(4)
+        assert [each.tolist() for each in numbers] == [[0, 1, 2, 3], [10, 11, 12, 13], [20, 21, 22, 23]]
 
-    def test_leaving_a_loop_whose_queue_gives_no_items(self, pool):
+    def test_leaving_an_iterator_whose_queue_gives_no_items(self, pool):
         queue = pipeline.FIFOQueue(5, "int64", [()])
-        queue.enqueue(1)
-        with batch(map_ahead(functions.napping, queue, pool, chunksize=1, buffersize=1), 1) as batches:
-            assert next(batches)[0, 0] == 1
-        queue.enqueue(2)  # nobody waits for it any more; the next loop does
-        with batch(map_ahead(functions.napping, queue, pool, chunksize=1, buffersize=1), 1) as batches:
-            assert next(batches)[0, 0] == 2
+        for number in (1, 2):
+            queue.enqueue(number)  # after the first time nobody waits for it any more; the next iterator does
+            with mapped(functions.napping, queue, pool) as results:
+                assert next(results)[0] == number
 
-    @pytest.mark.parametrize("workers", [None, "threads", "executor"])
+    @pytest.mark.parametrize("workers", [None, "number", "threads", "executor"])
     def test_other_workers(self, workers):
-        with ThreadPoolExecutor(2) as executor:
-            chosen = {None: None, "threads": pipeline.threads(2), "executor": executor}[workers]
-            with batch(range(9), 3, function=lambda i: i * i, workers=chosen) as batches:
-                assert [each.tolist() for each in batches] == [[0, 1, 4], [9, 16, 25], [36, 49, 64]]
-            if workers == "threads":
-                chosen.shutdown()
-
-    def test_bytes_in_flight(self):
-        buffer = Buffer(workers=2, chunks_at_most=8, bytes_at_most=1000)
-        assert [buffer.chunks(size) for size in (None, 0, 100, 200, 400, 5000)] == [4, 8, 8, 5, 3, 3]
-        assert Buffer(2, 1, 1000).chunks(5000) == 1
+        with ThreadPoolExecutor(2) as executor, pipeline.threads(2) as threads:
+            chosen = {None: None, "number": 2, "threads": threads, "executor": executor}[workers]
+            batches = pipeline.dataset(range(9)).map(lambda i: i * i, workers=chosen).batch(3)
+            assert [each.tolist() for each in batches] == [[0, 1, 4], [9, 16, 25], [36, 49, 64]]
 
 
 class TestChoice:
@@ -304,47 +234,34 @@ class TestChoice:
         with raises(ValueError, "processes: method must be 'forkserver' or 'spawn', got 'fork'"):
             pipeline.processes(1, method="fork")
 
-    def test_of_two_names(self, pool):
-        with raises(TypeError, "map_ahead: workers, or executor, must say who calls the function, not both"):
-            map_ahead(abs, [1], pool, workers=pool)
-        with raises(TypeError, "map_ahead: workers, or executor, must say who calls the function, such as"):
-            map_ahead(abs, [1])
-        with raises(TypeError, "workers must be a concurrent.futures.Executor, not 4: such as pipeline.processes(4)"):
-            batch([1], 1, function=abs, workers=4)
-
-    @pytest.mark.parametrize("source", [[1, 2], np.arange(3), iter([1]), lambda: 1, range(4)])
-    def test_of_workers_without_a_function(self, pool, source):
-        with raises(TypeError, "workers: pass function= too, which workers call with each example of the source"):
-            batch(source, 1, workers=pool)
-
     def test_of_functions_that_cannot_be_sent(self, pool):
         with pytest.raises(TypeError, match=r"<lambda>.* cannot be sent to other processes .* top level of a module"):
-            map_ahead(lambda i: i, [1], workers=pool)
+            pipeline.dataset([1]).map(lambda i: i, workers=pool)
         with pytest.raises(TypeError, match=r"setup must be defined at the top level"):
             pipeline.processes(1, setup=lambda: None)
 
     def test_of_a_function_of_an_interactive_session(self):
         done = run_script(
-            "import pipeline\ndef f(i): return i\nnext(pipeline.map_ahead(f, [1], workers=pipeline.processes(1)))"
+            "import pipeline\ndef f(i): return i\nlist(pipeline.dataset([1]).map(f, workers=pipeline.processes(1)))"
         )
         assert "cannot import what an interactive session defines: put the function into a module" in done.stderr
 
     def test_setup(self):
         for method in ("forkserver", "spawn"):
             workers = pipeline.processes(1, setup=functions.get_ready, method=method)
-            assert list(map_ahead(functions.ready, range(4), workers=workers)) == [(1, True)] * 4
+            assert list(mapped(functions.ready, range(4), workers)) == [(1, True)] * 4
         ready = threading.local()
 
         def get_ready():
             ready.yes = True
 
         with pipeline.threads(2, setup=get_ready) as workers:
-            assert list(map_ahead(lambda i: ready.yes, range(4), workers=workers)) == [True] * 4
+            assert list(mapped(lambda i: ready.yes, range(4), workers)) == [True] * 4
 
     def test_functions_are_sent_once_and_not_kept_for_ever(self, pool):
         data = Counted(np.zeros(1000))
         known = weakref.ref(data)
-        assert list(map_ahead(data, range(100), pool, chunksize=1)) == [0] * 100
+        assert list(mapped(data, range(100), pool)) == [0] * 100
         assert data.pickled == 2  # for the check, and to be sent
         for i in range(40):  # more than a worker remembers
             assert pool.submit(functools.partial(pow, i), 2).result() == i * i

@@ -6,7 +6,6 @@ import gc
 import itertools
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from helpers import LIMIT, raises, run_in_thread, wait_until
 from orchestration import fresh_collection, no_thread_left
 
 import pipeline
-from pipeline import AbortedError, CancelledError, batch, map_ahead
+from pipeline import AbortedError
 from pipeline.workers.chunks import WorkerDied
 from pipeline.workers.server import Forked
 from pipeline.workers.team import BrokenWorkers
@@ -49,40 +48,48 @@ def state(pid):
     return "Z"
 
 
+def mapped(function, items, workers, **options):
+    """Iterate over what workers make of items."""
+    return iter(pipeline.dataset(items).map(function, workers=workers, **options))
+
+
 class TestDeath:
-    @pytest.mark.parametrize("chunksize", [1, 4, 16])
-    def test_skipped(self, chunksize):
+    @pytest.mark.parametrize("size", [1, 7])
+    def test_skipped(self, size):
         """The item that a worker was at is left out; all others come, in order."""
-        ahead = map_ahead(functions.doomed, range(40), workers=pipeline.processes(2), chunksize=chunksize)
-        with batch(ahead, 1, on_error="skip") as batches:
-            got = [int(each[0, 0]) for each in batches]
+        dataset = pipeline.dataset(range(40)).map(functions.doomed, workers=pipeline.processes(2), on_error="skip")
+        with iter(dataset.batch(size)) as batches:
+            got = [int(row[0]) for each in batches for row in each]
             errors = batches.errors
         assert got == [i for i in range(40) if i not in (11, 23, 37)]
         texts = [str(error) for error in errors]
         lack = " (perhaps by the system, for lack of memory)"
         assert texts == [
-            f"map_ahead: a worker process was killed by SIGKILL{lack} at item 11, 11",
-            "map_ahead: a worker process was killed by SIGSEGV at item 23, 23",
-            "map_ahead: a worker process ended with exit status 3 at item 37, 37",
+            f"a worker process was killed by SIGKILL{lack}",
+            "a worker process was killed by SIGSEGV",
+            "a worker process ended with exit status 3",
         ]
-        assert [error.record_key for error in errors] == ["item 11", "item 23", "item 37"]
+        assert [error.record_key for error in errors] == ["example 11", "example 23", "example 37"]
         assert {type(error) for error in errors} == {AbortedError}
 
     def test_raised(self):
         got = []
-        batches = batch(range(40), 3, function=functions.doomed, workers=pipeline.processes(2))
-        with pytest.raises(AbortedError, match=r"was killed by SIGKILL .* at item 11, 11"):
+        batches = pipeline.dataset(range(40)).map(functions.doomed, workers=pipeline.processes(2)).batch(3)
+        with pytest.raises(AbortedError, match=r"was killed by SIGKILL") as caught:
             got.extend(each[:, 0].tolist() for each in batches)
         assert got == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
+        assert caught.value.record_key == "example 11"
+        if hasattr(caught.value, "add_note"):
+            assert "doomed: example 11" in caught.value.__notes__
 
-    def test_in_a_shuffled_deterministic_loop(self, tmp_path):
+    def test_in_a_shuffled_dataset(self, tmp_path):
         """What a dead worker had in hand is made again; the order is what it would have been."""
         items = [(i, str(tmp_path)) for i in range(30)]
 
         def order():
             with pipeline.processes(2) as workers:
-                source = map_ahead(functions.once, items, workers, chunksize=3)
-                with pipeline.shuffle_batch(source, 2, 30, 10, seed=5, deterministic=True, on_error="skip") as loop:
+                dataset = pipeline.dataset(items).map(functions.once, workers=workers, on_error="skip")
+                with iter(dataset.shuffle(11, seed=5).batch(2)) as loop:
                     return [i for each in loop for i in each.tolist()], loop.num_errors
 
         first, errors = order()
@@ -93,9 +100,8 @@ class TestDeath:
         assert sorted(second) == list(range(30))
 
     def test_at_random_moments(self):
-        """Each item comes once, in its place, or its error does."""
-        seen, errors, over = [], [], threading.Event()
-        dice = random.Random(3)
+        """Each item comes once, in its place, or is left out with its error."""
+        over, dice = threading.Event(), random.Random(3)
 
         def kill():
             while not over.wait(dice.uniform(0.01, 0.3)):
@@ -104,34 +110,29 @@ class TestDeath:
                         os.kill(pid, signal.SIGKILL)
 
         with pipeline.processes(2) as workers:
-            ahead = map_ahead(functions.napping, range(1200), workers, chunksize=8)
+            results = mapped(functions.napping, range(1200), workers, on_error="skip")
             call = run_in_thread(kill)
-            while True:
-                try:
-                    seen.append(int(next(ahead)[0]))
-                except StopIteration:
-                    break
-                except AbortedError as error:
-                    number = int(re.search(r"at item (\d+), \1$", str(error))[1])
-                    errors.append(number)
-                    seen.append(number % 251)
+            seen = [int(each[0]) for each in results]
             over.set()
             call.result()
-        assert seen == [i % 251 for i in range(1200)]
-        assert errors == sorted(set(errors))
+        assert {type(error) for error in results.errors} <= {AbortedError}
+        missing = [int(error.record_key.removeprefix("example ")) for error in results.errors]
+        assert missing == sorted(set(missing))
+        assert len(missing) == results.num_errors
+        assert seen == [i % 251 for i in range(1200) if i not in missing]
 
     def test_while_nothing_is_to_be_done(self):
         with pipeline.processes(2) as workers:
-            assert list(map_ahead(functions.napping, range(8), workers, chunksize=1))
+            assert len(list(mapped(functions.napping, range(8), workers))) == 8
             for pid in functions.workers():
                 os.kill(pid, signal.SIGKILL)
             wait_until(lambda: not functions.workers(), "the workers to be dead")
-            assert len(list(map_ahead(functions.napping, range(8), workers, chunksize=1))) == 8
+            assert len(list(mapped(functions.napping, range(8), workers))) == 8
 
     def test_of_those_that_hang_once_nobody_has_them(self):
-        ahead = map_ahead(functions.hanging, range(4), pipeline.processes(2), chunksize=1)
-        assert next(ahead) == 0
-        del ahead
+        results = mapped(functions.hanging, range(4), pipeline.processes(2))
+        assert next(results) == 0
+        del results
         gc.collect()
         wait_until(lambda: not functions.workers(), "the workers to end")
 
@@ -143,10 +144,11 @@ class TestDeath:
 
     def test_of_its_descriptors(self):
         with pipeline.processes(1) as workers:
-            ahead = map_ahead(functions.closing, range(12), workers, chunksize=4)
-            assert [next(ahead) for _ in range(4)] == [0, 1, 2, 3]
-            with pytest.raises(AbortedError, match="a worker process ended with exit status 1 at item 5, 5"):
-                list(ahead)
+            results = mapped(functions.closing, range(12), workers)
+            assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
+            with pytest.raises(AbortedError, match="a worker process ended with exit status 1") as caught:
+                list(results)
+            assert caught.value.record_key == "example 5"
 
 
 class TestForkServer:
@@ -155,14 +157,15 @@ class TestForkServer:
     def test_it_is_killed_while_workers_run(self):
         """They go on; if one of them is killed, another fork server starts another."""
         with pipeline.processes(2) as workers:
-            ahead = map_ahead(functions.pid, range(400), workers, chunksize=1)
-            first = next(ahead)
+            pids = mapped(functions.pid, range(400), workers, on_error="skip")
+            first = next(pids)
             os.kill(functions.fork_server(), signal.SIGKILL)
-            assert len({first, *itertools.islice(ahead, 99)}) <= 2
+            assert len({first, *itertools.islice(pids, 99)}) <= 2
             for pid in functions.workers():
                 os.kill(pid, signal.SIGKILL)
-            got = run_in_thread(lambda: list(skipping_deaths(ahead))).result()
+            got = run_in_thread(list, pids).result()
         assert 295 <= len(got) <= 300
+        assert len(got) + pids.num_errors == 300
 
     def test_it_cannot_fork(self, monkeypatch):
         """It ends, and whoever waits for its answer reads to the end of a pipe."""
@@ -174,8 +177,7 @@ class TestForkServer:
 
         monkeypatch.setattr(Forked, "_Popen", staticmethod(start))
         with pipeline.processes(1) as workers:
-            ahead = map_ahead(abs, range(8), workers, chunksize=1)
-            error = run_in_thread(next, ahead).exception()
+            error = run_in_thread(next, mapped(abs, range(8), workers)).exception()
         assert type(error) is AbortedError
         assert "worker processes cannot be started: the process that starts them ended 3 times" in str(error)
         assert len(starts) == 3
@@ -191,17 +193,7 @@ class TestForkServer:
 
         monkeypatch.setattr(Forked, "_Popen", staticmethod(start))
         with pipeline.processes(1) as workers:
-            assert run_in_thread(list, map_ahead(abs, range(-8, 0), workers)).result() == [*range(8, 0, -1)]
-
-
-def skipping_deaths(ahead):
-    while True:
-        try:
-            yield next(ahead)
-        except AbortedError:
-            pass
-        except StopIteration:
-            return
+            assert run_in_thread(list, mapped(abs, range(-8, 0), workers)).result() == [*range(8, 0, -1)]
 
 
 class TestFutures:
@@ -212,15 +204,14 @@ class TestFutures:
         [SystemExit(3), futures.CancelledError(), asyncio.CancelledError(), KeyboardInterrupt(), GeneratorExit()],
         ids=lambda error: f"{type(error).__module__}.{type(error).__name__}",
     )
-    @pytest.mark.parametrize("chunksize", [1, 4])
-    def test_a_result_whose_unpickling_raises(self, error, chunksize):
+    def test_a_result_whose_unpickling_raises(self, error):
         with pipeline.processes(1) as workers:
             future = workers.submit(functions.explosive, (1, error))
             assert type(run_in_thread(future.exception).result()) is type(error)
             items = [(i, error) for i in range(8)]
-            loop = batch(map_ahead(functions.explosive, items, workers, chunksize=chunksize), 1, on_error="skip")
-            assert run_in_thread(lambda: [each.tolist() for each in loop]).result() == [[0], [2], [4], [6]]
-            assert loop.num_errors == 4
+            results = mapped(functions.explosive, items, workers, on_error="skip")
+            assert run_in_thread(list, results).result() == [0, 2, 4, 6]
+            assert results.num_errors == 4
 
     def test_a_process_that_the_function_has_forked_outlives_the_worker(self, tmp_path):
         """It has the connection open, so there is no end of it to see."""
@@ -236,9 +227,8 @@ class TestFutures:
 
     def test_a_process_forked_by_an_item(self, tmp_path):
         with pipeline.processes(1) as workers:
-            ahead = map_ahead(functions.forking, [str(tmp_path)], workers)
             try:
-                error = run_in_thread(next, ahead).exception()
+                error = run_in_thread(next, mapped(functions.forking, [str(tmp_path)], workers)).exception()
             finally:
                 os.kill(int((tmp_path / "forked").read_text()), signal.SIGKILL)
             assert type(error) is AbortedError
@@ -264,7 +254,7 @@ class TestFutures:
 
 class TestStart:
     def test_setup_fails(self):
-        loop = batch([1], 1, function=abs, workers=pipeline.processes(1, setup=functions.fails_to_get_ready))
+        loop = mapped(abs, [1], pipeline.processes(1, setup=functions.fails_to_get_ready))
         with pytest.raises(AbortedError, match="setup failed in a worker process: ValueError: no such model") as caught:
             next(loop)
         error = caught.value
@@ -273,16 +263,15 @@ class TestStart:
 
     def test_setup_dies(self):
         workers = pipeline.processes(2, setup=functions.dies_while_it_gets_ready)
-        ahead = map_ahead(abs, range(100), workers=workers, chunksize=1)
+        results = mapped(abs, range(100), workers)
         with pytest.raises(AbortedError, match="a worker process ended with exit status 7 while it started"):
-            next(ahead)
-        with pytest.raises(CancelledError, match="already ended by AbortedError"):
-            next(ahead)
+            next(results)
+        assert list(results) == []
 
     def test_setup_is_killed(self):
         """That is nothing that an item has done, so none is left out."""
         workers = pipeline.processes(1, setup=functions.is_killed_while_it_gets_ready)
-        with batch(range(100), 1, function=abs, workers=workers, on_error="skip") as loop:
+        with mapped(abs, range(100), workers, on_error="skip") as loop:
             with pytest.raises(AbortedError, match="cannot get ready: the last of 3 was killed by SIGKILL"):
                 next(loop)
         assert loop.num_errors == 0
@@ -300,7 +289,7 @@ class TestStart:
     )
     def test_programs(self, tmp_path, program, text):
         own = "" if "lambda" in program else "def f(i): return i\n"
-        loop = "def loop():\n    print(list(pipeline.map_ahead(f, [1, 2], workers=pipeline.processes(1))))\n"
+        loop = "def loop():\n    print(list(pipeline.dataset([1, 2]).map(f, workers=pipeline.processes(1))))\n"
         (tmp_path / "program.py").write_text(f"import pipeline\n{own}{loop}{program}\nprint('the end')\n")
         done = subprocess.run(
             [sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True, timeout=60
@@ -332,22 +321,22 @@ class TestStart:
 
 class TestEnd:
     def test_with_the_loop(self):
-        with batch(range(100), 4, function=functions.napping, workers=pipeline.processes(2)) as batches:
-            next(batches)
+        with mapped(functions.napping, range(100), pipeline.processes(2)) as results:
+            next(results)
         wait_until(lambda: not functions.workers(), "the workers to end")
 
     def test_with_the_block(self):
         with pipeline.processes(2) as workers:
             for _ in range(2):
-                with batch(range(8), 4, function=functions.napping, workers=workers) as batches:
-                    assert len(list(batches)) == 2
+                with mapped(functions.napping, range(8), workers) as results:
+                    assert len(list(results)) == 8
                 assert functions.workers()
         assert not functions.workers()
 
     def test_as_garbage(self):
-        ahead = map_ahead(functions.napping, range(1000), workers=pipeline.processes(2))
-        next(ahead)
-        del ahead
+        results = mapped(functions.napping, range(1000), pipeline.processes(2))
+        next(results)
+        del results
         wait_until(lambda: not functions.workers(), "the workers to end")
 
     def test_of_many_leaves_no_descriptor(self):
@@ -355,19 +344,19 @@ class TestEnd:
             return len(os.listdir("/proc/self/fd"))
 
         def run():
-            with batch(range(8), 4, function=functions.large, workers=pipeline.processes(2)) as batches:
-                return len(list(batches))
+            with mapped(functions.large, range(8), pipeline.processes(2)) as results:
+                return len(list(results))
 
         run()  # the helpers of multiprocessing stay
         wait_until(functions.no_worker_left, "the workers to end")
         before = open_files()
         for _ in range(5):
-            assert run() == 2
+            assert run() == 8
         wait_until(lambda: functions.no_worker_left() and open_files() <= before, "the descriptors to be closed")
 
     def test_arrays_outlive_the_workers(self):
         with pipeline.processes(2) as workers:
-            kept = list(map_ahead(functions.large, range(9), workers, chunksize=2))
+            kept = list(mapped(functions.large, range(9), workers))
         assert [int(each[0, 0]) for each in kept] == list(range(9))
         assert not functions.workers()
 
@@ -388,8 +377,7 @@ import os, pipeline, worker_functions
 
 if __name__ == "__main__":
     workers = pipeline.processes(2, method={method!r})
-    source = pipeline.map_ahead(worker_functions.stuck, [{directory!r}] * 9, workers, chunksize=1)
-    with pipeline.batch(source, 1) as batches:
+    with iter(pipeline.dataset([{directory!r}] * 9).map(worker_functions.stuck, workers=workers).batch(1)) as batches:
         next(batches)
 """
 

@@ -53,7 +53,8 @@ def numbered(i):
 
 def test_batches_of_processes():
     """720 KB a row, 11 MB a batch; those that are transposed take the other way."""
-    with pipeline.batch(range(64), 16, function=numbered, workers=pipeline.processes(2)) as batches:
+    dataset = pipeline.dataset(range(64)).map(numbered, workers=pipeline.processes(2)).batch(16)
+    with iter(dataset) as batches:
         for i, batch in enumerate(batches):
             wanted = np.arange(16 * i, 16 * i + 16)
             assert batch["number"].tolist() == wanted.tolist()

@@ -61,8 +61,8 @@ class TestBuffers:
         """The worker has more to say than a socket holds while the keeper does."""
         items = [i.to_bytes(2, "little") + bytes(3000) for i in range(1200)]
         with pipeline.processes(1) as workers:
-            ahead = pipeline.map_ahead(functions.of_its_size, items, workers, chunksize=400)
-            assert run_in_thread(lambda: [len(each) for each in ahead]).result() == [70_000 + i for i in range(1200)]
+            sizes = pipeline.dataset(items).map(functions.of_its_size, workers=workers)
+            assert run_in_thread(lambda: [len(each) for each in sizes]).result() == [70_000 + i for i in range(1200)]
 
     def test_both_ends_send(self):
         """Each takes what comes while there is no room for what it sends: messages, and descriptors among them."""
@@ -128,7 +128,7 @@ class TestCtrlC:
     def test_no_lock_is_taken_in_python(self, make):
         """Ctrl-C in Python code that enters a lock leaves it locked; at its end the handler could raise, and does."""
         with make(1) as workers:
-            assert list(pipeline.map_ahead(abs, range(4), workers, chunksize=1)) == [0, 1, 2, 3]
+            assert list(pipeline.dataset(range(4)).map(abs, workers=workers)) == [0, 1, 2, 3]
             struck = []
 
             def trace(frame, event, arg):
@@ -137,8 +137,7 @@ class TestCtrlC:
 
             sys.setprofile(trace)
             try:
-                ahead = pipeline.map_ahead(abs, range(40), workers, chunksize=1)
-                got = list(ahead)
+                got = list(pipeline.dataset(range(40)).map(abs, workers=workers))
                 future = workers.submit(abs, -3)
                 future.add_done_callback(got.append)
                 got.append(future.result())
@@ -207,10 +206,10 @@ class TestForks:
                 workers.shutdown()
 
         with pipeline.processes(1) as workers:
-            ahead = pipeline.map_ahead(functions.napping, range(40), workers, chunksize=20)
-            assert next(ahead)[0] == 0
+            numbers = iter(pipeline.dataset(range(40)).map(functions.napping, workers=workers))
+            assert next(numbers)[0] == 0
             assert child_of(leave) == 0
-            assert [int(each[0]) for each in ahead] == list(range(1, 40))
+            assert [int(each[0]) for each in numbers] == list(range(1, 40))
 
     def test_a_child_that_ends_stops_nobody(self, tmp_path):
         assert program(tmp_path, A_CHILD_ENDS) == ["0", "40"]
@@ -219,7 +218,7 @@ class TestForks:
     def test_threads_begin_anew(self, used):
         def use():
             assert workers.submit(abs, -4).result(LIMIT) == 4
-            assert list(pipeline.map_ahead(abs, range(50), workers)) == list(range(50))
+            assert list(pipeline.dataset(range(50)).map(abs, workers=workers)) == list(range(50))
 
         with pipeline.threads(2) as workers:
             if used:
@@ -230,13 +229,13 @@ class TestForks:
 
 A_CHILD_ENDS = """
 workers = pipeline.processes(1)
-ahead = pipeline.map_ahead(functions.napping, range(40), workers, chunksize=20)
-got = [next(ahead)]
+numbers = iter(pipeline.dataset(range(40)).map(functions.napping, workers=workers))
+got = [next(numbers)]
 pid = os.fork()
 if not pid:
     sys.exit()
 print(os.waitpid(pid, 0)[1])
-print(len([*got, *ahead]))
+print(len([*got, *numbers]))
 """
 
 
@@ -299,7 +298,7 @@ class TestThreads:
         with pytest.raises(
             pipeline.AbortedError, match="setup failed in a worker thread: KeyError: 'no model'"
         ) as caught:
-            list(pipeline.batch(range(8), 2, function=abs, workers=workers))
+            list(pipeline.dataset(range(8)).map(abs, workers=workers).batch(2))
         assert isinstance(caught.value.__cause__.__cause__, KeyError)
         with pytest.raises(RuntimeError, match="setup failed"):
             workers.submit(abs, 1)
@@ -363,29 +362,29 @@ work(socket.socket(fileno=int(sys.argv[1])), None)
 class TestForkedWithCallsUnderWay:
     """What workers of the parent have in hand comes in no child."""
 
-    def test_map_ahead_with_threads_goes_on_in_both(self):
+    def test_map_with_threads_goes_on_in_both(self):
         with pipeline.threads(2) as workers:
-            ahead = pipeline.map_ahead(functions.napping, range(400), workers, chunksize=2)
-            first = next(ahead)
+            numbers = iter(pipeline.dataset(range(400)).map(functions.napping, workers=workers))
+            first = next(numbers)
 
             def rest():
-                assert [int(each[0]) for each in ahead] == [i % 251 for i in range(1, 400)]
+                assert [int(each[0]) for each in numbers] == [i % 251 for i in range(1, 400)]
 
             assert first[0] == 0
             assert child_of(rest) == 0
             rest()
 
-    def test_map_ahead_with_processes_says_so(self):
+    def test_map_with_processes_says_so(self):
         with pipeline.processes(2) as workers:
-            ahead = pipeline.map_ahead(functions.napping, range(400), workers, chunksize=2)
-            next(ahead)
+            numbers = iter(pipeline.dataset(range(400)).map(functions.napping, workers=workers))
+            next(numbers)
 
             def rest():
                 with pytest.raises(pipeline.AbortedError, match="belong to the process that this one was forked from"):
-                    list(ahead)
+                    list(numbers)
 
             assert child_of(rest) == 0
-            assert len(list(ahead)) == 399
+            assert len(list(numbers)) == 399
 
     @pytest.mark.parametrize("pool", [pipeline.threads, pipeline.processes])
     def test_futures_count_as_cancelled(self, tmp_path, pool):

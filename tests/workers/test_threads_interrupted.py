@@ -41,55 +41,48 @@ print("went on")
 """
 
 GOES_ON = """
-ahead = pipeline.map_ahead(function, itertools.count(), workers, chunksize=2)
-got, strikes, _ = under_fire(ahead, {strikes})
-assert got == sorted(set(got)) and 0 <= got[-1] + 1 - len(got) <= strikes, (strikes, got)
+def endless():
+    yield from itertools.count()
+numbers = iter(pipeline.dataset(endless).map(function, workers=workers))
+got, strikes, _ = under_fire(numbers, {strikes})
+assert got == list(range(len(got))), (strikes, got)
 assert len(got) > strikes / 2
-next(ahead)
-ahead.close()
+assert next(numbers) == len(got)
+numbers.close()
 """
 
 BEGINS_AGAIN = """
 struck = 0
-while struck < {strikes}:  # the threads end with each loop, and others begin with the next one
-    ahead = pipeline.map_ahead(function, range(20), workers, chunksize=1)
-    got, strikes, ended = under_fire(ahead, 100)
-    assert ended and got == sorted(set(got)) and 20 - len(got) <= strikes, (strikes, got)
+while struck < {strikes}:  # the threads end with each iterator, and others begin with the next one
+    numbers = iter(pipeline.dataset(range(20)).map(function, workers=workers))
+    got, strikes, ended = under_fire(numbers, 100)
+    assert ended and got == list(range(20)), (strikes, got)
     struck += strikes
-    ahead.close()
+    numbers.close()
 """
 
 LOOPS = """
 struck = 0
+def rows():
+    yield from range(40)
 while struck < {strikes}:  # most of these while threads begin
-    with pipeline.batch(range(40), 4, num_threads=3) as batches:
-        got, strikes, ended = under_fire(map(numpy.ndarray.tolist, batches), 100)  # one round
-    assert ended and sorted(row for batch in got for row in batch) == list(range(40)), (strikes, got)
-    struck += strikes
-"""
-
-WITH_FUNCTION = """
-struck = 0
-while struck < {strikes}:  # many while the first example is taken
-    with pipeline.batch(range(40), 4, function=function, workers=workers) as batches:
-        got, strikes, ended = under_fire(map(numpy.ndarray.tolist, batches), 100)  # one round
+    with pipeline.batch(rows, 4) as batches:
+        got, strikes, ended = under_fire(map(numpy.ndarray.tolist, batches), 100)
     assert ended and got == [[i, i + 1, i + 2, i + 3] for i in range(0, 40, 4)], (strikes, got)
     struck += strikes
 """
 
-OF_AN_ITERATOR = """
+BATCHES = """
 struck = 0
+dataset = pipeline.dataset(range(40)).map(function, workers=workers).batch(4).prefetch(2)
 while struck < {strikes}:  # many while the first example is taken
-    following = iter(range(40))
-    source = following if struck % 2 else functools.partial(next, following)
-    with pipeline.batch(source, 4, 1) as batches:
-        got, strikes, ended = under_fire(map(numpy.ndarray.tolist, batches), 100)  # one round
+    with iter(dataset) as batches:
+        got, strikes, ended = under_fire(map(numpy.ndarray.tolist, batches), 100)
     assert ended and got == [[i, i + 1, i + 2, i + 3] for i in range(0, 40, 4)], (strikes, got)
     struck += strikes
 """
 
-BODIES = [(GOES_ON, 0.001), (BEGINS_AGAIN, 0.0005), (LOOPS, 0.0005), (WITH_FUNCTION, 0.0005)]
-BODIES += [(OF_AN_ITERATOR, 0.0005)]
+BODIES = [(GOES_ON, 0.001), (BEGINS_AGAIN, 0.0005), (LOOPS, 0.0005), (BATCHES, 0.0005)]
 
 
 @pytest.mark.parametrize(("body", "pause"), BODIES)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from pipeline import spans
 from pipeline.datasets.node import Node, Opening
-from pipeline.errors import OutOfRangeError
+from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.explain.ends import raise_why
+from pipeline.explain.workers import name_record, this_thread
 from pipeline.flow.block import Block
 from pipeline.flow.pump import Pump
-from pipeline.flow.recorder import Recorder
-from pipeline.flow.run import Run, name_of
+from pipeline.flow.recorder import Recorder, Unrecorded
+from pipeline.flow.run import Limited, Run, name_of
 from pipeline.flow.stream import Stream, dropped
-
-_NEVER = object()  # no function returns it
 
 
 class OfCallable(Node):
@@ -26,8 +27,23 @@ class OfCallable(Node):
     stage = "source"
     live = True
 
-    def __init__(self, function: Callable[[], Any]) -> None:
-        self.function, self.name = function, name_of(function)
+    def __init__(
+        self,
+        function: Callable[[], Any],
+        recorded: bool = True,
+        on_error: str = "raise",
+        max_errors: int | None = None,
+    ) -> None:
+        """Name a function.
+
+        Args:
+            function: Gives the examples.
+            recorded: Whether to know where what it reads from stands, which is then nobody else's. If not, several
+                threads may call it, and there are no states.
+            on_error, max_errors: What happens to an example for which it fails.
+        """
+        self.function, self.name, self.recorded = function, name_of(function), recorded
+        self._errors = on_error, max_errors
         self.note_place()
 
     @property
@@ -48,27 +64,42 @@ class OfCallable(Node):
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         shared.start_runners()
-        return shared.gauged(self, _Called(Recorder(self.function, self.name, shared.things), shared))
+        function = spans.noted(self.function, self.name) if spans.on else self.function
+        caller: Recorder | Unrecorded = Unrecorded(function, self.name)
+        if self.recorded:
+            caller = Recorder(function, self.name, shared.things)
+        return shared.gauged(self, _Called(caller, Limited(shared, *self._errors), shared))
 
 
 class _Called:
-    def __init__(self, recorder: Recorder, run: Run) -> None:
-        self._recorder, self._run = recorder, run
+    def __init__(self, recorder: Recorder | Unrecorded, skips: Limited, run: Run) -> None:
+        self._recorder, self._skips, self._run = recorder, skips, run
         self._pump = self._begin()
         self._ids: list[int | None] = []  # of the results that no `take` has returned yet
         self._count = 0
 
     def _begin(self) -> Pump:
-        return Pump(iter(self._call, _NEVER), self._run)
+        # `iter(call, end)` would compare arrays with the end
+        return Pump(itertools.starmap(self._call, itertools.repeat(())), self._run)
 
     def _call(self) -> Any:
-        try:
-            example = self._recorder.call()
-        except OutOfRangeError as error:
-            raise_why(error)
-            raise
-        self._ids.append(self._recorder.element())
-        return example
+        this_thread.keys = None
+        while True:
+            try:
+                example = self._recorder.call()
+            except (StopIteration, CancelledError):
+                raise
+            except OutOfRangeError as error:
+                raise_why(error)
+                raise
+            except Exception as error:
+                name_record(error)
+                if not self._skips.active:
+                    raise
+                self._skips.note(error)
+                continue
+            self._ids.append(self._recorder.element())
+            return example
 
     def take(self, n: int) -> Block | None:
         values = self._pump.take(n)
@@ -77,7 +108,8 @@ class _Called:
         first, self._count = self._count, self._count + len(values)
         numbers = range(first, self._count)
         ids, self._ids = self._ids, []
-        return Block(values, numbers if None in ids else np.array(ids, np.int64), numbers)
+        known = [number if each is None else each for number, each in zip(numbers, ids, strict=True)]
+        return Block(values, np.array(known, np.int64), numbers)
 
     def skip(self, n: int) -> int:
         return dropped(self, n)

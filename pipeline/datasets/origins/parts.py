@@ -44,7 +44,8 @@ class OfParts(OfSource):
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         cursor = self._cursor(epoch)
-        cursor._opened = shared.opened(self.parts)
+        cursor._opened = shared.opened(self.parts, cursor.names)
+        shared.on_stop(cursor.recall)
         return shared.gauged(self, _Parts(cursor, self.numbered(shared), shared.meter(self)))
 
 
@@ -52,7 +53,6 @@ class _Parts:
     def __init__(self, cursor: Any, numbered: Numbered, meter: Meter | None) -> None:
         self.cursor, self._meter = cursor, meter
         self.cursor._numbered = numbered
-        self.cursor.inside = True
         self._at = self._where()  # the part that was read last: which epoch, and its place in that
         self._part: int | None = None  # its number; None if that is not known yet
         self._inside = 0  # how many examples of it came
@@ -75,7 +75,7 @@ class _Parts:
         cursor = self.cursor
         first = cursor._taken
         try:
-            piece = cursor._pull(n)
+            piece = cursor.pull(n)
         except OutOfRangeError:
             return None
         self._follow()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,8 @@ class OfTable(OfSource):
 
     @property
     def indexed(self) -> bool:
-        return self.table.sizes is None and self.order.num_epochs is not None
+        epochs = self.order.num_epochs
+        return self.table.sizes is None and epochs is not None and epochs * self.order.length <= sys.maxsize
 
     def about(self) -> str:
         return f"{len(self.table):,} {self.table.unit}"
@@ -49,6 +51,7 @@ class OfTable(OfSource):
         return shared.gauged(self, groups)
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
+        shared.opened_table(self.table)
         length = self.length() if self.indexed else None
         if length is None:
             return None

@@ -32,6 +32,7 @@ class Batch(Node):
         pad: What fills shorter rows, for all components or by name; None to stack.
         collate: "stack", "pad", "row_splits", or a function of a list of examples.
         max_wait: Seconds from the first example of a batch until it goes out, however small; None for no limit.
+        tensors: Whether examples are as in TensorFlow; see `Collate`.
 
     Raises:
         TypeError, ValueError: An argument is wrong.
@@ -47,6 +48,7 @@ class Batch(Node):
         pad: Any,
         collate: str | Callable[[list[Any]], Any] | None,
         max_wait: float | None,
+        tensors: bool = False,
     ) -> None:
         self.inputs, self.n = (source,), n
         self.drop_remainder = truth(drop_remainder, "batch: drop_remainder")
@@ -63,7 +65,7 @@ class Batch(Node):
         if collate in (None, "stack") and pad is None:
             _check_batches_stack(source, n, self.drop_remainder)
         self.pad = 0 if pad is None and collate == "pad" else pad
-        self.collate, self.max_wait = collate, max_wait
+        self.collate, self.max_wait, self.tensors = collate, max_wait, tensors
         self.note_place()
 
     def options(self) -> dict[str, Any]:
@@ -103,7 +105,7 @@ class Batch(Node):
 
     def _how(self) -> Collate:
         function = self.collate if callable(self.collate) else None
-        return Collate("batch", self.pad, self.collate == "row_splits", function)
+        return Collate("batch", self.pad, self.collate == "row_splits", function, self.tensors)
 
     @property
     def prompt(self) -> bool:
@@ -127,7 +129,7 @@ class Batch(Node):
         from pipeline.flow.prefetch import Prefetch  # with all of queues and threads: 15 ms
 
         stream = source.open(shared.of_thread(), epoch)
-        return Prefetch(stream, 2 * self.n, shared, f"{shared.name}/max_wait", shared.begun(self))
+        return Prefetch([stream], 2 * self.n, shared, f"{shared.name}/max_wait", shared.begun(self))
 
     @property
     def timed(self) -> bool:

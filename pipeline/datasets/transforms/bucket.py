@@ -30,6 +30,7 @@ class Bucket(Node):
         measure: Returns the length of an example.
         pad: What fills shorter rows, for all components or by name.
         pad_to_boundary: Whether rows are padded up to the boundary of their bucket.
+        drop_remainder: Whether examples at the end that fill no batch are dropped.
     """
 
     kind = "bucket"
@@ -42,24 +43,26 @@ class Bucket(Node):
         measure: Callable[[Any], int],
         pad: Any,
         pad_to_boundary: bool,
+        drop_remainder: bool = False,
     ) -> None:
         check_function("bucket: length", measure, "a number")
         self.inputs = (source,)
         self.boundaries, self.batch_sizes, self.measure = list(boundaries), list(batch_sizes), measure
-        self.pad, self.pad_to_boundary = pad, pad_to_boundary
+        self.pad, self.pad_to_boundary, self.drop_remainder = pad, pad_to_boundary, drop_remainder
         self.note_place()
 
     def options(self) -> dict[str, Any]:
         found = {"boundaries": self.boundaries, "batch_sizes": self.batch_sizes, "length": name_of(self.measure)}
-        return found | ({"pad_to_boundary": True} if self.pad_to_boundary else {})
+        flags = {"pad_to_boundary": self.pad_to_boundary, "drop_remainder": self.drop_remainder}
+        return found | {name: True for name, given in flags.items() if given}
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return shared.gauged(self, _Buckets(Arrivals(self.inputs[0].open(shared, epoch)), self))
+        return shared.gauged(self, _Buckets(Arrivals(self.inputs[0].open(shared, epoch)), self, shared))
 
 
 class _Buckets:
-    def __init__(self, arrivals: Arrivals, node: Bucket) -> None:
-        self._arrivals, self._node = arrivals, node
+    def __init__(self, arrivals: Arrivals, node: Bucket, shared: Opening) -> None:
+        self._arrivals, self._node, self._shared = arrivals, node, shared
         self._buckets: list[list[Element]] = [[] for _ in node.batch_sizes]
         self._count = 0
         self._ended = False
@@ -75,6 +78,9 @@ class _Buckets:
             bucket.append(element)
             if len(bucket) == self._node.batch_sizes[number]:
                 return self._emit(number)
+        if self._node.drop_remainder:
+            self._shared.dropped[0] += sum(map(len, self._buckets))
+            self._buckets = [[] for _ in self._buckets]
         number = next((i for i, bucket in enumerate(self._buckets) if bucket), -1)
         return None if number < 0 else self._emit(number)
 

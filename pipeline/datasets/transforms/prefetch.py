@@ -70,4 +70,4 @@ class Prefetched(Node):
     def over(self, stream: Stream, shared: Opening, epoch: int) -> Stream:
         if not self.n:
             return stream
-        return Prefetch(stream, self.n, shared, f"{shared.name}/prefetch", shared.begun(self), self.live)
+        return Prefetch([stream], self.n, shared, f"{shared.name}/prefetch", shared.begun(self), self.live)

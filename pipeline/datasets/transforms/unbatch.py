@@ -10,9 +10,11 @@ from pipeline._flow import mix_ids
 from pipeline.datasets.node import Node, Opening
 from pipeline.errors import invalid
 from pipeline.flow.block import Block, Columns
+from pipeline.flow.collate import bare, stacked
 from pipeline.flow.ids import Parts, as_parts
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Stream, seek_later
+from pipeline.nest import Parts as ListParts
 from pipeline.nest import TupleParts, map_values
 
 
@@ -21,19 +23,20 @@ class Unbatch(Node):
 
     kind = "unbatch"
 
-    def __init__(self, source: Node) -> None:
-        self.inputs = (source,)
+    def __init__(self, source: Node, tensors: bool = False) -> None:
+        """Name the batches; `tensors`: they may be lists of columns, which may be lists of values."""
+        self.inputs, self.tensors = (source,), tensors
         self.note_place()
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return shared.gauged(self, Unbatched(self.inputs[0].open(shared, epoch)))
+        return shared.gauged(self, Unbatched(self.inputs[0].open(shared, epoch), self.tensors))
 
 
 class Unbatched:
     """The rows of the batches of a stream."""
 
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
+    def __init__(self, stream: Stream, tensors: bool = False) -> None:
+        self._stream, self._tensors = stream, tensors
         self._rows: Columns | None = None
         self._at: Any = None  # the position of that batch
         self._offset = self._count = 0
@@ -46,7 +49,7 @@ class Unbatched:
             if block is None:
                 return None
             (batch,) = block.made().examples()
-            rows = rows_of_batch(batch)
+            rows = rows_of_batch(columns_of(batch) if self._tensors else batch)
             if len(rows):
                 self._rows, self._at, self._offset = rows, at, 0
                 self._hash = as_parts(block.ids).hashes[0]
@@ -56,7 +59,8 @@ class Unbatched:
         if self._offset >= len(self._rows):
             self._rows = None
         places = np.arange(self._offset - len(taken), self._offset)
-        ids = Parts(mix_ids(places) ^ self._hash, np.ones(len(taken), np.int64))  # which rows of which batch
+        which = (places.astype(np.uint64) + self._hash).view(np.int64)  # rows of which batch
+        ids = Parts(mix_ids(which), np.ones(len(taken), np.int64))
         return Block(taken, ids, range(first, self._count))
 
     def skip(self, n: int) -> int:
@@ -83,6 +87,18 @@ class Unbatched:
 
     def close(self) -> None:
         self._stream.close()
+
+
+def columns_of(batch: Any) -> Any:
+    """Return a batch with arrays in the place of lists of values; a list is one of columns."""
+    if type(batch) in (list, tuple):
+        kind = ListParts if type(batch) is list else tuple
+        return bare(kind(map(_column, batch)))
+    return {key: _column(value) for key, value in batch.items()} if type(batch) is dict else batch
+
+
+def _column(values: Any) -> Any:
+    return stacked(values, "a block") if type(values) is list and values else values
 
 
 def rows_of_batch(batch: Any) -> Columns:

@@ -1,4 +1,4 @@
-"""Measures a Python function in two processes: `map_ahead` beside what you would write by hand."""
+"""Measures a Python function in two processes: `map(workers=)` beside what you would write by hand."""
 
 import itertools
 from concurrent.futures import ProcessPoolExecutor
@@ -7,7 +7,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
-from pipeline import batch, map_ahead
+import pipeline
 
 N = 128
 BATCHES = 50
@@ -51,6 +51,7 @@ def test_function_in_two_processes(measure, executor, function, who):
     if who == "python":
         measure(group, lambda: by_hand(executor, function), N * BATCHES)
         return
-    with batch(map_ahead(function, itertools.count(), executor, chunksize=N), N, capacity=8 * N) as batches:
+    made = pipeline.dataset(itertools.count()).map(function, workers=pipeline.processes(2)).batch(N).prefetch(2)
+    with iter(made) as batches:
         next(batches)
         measure(group, lambda: drain(batches), N * BATCHES)

@@ -1,0 +1,76 @@
+"""Fit: whether an example has the shapes that were given, or those of the first one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.dtypes import refuse_missing
+from pipeline.errors import invalid
+from pipeline.nest import Nest, is_nested, parts_of
+from pipeline.queues.components import parse_partial_shapes, parse_shapes
+from pipeline.queues.values import compatible
+
+
+class Fit:
+    """Returns examples that fit, and raises for others.
+
+    The first one decides the keys, or the number of components, and the dtypes.
+
+    Args:
+        shapes: The shape of each component, of a dict in the order of its sorted keys; None for those of the first.
+        vary: Whether sizes may vary where no shapes are given.
+    """
+
+    def __init__(self, shapes: Sequence[Any] | None, vary: bool) -> None:
+        self._shapes, self._vary = shapes, vary
+        self._first: list[tuple[Any, Any, tuple[int | None, ...]]] | None = None
+
+    def __call__(self, example: Any) -> Any:
+        found = [(name, *_kind(value)) for name, value in _components(example)]
+        if self._first is None:
+            self._first = self._expected(found)
+        expected = self._first
+        if [each[0] for each in found] != [each[0] for each in expected]:
+            names, got = [each[0] for each in expected], [each[0] for each in found]
+            raise invalid(f"every example must have the components of the first one, {names}; got {got}")
+        for (name, dtype, shape), (_, wanted, expected_shape) in zip(found, expected, strict=True):
+            where = "an example" if name is None else f"component {name!r} of an example"
+            if not compatible(shape, expected_shape):
+                sizes = ", ".join("?" if size is None else str(size) for size in expected_shape)
+                raise invalid(f"{where} has shape {list(shape)}, expected [{sizes}]")
+            if dtype != wanted:
+                raise TypeError(f"{where} has dtype {dtype}, expected {wanted}")
+        return example
+
+    def _expected(self, found: list[Any]) -> list[tuple[Any, Any, tuple[int | None, ...]]]:
+        shapes: Sequence[Any]
+        if self._shapes is None:
+            shapes = [(None,) * len(shape) if self._vary else shape for _, _, shape in found]
+        else:
+            shapes = (parse_partial_shapes if self._vary else parse_shapes)(self._shapes, len(found))
+        return [(name, dtype, shape) for (name, dtype, _), shape in zip(found, shapes, strict=True)]
+
+
+def _components(example: Any) -> list[tuple[Any, Any]]:
+    if isinstance(example, dict) and not any(is_nested(each, False) for each in example.values()):
+        return sorted(example.items(), key=lambda item: str(item[0]))
+    if type(example) in (list, tuple) and not any(is_nested(each, False) for each in example):
+        return list(enumerate(example))
+    if parts_of(example) is None:
+        return [(None, example)]
+    nest = Nest(example, False)
+    return list(zip(nest.names, nest.flatten(example), strict=True))
+
+
+def _kind(value: Any) -> tuple[Any, tuple[int, ...]]:
+    if isinstance(value, (str, bytes)):
+        return np.dtype(object), ()
+    refuse_missing(value, "an example")
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise invalid(f"an example has a list of lists of different lengths: {value!r:.60}") from error
+    return (np.dtype(object) if array.dtype.kind in "SU" else array.dtype), array.shape

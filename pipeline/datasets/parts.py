@@ -57,6 +57,8 @@ def _visit(node: Node, parts: Mapping[Node, Part], workers: int, found: dict[int
     settings: dict[str, Any] = {}
     if executor is not None:
         settings = {"made_by": getattr(executor, "made_by", type(executor).__name__)}
+        if hasattr(executor, "seen"):  # one of a cluster
+            settings["remote"] = executor.seen()
     worked = meter.worked if executor is not None else meter.away
     found[part.number] = PartFacts(
         part.number,

@@ -26,7 +26,8 @@ def under_fire(items, most):
     got = []
     for strikes in range(most):
         try:
-            signal.setitimer(signal.ITIMER_REAL, random.expovariate(1 / {pause}))
+            pause = {pause} * (1 + strikes / 10)  # on a busy machine threads need long to begin
+            signal.setitimer(signal.ITIMER_REAL, random.expovariate(1 / pause))
             got.extend(items)
             signal.setitimer(signal.ITIMER_REAL, 0)
             return got, strikes, True

@@ -125,6 +125,7 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
                 saving.after(taken, batches)
         except KeyboardInterrupt:
             interrupted = True
+        finally:
             # A thread may hang in a read for ever. It is a daemon; print the report without waiting for it.
             coord.request_stop()
         seconds = (time.perf_counter() if interrupted else now) - start

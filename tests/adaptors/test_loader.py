@@ -132,10 +132,11 @@ def test_a_state_can_be_loaded_again_and_in_the_middle():
 
 
 def test_an_iterator_has_no_state():
-    loader = Lists(pipeline.batch(iter(range(8)), 4, deterministic=True))
-    next(iter(loader))
-    with pytest.raises(FailedPreconditionError, match="iterator"):
-        loader.state_dict()
+    with pipeline.batch(iter(range(8)), 4, deterministic=True) as batches:
+        loader = Lists(batches)
+        next(iter(loader))
+        with pytest.raises(FailedPreconditionError, match="iterator"):
+            loader.state_dict()
 
 
 def test_arguments():

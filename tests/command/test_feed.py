@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from helpers import LIMIT, run_script
+from orchestration import no_thread_left
 
 import pipeline
 from pipeline.command.cli import main
@@ -63,6 +64,13 @@ def test_everything_comes_through(capsys, shuffle, threads):
     assert got["bytes_per_s"] > 0
     assert got["bottleneck"]["stage"] in ("readers", "consumer", "shuffle", "queue")
     assert got["bottleneck"]["advice"]
+
+
+@pytest.mark.parametrize("text", ["1,2\n3,4\n", "1,2\n3,no number\n", ""], ids=["whole", "damaged", "empty"])
+def test_no_thread_is_left(capsys, tmp_path, text):
+    (tmp_path / "rows.csv").write_text(text)
+    with no_thread_left():
+        feed(capsys, tmp_path / "rows.csv")
 
 
 def test_settings(capsys):

@@ -255,15 +255,12 @@ def test_a_stream_that_knows_few_characters():
         assert b"loop ?" in stream.buffer.getvalue()
 
 
-def test_without_rich(terminal, monkeypatch):
-    with contextlib.redirect_stderr(terminal.stream):
-        monkeypatch.setitem(sys.modules, "rich.console", None)
-        monkeypatch.setenv("TERM", "xterm")
-        with pipeline.batch(lambda: 1.0, 10) as loop, pipeline.monitor():
-            next(loop)
-        lines = terminal.lines()
-        assert sum("pip install 'queue-runner[monitor]'" in line for line in lines) == 1
-        assert any("stage" in line for line in lines)
+def test_without_rich(terminal, start):
+    program = PIPELINE + "sys.modules['rich.console'] = None\nwith loop, pipeline.monitor(): next(loop)"
+    assert terminal.end_of(start("-c", program, TERM="xterm")) == 0
+    lines = terminal.lines()
+    assert sum("pip install 'queue-runner[monitor]'" in line for line in lines) == 1
+    assert any("stage" in line for line in lines)
 
 
 def test_what_show_may_be():

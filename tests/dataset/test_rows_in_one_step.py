@@ -58,6 +58,60 @@ def test_nothing_of_ours_runs_in_python(form):
         assert steps_of(iterator, 50) == []
 
 
+def of_passes():
+    """Chains over several passes, which end within a batch of 7, and what a pass consists of."""
+    rows = pipeline.arrays(FORMS["tuple"])
+    return {
+        "in order": (rows.repeat(3), [rows] * 3),
+        "shuffled": (rows.shuffle(seed=1).repeat(3), [rows.shuffle(seed=1).epoch(i) for i in range(3)]),
+        "pool": (rows.shuffle(50, seed=1).repeat(3), [rows.shuffle(50, seed=1).epoch(i) for i in range(3)]),
+        "nested": (rows.repeat(3).repeat(1), [rows] * 3),
+    }
+
+
+@pytest.mark.parametrize("chain", of_passes())
+def test_passes_over_arrays_leave_in_one_step(chain):
+    with iter(of_passes()[chain][0].batch(7)) as iterator:
+        next(iterator)
+        assert steps_of(iterator, 50) == []
+
+
+def test_passes_without_end_leave_in_one_step_and_resume():
+    data = pipeline.arrays(LABELS).shuffle(seed=1).repeat().batch(700)
+    with iter(data) as iterator, iter(data) as resumed:
+        next(iterator)
+        assert steps_of(iterator, 3) == []  # the fifth batch is of two passes
+        for _ in range(20):
+            next(iterator)
+        resumed.load_state_dict(iterator.state_dict())
+        for _ in range(20):
+            assert np.array_equal(next(iterator), next(resumed))
+        assert iterator.fingerprint() == resumed.fingerprint()
+
+
+@pytest.mark.parametrize("chain", of_passes())
+def test_passes_over_arrays_resume(chain):
+    repeated, passes = of_passes()[chain]
+    expected = [int(label) for each in passes for _, label in each]
+    with iter(repeated.batch(7)) as iterator:
+        states, found = [iterator.state_dict()], []
+        for _, labels in iterator:
+            found.append(labels.tolist())
+            states.append(iterator.state_dict())
+        prints = iterator.fingerprint()
+    assert [label for batch in found for label in batch] == expected
+    with iter(repeated.map(lambda example: example[1]).batch(7)) as other:  # which makes rows one by one
+        assert [labels.tolist() for labels in other] == found
+        assert other.fingerprint() == prints
+    for k in [0, 1, 200, 428, 429, 700, len(found) - 1, len(found)]:
+        with iter(repeated.batch(7)) as resumed:
+            resumed.load_state_dict(states[k])
+            assert [labels.tolist() for _, labels in resumed] == found[k:]
+            assert resumed.fingerprint() == prints
+        with iter(repeated.batch(7).skip(k)) as later:
+            assert [labels.tolist() for _, labels in later] == found[k:]
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_batches_and_states_are_those_of_other_ways(form, shuffle):

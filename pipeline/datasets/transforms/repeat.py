@@ -36,7 +36,10 @@ class Repeat(Node):
         return known if known is None or known == ENDLESS else self.n * known
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        return _Repeating(self, shared, epoch)
+        first, length = self.inputs[0].open(shared, epoch * (self.n or 1)), self.inputs[0].length()
+        if getattr(first, "chooses", False) and length is not None and length > 0:
+            return _Choosing(self, shared, epoch, first, length)
+        return _Repeating(self, shared, epoch, first)
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
         if not self.indexed or self.n is None:
@@ -55,13 +58,13 @@ class Repeat(Node):
 
 
 class _Repeating:
-    def __init__(self, node: Repeat, shared: Opening, epoch: int) -> None:
+    def __init__(self, node: Repeat, shared: Opening, epoch: int, first: Stream) -> None:
         self._node, self._shared, self._epoch = node, shared, epoch
         self._source, self._n = node.inputs[0], node.n
         self._pass = 0
         self._before = 0  # elements of earlier passes
         self._taken = 0  # of this pass
-        self._stream = self._open()
+        self._stream = first
 
     @property
     def lazy(self) -> bool:
@@ -117,3 +120,20 @@ class _Repeating:
 
     def close(self) -> None:
         self._stream.close()
+
+
+class _Choosing(_Repeating):
+    """Passes that only choose numbers, and have one length: so does this, and the numbers of all count on."""
+
+    chooses = True
+
+    def __init__(self, node: Repeat, shared: Opening, epoch: int, first: Stream, length: int) -> None:
+        super().__init__(node, shared, epoch, first)
+        self._length = length
+
+    def position(self) -> Any:
+        return self._before + self._taken
+
+    def seek(self, position: Any) -> None:
+        number, taken = divmod(int(position), self._length)
+        super().seek([number, number * self._length, taken, None if number == self._n else taken])

@@ -67,11 +67,11 @@ class Ended:
     """Keeps the loop that ended last while somebody watches, as `for batch in dataset:` keeps none.
 
     Attributes:
-        watchers: How many watch.
+        watchers: Who watches, the latest last.
     """
 
     def __init__(self) -> None:
-        self.watchers = 0
+        self.watchers: list[Any] = []
         self._last: Any = None
 
     def note(self, loop: Any) -> None:
@@ -79,11 +79,17 @@ class Ended:
         if self.watchers:
             self._last = loop
 
-    def watch(self, more: int) -> None:
-        """Count a watcher that begins (1) or ends (-1)."""
-        self.watchers += more
-        if self.watchers < 1:
-            self.watchers, self._last = 0, None
+    def leave(self, watcher: Any) -> None:
+        """Note that a watcher has ended; what Ctrl-C cuts short, another call does."""
+        if watcher in self.watchers:
+            self.watchers.remove(watcher)
+        if not self.watchers:
+            self._last = None
+
+    def forget(self) -> None:
+        """In the child of a fork nobody watches."""
+        self.watchers.clear()
+        self._last = None
 
 
 ended = Ended()
@@ -100,7 +106,6 @@ def _forget() -> None:
         loop._after_fork()
     for each in (queues, readers, groups, loops):
         each.forget()
-    ended.watch(-ended.watchers)
 
 
 if hasattr(os, "register_at_fork"):

@@ -21,8 +21,6 @@ _log = logger("pipeline.watch")
 
 NAP = 0.01  # seconds without the interpreter's lock, at most, before it is asked for
 
-_watching: list[Sampler] = []  # those that run, the latest last
-
 
 class View(Protocol):
     """What shows the samples of a Sampler."""
@@ -89,9 +87,8 @@ class Sampler:
                 undo.callback(stop.set)
                 thread = threading.Thread(target=self._run, args=(stop,), name="pipeline-sampler", daemon=True)
                 thread.start()
-                undo.callback(self._unwatch)
-                _watching.append(self)
-                live.ended.watch(1)
+                undo.callback(live.ended.leave, self)
+                live.ended.watchers.append(self)
                 self._stop, self._thread = stop, thread
                 undo.pop_all()
 
@@ -119,16 +116,11 @@ class Sampler:
     def _end(self) -> None:
         """What comes after the thread. Ctrl-C may strike, so all of it can be done again."""
         with contextlib.ExitStack() as closing:
-            closing.callback(self._unwatch)  # last
+            closing.callback(live.ended.leave, self)  # last
             for view in self._views:
                 closing.callback(view.close)
             self._sample()
             self._last = collect(self._looks)
-
-    def _unwatch(self) -> None:
-        if self in _watching:  # not in the child of a fork
-            _watching.remove(self)
-            live.ended.watch(-1)
 
     def __enter__(self) -> Sampler:
         if self._thread is not None:
@@ -184,10 +176,10 @@ class Sampler:
 
 def _forget() -> None:
     """In the child of a fork nobody watches: the thread is not there, and the lock may be held for ever."""
-    for sampler in _watching:
+    for sampler in live.ended.watchers:
         sampler._thread = None
         sampler._lock = threading.Lock()
-    _watching.clear()
+    live.ended.forget()
 
 
 if hasattr(os, "register_at_fork"):
@@ -205,5 +197,5 @@ def report(loop: Any = None) -> Report:
 
     Thread safety: you may call it from any thread, at any time.
     """
-    watching = _watching[-1:]
+    watching: list[Sampler] = live.ended.watchers[-1:]
     return watching[0].report(loop) if watching else collect((), loop)

@@ -15,8 +15,8 @@ from helpers import LIMIT, run_in_thread, run_script, start_blocked, wait_blocke
 
 import pipeline
 from pipeline import _next
+from pipeline.explain import live
 from pipeline.watch import collect, model, show
-from pipeline.watch import sampler as sampler_module
 from pipeline.watch.event_file import summary_iterator
 from pipeline.watch.sampler import Sampler
 from pipeline.watch.show import Show
@@ -213,7 +213,7 @@ def test_where_ctrl_c_strikes_the_end_the_next_one_does_the_rest(monkeypatch):
         struck = striker.struck
         sampler.stop()
         wait_until(lambda: threading.active_count() == before, f"the threads to end, after moment {number}")
-        assert not sampler_module._watching
+        assert not live.ended.watchers
         assert not show._shown
     assert number > 20
 

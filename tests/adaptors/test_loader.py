@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from orchestration import threads_since
 
 import pipeline
 from pipeline.adaptors.loader import Loader
@@ -86,11 +87,11 @@ def test_a_closed_loader_is_at_its_end():
 
 
 def test_no_threads_stay_behind():
-    before = threading.active_count()
+    begun = threads_since()
     with Lists(shuffled().prefetch(3), 1) as loader:
         for _ in range(5):
             next(iter(loader))
-    assert threading.active_count() == before
+    assert not begun()
 
 
 @aheads

@@ -5,13 +5,13 @@ import gc
 import importlib
 import logging
 import os
-import threading
 import warnings
 from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
 import pytest
+from orchestration import threads_since
 
 import pipeline
 
@@ -249,16 +249,15 @@ def test_pin_memory_without_an_accelerator(caplog):
 
 
 def test_a_loader_that_is_dropped_leaves_no_thread():
-    before = threading.active_count()
+    begun = threads_since()
     loader = pt.DataLoader(pipeline.dataset(np.arange(1000)).batch(2).prefetch(3), device="cpu", prefetch=3)
     for _ in loader:
         break
     del loader, _
     gc.collect()
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and "prefetch" in thread.name:
-            thread.join(10)
-    assert threading.active_count() == before
+    for thread in begun():
+        thread.join(120)
+    assert not begun()
 
 
 def test_a_state_with_batches_on_the_device(tmp_path):

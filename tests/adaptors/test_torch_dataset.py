@@ -306,7 +306,7 @@ def test_the_workers_of_a_data_loader_end_with_the_loop():
         children = multiprocessing.active_children()
         assert len(children) == 2
     for child in children:
-        child.join(30)
+        child.join(120)
         assert child.exitcode is not None
 
 

@@ -235,7 +235,7 @@ def test_ctrl_c_in_a_producer_that_waits_for_room(remote):
     with pytest.raises(KeyboardInterrupt):
         remote.queue().enqueue_many(np.arange(10))
     other = remote.queue()
-    assert other.dequeue_many(4, timeout=20).tolist() == [0, 1, 2, 3]
+    assert other.dequeue_many(4, timeout=120).tolist() == [0, 1, 2, 3]
     sent = remote.struck.result()
     assert sent in (4, 5)
     assert remote.rows.size() == sent - 4
@@ -253,7 +253,7 @@ def test_ctrl_c_in_a_consumer_that_waits_for_rows(remote, waits):
     other.enqueue_many(np.arange(4))
     if waits:
         assert remote.struck.result() == []  # it took three of them and gave them back
-    found = other.dequeue_many(4, timeout=20).tolist()
+    found = other.dequeue_many(4, timeout=120).tolist()
     assert (found if waits else sorted(found)) == [0, 1, 2, 3]  # who asks meanwhile may get 3 first
     assert not remote.rows._blocks
 
@@ -278,7 +278,7 @@ def test_a_producer_that_was_stopped_for_long_goes_on(remote, monkeypatch):
     monkeypatch.setattr(queues, "ask", stopped_once)
     remote.queue().enqueue_many(np.arange(4, 8))
     assert [block is None for *_, block in calls] == [False, True, False]
-    assert remote.queue().dequeue_many(4, timeout=20).tolist() == [4, 5, 6, 7]
+    assert remote.queue().dequeue_many(4, timeout=120).tolist() == [4, 5, 6, 7]
     assert not remote.rows._blocks
 
 
@@ -294,7 +294,7 @@ def test_ctrl_c_while_blocks_are_fetched(remote, ray):
     ray.get = strike
     with pytest.raises(KeyboardInterrupt):
         queue.dequeue_many(3)
-    assert queue.dequeue_many(4, timeout=20).tolist() == [0, 1, 2, 3]
+    assert queue.dequeue_many(4, timeout=120).tolist() == [0, 1, 2, 3]
 
 
 def test_rows_that_took_long_are_asked_for_again(remote, ray, monkeypatch):

@@ -43,7 +43,7 @@ def workers(ray):
 
 def refused(future):
     """Whether the thread has handed the call to Ray."""
-    return isinstance(future.exception(timeout=20), BrokenWorkers)
+    return isinstance(future.exception(timeout=120), BrokenWorkers)
 
 
 def test_shutdown_while_a_function_is_pickled(ray, workers):
@@ -54,7 +54,7 @@ def test_shutdown_while_a_function_is_pickled(ray, workers):
 
     def dumps(function):
         begun.set()
-        assert go_on.wait(20)
+        assert go_on.wait(120)
         return b"pickled"
 
     def submit():
@@ -66,9 +66,9 @@ def test_shutdown_while_a_function_is_pickled(ray, workers):
     ray.cloudpickle.dumps = dumps
     submitting = threading.Thread(target=submit)
     submitting.start()
-    assert begun.wait(20)
+    assert begun.wait(120)
     workers.shutdown()
-    thread.join(20)
+    thread.join(120)
     go_on.set()
     submitting.join()
     assert found == ["cannot schedule new futures after shutdown"]
@@ -94,7 +94,7 @@ def test_there_is_one_thread(workers):
     assert refused(workers.submit(len, []))
     other = threading.Thread(target=workers.desk.work, daemon=True)
     other.start()
-    other.join(20)
+    other.join(120)
     assert not other.is_alive()
     assert refused(workers.submit(len, []))
 
@@ -110,6 +110,6 @@ def test_ctrl_c_while_a_call_is_put(workers):
         workers.submit(len, [])
     ending = threading.Thread(target=workers.shutdown, daemon=True)
     ending.start()
-    ending.join(20)
+    ending.join(120)
     assert not ending.is_alive()
     assert not workers.desk._unfinished

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pty
+import select
 import signal
 import struct
 import subprocess
@@ -44,6 +45,7 @@ class Terminal:
 
     def read(self):
         """Read what was written to the terminal; False once nobody can write any more."""
+        assert select.select([self.master], [], [], LIMIT)[0], f"nothing for {LIMIT} s after {self.shown}"
         try:
             piece = os.read(self.master, 4096)
         except OSError:

@@ -305,7 +305,7 @@ def test_what_was_taken_first_goes_first_into_the_queue(sess, tmp_path, monkeypa
     def slowly(self, block):
         taken.append(threading.get_ident())
         if len(taken) == 1:
-            released.wait(30)
+            released.wait(120)
         return values(self, block)
 
     monkeypatch.setattr(blocks._BlockMover, "_values", slowly)
@@ -325,7 +325,7 @@ def test_what_was_taken_first_goes_first_into_the_queue(sess, tmp_path, monkeypa
     early = native.size()
     released.set()
     for thread in threads[:2]:
-        thread.join(30)
+        thread.join(120)
     assert early == 0
     assert drained(sess, target) == [b"A0", b"A1", b"A2", b"B0", b"B1", b"B2"]
     coord.request_stop()

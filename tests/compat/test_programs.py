@@ -159,7 +159,7 @@ thread.start()
 thread.join(0.3)
 report = [float(state["first"]), float(state["second"]), thread.is_alive()]
 session.close()
-thread.join(30)
+thread.join(120)
 report += ended
 """
     _, report = run("fifo_queue.py", tmp_path, look)

@@ -4,6 +4,7 @@ import asyncio
 import threading
 
 import pytest
+from orchestration import threads_since
 
 import pipeline
 
@@ -18,7 +19,7 @@ class Gate:
     def __call__(self, number):
         if number == self.closed_at:
             self.reached.set()
-            assert self.opened.wait(30)
+            assert self.opened.wait(120)
         if number == self.fails_at:
             raise ZeroDivisionError(f"at {number}")
         return number
@@ -94,7 +95,7 @@ def test_tasks_that_are_cancelled_again_and_again_need_one_thread():
 
     async def run():
         with iter(pipeline.dataset(range(9)).map(gate).batch(2)) as batches:
-            before = set(threading.enumerate())
+            begun = threads_since()
             await cancelled(batches, gate)
             for _ in range(50):
                 task = asyncio.create_task(batches.__anext__())
@@ -102,7 +103,7 @@ def test_tasks_that_are_cancelled_again_and_again_need_one_thread():
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
-            count = len(set(threading.enumerate()) - before)
+            count = len(begun())
             gate.opened.set()
             return count, await rest(batches)
 

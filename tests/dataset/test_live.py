@@ -5,6 +5,7 @@ import threading
 from concurrent.futures import Executor, Future
 
 import pytest
+from orchestration import threads_since
 
 import pipeline
 
@@ -72,12 +73,12 @@ def test_inputs_go_to_other_workers_while_the_first_one_is_busy(queue):
 
 
 def test_no_thread_waits_for_a_queue(queue):
-    before = set(threading.enumerate())
+    begun = threads_since()
     queue.enqueue_many(range(4))
     with iter(pipeline.dataset(queue).batch(3, max_wait=0.01)) as batches:
         assert batches.next().tolist() == [0, 1, 2]
         assert batches.next().tolist() == [3]
-        assert set(threading.enumerate()) == before
+        assert not begun()
         with pytest.raises(pipeline.DeadlineExceededError):
             batches.next(timeout=0.02)
         queue.enqueue(4)

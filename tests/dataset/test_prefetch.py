@@ -4,6 +4,7 @@ import threading
 
 import pytest
 from dataset_contract import check, states_of, stream
+from orchestration import threads_since
 
 import pipeline
 
@@ -36,7 +37,7 @@ def test_no_more_than_n_are_prepared():
 
 
 def test_the_thread_ends_with_the_iterator():
-    before = set(threading.enumerate())
+    begun = threads_since()
     with iter(stream(range(100)).prefetch(2)) as elements:
         next(elements)
-    assert set(threading.enumerate()) == before
+    assert not begun()

@@ -9,8 +9,8 @@ import threading
 import weakref
 
 import pytest
-from helpers import run_in_thread, wait_until
-from orchestration import Gate, fresh_collection, no_thread_left
+from helpers import LIMIT, run_in_thread, wait_until
+from orchestration import Gate, fresh_collection, no_thread_left, threads_since
 
 import pipeline
 from pipeline import Coordinator, FIFOQueue, QueueRunner
@@ -81,11 +81,11 @@ def test_a_loop_that_is_closed_again_after_an_interrupted_close():
     def rows():
         yield 1
         asked.set()
-        go.wait()
+        go.wait(LIMIT)
 
     batches = pipeline.batch(rows(), 1)
     next(batches)
-    asked.wait()
+    assert asked.wait(LIMIT)
     with interrupted_in("join"):
         batches.close()
     batches.grace = 0
@@ -96,11 +96,8 @@ def test_a_loop_that_is_closed_again_after_an_interrupted_close():
 
 def test_a_handler_that_raises_in_the_finalizer_of_a_loop(monkeypatch):
     """A profile function stands in for it. The threads end all the same."""
-    unraised = []
+    unraised, begun = [], threads_since()
     monkeypatch.setattr(sys, "unraisablehook", unraised.append)
-
-    def filling():
-        return [thread for thread in threading.enumerate() if "_fill" in thread.name]
 
     def strike(frame, event, _):
         if event == "call" and frame.f_code.co_name == "stop":
@@ -118,7 +115,7 @@ def test_a_handler_that_raises_in_the_finalizer_of_a_loop(monkeypatch):
                 gc.collect()
             finally:
                 sys.setprofile(None)
-            wait_until(lambda: not filling(), "the thread to end")
+            wait_until(lambda: not any("_fill" in thread.name for thread in begun()), "the thread to end")
     assert [each.exc_type for each in unraised] == [KeyboardInterrupt] * 2
 
 
@@ -146,7 +143,7 @@ def test_a_start_that_is_interrupted(monkeypatch, number):
             raise KeyboardInterrupt
         return real(*args, **options)
 
-    source, before = Source(), threading.active_count()
+    source, begun = Source(), threads_since()
     known = weakref.ref(source)
     batches = pipeline.batch(source, 1, num_threads=2)
     loop = weakref.ref(batches)
@@ -158,13 +155,13 @@ def test_a_start_that_is_interrupted(monkeypatch, number):
     gc.collect()
     try:
         # The interpreter lists the one that has not begun.
-        wait_until(lambda: threading.active_count() == before + 1, "the other threads to end")
+        wait_until(lambda: len(begun()) == 1, "the other threads to end")
         gc.collect()
         assert loop() is None
         assert known() is None
     finally:
         late.pop()()
-        wait_until(lambda: threading.active_count() == before, "the late thread to end")
+        wait_until(lambda: not begun(), "the late thread to end")
 
 
 def test_a_loop_whose_start_was_interrupted_goes_on(monkeypatch):

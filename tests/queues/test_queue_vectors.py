@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers import check_error, plain, raises, start_blocked, wait_blocked, waiting
+from helpers import check_error, plain, raises, run_in_thread, start_blocked, wait_blocked, waiting
 
 from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeError
 
@@ -186,7 +186,7 @@ def test_what_was_put_back_goes_to_up_to(fifo):
 def test_what_was_put_back_at_a_timeout_goes_to_those_behind(fifo):
     queue = fifo(10, 1, 2, 3)
     first = start_blocked(queue, "dequeue_many", 5, timeout=0.3)
-    second = start_blocked(queue, "dequeue_many", 2)
+    second = run_in_thread(queue.dequeue_many, 2)
     check_error(first.exception(), DeadlineExceededError, "Timed out waiting for notification")
     assert plain(second.result()) == [1, 2]
     assert plain(queue.dequeue()) == 3

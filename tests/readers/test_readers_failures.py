@@ -220,7 +220,7 @@ def test_timeout_waits_for_the_queue_and_loses_nothing():
         with pytest.raises(DeadlineExceededError):
             call(queue, timeout=0.001)
     queue.enqueue("good")
-    assert reader.read(queue, timeout=30).value == b"abc"
+    assert reader.read(queue, timeout=120).value == b"abc"
 
 
 def test_timeout_waits_for_another_read():

@@ -38,7 +38,7 @@ def failing(error, after=None):
 
     def op():
         if after is not None:
-            assert after.wait(30)
+            assert after.wait(120)
         raise error
 
     return op

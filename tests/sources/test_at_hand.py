@@ -1,11 +1,11 @@
 """Tables in memory: a loop over batches gathers their rows by itself, without a thread; others are read by one."""
 
 import mmap
-import threading
 
 import numpy as np
 import pyarrow
 import pytest
+from orchestration import threads_since
 from pyarrow import ipc
 
 import pipeline
@@ -20,9 +20,9 @@ def columns():
 
 def threads_of(batches):
     """The threads that there are once there was a batch, beside those before."""
-    before = set(threading.enumerate())
+    begun = threads_since()
     next(batches)
-    started = set(threading.enumerate()) - before
+    started = set(begun())
     batches.close()
     return started
 

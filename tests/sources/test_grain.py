@@ -161,7 +161,7 @@ def test_processes_of_grain_end_with_the_loop():
         assert check(next(batches)) == list(range(5))
     del batches
     for process in multiprocessing.active_children():
-        process.join(30)
+        process.join(120)
     assert multiprocessing.active_children() == []
 
 

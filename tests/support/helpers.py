@@ -9,7 +9,9 @@ import time
 import numpy as np
 import pytest
 
-LIMIT = 30.0  # seconds after which a test gives up on a thread
+from pipeline.errors import DeadlineExceededError
+
+LIMIT = 120.0  # seconds after which a test gives up on a thread or a process, however slow the machine
 
 
 class Running:
@@ -75,11 +77,14 @@ def wait_blocked(queue, enqueues=0, dequeues=0):
 
 
 def start_blocked(queue, method, *args, **kwargs):
-    """Start `queue.method(*args, **kwargs)` in a thread, return when it is blocked behind those that were before it."""
+    """Start `queue.method(*args, **kwargs)` in a thread, return when it is blocked behind those that were before it.
+
+    A call with a timeout may be over by then where the machine is busy.
+    """
     before = sum(waiting(queue))
     call = run_in_thread(getattr(queue, method), *args, **kwargs)
     wait_until(lambda: sum(waiting(queue)) > before or not call.alive(), f"{method} to block")
-    if not call.alive():
+    if not call.alive() and not ("timeout" in kwargs and isinstance(call.exception(), DeadlineExceededError)):
         pytest.fail(f"{method} did not block: {call.exception() or call.result()!r}")
     return call
 
@@ -115,4 +120,4 @@ def plain_name(value):
 def run_script(script, **kwargs):
     """Run Python source in a fresh interpreter; return the completed process, with its output as text."""
     command = [sys.executable, "-c", script]
-    return subprocess.run(command, capture_output=True, text=True, timeout=2 * LIMIT, check=False, **kwargs)
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, **kwargs)

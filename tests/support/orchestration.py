@@ -46,6 +46,12 @@ def drain(take):
     return items
 
 
+def threads_since():
+    """A function that gives the living threads that begin from now on. Those of tests before may end at any time."""
+    before = set(threading.enumerate())
+    return lambda: [each for each in threading.enumerate() if each not in before]
+
+
 @contextlib.contextmanager
 def no_thread_left():
     """Check that every thread started in the body ends."""

@@ -12,6 +12,7 @@ import numpy as np
 import prometheus_client
 import pytest
 from helpers import LIMIT, wait_until
+from orchestration import threads_since
 from prometheus_client.parser import text_string_to_metric_families
 
 import pipeline
@@ -133,11 +134,11 @@ def test_a_name_with_anything_in_it():
 def test_a_port_in_use(loop):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        monitor = pipeline.monitor(port=port)
+        monitor, begun = pipeline.monitor(port=port), threads_since()
         with pytest.raises(OSError, match=f"cannot serve metrics on 127.0.0.1:{port}: ") as caught:
             monitor.start()
         assert caught.value.errno == errno.EADDRINUSE
-        assert not [thread for thread in threading.enumerate() if thread.name == "pipeline-sampler"]
+        assert not [thread for thread in begun() if thread.name == "pipeline-sampler"]
         assert len(next(loop)) == 10  # the pipeline goes on
         assert not pipeline.report().watched
     with monitor:  # the same one, once the port is free

@@ -302,7 +302,7 @@ class Worker:
     def __call__(self, i):
         if i:
             self.begun.set()
-            assert self.gate.wait(30)
+            assert self.gate.wait(120)
         return i
 
 
@@ -316,7 +316,7 @@ class TestLeaving:
             dataset = pipeline.dataset(endless).map(worker, workers=pool)
             batches = pipeline.batch(dataset, 1, coord=coord)
             assert next(batches) == 0
-            assert worker.begun.wait(30)
+            assert worker.begun.wait(120)
             batches.close()
             if coord is not None:
                 coord.request_stop()
@@ -329,7 +329,7 @@ class TestLeaving:
         with ThreadPoolExecutor(1) as pool:
             results = mapped(worker, from_one, pool)
             call = run_in_thread(list, results)
-            assert worker.begun.wait(30)
+            assert worker.begun.wait(120)
             results.close()
             assert isinstance(call.exception(), (type(None), pipeline.CancelledError))
             worker.gate.set()

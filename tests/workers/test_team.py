@@ -115,10 +115,10 @@ soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 free = os.open("/dev/null", os.O_RDONLY)
 os.close(free)
 resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
-error = workers.submit(functions.large, 5).exception(timeout=20)
+error = workers.submit(functions.large, 5).exception(timeout=120)
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 print(f"{type(error).__name__}: {error}")
-print(workers.submit(functions.large, 7).result(timeout=20)[0, 0])
+print(workers.submit(functions.large, 7).result(timeout=120)[0, 0])
 workers.shutdown()
 """
 

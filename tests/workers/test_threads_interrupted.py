@@ -11,7 +11,7 @@ STORM = """
 import collections, faulthandler, functools, itertools, random, signal
 import numpy, pipeline
 
-faulthandler.dump_traceback_later(50, exit=True)
+faulthandler.dump_traceback_later(110, exit=True)
 random.seed({seed})
 
 def strike(*_):
@@ -23,10 +23,11 @@ def function(item):
 
 def under_fire(items, most):
     '''What comes of them, and whether they came to their end; `extend` loses nothing that they return.'''
-    got = []
+    got, pause, before = [], {pause}, -1
     for strikes in range(most):
+        pause = pause * 1.5 if len(got) == before else {pause}  # on a busy machine threads need long to begin
+        before = len(got)
         try:
-            pause = {pause} * (1 + strikes / 10)  # on a busy machine threads need long to begin
             signal.setitimer(signal.ITIMER_REAL, random.expovariate(1 / pause))
             got.extend(items)
             signal.setitimer(signal.ITIMER_REAL, 0)

@@ -3,6 +3,7 @@
 cimport cython
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.atomic cimport atomic, memory_order_acquire, memory_order_relaxed, memory_order_release
 
@@ -339,6 +340,7 @@ cdef class Next:
     cdef atomic[int] busy               # whether a thread is within one of the methods
     cdef atomic[unsigned long] thread   # which one
     cdef bint ready
+    cdef Handing handing                # of a loader; None of a dataset
     cdef Gather gather
     cdef Meter meter
     cdef object record                  # the class of records
@@ -363,15 +365,20 @@ cdef class Next:
         return self.following()
 
     cdef object following(self):
+        cdef object found = self.at_hand() if self.handing is None else self.handing.next()
+        return (<object>self)._take(None) if found is None else found
+
+    cdef object at_hand(self):
+        """Return the next element, if it is rows of arrays that have only to be copied; else None."""
         cdef object batch = None
         cdef uint64_t hash = 0
         cdef int64_t outer, began
         global inner
         if not self.ready or TRACING["on"] or not self.enter():
-            return (<object>self)._take(None)
+            return None
         if not self.ready or self.gather.left < self.n:
             self.leave()
-            return (<object>self)._take(None)
+            return None
         outer, began = inner, now()
         inner = 0
         try:
@@ -387,7 +394,11 @@ cdef class Next:
                 self.values[self.count % KEPT] = self.value
                 self.count += 1
             self.leave()
-        return (<object>self)._take(None) if batch is None else batch
+        return batch
+
+    def _hands_on(self, Handing handing not None):
+        """Hand over what a loader makes of the elements of another iterator, as long as that is all it does."""
+        self.handing = handing
 
     def _ready(self, Gather gather not None, Py_ssize_t n, Meter meter not None, last):
         """Hand over the next batches of `n` rows. `last` is the record of the batch before, whose position is two
@@ -464,6 +475,81 @@ cdef class Next:
     cdef void leave(self) noexcept:
         self.thread.store(0, memory_order_relaxed)
         self.busy.store(0, memory_order_release)
+
+
+@cython.final
+cdef class Changes:
+    """What is done to each component of batches of one structure, by functions in C. Call it with a batch.
+
+    Args:
+        changes: A function for each component, or `Changes` of its own: in a tuple, or in a dict by name.
+    """
+
+    cdef object changes
+
+    def __init__(self, changes):
+        self.changes = changes
+
+    def __call__(self, batch):
+        """Return a tuple or dict of what the functions make of the components of one.
+
+        Raises:
+            TypeError: It has another structure.
+        """
+        cdef object made, changes = self.changes
+        cdef Py_ssize_t i, n = len(changes)
+        if type(batch) is not type(changes) or len(batch) != n:
+            raise TypeError("a batch has another structure than the one before")
+        if type(changes) is tuple:
+            made = PyTuple_New(n)
+            for i in range(n):
+                part = (<tuple>changes)[i]((<tuple>batch)[i])
+                Py_INCREF(part)
+                PyTuple_SET_ITEM(made, i, part)
+            return made
+        return {key: changes[key](part) for key, part in (<dict>batch).items()}
+
+
+@cython.final
+cdef class Handing:
+    """What a loader hands on of another iterator, while it does nothing but change each batch by functions in C.
+
+    Ctrl-C strikes in none of these, so no batch gets lost in between.
+
+    Thread safety: one thread at a time.
+    """
+
+    cdef Next source
+    cdef object change, kept
+
+    def begin(self, Next source not None, change, kept):
+        """Hand on the batches of an iterator.
+
+        Args:
+            source: The iterator.
+            change: What is done to each of them: a function in C, or `Changes`.
+            kept: Where a batch goes that could not be changed.
+        """
+        self.source, self.change, self.kept = source, change, kept
+
+    def end(self):
+        """Hand on nothing any more."""
+        self.source = None
+
+    cdef object next(self):
+        """Return the next batch; None if there is more to do."""
+        if self.source is None or self.kept:
+            return None
+        batch = self.source.at_hand()
+        if batch is None:
+            return None
+        try:
+            return self.change(batch)
+        except BaseException as error:
+            self.kept.append(batch)
+            if not isinstance(error, Exception):
+                raise
+            return None
 
 
 cdef PyObject* bare_next(PyObject* self) noexcept:

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pipeline._next import Next
+from pipeline._next import Handing, Next
 from pipeline.adaptors.rounds import Round, round_of
-from pipeline.adaptors.structure import Change
+from pipeline.adaptors.structure import Change, in_c
 from pipeline.datasets.share import Share
 from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError, invalid
@@ -50,10 +50,12 @@ class Loader:
         if not 0 <= self._ahead <= 64:
             raise ValueError(f"prefetch must be at least 0 and at most 64, got {ahead}")
         self._convert: Change | None = None  # once there is a batch
+        self._in_one_step = False  # whether a batch is converted in C, and nothing else is done to it
         self._ready: collections.deque[Any] = collections.deque()  # batches that were not asked for yet
         self._made = 0  # how many of them are converted: all, or all but the last
         self._end: Exception | None = None  # what `next` of the loop raised in this epoch
         self._epoch = 0  # counts the calls of `iter`: only the iterator of the last one gives batches
+        self._handing = Handing()  # of this iterator
         self._inside = False  # batches of this epoch were taken, and its end was not seen
         self._over = False  # the end of the last epoch was seen
         self._closed = False
@@ -120,8 +122,8 @@ class Loader:
             self._replace(here.another())
         self._inside = self._over = False
         self._end = None
-        self._epoch += 1
-        return _Epoch(self, self._epoch)
+        self._other_iterator()
+        return _Epoch(self, self._epoch, self._handing)
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch, counted from 0, the next batch begins; in the middle of one it does nothing.
@@ -129,6 +131,7 @@ class Loader:
         Epochs are counted anyway. This is for programs that resume without a state, and for Lightning.
         """
         self._told_epoch = integer(epoch, "epoch")
+        self._handing.end()
 
     def _go_to_epoch(self, epoch: int) -> None:
         self._told_epoch = None
@@ -153,6 +156,7 @@ class Loader:
             self._go_to_epoch(self._told_epoch)
         ready = self._ready
         self._inside = True
+        self._handing.end()
         while self._end is None and (self._made < len(ready) or len(ready) <= self._ahead):
             try:
                 if self._made == len(ready):
@@ -167,6 +171,8 @@ class Loader:
             except Exception as error:  # the batches before come first
                 self._end = error
         if self._made:
+            if self._in_one_step and self._end is None and self._convert is not None:
+                self._handing.begin(self._round.batches, self._convert, ready)
             batch = self._waited_for(ready[0]) if self._waits else ready[0]
             del ready[0]  # without a call: between two of them, Ctrl-C could lose the batch
             self._made -= 1
@@ -190,8 +196,9 @@ class Loader:
         return error is self._end
 
     def _first_conversion(self, batch: Any) -> Change:
-        self._convert = self._conversion(batch)
-        return self._convert
+        self._convert = convert = self._conversion(batch)
+        self._in_one_step = in_c(convert) and not self._ahead and not self._waits
+        return convert
 
     def close(self) -> None:
         """Stop the threads of the dataset; does nothing the second time.
@@ -212,8 +219,14 @@ class Loader:
 
     def _leave(self) -> None:
         self._closed = True
-        self._epoch += 1
+        self._other_iterator()
         self._forget()
+
+    def _other_iterator(self) -> None:
+        """Let the iterator of this epoch give nothing more."""
+        self._handing.end()
+        self._handing = Handing()
+        self._epoch += 1
 
     def _forget(self) -> None:
         """Drop the batches that were not asked for."""
@@ -254,7 +267,7 @@ class Loader:
         if other is not here:
             self._replace(other)
         self._inside, self._over = False, over
-        self._epoch += 1
+        self._other_iterator()
 
     def _allowed(self) -> tuple[str, ...]:
         return ("shard",) if self._shard()[1] > 1 else ()
@@ -263,9 +276,10 @@ class Loader:
 class _Epoch(Next[Any], Iterator[Any]):
     """The batches of one epoch. An error ends it; after Ctrl-C it goes on."""
 
-    def __init__(self, loader: Loader, epoch: int) -> None:
+    def __init__(self, loader: Loader, epoch: int, handing: Handing) -> None:
         self._loader: Loader | None = loader  # None at the end
         self._number = epoch
+        self._hands_on(handing)
 
     def _take(self, deadline: None) -> Any:
         loader = self._loader

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from pipeline.datasets.dataset import Dataset
@@ -25,7 +25,7 @@ class Round(Protocol):
     """
 
     @property
-    def batches(self) -> Iterator[Any]: ...
+    def batches(self) -> DatasetIterator[Any]: ...
     @property
     def number(self) -> int: ...
     @property

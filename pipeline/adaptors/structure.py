@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from types import BuiltinFunctionType
 from typing import Any
 
+from pipeline._next import Changes
 from pipeline.nest import is_dataclass, make_like, parts_of
 
 Change = Callable[[Any], Any]  # of a component, or of a batch
@@ -35,11 +37,18 @@ def mapping(example: Any, change_of: Callable[[Any, str], Change], name: str = "
     alike = changes[0] if len(set(changes)) == 1 else None
     if alike is itself:
         return itself
+    if type(example) in (tuple, dict) and changes and all(map(in_c, changes)):
+        return Changes(tuple(changes) if type(example) is tuple else dict(zip(keys, changes, strict=True)))
     if isinstance(example, dict):
         return _of_dict(dict(zip(keys, changes, strict=True)))
     if is_dataclass(example):
         return _of_dataclass(type(example), list(zip(keys, changes, strict=True)))
     return _of_sequence(type(example), changes, alike)
+
+
+def in_c(change: Change) -> bool:
+    """Whether a change is made without a step of Python, in which Ctrl-C could strike."""
+    return isinstance(change, (BuiltinFunctionType, Changes))
 
 
 def _keys(example: Any) -> list[Any]:

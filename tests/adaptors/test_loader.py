@@ -1,8 +1,11 @@
 """What the adaptors share: epochs, batches that are converted ahead, states, shares; and structures."""
 
+import codecs
 import dataclasses
 import itertools
 import json
+import os
+import sys
 import threading
 from typing import Any, NamedTuple
 
@@ -28,6 +31,25 @@ class Lists(Loader):
 
     def _conversion(self, batch):
         return lambda each: each.tolist()
+
+
+class InC(Loader):
+    """Its batches are texts and how many bytes they have, of arrays of bytes; they are made by a function in C."""
+
+    def __init__(self, data, ahead=0):
+        super().__init__(data, ahead)
+
+    def _conversion(self, batch):
+        return mapping(batch, lambda value, name: codecs.utf_8_decode)
+
+
+TEXTS = np.frombuffer(b"".join(b"%03d" % i for i in range(900)), np.uint8).reshape(-1, 3)
+FORMS = {"bare": TEXTS, "tuple": (TEXTS, TEXTS[:, :1].copy()), "dict": {"b": TEXTS, "a": TEXTS}}
+
+
+def texts(form="tuple", rows=900):
+    given = mapping(FORMS[form], lambda value, name: lambda array: array[:rows])(FORMS[form])
+    return pipeline.arrays(given, shuffle=True, seed=1).batch(4, drop_remainder=True)
 
 
 def joined(lists):
@@ -130,6 +152,76 @@ def test_a_state_can_be_loaded_again_and_in_the_middle():
     for _ in range(2):
         loader.load_state_dict(state)
         assert list(loader) == rest
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_what_is_made_in_c_needs_no_step_of_python(form):
+    """Batches of rows of arrays that a function in C converts, as `torch.from_numpy`."""
+    called = []
+
+    def note(frame, event, _):
+        if event == "call" and f"{os.sep}pipeline{os.sep}" in frame.f_code.co_filename:
+            called.append(frame.f_code.co_name)
+
+    batches = iter(InC(texts(form)))
+    next(batches)
+    sys.setprofile(note)
+    try:
+        found = [next(batches) for _ in range(50)]
+    finally:
+        sys.setprofile(None)
+    assert called == []
+    expected = mapping(FORMS[form], lambda value, name: codecs.utf_8_decode)
+    assert found == [expected(batch) for batch in itertools.islice(texts(form), 1, 51)]
+
+
+@aheads
+@pytest.mark.parametrize("form", FORMS)
+def test_states_and_epochs_of_what_is_made_in_c(form, ahead):
+    loader, other = InC(texts(form, 40), 0), InC(texts(form, 40), ahead)
+    for taken in (0, 1, 3, 10):
+        one, two = iter(loader), iter(other)
+        assert [next(one) for _ in range(taken)] == [next(two) for _ in range(taken)]
+        assert loader.state_dict() == other.state_dict()
+        loader.load_state_dict(other.state_dict())
+        with pytest.raises(FailedPreconditionError, match="another iter"):
+            next(one)
+        assert list(loader) == list(two)
+        assert next(two, None) is None
+
+
+def test_whatever_else_happens_in_what_is_made_in_c():
+    """Others that begin, epochs that are set, the end and an error: as where each batch takes steps of Python."""
+    loader = InC(texts(rows=40))
+    first, second = iter(loader), iter(loader)
+    assert next(second) != next(second)
+    with pytest.raises(FailedPreconditionError, match="another iter"):
+        next(first)
+    loader.set_epoch(7)  # in the middle: nothing
+    assert len(list(second)) == 8
+    assert next(second, None) is None
+    third = iter(loader)
+    loader.set_epoch(5)
+    assert list(third) == list(InC(texts(rows=40).epoch(5)))
+    fourth = iter(loader)
+    assert next(fourth) != next(fourth)
+    loader.close()
+    assert list(fourth) == []
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_error_of_what_is_made_in_c_ends_the_epoch(form):
+    array = np.full((40, 2), ord("a"), np.uint8)
+    array[21] = 255
+    given = mapping(FORMS[form], lambda value, name: lambda _: array)(FORMS[form])
+    loader = InC(pipeline.arrays(given).batch(4))
+    for _ in range(2):
+        batches, found = iter(loader), []
+        with pytest.raises(UnicodeDecodeError, match="0xff"):
+            found.extend(next(batches) for _ in range(10))
+        assert len(found) == 5
+        assert next(batches, None) is None
+        assert loader.state_dict()["loop"]
 
 
 def test_an_iterator_has_no_state():

@@ -50,6 +50,7 @@ CODE = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)|([*|]|(?<=\w)_(?!\w))")
 def setup(app):
     app.setup_extension("sphinx.ext.autodoc")  # which has the event
     app.connect("autodoc-process-docstring", convert, priority=400)  # napoleon has 500
+    app.connect("env-updated", _leave_out_compiled)
     return {"parallel_read_safe": True}
 
 
@@ -63,6 +64,13 @@ def convert(app, what, name, thing, options, lines):
     lines[:] = _sections(_words(_blocks(lines), {name: NAMES[name] for name in NAMES if name not in own}))
     if what in ("attribute", "property") and lines:
         lines[:1] = _without_type(lines[0])
+
+
+def _leave_out_compiled(app, env):
+    """The list of sources links to each module that has been asked for, also to compiled ones, which have no page."""
+    modules = getattr(env, "_viewcode_modules", {})
+    for name in [name for name, entry in modules.items() if not entry]:
+        del modules[name]
 
 
 def _parameters(thing):

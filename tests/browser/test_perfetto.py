@@ -13,22 +13,23 @@ from helpers import wait_until
 
 import pipeline
 
-TRACKS = ["MainThread", "QueueRunnerThread-digits-read", "batches of 'digits'", "elements in 'digits'"]
+TRACKS = ["MainThread", "QueueRunnerThread-arrays/prefetch", "pipeline-worker-1", "elements in 'arrays/prefetch'"]
 
 
-def read():
-    """Computes for a while, with the interpreter's lock."""
+def decode(number):
+    """Computes for a while, with the GIL."""
     end = time.perf_counter() + 0.001
     while time.perf_counter() < end:
         pass
-    return np.zeros(16)
+    return np.full(16, number)
 
 
 @pytest.fixture
 def traced(tmp_path):
     """The trace of a run whose consumer is slow at first, and then fast."""
     with pipeline.trace(tmp_path / "run.json.gz", interval=0.002):
-        with pipeline.batch(read, 8, 2, capacity=64, name="digits") as batches:
+        digits = pipeline.arrays(np.arange(480)).map(decode, workers=2)
+        with iter(digits.batch(8).prefetch(8)) as batches:
             for i in range(60):
                 next(batches)
                 end = time.perf_counter() + (0.012 if i < 25 else 0.001)

@@ -37,7 +37,7 @@ def main(path=None):
     mesh = jax.sharding.Mesh(np.array(jax.devices()), ("data",))
     by_rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("data"))
     weights, epoch, loss = np.zeros((64, 10), np.float32), 0, 0.0
-    with pipeline.jax.DataLoader(pipeline.batch(source, 128, deterministic=True), by_rows) as loader:
+    with pipeline.jax.DataLoader(source.batch(128, drop_remainder=True), by_rows) as loader:
         if path and os.path.exists(path):
             saved = pipeline.load_state(path)
             weights, epoch, loss = np.array(saved["weights"], np.float32), saved["epoch"], saved["loss"]

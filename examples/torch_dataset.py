@@ -27,22 +27,24 @@ class Digits(torch.utils.data.Dataset):
         return {"image": image, "label": label}
 
 
+def scaled(example):
+    return {"image": example["image"] / 16, "label": example["label"]}
+
+
 def main():
     digits = pipeline.torch.dataset(Digits("examples/data/digits.csv"), shuffle=True, seed=1)
-    loop = pipeline.shuffle_batch(
-        digits, 100, min_after_dequeue=500, num_threads=2, seed=1, on_error="skip", allow_smaller_final_batch=True
-    )
+    dataset = digits.map(scaled, workers=2, on_error="skip").batch(100)
     sums, counts, right = np.zeros((10, 64)), np.zeros(10), 0
-    with loop:
-        for batch in loop:  # float32 [100, 64] and int64 [100]; fewer in the last batch
+    with iter(dataset) as batches:
+        for batch in batches:  # float32 [100, 64] and int64 [100]; fewer in the last batch
             np.add.at(sums, batch["label"], batch["image"])
             np.add.at(counts, batch["label"], 1)
-        print(f"{counts.sum():,.0f} digits, {loop.num_errors} left out, such as the one of which it says:")
-        print(loop.errors[0])
-        averages = sums / counts[:, None]
-        for batch in loop:  # the next epoch
-            distances = ((batch["image"][:, None] - averages) ** 2).sum(axis=2)
-            right += (distances.argmin(axis=1) == batch["label"]).sum()
+        print(f"{counts.sum():,.0f} digits, {batches.num_errors} left out, such as the one of which it says:")
+        print(batches.errors[0])
+    averages = sums / counts[:, None]
+    for batch in dataset.epoch(1):
+        distances = ((batch["image"][:, None] - averages) ** 2).sum(axis=2)
+        right += (distances.argmin(axis=1) == batch["label"]).sum()
     print(f"nearest to the average of their own: {right / counts.sum():.0%}")
 
 

@@ -19,8 +19,8 @@ def loaders():
     train = pipeline.arrays((images[~tested], labels[~tested]), shuffle=True, seed=1)
     test = pipeline.arrays((images[tested], labels[tested]))
     return (
-        pipeline.torch.DataLoader(pipeline.batch(train, 64, deterministic=True), device="cpu"),  # or "cuda"
-        pipeline.torch.DataLoader(pipeline.batch(test, 90, allow_smaller_final_batch=True)),
+        pipeline.torch.DataLoader(train.batch(64, drop_remainder=True), device="cpu"),  # or "cuda"
+        pipeline.torch.DataLoader(test.batch(90)),
     )
 
 

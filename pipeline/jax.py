@@ -1,6 +1,6 @@
-"""JAX: batches of a loop on its devices. It needs `pip install 'queue-runner[jax]'`.
+"""JAX: batches on its devices. It needs `pip install 'queue-runner[jax]'`.
 
-    loader = pipeline.jax.DataLoader(pipeline.shuffle_batch(source, 128), sharding)
+    loader = pipeline.jax.DataLoader(source.shuffle(seed=1).batch(128), sharding)
     for images, labels in loader:
         state, loss = train_step(state, images, labels)
 

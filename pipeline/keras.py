@@ -1,6 +1,6 @@
-"""Keras: batches of a loop for `fit`. It needs `pip install 'queue-runner[keras]'` and a backend of Keras.
+"""Keras: batches for `fit`. It needs `pip install 'queue-runner[keras]'` and a backend of Keras.
 
-    model.fit(pipeline.keras.PyDataset(pipeline.shuffle_batch(source, 128)), epochs=2)
+    model.fit(pipeline.keras.PyDataset(source.shuffle(seed=1).batch(128)), epochs=2)
 
 See docs/keras.md.
 """

@@ -1,6 +1,7 @@
-"""PyTorch: batches of a loop as tensors, and Datasets as sources. It needs `pip install 'queue-runner[torch]'`.
+"""PyTorch: batches as tensors, and Datasets as sources. It needs `pip install 'queue-runner[torch]'`.
 
-    loader = pipeline.torch.DataLoader(pipeline.shuffle_batch(source, 128), device="cuda", pin_memory=True)
+    dataset = source.shuffle(seed=1).batch(128)
+    loader = pipeline.torch.DataLoader(dataset, device="cuda", pin_memory=True)
     for images, labels in loader:
         loss = train_step(images, labels)
 

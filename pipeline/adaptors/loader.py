@@ -244,7 +244,13 @@ class Loader:
             FailedPreconditionError: A source cannot go back to a position.
         """
         here = self._here()
-        text = json.dumps(here.state(len(self._ready)))
+        try:
+            text = json.dumps(here.state(len(self._ready)))
+        except FailedPreconditionError as error:
+            if not here.starts_over:
+                raise
+            self._without_state(error)
+            text = ""
         return {"format": _FORMAT, "round": here.number, "over": self._over, "loop": text}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *, allow: Collection[str] = ()) -> None:
@@ -263,11 +269,18 @@ class Loader:
         if not isinstance(state_dict, Mapping) or set(state_dict) != _KEYS or state_dict["format"] != _FORMAT:
             raise invalid(f"load_state_dict: this is no state of a loader: {state_dict!r:.80}")
         here, over = self._here(), bool(state_dict["over"])
-        other = here.load(json.loads(state_dict["loop"]), {*allow, *self._allowed()})
+        if state_dict["loop"]:
+            other = here.load(json.loads(state_dict["loop"]), {*allow, *self._allowed()})
+        else:  # that of an epoch
+            other = here.another(int(state_dict["round"])) if here.starts_over else here
         if other is not here:
             self._replace(other)
         self._inside, self._over = False, over
         self._other_iterator()
+
+    def _without_state(self, error: FailedPreconditionError) -> None:
+        """Raise the error of a dataset that has no position; or accept that its state only says which epoch it is."""
+        raise error
 
     def _allowed(self) -> tuple[str, ...]:
         return ("shard",) if self._shard()[1] > 1 else ()

@@ -17,7 +17,7 @@ def refused(value: Any, name: str, library: str) -> TypeError:
     array = np.asarray(value)
     dtype, rows = array.dtype, array.reshape(-1).tolist() if array.dtype.kind == "O" else []
     if any(isinstance(row, np.ndarray) for row in rows):
-        what = "has rows of different lengths: pass ragged='pad' or ragged='row_splits' to the batch function"
+        what = "has rows of different lengths: use batch(n, pad=0), or batch(n, collate='row_splits')"
     elif dtype.kind in "SUT" or any(isinstance(row, (str, bytes)) for row in rows):
         what = f"holds strings, which {library} does not take: make numbers of them, or leave it out"
     else:

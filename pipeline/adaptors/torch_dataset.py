@@ -89,6 +89,15 @@ class _Items:
         return len(self._data)
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
+        return self._column(self._examples(numbers))
+
+    def loose(self, numbers: NDArray[np.int64]) -> Any:
+        return self._column(self._examples(numbers), loose=True)
+
+    def _column(self, examples: list[Any], loose: bool = False) -> Any:
+        return stacked(examples, f"dataset: {type(self._data).__name__}", loose=loose)
+
+    def _examples(self, numbers: NDArray[np.int64]) -> list[Any]:
         wanted = numbers.tolist()
         several = getattr(self._data, "__getitems__", None)
         try:
@@ -100,7 +109,7 @@ class _Items:
         if len(found) != len(wanted):  # which of them these are nobody knows
             text = f"was asked for {len(wanted):,} items and returned {len(found):,}"
             raise invalid(f"dataset: __getitems__ of {type(self._data).__name__} {text}: {wanted}")
-        return stacked([example_of(item) for item in found], f"dataset: {type(self._data).__name__}")
+        return [example_of(item) for item in found]
 
     def _item(self, number: int) -> Any:
         try:
@@ -181,9 +190,16 @@ class _Stream:
         return Columns(block_of(found[0])) if self._blocks else _Examples(found)
 
     def block(self, piece: Any) -> Any:
+        return self._block(piece)
+
+    def loose(self, piece: Any) -> Any:
+        return self._block(piece, loose=True)
+
+    def _block(self, piece: Any, loose: bool = False) -> Any:
         if self._blocks:
             return piece.block
-        return stacked([example_of(each) for each in piece.examples], f"dataset: {type(self._data).__name__}")
+        examples = [example_of(each) for each in piece.examples]
+        return stacked(examples, f"dataset: {type(self._data).__name__}", loose=loose)
 
     def facts(self) -> dict[str, Any]:
         return {"type": type(self._data).__name__}

@@ -66,7 +66,8 @@ class DataLoader(Loader):
     a `shard`: equally many, disjoint. All processes must write the same dataset, with seeds.
 
     `state_dict` and `load_state_dict` are the Stateful protocol of `torch.distributed.checkpoint`: batches that wait on
-    the device are not lost, and a seed that was drawn is part of the state.
+    the device are not lost, and a seed that was drawn is part of the state. If the dataset has no position to go back
+    to, as with `ordered=False`, a state begins its epoch again, and a warning says so: Lightning asks every loader.
 
     Thread safety: one thread at a time may use it.
     """
@@ -107,6 +108,7 @@ class DataLoader(Loader):
         self._streams: Any = None if self._device is None else torch.get_device_module(self._device)
         self._stream = None if self._streams is None else self._streams.Stream()
         self._waits = self._streams is not None
+        self._warned = False
 
     @property
     def batch_sampler(self) -> SimpleNamespace:
@@ -115,6 +117,11 @@ class DataLoader(Loader):
 
     def _shard(self) -> tuple[int, int]:
         return shard() if self._shared else (0, 1)
+
+    def _without_state(self, error: FailedPreconditionError) -> None:
+        if not self._warned:
+            self._warned = True
+            _log.warning("%r: %s: this state begins the epoch again", self, error)
 
     def _conversion(self, batch: Any) -> Change:
         change = mapping(batch, self._change_of)

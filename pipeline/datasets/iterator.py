@@ -526,13 +526,13 @@ class DatasetIterator(Next[T_co]):
         Raises:
             StateMismatchError: Another dataset, or other files. Nothing has changed.
             InvalidArgumentError, TypeError: It is not a state, or is damaged.
-            FailedPreconditionError: The iterator has begun.
+            FailedPreconditionError: The iterator has given an element, or is closed.
         """
         from pipeline.datasets.state import check_state, position_here  # as in `state_dict`
 
         self._not_within("load_state_dict")
         with self._lock:
-            if self._stream is not None or self._closed or self._ended:
+            if self._closed or self._ended or not self._untouched():
                 text = "load_state_dict: this iterator has begun. Load a state before the first element"
                 raise FailedPreconditionError(None, None, text)
             check_state(state, self._node, self._epoch, allow)
@@ -545,11 +545,22 @@ class DatasetIterator(Next[T_co]):
                     given = given_seed(pair), given_seed(seed.pair)  # one number, as users gave it
                     then, now = given if None not in given else (pair, list(seed.pair))
                     raise StateMismatchError([("seed", then, now)])
+            if self._stream is not None:  # `state_dict` or `start` has opened it
+                self._opening.stop()
+                self._stream.close()
+                self._stream = None
             self._loaded = state
             delivered, text = state["delivered"], state["fingerprint"]
             self._records.clear()
             value = int(text.partition("-")[2], 16)
             self._records.append(Record(delivered["batches"], delivered["elements"], value, position))
+
+    def _untouched(self) -> bool:
+        """Whether no element was made since it was opened, if it was, and it can be opened again."""
+        if self._stream is None:
+            return True
+        last = self._last()
+        return not self._slot and last.batches == self._began and not isinstance(last.position, Exception)
 
     def fingerprint(self, *, content: bool = False) -> str:
         """Return a short text for the order of all examples delivered so far: "<how many>-<16 hex digits>".

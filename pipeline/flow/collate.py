@@ -207,7 +207,8 @@ def as_array(value: Any, where: str) -> Any:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise invalid(f"{where} is a list of lists of different lengths: {value!r:.60}") from error
+        text = f"{where} is a list, and its items differ in shape, so that they make no array: {value!r:.60}"
+        raise invalid(f"{text}. Use a tuple for the components of an example") from error
     if array.dtype.kind not in "SU" or hasattr(type(value), "__array__"):
         return exact(array, value, where)
     strings = np.asarray(value, object)  # as NumPy's strings drop zeros at the end

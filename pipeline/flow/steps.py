@@ -365,7 +365,7 @@ def kept(example: Any) -> Any:
     if isinstance(example, bytearray):
         return bytes(example)
     if hasattr(example, "__array__") and not isinstance(example, np.generic) and not is_dataclass(example):
-        return np.array(example)
+        return np.asarray(example).copy()  # np.array asks tensors for a copy, and warns as they do not know the word
     return example
 
 

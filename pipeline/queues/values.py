@@ -163,7 +163,7 @@ def _mismatch(
     """The error for a shape; `counted`: the components of a block do not have equally many rows, as `where` says."""
     text = f"Shape mismatch in tuple component {index}. Expected {show(expected)}, got {show(got)}\n{where}"
     if len(got) == len(expected) and None not in expected and not counted:
-        text += ": rows that vary in size need dynamic_pad=True or ragged= (batch functions), or a padding queue"
+        text += ": rows that vary in size need dynamic_pad=True (batch functions), or a padding queue"
     return invalid(text)
 
 

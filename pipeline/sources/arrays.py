@@ -227,8 +227,7 @@ def _as_array(given: Any, where: str) -> NDArray[Any]:
         array = np.asarray(given)
     except ValueError as error:
         raise ValueError(
-            f"arrays: {where} is a list of rows of different shapes. Pass the list itself to a batch function, with "
-            "dynamic_pad=True or ragged="
+            f"arrays: {where} is a list of rows of different shapes: use pipeline.dataset(rows).batch(n, pad=0)"
         ) from error
     if array.ndim == 0:
         raise ValueError(f"arrays: {where} must have rank 1 or more, got the scalar {given!r:.40}")

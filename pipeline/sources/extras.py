@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -99,13 +100,14 @@ def last_used(load: Callable[[int], Any], count: int = 2) -> Callable[[int], Any
     return loaded
 
 
-def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = None) -> Any:
+def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = None, *, loose: bool = False) -> Any:
     """Make a column of values: an array, or a dict or tuple of arrays if they are nested.
 
     Args:
         values: The values.
         where: What errors say that they are.
         named: Returns what one of them is called, such as its file.
+        loose: Whether arrays of several shapes become a column of objects.
 
     Raises:
         InvalidArgumentError, TypeError, ValueError: They differ in shape, dtype or structure.
@@ -117,7 +119,8 @@ def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = 
         except ValueError as error:
             raise invalid(f"{where}: {error}") from error
         columns_of = zip(nest.names, columns, strict=True)
-        return nest.pack([stacked(list(column), f"{where}: {name!r}", named) for name, column in columns_of], True)
+        stack_one = functools.partial(stacked, named=named, loose=loose)
+        return nest.pack([stack_one(list(column), f"{where}: {name!r}") for name, column in columns_of], True)
     if isinstance(telling(values), ListValue):
         return object_vector(values)
     if isinstance(values[0], (bytes, str)):
@@ -133,8 +136,13 @@ def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = 
         other = next((i for i, array in enumerate(arrays) if array.shape != arrays[0].shape), None)
         if other is None:
             raise invalid(f"{where}: {error}") from error
+        if loose:
+            rows = np.empty(len(arrays), object)
+            for i, array in enumerate(arrays):  # NumPy would look into them
+                rows[i] = array
+            return rows
         first, second = (("" if named is None else f"{named(i)} has ") + show(arrays[i].shape) for i in (0, other))
-        hint = "make them equal, or pass dynamic_pad=True or ragged= to the batch function"
+        hint = "make them equal, or use batch(n, pad=0)"
         raise invalid(f"{where}: examples differ in shape: {first} and {second}: {hint}") from error
     except TypeError as error:
         raise TypeError(f"{where}: {error}") from error

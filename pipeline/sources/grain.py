@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.dtypes import strings_as_bytes
 from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
 from pipeline.nest import map_values
@@ -105,7 +106,10 @@ class _Map:
         return len(self._data)
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        return stacked([self._element(number) for number in numbers.tolist()], "grain")
+        return stacked([self._element(number) for number in numbers.tolist()], self.kind)
+
+    def loose(self, numbers: NDArray[np.int64]) -> Any:
+        return stacked([self._element(number) for number in numbers.tolist()], self.kind, loose=True)
 
     def _element(self, number: int) -> Any:
         try:
@@ -161,7 +165,7 @@ class _Stream:
                 add_note(error, f"grain: in element {count + len(piece)} after the {begin}")
             count += len(piece)
             if piece:
-                yield before, Columns(map_values(np.asarray, piece[0])) if self._batched else piece
+                yield before, Columns(map_values(_column, piece[0])) if self._batched else piece
             elif error is None:
                 return
         raise error
@@ -169,8 +173,15 @@ class _Stream:
     def block(self, piece: Any) -> Any:
         return piece.block if self._batched else stacked(piece, self.kind)
 
+    def loose(self, piece: Any) -> Any:
+        return piece.block if self._batched else stacked(piece, self.kind, loose=True)
+
     def facts(self) -> dict[str, Any]:
         return {"dataset": type(self._data).__name__, "batched": self._batched}
+
+
+def _column(values: Any) -> NDArray[Any]:
+    return strings_as_bytes(np.asarray(values))
 
 
 def _plain(state: Any) -> Any:

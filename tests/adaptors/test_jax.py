@@ -182,10 +182,10 @@ def test_states_know_of_what_was_made_ahead(jax, stop):
 def test_memory_that_is_used_again_changes_no_array(jax, workers):
     """JAX shares the memory of large arrays. The queue fills that of dropped batches again, and workers theirs."""
     data = np.arange(64 * 40_000, dtype=np.float32).reshape(64, 40_000)  # batches of 1.28 MB
-    options = {}
+    dataset = pipeline.dataset(data)
     if workers is not None:
-        options = {"function": np.copy, "workers": pipeline.processes(1)}
-    with pipeline.jax.DataLoader(pipeline.batch(data, 8, capacity=16, **options)) as loader:
+        dataset = dataset.map(np.copy, workers=pipeline.processes(1))
+    with pipeline.jax.DataLoader(dataset.batch(8).prefetch(2)) as loader:
         for _ in range(3):
             arrays = list(loader)
             shared = [np.asarray(array).ctypes.data for array in arrays]
@@ -208,7 +208,7 @@ def test_64_bits(jax, caplog):
     [record] = caplog.records
     assert record.name == "pipeline.batches"
     assert record.getMessage().endswith(
-        ": as jax_enable_x64 is not set, JAX changes big from uint64 to uint32, id from int64 to int32, "
+        ": as jax_enable_x64 is not set, JAX changes id from int64 to int32, big from uint64 to uint32, "
         "value from float64 to float32"
     )
 
@@ -429,6 +429,7 @@ except ImportError as error:
 
 def test_options_of_the_loop_are_told_where_they_belong(jax):
     with raises(
-        TypeError, "DataLoader.__init__() got an unexpected keyword argument 'batch_size'. It is an argument of"
+        TypeError,
+        "DataLoader.__init__() got an unexpected keyword argument 'batch_size'. Write it into the dataset: .batch(...)",
     ):
         pipeline.jax.DataLoader(pipeline.dataset(np.arange(10)).batch(5), batch_size=5)

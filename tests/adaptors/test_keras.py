@@ -255,7 +255,7 @@ def test_several_inputs_and_weights(keras):
 
 def test_what_batches_may_be(keras):
     x = np.ones((8, 2), np.float32)
-    for examples, parts in ((list(x), 1), ([[row, 1] for row in x], 2), ([(row, 1, 0.5) for row in x], 3)):
+    for examples, parts in ((list(x), 1), ([(row, 1) for row in x], 2), ([(row, 1, 0.5) for row in x], 3)):
         batch = pipeline.keras.PyDataset(pipeline.dataset(examples).batch(4))[0]
         assert type(batch) is tuple
         assert len(batch) == parts

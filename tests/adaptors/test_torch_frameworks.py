@@ -107,16 +107,21 @@ def test_lightning_resumes_from_its_own_checkpoint_of_an_epoch(tmp_path):
     assert resumed == {1: whole[1]}
 
 
-def test_lightning_saves_where_a_loop_has_no_state(tmp_path):
+def test_lightning_saves_where_a_dataset_has_no_state(tmp_path, caplog):
     lightning = pytest.importorskip("lightning.pytorch")
     model = importlib.import_module("lightning.pytorch.demos.boring_classes").BoringModel()
     trainer = lightning.Trainer(
         accelerator="cpu", max_epochs=2, logger=False, enable_progress_bar=False, default_root_dir=tmp_path
     )
-    free = pt.DataLoader(pipeline.batch(np.zeros((16, 32), np.float32), 4, num_threads=2))
+    rows = pipeline.dataset(np.zeros((16, 32), np.float32))
+    free = pt.DataLoader(rows.map(np.negative, workers=2, ordered=False).batch(4))
     trainer.fit(model, free)
     assert trainer.global_step == 8
-    assert list(tmp_path.glob("**/*.ckpt"))
+    [checkpoint] = tmp_path.glob("**/*.ckpt")
+    [told] = [record.getMessage() for record in caplog.records if record.name == "pipeline.batches"]
+    assert "the order depends on time" in told
+    trainer.fit(model, free, ckpt_path=checkpoint, weights_only=False)
+    assert trainer.global_step == 8
 
 
 # Accelerate -----------------------------------------------------------------------------------------------------------
@@ -166,13 +171,13 @@ import pipeline.torch
 
 accelerator = Accelerator(cpu=True)
 source = pipeline.arrays(np.arange(24), shuffle=True, seed=1)
-loader = accelerator.prepare(pipeline.torch.DataLoader(pipeline.batch(source, 4), device=accelerator.device))
+loader = accelerator.prepare(pipeline.torch.DataLoader(source.batch(4), device=accelerator.device))
 said = {"epochs": [[batch.tolist() for batch in loader] for _ in range(2)]}
 try:
-    pipeline.torch.IterableDataset(pipeline.batch(source, 4))
+    pipeline.torch.IterableDataset(source.batch(4))
 except pipeline.errors.FailedPreconditionError as error:
     said["error"] = str(error)
-dataset = pipeline.torch.IterableDataset(pipeline.batch(source, 4), shard=False)
+dataset = pipeline.torch.IterableDataset(source.batch(4), shard=False)
 given = accelerator.prepare(torch.utils.data.DataLoader(dataset, batch_size=None))
 said["dispatched"] = [batch.tolist() for batch in given]
 accelerator.wait_for_everyone()  # the first process has the store of the group

@@ -404,7 +404,7 @@ class TestErrors:
             (
                 ([[1, 2], [3]], NUMBERS),
                 ValueError,
-                "arrays: component '0' is a list of rows of different shapes. Pass the list itself to a batch function",
+                "arrays: component '0' is a list of rows of different shapes: use pipeline.dataset(rows).batch(",
             ),
         ],
     )

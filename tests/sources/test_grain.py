@@ -116,8 +116,8 @@ def test_what_is_random_differs_from_epoch_to_epoch():
     for i in (0, 7, COUNT, 2 * COUNT - 1):
         assert source[i]["noise"] == data[i]["noise"]
     assert source[0]["noise"] != source[COUNT]["noise"]
-    with pipeline.batch(pipeline.grain(data), COUNT) as batches:
-        first, second = [batch["noise"].tolist() for _ in range(2) for batch in batches]
+    batches = pipeline.grain(data).batch(COUNT)
+    first, second = [batch["noise"].tolist() for epoch in range(2) for batch in batches.epoch(epoch)]
     assert first == [data[i]["noise"] for i in range(COUNT)]
     assert second == [data[i]["noise"] for i in range(COUNT, 2 * COUNT)]
 
@@ -168,7 +168,7 @@ def test_processes_of_grain_end_with_the_loop():
 def test_examples_that_differ_in_shape():
     data = library().MapDataset.range(4).map(lambda i: np.ones(i + 1))
     for given in (data, data.to_iter_dataset()):
-        with raises(pipeline.InvalidArgumentError, "grain: examples differ in shape: make them equal, or pass dyn"):
+        with raises(pipeline.InvalidArgumentError, "batch: the value has shape [1] in one example and [2] in another"):
             next(pipeline.batch(pipeline.grain(given), 4))
         [got] = pipeline.batch(pipeline.grain(given), 4, dynamic_pad=True)
         assert got.tolist() == [[1.0] * (i + 1) + [0.0] * (3 - i) for i in range(4)]

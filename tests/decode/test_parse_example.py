@@ -201,6 +201,18 @@ class TestWire:
                     parse_example(block, {"a": feature})
                 assert block[caught.value.record] == data
 
+    @pytest.mark.parametrize("inner", [b"\x22\x00", b"\x22\x00\x1a\x03\n\x01\x07"], ids=["alone", "before a list"])
+    def test_an_unknown_kind_before_a_good_feature_is_refused_as_in_tensorflow(self, inner):
+        entry = b"\n\x01a\x12" + bytes([len(inner)]) + inner
+        data = b"\n" + bytes([len(entry) + 2]) + b"\n" + bytes([len(entry)]) + entry + example(a=[5])
+        for feature in (VarLenFeature(np.int64), FixedLenFeature([], np.int64), FixedLenFeature([], np.int64, 9)):
+            with pytest.raises(InvalidArgumentError, match="Unsupported datatype"):
+                parse_single_example(data, {"a": feature})
+            for block in ([data], [example(a=[5]), data], [data] * 20):
+                with pytest.raises(InvalidArgumentError, match="Unsupported datatype") as caught:
+                    parse_example(block, {"a": feature})
+                assert block[caught.value.record] == data
+
     def test_an_unknown_kind_that_nobody_asks_for(self):
         data = example(a=[5]) + b"\n\x09\n\x07\n\x01b\x12\x02\x22\x00"
         assert parse_single_example(data, {"a": VarLenFeature(np.int64)})["a"].tolist() == [5]

@@ -16,10 +16,12 @@ class FoundLists(dict[bytes, FoundList]):
 
     Attributes:
         hidden: The last feature with a list, of names whose last feature has none.
+        unknown: Features with a list of an unknown kind. One of them is enough: a later feature does not replace it.
     """
 
     def __init__(self) -> None:
         self.hidden: dict[bytes, FoundList] = {}
+        self.unknown: dict[bytes, FoundList] = {}
 
     def with_list(self, key: bytes) -> FoundList | None:
         """Return the last feature that has a list: in TensorFlow it counts for all but sparse and context features."""
@@ -40,6 +42,7 @@ def find_lists(data: bytes) -> FoundLists:
                 _find_features(data, at, end, found)
             except IndexError:
                 raise WireError("the last field has no end") from None
+    found.update(found.unknown)
     return found
 
 
@@ -84,12 +87,14 @@ def _entry(data: bytes, at: int, end: int, found: FoundLists) -> None:
         elif number == 2 and kind == LEN:
             values += 1
             for which, inner, start, stop in fields(data, begin, after):
-                if place[0] <= 0:
+                if not place[0]:
                     known = which in (1, 2, 3) and inner == LEN
                     place = (which, data, start, stop) if known else (UNKNOWN, data, at, at)
     if len(keys) != 1 or values != 1:
         raise WireError(f"the feature at byte {at} has {len(keys)} names and {values} values, not one of each")
     (key,) = keys
+    if place[0] == UNKNOWN:
+        found.unknown[key] = place
     before = found.get(key)
     if not place[0] and before is not None and before[0]:
         found.hidden[key] = before

@@ -6,6 +6,7 @@ import functools
 import math
 import operator
 import os
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -150,7 +151,7 @@ def range_input_producer(
         The queue, of int64 if the limit is a NumPy int64 or is 2**31 or more, else of int32.
 
     Raises:
-        InvalidArgumentError: The limit is negative.
+        InvalidArgumentError: The limit is negative, or 2**63 or more.
         TypeError: The limit or `num_epochs` is not an integer.
         ValueError: The limit is 0 and there is no limit of epochs, so that a dequeue would wait forever; `num_epochs`
             is less than 1; or the limit is an array with rank 1 or more.
@@ -169,6 +170,8 @@ def range_input_producer(
         raise TypeError(f"range_input_producer: limit must be an integer, not {limit!r:.80}") from None
     if count < 0:
         raise invalid(f"Requires start <= limit when delta > 0: 0/{count}")
+    if count > sys.maxsize:
+        raise invalid(f"range_input_producer: limit must be at most {sys.maxsize:,}, got {count:,}")
     wide = getattr(limit, "dtype", None) == np.int64 or count > np.iinfo(np.int32).max
     dtype = np.dtype(np.int64 if wide else np.int32)
     queue = ProducerQueue(capacity, [dtype], [()], shared_name=shared_name, name=name or "input_producer")

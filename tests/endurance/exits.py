@@ -20,8 +20,10 @@ from endurance.interrupts import LOOPS, strike
 CALLS = pathlib.Path(__file__).with_name("blocked_calls.py")
 DIGITS = pathlib.Path(__file__).parents[2] / "examples" / "data" / "digits.csv"
 FEED = """
-import sys
+import faulthandler, signal, sys
 from pipeline.command import cli
+
+faulthandler.register(signal.SIGUSR1)
 
 parser = cli._parser
 cli._parser = lambda *args: (print("begins", flush=True), parser(*args))[1]
@@ -51,7 +53,10 @@ def end_blocked(where):
 
 
 def interrupt_feed(seed):
-    """Send SIGINT to a `feed` without end at a random moment; return status, stdout and stderr."""
+    """Send SIGINT to a `feed` without end at a random moment; return status, stdout and stderr.
+
+    If it goes on, it shows where its threads are, and is killed.
+    """
     command = [sys.executable, "-c", FEED, "feed", str(DIGITS), "--epochs", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -59,6 +64,12 @@ def interrupt_feed(seed):
             time.sleep(random.Random(seed).uniform(0, 0.1))  # the moment is at random: nothing is waited for
             process.send_signal(signal.SIGINT)
             out, errors = process.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGUSR1)
+            time.sleep(1)
+            process.kill()
+            out, errors = process.communicate()
+            errors += f"went on for {LIMIT:g} s after SIGINT"
         finally:
             process.kill()
     return process.returncode, out, errors

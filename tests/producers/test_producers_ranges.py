@@ -79,6 +79,8 @@ class TestRange:
     def test_bad_limits(self):
         with raises(InvalidArgumentError, "Requires start <= limit when delta > 0: 0/-3"):
             range_input_producer(-3)
+        with raises(InvalidArgumentError, f"range_input_producer: limit must be at most {2**63 - 1:,}, got {2**63:,}"):
+            range_input_producer(2**63)
         with pytest.raises(ValueError, match="limit must be a scalar"):
             range_input_producer([3] * np.ones(1, int))
         for limit in (2.5, "3", None, [3], np.array(2.5)):

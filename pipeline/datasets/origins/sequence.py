@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,11 @@ class OfSequence(Node):
     stage = "source"
 
     def __init__(self, items: Any) -> None:
+        try:
+            len(items)
+        except OverflowError:
+            kind = type(items).__name__
+            raise invalid(f"dataset: the {kind} must have at most {sys.maxsize:,} items, and has more") from None
         self.items = items
         self.note_place()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pipeline.compat.v1 as tf
-from pipeline.compat.queues.gil_turns import GilTurns
+from pipeline.compat.queues.gil_turns import Crew, GilTurns, TakingTurns, done
 
 
 @pytest.fixture(autouse=True)
@@ -153,3 +153,18 @@ def test_each_thread_that_stands_by_takes_the_place_of_one_that_ended():
         for thread in threads:
             thread.join()
     assert set(workers[499:]) == {thread.ident for thread in threads}
+
+
+def test_a_thread_that_lost_patience_stands_by_again():
+    class Busy(Crew):
+        asked = []
+
+        def join(self, patient):
+            self.asked.append(patient)
+            return len(self.asked) > 3 and super().join(patient)
+
+    make = TakingTurns(lambda: None, GilTurns(), Busy())
+    for _ in range(1000):
+        make()
+    done()
+    assert Busy.asked == [True] * 4

@@ -38,12 +38,13 @@ class TFRecordOptions:
 
     Args:
         compression_type: "", "ZLIB" or "GZIP", a TFRecordCompressionType, other TFRecordOptions, or None.
-        flush_mode: For `flush()` of a writer: one of zlib's Z_..._FLUSH constants; None is Z_SYNC_FLUSH.
+        flush_mode: How a writer flushes zlib after each 256 KiB of records, as in TensorFlow: one of zlib's Z_..._FLUSH
+            constants, or Z_BLOCK. `flush()` is not affected.
         input_buffer_size, output_buffer_size: Ignored; in TensorFlow's signature.
         window_bits: 9 to 15, for writing.
         compression_level: 0 to 9, for writing.
         compression_method: 8, the only one that zlib has.
-        mem_level: 1 to 9, for writing.
+        mem_level: 1 to 9, for writing; None is 9, as in TensorFlow.
         compression_strategy: One of zlib's Z_... constants, for writing.
 
     Raises:
@@ -92,6 +93,8 @@ class TFRecordOptions:
         """
         if not self.compression_type:
             return None
+        if self.flush_mode not in (None, *range(6)):
+            raise invalid(f"flush_mode must be one of zlib's Z_..._FLUSH constants, 0 to 5, got {self.flush_mode!r}")
         bits = WINDOW_BITS[self.compression_type]
         if self.window_bits is not None:
             bits += abs(self.window_bits) - zlib.MAX_WBITS
@@ -100,7 +103,7 @@ class TFRecordOptions:
                 _given(self.compression_level, zlib.Z_DEFAULT_COMPRESSION),
                 _given(self.compression_method, zlib.DEFLATED),
                 bits,
-                _given(self.mem_level, zlib.DEF_MEM_LEVEL),
+                _given(self.mem_level, 9),
                 _given(self.compression_strategy, zlib.Z_DEFAULT_STRATEGY),
             )
         except ValueError as error:

@@ -13,7 +13,10 @@ from pipeline.errors import FailedPreconditionError
 from pipeline.files.crc32c import crc_function
 from pipeline.files.opening import create_file
 from pipeline.files.os_errors import translated
-from pipeline.files.tfrecord import TFRecordOptions, framed
+from pipeline.files.tfrecord import FOOTER, HEADER, TFRecordOptions, framed
+
+# Bytes that TensorFlow gathers before it compresses them.
+_BUFFER = 256 << 10
 
 
 class TFRecordWriter:
@@ -44,7 +47,10 @@ class TFRecordWriter:
         self._crc = crc_function()
         settings = options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
         self._compressor = settings.compressor()
-        self._flush_mode = zlib.Z_SYNC_FLUSH if settings.flush_mode is None else settings.flush_mode
+        # Z_FINISH would end the file too early.
+        between = settings.flush_mode not in (None, zlib.Z_NO_FLUSH, zlib.Z_FINISH)
+        self._flush_mode = settings.flush_mode if between else zlib.Z_NO_FLUSH
+        self._unflushed = 0
         self._name = os.fsencode(path)
         self._lock = threading.Lock()
         self._file = create_file(self._name)
@@ -65,7 +71,13 @@ class TFRecordWriter:
         data = framed(record, self._crc)
         with self._lock:
             self._check()
-            self._put(data if self._compressor is None else self._compressor.compress(data))
+            if self._compressor is None:
+                self._put(data)
+            elif self._flush_mode == zlib.Z_NO_FLUSH:
+                self._put(self._compressor.compress(data))
+            else:
+                for part in (data[: HEADER.size], data[HEADER.size : -FOOTER.size], data[-FOOTER.size :]):
+                    self._compress(part)
 
     def flush(self) -> None:
         """Hand all records to the operating system, so that readers see them.
@@ -77,7 +89,8 @@ class TFRecordWriter:
         with self._lock:
             self._check()
             if self._compressor is not None:
-                self._put(self._compressor.flush(self._flush_mode))
+                self._put(self._compressor.flush(zlib.Z_PARTIAL_FLUSH))
+                self._unflushed = 0
             try:
                 self._file.flush()
             except Exception as error:
@@ -116,6 +129,17 @@ class TFRecordWriter:
     def _check(self) -> None:
         if not self._open:
             raise FailedPreconditionError(None, None, f"Writer is closed: {os.fsdecode(self._name)}")
+
+    def _compress(self, part: bytes) -> None:
+        """Compress a part of a record; flush where TensorFlow's buffer would be full, so that the files are equal."""
+        if self._unflushed + len(part) > _BUFFER:
+            self._put(self._compressor.flush(self._flush_mode))
+            self._unflushed = 0
+        self._put(self._compressor.compress(part))
+        if len(part) > _BUFFER:
+            self._put(self._compressor.flush(self._flush_mode))
+        else:
+            self._unflushed += len(part)
 
     def _put(self, data: bytes) -> None:
         try:

@@ -156,15 +156,15 @@ def test_each_thread_that_stands_by_takes_the_place_of_one_that_ended():
 
 
 def test_a_thread_that_lost_patience_stands_by_again():
-    class Busy(Crew):
-        asked = []
+    asked = []
 
+    class Busy(Crew):
         def join(self, patient):
-            self.asked.append(patient)
-            return len(self.asked) > 3 and super().join(patient)
+            asked.append(patient)
+            return len(asked) > 3 and super().join(patient)
 
     make = TakingTurns(lambda: None, GilTurns(), Busy())
     for _ in range(1000):
         make()
     done()
-    assert Busy.asked == [True] * 4
+    assert asked == [True] * 4

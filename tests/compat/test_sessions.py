@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -187,3 +188,13 @@ def test_a_run_that_the_session_did_not_wait_for_is_cancelled(graph, through):
     released.set()
     with pytest.raises(tf.errors.CancelledError, match="Run call was cancelled"):
         call.result()
+
+
+def test_a_second_interactive_session_warns():
+    with contextlib.closing(tf.InteractiveSession(graph=tf.Graph())):
+        with pytest.warns(UserWarning, match="An interactive session is already active"):
+            second = tf.InteractiveSession(graph=tf.Graph())
+        second.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tf.InteractiveSession(graph=tf.Graph()).close()

@@ -99,6 +99,33 @@ def test_flush_lets_others_read(tmp_path, options):
     assert list(tf_record_iterator(path, options)) == [b"one"]
 
 
+@pytest.mark.parametrize("mode", [zlib.Z_SYNC_FLUSH, zlib.Z_FULL_FLUSH])
+def test_a_flush_mode_flushes_between_records(tmp_path, mode):
+    """A reader sees those in front of the flush before the file is complete."""
+    with TFRecordWriter(tmp_path / "f", TFRecordOptions("ZLIB", flush_mode=mode)) as writer:
+        for _ in range(3):
+            writer.write(bytes(150_000))
+        writer.write(bytes(300_000))
+    data = (tmp_path / "f").read_bytes()
+    assert data.count(b"\x00\x00\xff\xff") >= 4  # before records 2, 3 and 4, which do not fit, and after 4
+    assert [len(each) for each in tf_record_iterator(tmp_path / "f", "ZLIB")] == [150_000] * 3 + [300_000]
+
+
+@pytest.mark.parametrize("mode", range(6))
+def test_flush_with_each_flush_mode(tmp_path, mode):
+    options = TFRecordOptions("GZIP", flush_mode=mode)
+    with TFRecordWriter(tmp_path / "f", options) as writer:
+        writer.write(b"one")
+        writer.flush()
+        writer.write(b"two")
+    assert list(tf_record_iterator(tmp_path / "f", options)) == [b"one", b"two"]
+
+
+def test_a_flush_mode_that_zlib_does_not_have(tmp_path):
+    with pytest.raises(InvalidArgumentError, match=r"flush_mode must be one of .* got 6"):
+        TFRecordWriter(tmp_path / "f", TFRecordOptions("ZLIB", flush_mode=6))
+
+
 def test_closed_writer(tmp_path):
     writer = TFRecordWriter(str(tmp_path / "f"))
     writer.close()

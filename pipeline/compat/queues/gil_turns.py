@@ -30,8 +30,9 @@ _PATIENCE = 10e-3
 _STANDING_BY, _LONGEST = 20e-3, 100e-3
 # Elements after which a thread that takes no turns tries again, and how many it measures then.
 _PERIOD, _MEASURED = 256, 4
-# Elements after which it does so if it only lost patience. On a busy machine the thread that works may have been without
-# a processor: two readers with 16 threads each, 32 x 32 px, took 118 us of CPU time an image, and 54 us with turns.
+# Elements after which it does so if it only lost patience. On a busy machine the thread that works may have been
+# without a processor: two readers with 16 threads each, 32 x 32 px, took 118 us of CPU time an image, and 54 us with
+# turns.
 _SOON = 32
 
 

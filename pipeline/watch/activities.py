@@ -42,12 +42,6 @@ _PARTS: dict[str, Activity | None] = {
     "datasets/origins/": Activity("take from the source", "library"),
     "queues/": Activity("store", "library"),
     "batches/": Activity("store", "library"),
-    "batches/crew.py": None,  # waits for a stop
-    "batches/source.py": Activity("take from the source", "library"),
-    "batches/items.py": Activity("take from the source", "library"),
-    "batches/lanes.py": Activity("take from the source", "library"),
-    "batches/turns.py": Activity("wait for its turn", "library"),
-    "workers/ahead.py": Activity("wait for workers", "library"),
     "workers/chunks.py": Activity("stack a chunk", "library"),
     "compat/": Activity("run the graph", "library"),
     "compat/kernels/": Activity("compute", "library"),
@@ -55,7 +49,7 @@ _PARTS: dict[str, Activity | None] = {
     "compat/areas/": Activity("staging area", "library"),
 }
 # What is further out has a span of its own.
-_NEXT = {os.path.join(_PACKAGE, "batches", "loop.py"), os.path.join(_PACKAGE, "datasets", "iterator.py")}
+_NEXT = {os.path.join(_PACKAGE, "datasets", "iterator.py")}
 _known: dict[str, Activity | None] = {}  # by file name
 
 

@@ -1,5 +1,6 @@
 """What a trace tells of pipelines of every kind: waits, batches and who ran. `traces.sound` has what all promise."""
 
+import pathlib
 import sys
 import threading
 
@@ -12,6 +13,7 @@ import pipeline
 import pipeline.compat.v1 as tf
 from pipeline import spans as noted
 from pipeline.explain import live
+from pipeline.watch import activities
 
 sampled = pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="stacks are not sampled here")
 
@@ -186,3 +188,9 @@ def test_nothing_is_noted_while_nobody_traces(tmp_path):
     firsts(pipeline.batch(rows(), 30, capacity=32))
     assert not noted.on
     assert not noted.events
+
+
+def test_parts_that_a_trace_names_exist():
+    package = pathlib.Path(pipeline.__file__).parent
+    assert [part for part in activities._PARTS if not (package / part).exists()] == []
+    assert [path for path in activities._NEXT if not pathlib.Path(path).exists()] == []

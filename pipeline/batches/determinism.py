@@ -17,6 +17,15 @@ def set_deterministic(deterministic: bool | None) -> None:
         TypeError: It is something else.
 
     Thread safety: any thread may call it; iterators that exist stay as they are.
+
+    Examples:
+        >>> pipeline.set_deterministic(True)
+        >>> with pipeline.shuffle_batch(range(6), 3, min_after_dequeue=2, seed=1) as batches:
+        ...     first = next(batches).tolist()
+        >>> with pipeline.shuffle_batch(range(6), 3, min_after_dequeue=2, seed=1) as batches:
+        ...     first == next(batches).tolist()
+        True
+        >>> pipeline.set_deterministic(None)
     """
     global _default
     _default = _checked(deterministic)

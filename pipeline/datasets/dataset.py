@@ -491,6 +491,11 @@ def mix(
 
     Raises:
         ValueError: The weights are wrong. TypeError: Something is not a dataset.
+
+    Examples:
+        >>> web, books = pipeline.dataset(["web"]).repeat(), pipeline.dataset(["book"]).repeat()
+        >>> list(pipeline.mix([web, books], [0.9, 0.1], seed=1).take(1000)).count("web")
+        895
     """
     nodes = _nodes(datasets, "mix")
     found = np.ones(len(nodes)) if weights is None else np.asarray(weights, np.float64)
@@ -510,7 +515,12 @@ def zip(*datasets: Dataset[Any] | Sequence[Dataset[Any]]) -> Dataset[tuple[Any, 
 
 
 def zip(*datasets: Any) -> Dataset[tuple[Any, ...]]:
-    """Make tuples of the elements of several datasets, as long as each has one: `zip(a, b)` or `zip([a, b])`."""
+    """Make tuples of the elements of several datasets, as long as each has one: `zip(a, b)` or `zip([a, b])`.
+
+    Examples:
+        >>> list(pipeline.zip(pipeline.dataset(["a", "b"]), pipeline.dataset(range(5))))
+        [('a', 0), ('b', 1)]
+    """
     given = datasets[0] if len(datasets) == 1 and isinstance(datasets[0], (list, tuple)) else datasets
     nodes = _nodes(given, "zip")
     return Dataset(transforms.Zip(nodes))
@@ -524,6 +534,10 @@ def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, 
         datasets: A list of datasets, or one dataset whose elements are datasets, such as `d.map(to_dataset)`.
         cycle_length: How many are open at once; None for all in a list, and 4 in a dataset.
         block_length: How many elements to take in a turn.
+
+    Examples:
+        >>> list(pipeline.interleave([pipeline.dataset(["a", "b", "c"]), pipeline.dataset(range(2))]))
+        ['a', 0, 'b', 1, 'c']
     """
     nested = isinstance(datasets, Dataset)
     nodes = _nodes([datasets] if isinstance(datasets, Dataset) else datasets, "interleave")

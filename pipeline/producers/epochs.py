@@ -66,6 +66,16 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
     Raises:
         ValueError: `num_epochs` is not above 0.
         TypeError: `num_epochs` is not an integer, or `tensor` is a queue.
+
+    Examples:
+        >>> twice = pipeline.limit_epochs(7, num_epochs=2)
+        >>> twice(), twice()
+        (7, 7)
+        >>> try:
+        ...     twice()
+        ... except pipeline.errors.OutOfRangeError:
+        ...     print("the end")
+        the end
     """
     if num_epochs is None:
         return tensor

@@ -63,6 +63,13 @@ def input_producer(
     Raises:
         ValueError: The array has rank 0, no rows or another row shape, or `num_epochs` is less than 1.
         TypeError: `cancel_op` is not callable, or `num_epochs` is not an integer.
+
+    Examples:
+        >>> rows = pipeline.input_producer(np.arange(3), num_epochs=1, shuffle=False)
+        >>> with pipeline.Coordinator() as coord:
+        ...     threads = pipeline.start_queue_runners(coord=coord)
+        ...     [int(row) for row in rows]
+        [0, 1, 2]
     """
     refuse_missing(input_tensor, "input_producer: the input")
     rows = np.asarray(input_tensor)

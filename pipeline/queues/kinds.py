@@ -175,6 +175,13 @@ class PaddingShuffleQueue(TypedQueue):
         InvalidArgumentError, ValueError, TypeError: The arguments do not describe a queue.
 
     Thread safety: as RandomShuffleQueue.
+
+    Examples:
+        >>> queue = pipeline.PaddingShuffleQueue(10, 0, "int64", shapes=[(None,)], seed=1)
+        >>> for length in 1, 2, 3:
+        ...     queue.enqueue([np.ones(length)])
+        >>> queue.dequeue_many(3).shape
+        (3, 3)
     """
 
     kind = "PaddingShuffleQueue"

@@ -32,6 +32,14 @@ def set_random_seed(seed: int | None) -> None:
 
     Raises:
         TypeError, ValueError: `seed` is not a finite number.
+
+    Examples:
+        >>> pipeline.set_random_seed(1)
+        >>> first = list(pipeline.dataset(range(100)).shuffle())
+        >>> pipeline.set_random_seed(1)
+        >>> list(pipeline.dataset(range(100)).shuffle()) == first
+        True
+        >>> pipeline.set_random_seed(None)
     """
     global _global_seed, _op_seeds
     with _lock:

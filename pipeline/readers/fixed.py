@@ -32,6 +32,15 @@ class FixedLengthRecordReader(StreamReader):
         TypeError: One of them is not an integer.
 
     Thread safety: as ReaderBase.
+
+    Examples:
+        >>> with open("bytes.bin", "wb") as file:
+        ...     _ = file.write(b"abcdef")
+        >>> files = pipeline.FIFOQueue(1, "string", shapes=[()])
+        >>> files.enqueue("bytes.bin")
+        >>> files.close()
+        >>> pipeline.FixedLengthRecordReader(3).read_up_to(files, 10)[1]
+        [b'abc', b'def']
     """
 
     def __init__(

@@ -35,6 +35,16 @@ class TFRecordReader(StreamReader):
         TypeError: It is not an integer.
 
     Thread safety: as ReaderBase.
+
+    Examples:
+        >>> with pipeline.TFRecordWriter("two.tfrecord") as writer:
+        ...     writer.write(b"first")
+        ...     writer.write(b"second")
+        >>> files = pipeline.FIFOQueue(1, "string", shapes=[()])
+        >>> files.enqueue("two.tfrecord")
+        >>> files.close()
+        >>> pipeline.TFRecordReader().read_up_to(files, 10)[1]
+        [b'first', b'second']
     """
 
     def __init__(

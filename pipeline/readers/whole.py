@@ -22,6 +22,14 @@ class WholeFileReader(ReaderBase):
         TypeError: It is not an integer.
 
     Thread safety: as ReaderBase.
+
+    Examples:
+        >>> with open("two.txt", "w") as file:
+        ...     _ = file.write("first second")
+        >>> files = pipeline.FIFOQueue(1, "string", shapes=[()])
+        >>> files.enqueue("two.txt")
+        >>> pipeline.WholeFileReader().read(files).value
+        b'first second'
     """
 
     supports_serialize = True
@@ -65,6 +73,12 @@ class IdentityReader(ReaderBase):
         name, on_error, max_errors: As ReaderBase.
 
     Thread safety: as ReaderBase.
+
+    Examples:
+        >>> files = pipeline.FIFOQueue(1, "string", shapes=[()])
+        >>> files.enqueue("a.csv")
+        >>> pipeline.IdentityReader().read(files).value
+        b'a.csv'
     """
 
     supports_serialize = True

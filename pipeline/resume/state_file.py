@@ -78,6 +78,11 @@ def load_state(path: Path) -> Any:
         PermissionDeniedError, ...: It cannot be read.
 
     Thread safety: yes.
+
+    Examples:
+        >>> pipeline.save_state("place.json", {"epoch": 3})
+        >>> pipeline.load_state("place.json")
+        {'epoch': 3}
     """
     name = os.fsencode(path)
     try:

@@ -55,6 +55,14 @@ class Coordinator:
 
     Raises:
         TypeError: `clean_stop_exception_types` is not an iterable, such as a bare class.
+
+    Examples:
+        >>> queue = pipeline.FIFOQueue(10, "int64", shapes=[()])
+        >>> runner = pipeline.QueueRunner(queue, [lambda: queue.enqueue(7)])
+        >>> with pipeline.Coordinator() as coord:
+        ...     threads = runner.create_threads(coord=coord, start=True)
+        ...     queue.dequeue_many(3)
+        array([7, 7, 7])
     """
 
     def __init__(self, clean_stop_exception_types: Iterable[type[BaseException]] | None = None) -> None:

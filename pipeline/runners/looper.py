@@ -24,6 +24,17 @@ class LooperThread(threading.Thread):
 
     Raises:
         ValueError: `coord` is not a Coordinator, or there are arguments without a target.
+
+    Examples:
+        >>> coord, calls = pipeline.Coordinator(), []
+        >>> def count():
+        ...     calls.append(1)
+        ...     if len(calls) == 3:
+        ...         coord.request_stop()
+        >>> thread = pipeline.LooperThread.loop(coord, None, count)
+        >>> coord.join()
+        >>> len(calls)
+        3
     """
 
     def __init__(

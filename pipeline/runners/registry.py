@@ -30,6 +30,14 @@ def add_queue_runner(qr: QueueRunner, collection: list[QueueRunner] | None = Non
 
     Raises:
         TypeError: `qr` is no QueueRunner, or `collection` is no list.
+
+    Examples:
+        >>> queue = pipeline.FIFOQueue(10, "int64", shapes=[()])
+        >>> pipeline.add_queue_runner(pipeline.QueueRunner(queue, [lambda: queue.enqueue(7)]))
+        >>> with pipeline.Coordinator() as coord:
+        ...     threads = pipeline.start_queue_runners(coord=coord)
+        ...     int(queue.dequeue())
+        7
     """
     if not isinstance(qr, QueueRunner):
         raise TypeError(f"add_queue_runner: qr must be a QueueRunner, not {qr!r:.80}")
@@ -62,6 +70,13 @@ def start_queue_runners(
 
     Returns:
         The new threads. A runner that is already running adds none.
+
+    Examples:
+        >>> files = pipeline.string_input_producer(["a.csv", "b.csv"], num_epochs=1, shuffle=False)
+        >>> with pipeline.Coordinator() as coord:
+        ...     threads = pipeline.start_queue_runners(coord=coord)
+        ...     list(files)
+        [b'a.csv', b'b.csv']
     """
     runners = _all_registered() if collection is None else list(collection)
     if not runners:
@@ -72,7 +87,14 @@ def start_queue_runners(
 
 
 def reset() -> None:
-    """Forget all registered queue runners. Running threads continue."""
+    """Forget all registered queue runners. Running threads continue.
+
+    Examples:
+        >>> files = pipeline.string_input_producer(["a.csv"])
+        >>> pipeline.reset()
+        >>> pipeline.start_queue_runners()
+        []
+    """
     for qr in _all_registered():
         qr.group.listed = None
     _registered.clear()

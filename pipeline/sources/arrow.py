@@ -50,6 +50,11 @@ def arrow(
     Raises:
         InvalidArgumentError: A column or default does not fit. When you iterate: a row has a missing value.
         ValueError, TypeError, ImportError: An option is wrong, `table` is not a table, or pyarrow is missing.
+
+    Examples:
+        >>> import pyarrow
+        >>> list(pipeline.arrow(pyarrow.table({"age": [36, 41]})).batch(2))
+        [{'age': array([36, 41])}]
     """
     pyarrow = needs("pyarrow", "arrow", "arrow")
     if not isinstance(table, (pyarrow.Table, pyarrow.RecordBatch)):

@@ -58,6 +58,15 @@ def image_folder(
         NotFoundError: There is no such folder, or a class without images.
         ValueError, TypeError, ImportError: An option has a wrong value or type, or fsspec is missing.
         InvalidArgumentError: When you iterate: an image cannot be decoded; the error names its file.
+
+    Examples:
+        >>> import os
+        >>> os.makedirs("pets/cat")
+        >>> with open("pets/cat/0.png", "wb") as file:
+        ...     _ = file.write(b"a PNG file")
+        >>> pets = pipeline.image_folder("pets", decode=None)
+        >>> pets.classes, [(image, int(label)) for image, label in pets]
+        (['cat'], [(b'a PNG file', 0)])
     """
     if decode is not None and not callable(decode):
         raise TypeError(f"image_folder: decode must be callable or None, not {decode!r:.80}")

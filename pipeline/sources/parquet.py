@@ -66,6 +66,12 @@ def parquet(
         InvalidArgumentError: A column, type or default does not fit. When you iterate: a row has a missing value; the
             error names file, row group and column.
         ValueError, TypeError, ImportError: An option is wrong, or pyarrow or fsspec is missing.
+
+    Examples:
+        >>> import pyarrow, pyarrow.parquet
+        >>> pyarrow.parquet.write_table(pyarrow.table({"age": [36, 41]}), "people.parquet")
+        >>> list(pipeline.parquet("people.parquet").batch(2))
+        [{'age': array([36, 41])}]
     """
     needs("pyarrow", "parquet", "arrow")
     table = _Files("parquet", "row groups", expanded(paths, "parquet"), columns, defaults, _Parquet)
@@ -94,6 +100,12 @@ def feather(
 
     Raises:
         NotFoundError, DataLossError, InvalidArgumentError, ValueError, TypeError, ImportError: As for `parquet`.
+
+    Examples:
+        >>> import pyarrow, pyarrow.feather
+        >>> pyarrow.feather.write_feather(pyarrow.table({"age": [36, 41]}), "people.feather")
+        >>> list(pipeline.feather("people.feather").batch(2))
+        [{'age': array([36, 41])}]
     """
     needs("pyarrow", "feather", "arrow")
     names, mapped = expanded(paths, "feather"), truth(memory_map, "feather: memory_map")

@@ -68,6 +68,15 @@ def webdataset(
         DataLossError: When you iterate: an archive is damaged or truncated. The error names shard and key.
         InvalidArgumentError: When you iterate: a value is missing, doubled or cannot be decoded, or a file is sparse.
         ResourceExhaustedError: When you iterate: a file or sample is too large.
+
+    Examples:
+        >>> import io, tarfile
+        >>> with tarfile.open("shard-0.tar", "w") as tar:
+        ...     member = tarfile.TarInfo("cat.cls")
+        ...     member.size = 1
+        ...     tar.addfile(member, io.BytesIO(b"7"))
+        >>> [(sample["__key__"], int(sample["cls"])) for sample in pipeline.webdataset("shard-0.tar")]
+        [(b'cat', 7)]
     """
     if isinstance(columns, (str, bytes)):
         raise TypeError(f"webdataset: columns must be a list of names, such as [{columns!r}], not {columns!r}")

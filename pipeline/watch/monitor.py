@@ -37,6 +37,13 @@ def monitor(
         ValueError, TypeError: An argument has a wrong value or type.
         ImportError: prometheus_client is missing.
         OpError, OSError: When it starts: `logdir` cannot be written, or the port is in use.
+
+    Examples:
+        >>> with pipeline.monitor(show=False) as monitor:
+        ...     for batch in pipeline.arrays(np.arange(100)).batch(10).prefetch(2):
+        ...         pass
+        ...     print(type(monitor.report()).__name__)
+        Report
     """
     if show not in (True, False, "plain"):
         raise ValueError(f"show must be True, False or 'plain', got {show!r}")

@@ -196,6 +196,12 @@ def report(loop: Any = None) -> Report:
         loop: Report only this loop and what leads to it; as `loop.report()`.
 
     Thread safety: you may call it from any thread, at any time.
+
+    Examples:
+        >>> batches = iter(pipeline.arrays(np.arange(100)).batch(10))
+        >>> _ = next(batches)
+        >>> [stage.name for stage in pipeline.report(batches).stages]
+        ['arrays', 'batch(10)', 'arrays']
     """
     watching: list[Sampler] = live.ended.watchers[-1:]
     return watching[0].report(loop) if watching else collect((), loop)

@@ -30,6 +30,10 @@ def threads(count: int | None = None, *, setup: Callable[[], Any] | None = None)
         TypeError: `count` is not an integer, or `setup` is not callable.
 
     Thread safety: you may call it, and the result's methods, from any thread.
+
+    Examples:
+        >>> list(pipeline.dataset(range(4)).map(np.square, workers=pipeline.threads(2)).batch(4))
+        [array([0, 1, 4, 9])]
     """
     return Threads(_checked("threads", count, setup), setup)
 

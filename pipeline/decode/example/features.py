@@ -25,6 +25,12 @@ class FixedLenFeature(NamedTuple):
         dtype: float32, int64 or strings.
         default_value: The values for an example without the feature, as many as the shape has. None: the feature is
             required.
+
+    Examples:
+        >>> from pipeline.proto import Example
+        >>> features = {"label": pipeline.FixedLenFeature([], np.int64, default_value=-1)}
+        >>> pipeline.parse_example([Example().SerializeToString()], features)
+        {'label': array([-1])}
     """
 
     shape: Any
@@ -33,7 +39,15 @@ class FixedLenFeature(NamedTuple):
 
 
 class VarLenFeature(NamedTuple):
-    """A feature with any number of values, even none; `dtype` is float32, int64 or strings."""
+    """A feature with any number of values, even none; `dtype` is float32, int64 or strings.
+
+    Examples:
+        >>> from pipeline.proto import Example, Feature, Features, Int64List
+        >>> ids = Feature(int64_list=Int64List(value=[3, 1]))
+        >>> record = Example(features=Features(feature={"ids": ids})).SerializeToString()
+        >>> pipeline.parse_single_example(record, {"ids": pipeline.VarLenFeature(np.int64)})
+        {'ids': array([3, 1])}
+    """
 
     dtype: Any
 
@@ -46,6 +60,14 @@ class FixedLenSequenceFeature(NamedTuple):
         dtype: float32, int64 or strings.
         allow_missing: Must be True: an example without the feature has no rows.
         default_value: The value that pads shorter examples in a block; None: 0 or an empty string.
+
+    Examples:
+        >>> from pipeline.proto import Example, Feature, Features, Int64List
+        >>> ids = Feature(int64_list=Int64List(value=[3, 1]))
+        >>> record = Example(features=Features(feature={"ids": ids})).SerializeToString()
+        >>> features = {"ids": pipeline.FixedLenSequenceFeature([], np.int64, allow_missing=True)}
+        >>> pipeline.parse_single_example(record, features)
+        {'ids': array([3, 1])}
     """
 
     shape: Any

@@ -159,10 +159,11 @@ class TestEnds:
             wait_until(lambda: queue.stats().waiting_dequeues == 1, "the other thread to wait")
 
     def test_closing_while_the_first_example_is_awaited(self):
-        queue = FIFOQueue(9, "int64", [()])
-        batches = batch_join([queue, iter(int, 1)], 2)
+        queues = [FIFOQueue(9, "int64", [()]) for _ in range(2)]
+        batches = batch_join(queues, 2)
         call = run_in_thread(list, batches)
-        wait_blocked(queue, dequeues=1)
+        for queue in queues:
+            wait_blocked(queue, dequeues=1)
         batches.close()
         with pytest.raises(CancelledError, match="the iterator was closed"):
             call.result()

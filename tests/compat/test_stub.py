@@ -20,7 +20,10 @@ def names(path):
     """The names in a stub, with the modules and attributes behind them."""
     body = ast.parse(STUBS[path]).body
     imported = {
-        node.names[0].asname: (node.module, node.names[0].name) for node in body if isinstance(node, ast.ImportFrom)
+        each.asname: (node.module, each.name)
+        for node in body
+        if isinstance(node, ast.ImportFrom)
+        for each in node.names
     }
     # Under a name of its own, a thing is imported for the assignment that makes it public.
     assigned = {node.targets[0].id: imported.pop(node.value.id) for node in body if isinstance(node, ast.Assign)}

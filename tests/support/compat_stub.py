@@ -3,6 +3,7 @@
 `python tests/support/compat_stub.py` writes them again; a folder of the package has a stub for each namespace.
 """
 
+import textwrap
 from pathlib import Path
 
 from pipeline.compat import names
@@ -22,36 +23,42 @@ def table():
 
 def stubs():
     """The text of each stub, by its path below the package."""
-    spaces = {"": _lines("pipeline.compat.platform.behaviour", "VERSION", "__version__")}
+    spaces = {"": {("pipeline.compat.platform.behaviour", "VERSION", "__version__")}}
     for public, home, attribute in table():
         space, _, name = public.rpartition(".")
-        spaces.setdefault(space, []).extend(_lines(home, attribute, name))
+        spaces.setdefault(space, set()).add((home, attribute, name))
         while space:  # each namespace is a name of the one around it
             outer, _, inner = space.rpartition(".")
             around = f"pipeline.compat.v1.{outer}".rstrip(".")
-            spaces.setdefault(outer, []).append(f"from {around} import {inner} as {inner}")
+            spaces.setdefault(outer, set()).add((around, inner, inner))
             space = outer
-    spaces["compat"].append("from pipeline.compat import v1 as v1")
-    return {
-        _path(space, spaces): HEAD + "\n".join(sorted(set(lines), key=_order)) + "\n" for space, lines in spaces.items()
-    }
+    spaces["compat"].add(("pipeline.compat", "v1", "v1"))
+    return {_path(space, spaces): HEAD + _lines(names) for space, names in spaces.items()}
 
 
-def _lines(home, attribute, name):
-    """An import that keeps its name is public in a stub; one that changes it is not."""
-    if attribute == name:
-        return [f"from {home} import {name} as {name}"]
-    return [f"from {home} import {attribute} as _{name}", f"{name} = _{name}"]
+def _lines(names):
+    """An import that keeps its name is public in a stub; one that changes it is not, and is given its name below."""
+    imports, given = {}, []
+    for home, attribute, name in sorted(names):
+        if attribute == name:
+            imports.setdefault(home, []).append(f"{name} as {name}")
+        else:
+            imports.setdefault(home, []).append(f"{attribute} as _{name}")
+            given.append(f"{name} = _{name}\n")
+    lines = []
+    for home, parts in sorted(imports.items()):
+        line = f"from {home} import {', '.join(parts)}\n"
+        if len(line) > 120:
+            parts = textwrap.fill(", ".join(part.replace(" ", "\0") for part in parts), 114).replace("\0", " ")
+            line = f"from {home} import (\n{textwrap.indent(parts, '    ')},\n)\n"
+        lines.append(line)
+    return "".join(lines + sorted(given))
 
 
 def _path(space, spaces):
     """A namespace that holds others is a folder."""
     inner = any(other.startswith(f"{space}.") for other in spaces) or not space
     return (space.replace(".", "/") + ("/__init__.pyi" if inner else ".pyi")).lstrip("/")
-
-
-def _order(line):
-    return not line.startswith("from "), line
 
 
 def written():

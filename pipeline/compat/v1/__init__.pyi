@@ -1,410 +1,245 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
 from pipeline.compat.areas.record_input import RecordInput as RecordInput
-from pipeline.compat.areas.staging import MapStagingArea as MapStagingArea
-from pipeline.compat.areas.staging import StagingArea as StagingArea
+from pipeline.compat.areas.staging import MapStagingArea as MapStagingArea, StagingArea as StagingArea
 from pipeline.compat.graph.default_session import get_default_session as get_default_session
-from pipeline.compat.graph.definitions import AttrValue as AttrValue
-from pipeline.compat.graph.definitions import GraphDef as GraphDef
-from pipeline.compat.graph.definitions import NodeDef as NodeDef
+from pipeline.compat.graph.definitions import AttrValue as AttrValue, GraphDef as GraphDef, NodeDef as NodeDef
 from pipeline.compat.graph.device_names import DeviceSpec as DeviceSpec
-from pipeline.compat.graph.dimensions import Dimension as Dimension
-from pipeline.compat.graph.dimensions import dimension_value as dimension_value
-from pipeline.compat.graph.dtypes import DType as DType
-from pipeline.compat.graph.dtypes import as_dtype as as_dtype
-from pipeline.compat.graph.dtypes import bfloat16 as bfloat16
-from pipeline.compat.graph.dtypes import bool as bool
-from pipeline.compat.graph.dtypes import complex128 as complex128
-from pipeline.compat.graph.dtypes import complex64 as complex64
-from pipeline.compat.graph.dtypes import double as double
-from pipeline.compat.graph.dtypes import float16 as float16
-from pipeline.compat.graph.dtypes import float32 as float32
-from pipeline.compat.graph.dtypes import float64 as float64
-from pipeline.compat.graph.dtypes import half as half
-from pipeline.compat.graph.dtypes import int16 as int16
-from pipeline.compat.graph.dtypes import int32 as int32
-from pipeline.compat.graph.dtypes import int64 as int64
-from pipeline.compat.graph.dtypes import int8 as int8
-from pipeline.compat.graph.dtypes import qint16 as qint16
-from pipeline.compat.graph.dtypes import qint32 as qint32
-from pipeline.compat.graph.dtypes import qint8 as qint8
-from pipeline.compat.graph.dtypes import quint16 as quint16
-from pipeline.compat.graph.dtypes import quint8 as quint8
-from pipeline.compat.graph.dtypes import resource as resource
-from pipeline.compat.graph.dtypes import string as string
-from pipeline.compat.graph.dtypes import uint16 as uint16
-from pipeline.compat.graph.dtypes import uint32 as uint32
-from pipeline.compat.graph.dtypes import uint64 as uint64
-from pipeline.compat.graph.dtypes import uint8 as uint8
-from pipeline.compat.graph.dtypes import variant as variant
+from pipeline.compat.graph.dimensions import Dimension as Dimension, dimension_value as dimension_value
+from pipeline.compat.graph.dtypes import (
+    DType as DType, as_dtype as as_dtype, bfloat16 as bfloat16, bool as bool, complex128 as complex128,
+    complex64 as complex64, double as double, float16 as float16, float32 as float32, float64 as float64,
+    half as half, int16 as int16, int32 as int32, int64 as int64, int8 as int8, qint16 as qint16, qint32 as qint32,
+    qint8 as qint8, quint16 as quint16, quint8 as quint8, resource as resource, string as string, uint16 as uint16,
+    uint32 as uint32, uint64 as uint64, uint8 as uint8, variant as variant,
+)
 from pipeline.compat.graph.graph import Graph as Graph
 from pipeline.compat.graph.graph_keys import GraphKeys as GraphKeys
-from pipeline.compat.graph.scopes import add_to_collection as add_to_collection
-from pipeline.compat.graph.scopes import add_to_collections as add_to_collections
-from pipeline.compat.graph.scopes import colocate_with as colocate_with
-from pipeline.compat.graph.scopes import container as container
-from pipeline.compat.graph.scopes import control_dependencies as control_dependencies
-from pipeline.compat.graph.scopes import device as device
-from pipeline.compat.graph.scopes import get_collection as get_collection
-from pipeline.compat.graph.scopes import get_collection_ref as get_collection_ref
-from pipeline.compat.graph.scopes import get_default_graph as get_default_graph
-from pipeline.compat.graph.scopes import name_scope as name_scope
-from pipeline.compat.graph.scopes import op_scope as op_scope
-from pipeline.compat.graph.scopes import reset_default_graph as reset_default_graph
-from pipeline.compat.graph.scopes import set_random_seed as set_random_seed
+from pipeline.compat.graph.scopes import (
+    add_to_collection as add_to_collection, add_to_collections as add_to_collections, colocate_with as colocate_with,
+    container as container, control_dependencies as control_dependencies, device as device,
+    get_collection as get_collection, get_collection_ref as get_collection_ref,
+    get_default_graph as get_default_graph, name_scope as name_scope, op_scope as op_scope,
+    reset_default_graph as reset_default_graph, set_random_seed as set_random_seed,
+)
 from pipeline.compat.graph.seeds import seeds_or_none as _get_seed
-from pipeline.compat.graph.shapes import TensorShape as TensorShape
-from pipeline.compat.graph.shapes import broadcast_static_shape as broadcast_static_shape
-from pipeline.compat.graph.tensor import Operation as Operation
-from pipeline.compat.graph.tensor import Tensor as Tensor
-from pipeline.compat.input.readers import FixedLengthRecordReader as FixedLengthRecordReader
-from pipeline.compat.input.readers import IdentityReader as IdentityReader
-from pipeline.compat.input.readers import LMDBReader as LMDBReader
-from pipeline.compat.input.readers import ReaderBase as ReaderBase
-from pipeline.compat.input.readers import TFRecordReader as TFRecordReader
-from pipeline.compat.input.readers import TextLineReader as TextLineReader
-from pipeline.compat.input.readers import WholeFileReader as WholeFileReader
-from pipeline.compat.ops.arrays.arranging import matrix_transpose as matrix_transpose
-from pipeline.compat.ops.arrays.arranging import reverse as _reverse_v2
-from pipeline.compat.ops.arrays.arranging import reverse as reverse
-from pipeline.compat.ops.arrays.arranging import reverse_sequence as reverse_sequence
-from pipeline.compat.ops.arrays.arranging import roll as roll
-from pipeline.compat.ops.arrays.arranging import tile as tile
-from pipeline.compat.ops.arrays.arranging import transpose as transpose
+from pipeline.compat.graph.shapes import TensorShape as TensorShape, broadcast_static_shape as broadcast_static_shape
+from pipeline.compat.graph.tensor import Operation as Operation, Tensor as Tensor
+from pipeline.compat.input.readers import (
+    FixedLengthRecordReader as FixedLengthRecordReader, IdentityReader as IdentityReader, LMDBReader as LMDBReader,
+    ReaderBase as ReaderBase, TFRecordReader as TFRecordReader, TextLineReader as TextLineReader,
+    WholeFileReader as WholeFileReader,
+)
+from pipeline.compat.ops.arrays.arranging import (
+    matrix_transpose as matrix_transpose, reverse as reverse, reverse as _reverse_v2,
+    reverse_sequence as reverse_sequence, roll as roll, tile as tile, transpose as transpose,
+)
 from pipeline.compat.ops.arrays.boolean_mask import boolean_mask as boolean_mask
 from pipeline.compat.ops.arrays.brackets import newaxis as newaxis
-from pipeline.compat.ops.arrays.diagonals import diag as diag
-from pipeline.compat.ops.arrays.diagonals import eye as eye
-from pipeline.compat.ops.arrays.filling import fill as fill
-from pipeline.compat.ops.arrays.filling import ones as ones
-from pipeline.compat.ops.arrays.filling import ones_like as ones_like
-from pipeline.compat.ops.arrays.filling import zeros as zeros
-from pipeline.compat.ops.arrays.filling import zeros_like as zeros_like
-from pipeline.compat.ops.arrays.gathering import gather as gather
-from pipeline.compat.ops.arrays.gathering import gather_nd as gather_nd
-from pipeline.compat.ops.arrays.grids import linspace as _lin_space
-from pipeline.compat.ops.arrays.grids import linspace as linspace
-from pipeline.compat.ops.arrays.grids import meshgrid as meshgrid
-from pipeline.compat.ops.arrays.grids import sequence_mask as sequence_mask
-from pipeline.compat.ops.arrays.identities import identity as identity
-from pipeline.compat.ops.arrays.identities import stop_gradient as stop_gradient
-from pipeline.compat.ops.arrays.image_blocks import depth_to_space as depth_to_space
-from pipeline.compat.ops.arrays.image_blocks import space_to_depth as space_to_depth
-from pipeline.compat.ops.arrays.indexing import slice_ as _slice
-from pipeline.compat.ops.arrays.indexing import strided_slice as strided_slice
-from pipeline.compat.ops.arrays.joining import concat as concat
-from pipeline.compat.ops.arrays.joining import split as split
-from pipeline.compat.ops.arrays.masking import where as where
-from pipeline.compat.ops.arrays.masking import where_v2 as where_v2
+from pipeline.compat.ops.arrays.diagonals import diag as diag, eye as eye
+from pipeline.compat.ops.arrays.filling import (
+    fill as fill, ones as ones, ones_like as ones_like, zeros as zeros, zeros_like as zeros_like,
+)
+from pipeline.compat.ops.arrays.gathering import gather as gather, gather_nd as gather_nd
+from pipeline.compat.ops.arrays.grids import (
+    linspace as _lin_space, linspace as linspace, meshgrid as meshgrid, sequence_mask as sequence_mask,
+)
+from pipeline.compat.ops.arrays.identities import identity as identity, stop_gradient as stop_gradient
+from pipeline.compat.ops.arrays.image_blocks import depth_to_space as depth_to_space, space_to_depth as space_to_depth
+from pipeline.compat.ops.arrays.indexing import slice_ as _slice, strided_slice as strided_slice
+from pipeline.compat.ops.arrays.joining import concat as concat, split as split
+from pipeline.compat.ops.arrays.masking import where as where, where_v2 as where_v2
 from pipeline.compat.ops.arrays.padding import pad as pad
-from pipeline.compat.ops.arrays.scattering import dynamic_partition as dynamic_partition
-from pipeline.compat.ops.arrays.scattering import dynamic_stitch as dynamic_stitch
-from pipeline.compat.ops.arrays.scattering import scatter_nd as scatter_nd
-from pipeline.compat.ops.arrays.scattering import tensor_scatter_update as _tensor_scatter_nd_update
-from pipeline.compat.ops.arrays.scattering import tensor_scatter_update as tensor_scatter_update
-from pipeline.compat.ops.arrays.sequences import one_hot as one_hot
-from pipeline.compat.ops.arrays.sequences import range as range
-from pipeline.compat.ops.arrays.shaping import bitcast as bitcast
-from pipeline.compat.ops.arrays.shaping import broadcast_dynamic_shape as broadcast_dynamic_shape
-from pipeline.compat.ops.arrays.shaping import broadcast_to as broadcast_to
-from pipeline.compat.ops.arrays.shaping import ensure_shape as ensure_shape
-from pipeline.compat.ops.arrays.shaping import expand_dims as expand_dims
-from pipeline.compat.ops.arrays.shaping import rank as rank
-from pipeline.compat.ops.arrays.shaping import reshape as reshape
-from pipeline.compat.ops.arrays.shaping import shape as shape
-from pipeline.compat.ops.arrays.shaping import size as size
-from pipeline.compat.ops.arrays.shaping import squeeze as squeeze
-from pipeline.compat.ops.arrays.sorting import argsort as argsort
-from pipeline.compat.ops.arrays.sorting import searchsorted as searchsorted
-from pipeline.compat.ops.arrays.sorting import sort as sort
-from pipeline.compat.ops.arrays.stacking import parallel_stack as parallel_stack
-from pipeline.compat.ops.arrays.stacking import stack as stack
-from pipeline.compat.ops.arrays.stacking import unstack as unstack
-from pipeline.compat.ops.arrays.uniques import setdiff1d as setdiff1d
-from pipeline.compat.ops.arrays.uniques import unique as unique
-from pipeline.compat.ops.arrays.uniques import unique_with_counts as unique_with_counts
-from pipeline.compat.ops.control.asserting import Assert as Assert
-from pipeline.compat.ops.control.asserting import add_check_numerics_ops as add_check_numerics_ops
-from pipeline.compat.ops.control.asserting import check_numerics as check_numerics
-from pipeline.compat.ops.control.asserting import verify_tensor_all_finite as verify_tensor_all_finite
+from pipeline.compat.ops.arrays.scattering import (
+    dynamic_partition as dynamic_partition, dynamic_stitch as dynamic_stitch, scatter_nd as scatter_nd,
+    tensor_scatter_update as _tensor_scatter_nd_update, tensor_scatter_update as tensor_scatter_update,
+)
+from pipeline.compat.ops.arrays.sequences import one_hot as one_hot, range as range
+from pipeline.compat.ops.arrays.shaping import (
+    bitcast as bitcast, broadcast_dynamic_shape as broadcast_dynamic_shape, broadcast_to as broadcast_to,
+    ensure_shape as ensure_shape, expand_dims as expand_dims, rank as rank, reshape as reshape, shape as shape,
+    size as size, squeeze as squeeze,
+)
+from pipeline.compat.ops.arrays.sorting import argsort as argsort, searchsorted as searchsorted, sort as sort
+from pipeline.compat.ops.arrays.stacking import parallel_stack as parallel_stack, stack as stack, unstack as unstack
+from pipeline.compat.ops.arrays.uniques import (
+    setdiff1d as setdiff1d, unique as unique, unique_with_counts as unique_with_counts,
+)
+from pipeline.compat.ops.control.asserting import (
+    Assert as Assert, add_check_numerics_ops as add_check_numerics_ops, check_numerics as check_numerics,
+    verify_tensor_all_finite as verify_tensor_all_finite,
+)
 from pipeline.compat.ops.control.case import case as case
-from pipeline.compat.ops.control.checks import assert_equal as assert_equal
-from pipeline.compat.ops.control.checks import assert_greater as assert_greater
-from pipeline.compat.ops.control.checks import assert_greater_equal as assert_greater_equal
-from pipeline.compat.ops.control.checks import assert_less as assert_less
-from pipeline.compat.ops.control.checks import assert_less_equal as assert_less_equal
-from pipeline.compat.ops.control.checks import assert_near as assert_near
-from pipeline.compat.ops.control.checks import assert_negative as assert_negative
-from pipeline.compat.ops.control.checks import assert_non_negative as assert_non_negative
-from pipeline.compat.ops.control.checks import assert_non_positive as assert_non_positive
-from pipeline.compat.ops.control.checks import assert_none_equal as assert_none_equal
-from pipeline.compat.ops.control.checks import assert_positive as assert_positive
-from pipeline.compat.ops.control.checks import assert_proper_iterable as assert_proper_iterable
+from pipeline.compat.ops.control.checks import (
+    assert_equal as assert_equal, assert_greater as assert_greater, assert_greater_equal as assert_greater_equal,
+    assert_less as assert_less, assert_less_equal as assert_less_equal, assert_near as assert_near,
+    assert_negative as assert_negative, assert_non_negative as assert_non_negative,
+    assert_non_positive as assert_non_positive, assert_none_equal as assert_none_equal,
+    assert_positive as assert_positive, assert_proper_iterable as assert_proper_iterable,
+)
 from pipeline.compat.ops.control.cond import cond as cond
-from pipeline.compat.ops.control.flow import group as group
-from pipeline.compat.ops.control.flow import no_op as no_op
-from pipeline.compat.ops.control.flow import tuple as tuple
-from pipeline.compat.ops.control.map_fn import foldl as foldl
-from pipeline.compat.ops.control.map_fn import foldr as foldr
-from pipeline.compat.ops.control.map_fn import map_fn as map_fn
-from pipeline.compat.ops.control.map_fn import scan as scan
-from pipeline.compat.ops.control.printing import Print as Print
-from pipeline.compat.ops.control.printing import print as print
-from pipeline.compat.ops.control.py_func import numpy_function as numpy_function
-from pipeline.compat.ops.control.py_func import py_func as py_func
+from pipeline.compat.ops.control.flow import group as group, no_op as no_op, tuple as tuple
+from pipeline.compat.ops.control.map_fn import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
+from pipeline.compat.ops.control.printing import Print as Print, print as print
+from pipeline.compat.ops.control.py_func import numpy_function as numpy_function, py_func as py_func
 from pipeline.compat.ops.control.tensor_array import TensorArray as TensorArray
 from pipeline.compat.ops.control.while_loop import while_loop as while_loop
-from pipeline.compat.ops.files.gfile import matching_files as matching_files
-from pipeline.compat.ops.files.gfile import read_file as read_file
-from pipeline.compat.ops.files.gfile import write_file as write_file
+from pipeline.compat.ops.files.gfile import (
+    matching_files as matching_files, read_file as read_file, write_file as write_file,
+)
 from pipeline.compat.ops.images.crop import random_crop as random_crop
-from pipeline.compat.ops.lookup.tables import initialize_all_tables as initialize_all_tables
-from pipeline.compat.ops.lookup.tables import tables_initializer as tables_initializer
-from pipeline.compat.ops.math.along_axis import arg_max as arg_max
-from pipeline.compat.ops.math.along_axis import arg_min as arg_min
-from pipeline.compat.ops.math.along_axis import argmax as argmax
-from pipeline.compat.ops.math.along_axis import argmin as argmin
-from pipeline.compat.ops.math.along_axis import cumprod as cumprod
-from pipeline.compat.ops.math.along_axis import cumsum as cumsum
-from pipeline.compat.ops.math.arithmetic import add as add
-from pipeline.compat.ops.math.arithmetic import atan2 as atan2
-from pipeline.compat.ops.math.arithmetic import div as div
-from pipeline.compat.ops.math.arithmetic import div_no_nan as div_no_nan
-from pipeline.compat.ops.math.arithmetic import divide as divide
-from pipeline.compat.ops.math.arithmetic import floor_div as floor_div
-from pipeline.compat.ops.math.arithmetic import floordiv as floordiv
-from pipeline.compat.ops.math.arithmetic import floormod as _mod
-from pipeline.compat.ops.math.arithmetic import floormod as floormod
-from pipeline.compat.ops.math.arithmetic import maximum as maximum
-from pipeline.compat.ops.math.arithmetic import minimum as minimum
-from pipeline.compat.ops.math.arithmetic import multiply as multiply
-from pipeline.compat.ops.math.arithmetic import pow as pow
-from pipeline.compat.ops.math.arithmetic import realdiv as realdiv
-from pipeline.compat.ops.math.arithmetic import squared_difference as squared_difference
-from pipeline.compat.ops.math.arithmetic import subtract as subtract
-from pipeline.compat.ops.math.arithmetic import truediv as truediv
-from pipeline.compat.ops.math.casting import cast as cast
-from pipeline.compat.ops.math.casting import to_bfloat16 as to_bfloat16
-from pipeline.compat.ops.math.casting import to_complex128 as to_complex128
-from pipeline.compat.ops.math.casting import to_complex64 as to_complex64
-from pipeline.compat.ops.math.casting import to_double as to_double
-from pipeline.compat.ops.math.casting import to_float as to_float
-from pipeline.compat.ops.math.casting import to_int32 as to_int32
-from pipeline.compat.ops.math.casting import to_int64 as to_int64
-from pipeline.compat.ops.math.clipping import clip_by_value as clip_by_value
-from pipeline.compat.ops.math.clipping import saturate_cast as saturate_cast
-from pipeline.compat.ops.math.comparing import equal as equal
-from pipeline.compat.ops.math.comparing import greater as greater
-from pipeline.compat.ops.math.comparing import greater_equal as greater_equal
-from pipeline.compat.ops.math.comparing import is_finite as is_finite
-from pipeline.compat.ops.math.comparing import is_inf as is_inf
-from pipeline.compat.ops.math.comparing import is_nan as is_nan
-from pipeline.compat.ops.math.comparing import less as less
-from pipeline.compat.ops.math.comparing import less_equal as less_equal
-from pipeline.compat.ops.math.comparing import not_equal as not_equal
-from pipeline.compat.ops.math.complex import complex as complex
-from pipeline.compat.ops.math.complex import conj as conj
-from pipeline.compat.ops.math.complex import imag as imag
-from pipeline.compat.ops.math.complex import real as real
-from pipeline.compat.ops.math.indexed_slices import IndexedSlices as IndexedSlices
-from pipeline.compat.ops.math.indexed_slices import convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices
-from pipeline.compat.ops.math.logic import logical_and as logical_and
-from pipeline.compat.ops.math.logic import logical_not as logical_not
-from pipeline.compat.ops.math.logic import logical_or as logical_or
-from pipeline.compat.ops.math.logic import logical_xor as logical_xor
-from pipeline.compat.ops.math.products import matmul as matmul
-from pipeline.compat.ops.math.products import tensordot as tensordot
-from pipeline.compat.ops.math.reducing import count_nonzero as count_nonzero
-from pipeline.compat.ops.math.reducing import reduce_all as reduce_all
-from pipeline.compat.ops.math.reducing import reduce_any as reduce_any
-from pipeline.compat.ops.math.reducing import reduce_max as reduce_max
-from pipeline.compat.ops.math.reducing import reduce_mean as reduce_mean
-from pipeline.compat.ops.math.reducing import reduce_min as reduce_min
-from pipeline.compat.ops.math.reducing import reduce_prod as reduce_prod
-from pipeline.compat.ops.math.reducing import reduce_sum as reduce_sum
-from pipeline.compat.ops.math.segments import segment_max as segment_max
-from pipeline.compat.ops.math.segments import segment_mean as segment_mean
-from pipeline.compat.ops.math.segments import segment_min as segment_min
-from pipeline.compat.ops.math.segments import segment_prod as segment_prod
-from pipeline.compat.ops.math.segments import segment_sum as segment_sum
-from pipeline.compat.ops.math.segments import unsorted_segment_max as unsorted_segment_max
-from pipeline.compat.ops.math.segments import unsorted_segment_min as unsorted_segment_min
-from pipeline.compat.ops.math.segments import unsorted_segment_prod as unsorted_segment_prod
-from pipeline.compat.ops.math.segments import unsorted_segment_sum as unsorted_segment_sum
-from pipeline.compat.ops.math.unary import abs as abs
-from pipeline.compat.ops.math.unary import acos as acos
-from pipeline.compat.ops.math.unary import acosh as acosh
-from pipeline.compat.ops.math.unary import asin as asin
-from pipeline.compat.ops.math.unary import asinh as asinh
-from pipeline.compat.ops.math.unary import atan as atan
-from pipeline.compat.ops.math.unary import atanh as atanh
-from pipeline.compat.ops.math.unary import ceil as ceil
-from pipeline.compat.ops.math.unary import cos as cos
-from pipeline.compat.ops.math.unary import cosh as cosh
-from pipeline.compat.ops.math.unary import exp as exp
-from pipeline.compat.ops.math.unary import expm1 as expm1
-from pipeline.compat.ops.math.unary import floor as floor
-from pipeline.compat.ops.math.unary import log as log
-from pipeline.compat.ops.math.unary import log1p as log1p
-from pipeline.compat.ops.math.unary import negative as negative
-from pipeline.compat.ops.math.unary import reciprocal as reciprocal
-from pipeline.compat.ops.math.unary import rint as rint
-from pipeline.compat.ops.math.unary import round as round
-from pipeline.compat.ops.math.unary import rsqrt as rsqrt
-from pipeline.compat.ops.math.unary import sigmoid as sigmoid
-from pipeline.compat.ops.math.unary import sign as sign
-from pipeline.compat.ops.math.unary import sin as sin
-from pipeline.compat.ops.math.unary import sinh as sinh
-from pipeline.compat.ops.math.unary import sqrt as sqrt
-from pipeline.compat.ops.math.unary import square as square
-from pipeline.compat.ops.math.unary import tan as tan
-from pipeline.compat.ops.math.unary import tanh as tanh
-from pipeline.compat.ops.parse.decoding import decode_compressed as decode_compressed
-from pipeline.compat.ops.parse.decoding import decode_csv as decode_csv
-from pipeline.compat.ops.parse.decoding import decode_raw as decode_raw
-from pipeline.compat.ops.parse.examples import parse_example as parse_example
-from pipeline.compat.ops.parse.examples import parse_single_example as parse_single_example
+from pipeline.compat.ops.lookup.tables import (
+    initialize_all_tables as initialize_all_tables, tables_initializer as tables_initializer,
+)
+from pipeline.compat.ops.math.along_axis import (
+    arg_max as arg_max, arg_min as arg_min, argmax as argmax, argmin as argmin, cumprod as cumprod, cumsum as cumsum,
+)
+from pipeline.compat.ops.math.arithmetic import (
+    add as add, atan2 as atan2, div as div, div_no_nan as div_no_nan, divide as divide, floor_div as floor_div,
+    floordiv as floordiv, floormod as floormod, floormod as _mod, maximum as maximum, minimum as minimum,
+    multiply as multiply, pow as pow, realdiv as realdiv, squared_difference as squared_difference,
+    subtract as subtract, truediv as truediv,
+)
+from pipeline.compat.ops.math.casting import (
+    cast as cast, to_bfloat16 as to_bfloat16, to_complex128 as to_complex128, to_complex64 as to_complex64,
+    to_double as to_double, to_float as to_float, to_int32 as to_int32, to_int64 as to_int64,
+)
+from pipeline.compat.ops.math.clipping import clip_by_value as clip_by_value, saturate_cast as saturate_cast
+from pipeline.compat.ops.math.comparing import (
+    equal as equal, greater as greater, greater_equal as greater_equal, is_finite as is_finite, is_inf as is_inf,
+    is_nan as is_nan, less as less, less_equal as less_equal, not_equal as not_equal,
+)
+from pipeline.compat.ops.math.complex import complex as complex, conj as conj, imag as imag, real as real
+from pipeline.compat.ops.math.indexed_slices import (
+    IndexedSlices as IndexedSlices, convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices,
+)
+from pipeline.compat.ops.math.logic import (
+    logical_and as logical_and, logical_not as logical_not, logical_or as logical_or, logical_xor as logical_xor,
+)
+from pipeline.compat.ops.math.products import matmul as matmul, tensordot as tensordot
+from pipeline.compat.ops.math.reducing import (
+    count_nonzero as count_nonzero, reduce_all as reduce_all, reduce_any as reduce_any, reduce_max as reduce_max,
+    reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum,
+)
+from pipeline.compat.ops.math.segments import (
+    segment_max as segment_max, segment_mean as segment_mean, segment_min as segment_min,
+    segment_prod as segment_prod, segment_sum as segment_sum, unsorted_segment_max as unsorted_segment_max,
+    unsorted_segment_min as unsorted_segment_min, unsorted_segment_prod as unsorted_segment_prod,
+    unsorted_segment_sum as unsorted_segment_sum,
+)
+from pipeline.compat.ops.math.unary import (
+    abs as abs, acos as acos, acosh as acosh, asin as asin, asinh as asinh, atan as atan, atanh as atanh,
+    ceil as ceil, cos as cos, cosh as cosh, exp as exp, expm1 as expm1, floor as floor, log as log, log1p as log1p,
+    negative as negative, reciprocal as reciprocal, rint as rint, round as round, rsqrt as rsqrt, sigmoid as sigmoid,
+    sign as sign, sin as sin, sinh as sinh, sqrt as sqrt, square as square, tan as tan, tanh as tanh,
+)
+from pipeline.compat.ops.parse.decoding import (
+    decode_compressed as decode_compressed, decode_csv as decode_csv, decode_raw as decode_raw,
+)
+from pipeline.compat.ops.parse.examples import (
+    parse_example as parse_example, parse_single_example as parse_single_example,
+)
 from pipeline.compat.ops.parse.features import SparseFeature as SparseFeature
 from pipeline.compat.ops.parse.sequences import parse_single_sequence_example as parse_single_sequence_example
 from pipeline.compat.ops.random.classes import multinomial as multinomial
-from pipeline.compat.ops.random.numbers import random_normal as random_normal
-from pipeline.compat.ops.random.numbers import random_uniform as random_uniform
-from pipeline.compat.ops.random.numbers import truncated_normal as truncated_normal
+from pipeline.compat.ops.random.numbers import (
+    random_normal as random_normal, random_uniform as random_uniform, truncated_normal as truncated_normal,
+)
 from pipeline.compat.ops.random.shuffle import random_shuffle as random_shuffle
-from pipeline.compat.ops.sparse.building import sparse_merge as sparse_merge
-from pipeline.compat.ops.sparse.building import sparse_placeholder as sparse_placeholder
-from pipeline.compat.ops.sparse.building import sparse_retain as sparse_retain
-from pipeline.compat.ops.sparse.building import sparse_to_indicator as sparse_to_indicator
+from pipeline.compat.ops.sparse.building import (
+    sparse_merge as sparse_merge, sparse_placeholder as sparse_placeholder, sparse_retain as sparse_retain,
+    sparse_to_indicator as sparse_to_indicator,
+)
 from pipeline.compat.ops.sparse.edit_distance import edit_distance as edit_distance
-from pipeline.compat.ops.sparse.form import sparse_concat as sparse_concat
-from pipeline.compat.ops.sparse.form import sparse_reorder as sparse_reorder
-from pipeline.compat.ops.sparse.form import sparse_reshape as sparse_reshape
-from pipeline.compat.ops.sparse.form import sparse_tensor_to_dense as sparse_tensor_to_dense
-from pipeline.compat.ops.sparse.form import sparse_to_dense as sparse_to_dense
-from pipeline.compat.ops.sparse.strings import deserialize_many_sparse as deserialize_many_sparse
-from pipeline.compat.ops.sparse.strings import serialize_many_sparse as serialize_many_sparse
-from pipeline.compat.ops.sparse.strings import serialize_sparse as serialize_sparse
-from pipeline.compat.ops.strings.elements import as_string as as_string
-from pipeline.compat.ops.strings.elements import decode_base64 as decode_base64
-from pipeline.compat.ops.strings.elements import encode_base64 as encode_base64
-from pipeline.compat.ops.strings.elements import strip as _string_strip
-from pipeline.compat.ops.strings.elements import to_hash_bucket as _string_to_hash_bucket
-from pipeline.compat.ops.strings.elements import to_hash_bucket_fast as _string_to_hash_bucket_fast
-from pipeline.compat.ops.strings.elements import to_hash_bucket_strong as _string_to_hash_bucket_strong
-from pipeline.compat.ops.strings.elements import to_number as _string_to_number
-from pipeline.compat.ops.strings.joining import join as _string_join
-from pipeline.compat.ops.strings.joining import reduce_join as reduce_join
+from pipeline.compat.ops.sparse.form import (
+    sparse_concat as sparse_concat, sparse_reorder as sparse_reorder, sparse_reshape as sparse_reshape,
+    sparse_tensor_to_dense as sparse_tensor_to_dense, sparse_to_dense as sparse_to_dense,
+)
+from pipeline.compat.ops.sparse.strings import (
+    deserialize_many_sparse as deserialize_many_sparse, serialize_many_sparse as serialize_many_sparse,
+    serialize_sparse as serialize_sparse,
+)
+from pipeline.compat.ops.strings.elements import (
+    as_string as as_string, decode_base64 as decode_base64, encode_base64 as encode_base64, strip as _string_strip,
+    to_hash_bucket as _string_to_hash_bucket, to_hash_bucket_fast as _string_to_hash_bucket_fast,
+    to_hash_bucket_strong as _string_to_hash_bucket_strong, to_number as _string_to_number,
+)
+from pipeline.compat.ops.strings.joining import join as _string_join, reduce_join as reduce_join
 from pipeline.compat.ops.strings.regex import regex_replace as regex_replace
-from pipeline.compat.ops.strings.splitting import string_split as string_split
-from pipeline.compat.ops.strings.splitting import substr as substr
-from pipeline.compat.ops.strings.tensors import parse_tensor as parse_tensor
-from pipeline.compat.ops.strings.tensors import serialize_tensor as serialize_tensor
-from pipeline.compat.ops.variables.collections import all_variables as all_variables
-from pipeline.compat.ops.variables.collections import assert_variables_initialized as assert_variables_initialized
-from pipeline.compat.ops.variables.collections import global_variables as global_variables
-from pipeline.compat.ops.variables.collections import global_variables_initializer as global_variables_initializer
-from pipeline.compat.ops.variables.collections import initialize_all_variables as initialize_all_variables
-from pipeline.compat.ops.variables.collections import initialize_local_variables as initialize_local_variables
-from pipeline.compat.ops.variables.collections import initialize_variables as initialize_variables
-from pipeline.compat.ops.variables.collections import is_variable_initialized as is_variable_initialized
-from pipeline.compat.ops.variables.collections import local_variables as local_variables
-from pipeline.compat.ops.variables.collections import local_variables_initializer as local_variables_initializer
-from pipeline.compat.ops.variables.collections import model_variables as model_variables
-from pipeline.compat.ops.variables.collections import moving_average_variables as moving_average_variables
-from pipeline.compat.ops.variables.collections import report_uninitialized_variables as report_uninitialized_variables
-from pipeline.compat.ops.variables.collections import trainable_variables as trainable_variables
-from pipeline.compat.ops.variables.collections import variables_initializer as variables_initializer
-from pipeline.compat.ops.variables.initializers import constant_initializer as constant_initializer
-from pipeline.compat.ops.variables.initializers import glorot_uniform_initializer as glorot_uniform_initializer
-from pipeline.compat.ops.variables.initializers import ones_initializer as ones_initializer
-from pipeline.compat.ops.variables.initializers import random_normal_initializer as random_normal_initializer
-from pipeline.compat.ops.variables.initializers import random_uniform_initializer as random_uniform_initializer
-from pipeline.compat.ops.variables.initializers import truncated_normal_initializer as truncated_normal_initializer
-from pipeline.compat.ops.variables.initializers import zeros_initializer as zeros_initializer
-from pipeline.compat.ops.variables.scope import VariableScope as VariableScope
-from pipeline.compat.ops.variables.scope import get_local_variable as get_local_variable
-from pipeline.compat.ops.variables.scope import get_variable as get_variable
-from pipeline.compat.ops.variables.scope import get_variable_scope as get_variable_scope
-from pipeline.compat.ops.variables.scope import variable_scope as variable_scope
+from pipeline.compat.ops.strings.splitting import string_split as string_split, substr as substr
+from pipeline.compat.ops.strings.tensors import parse_tensor as parse_tensor, serialize_tensor as serialize_tensor
+from pipeline.compat.ops.variables.collections import (
+    all_variables as all_variables, assert_variables_initialized as assert_variables_initialized,
+    global_variables as global_variables, global_variables_initializer as global_variables_initializer,
+    initialize_all_variables as initialize_all_variables, initialize_local_variables as initialize_local_variables,
+    initialize_variables as initialize_variables, is_variable_initialized as is_variable_initialized,
+    local_variables as local_variables, local_variables_initializer as local_variables_initializer,
+    model_variables as model_variables, moving_average_variables as moving_average_variables,
+    report_uninitialized_variables as report_uninitialized_variables, trainable_variables as trainable_variables,
+    variables_initializer as variables_initializer,
+)
+from pipeline.compat.ops.variables.initializers import (
+    constant_initializer as constant_initializer, glorot_uniform_initializer as glorot_uniform_initializer,
+    ones_initializer as ones_initializer, random_normal_initializer as random_normal_initializer,
+    random_uniform_initializer as random_uniform_initializer,
+    truncated_normal_initializer as truncated_normal_initializer, zeros_initializer as zeros_initializer,
+)
+from pipeline.compat.ops.variables.scope import (
+    VariableScope as VariableScope, get_local_variable as get_local_variable, get_variable as get_variable,
+    get_variable_scope as get_variable_scope, variable_scope as variable_scope,
+)
 from pipeline.compat.ops.variables.store import AUTO_REUSE as AUTO_REUSE
-from pipeline.compat.ops.variables.updates import assign as assign
-from pipeline.compat.ops.variables.updates import assign_add as assign_add
-from pipeline.compat.ops.variables.updates import assign_sub as assign_sub
-from pipeline.compat.ops.variables.updates import count_up_to as count_up_to
-from pipeline.compat.ops.variables.updates import scatter_add as scatter_add
-from pipeline.compat.ops.variables.updates import scatter_sub as scatter_sub
-from pipeline.compat.ops.variables.updates import scatter_update as scatter_update
-from pipeline.compat.ops.variables.variable import Variable as Variable
-from pipeline.compat.ops.variables.variable import VariableAggregation as VariableAggregation
-from pipeline.compat.ops.variables.variable import VariableSynchronization as VariableSynchronization
-from pipeline.compat.platform.behaviour import VERSION as ___version__
-from pipeline.compat.platform.behaviour import disable_control_flow_v2 as disable_control_flow_v2
-from pipeline.compat.platform.behaviour import disable_eager_execution as disable_eager_execution
-from pipeline.compat.platform.behaviour import disable_resource_variables as disable_resource_variables
-from pipeline.compat.platform.behaviour import disable_tensor_equality as disable_tensor_equality
-from pipeline.compat.platform.behaviour import disable_v2_behavior as disable_v2_behavior
-from pipeline.compat.platform.behaviour import disable_v2_tensorshape as disable_v2_tensorshape
-from pipeline.compat.platform.behaviour import executing_eagerly as executing_eagerly
+from pipeline.compat.ops.variables.updates import (
+    assign as assign, assign_add as assign_add, assign_sub as assign_sub, count_up_to as count_up_to,
+    scatter_add as scatter_add, scatter_sub as scatter_sub, scatter_update as scatter_update,
+)
+from pipeline.compat.ops.variables.variable import (
+    Variable as Variable, VariableAggregation as VariableAggregation,
+    VariableSynchronization as VariableSynchronization,
+)
+from pipeline.compat.platform.behaviour import (
+    VERSION as ___version__, disable_control_flow_v2 as disable_control_flow_v2,
+    disable_eager_execution as disable_eager_execution, disable_resource_variables as disable_resource_variables,
+    disable_tensor_equality as disable_tensor_equality, disable_v2_behavior as disable_v2_behavior,
+    disable_v2_tensorshape as disable_v2_tensorshape, executing_eagerly as executing_eagerly,
+)
 from pipeline.compat.platform.tf_logging import get_logger as get_logger
-from pipeline.compat.queues.queues import FIFOQueue as FIFOQueue
-from pipeline.compat.queues.queues import PaddingFIFOQueue as PaddingFIFOQueue
-from pipeline.compat.queues.queues import PriorityQueue as PriorityQueue
-from pipeline.compat.queues.queues import QueueBase as QueueBase
-from pipeline.compat.queues.queues import RandomShuffleQueue as RandomShuffleQueue
-from pipeline.compat.session.session import InteractiveSession as InteractiveSession
-from pipeline.compat.session.session import Session as Session
-from pipeline.compat.session.settings import ConfigProto as ConfigProto
-from pipeline.compat.session.settings import GPUOptions as GPUOptions
-from pipeline.compat.session.settings import GraphOptions as GraphOptions
-from pipeline.compat.session.settings import OptimizerOptions as OptimizerOptions
-from pipeline.compat.session.settings import RunMetadata as RunMetadata
-from pipeline.compat.session.settings import RunOptions as RunOptions
-from pipeline.compat.v1 import app as app
-from pipeline.compat.v1 import audio as audio
-from pipeline.compat.v1 import bitwise as bitwise
-from pipeline.compat.v1 import compat as compat
-from pipeline.compat.v1 import contrib as contrib
-from pipeline.compat.v1 import debugging as debugging
-from pipeline.compat.v1 import dtypes as dtypes
-from pipeline.compat.v1 import errors as errors
-from pipeline.compat.v1 import flags as flags
-from pipeline.compat.v1 import gfile as gfile
-from pipeline.compat.v1 import image as image
-from pipeline.compat.v1 import initializers as initializers
-from pipeline.compat.v1 import io as io
-from pipeline.compat.v1 import linalg as linalg
-from pipeline.compat.v1 import logging as logging
-from pipeline.compat.v1 import lookup as lookup
-from pipeline.compat.v1 import manip as manip
-from pipeline.compat.v1 import math as math
-from pipeline.compat.v1 import nn as nn
-from pipeline.compat.v1 import python_io as python_io
-from pipeline.compat.v1 import queue as queue
-from pipeline.compat.v1 import random as random
-from pipeline.compat.v1 import sparse as sparse
-from pipeline.compat.v1 import strings as strings
-from pipeline.compat.v1 import summary as summary
-from pipeline.compat.v1 import train as train
-from pipeline.compat.v1 import version as version
+from pipeline.compat.queues.queues import (
+    FIFOQueue as FIFOQueue, PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue,
+    QueueBase as QueueBase, RandomShuffleQueue as RandomShuffleQueue,
+)
+from pipeline.compat.session.session import InteractiveSession as InteractiveSession, Session as Session
+from pipeline.compat.session.settings import (
+    ConfigProto as ConfigProto, GPUOptions as GPUOptions, GraphOptions as GraphOptions,
+    OptimizerOptions as OptimizerOptions, RunMetadata as RunMetadata, RunOptions as RunOptions,
+)
+from pipeline.compat.v1 import (
+    app as app, audio as audio, bitwise as bitwise, compat as compat, contrib as contrib, debugging as debugging,
+    dtypes as dtypes, errors as errors, flags as flags, gfile as gfile, image as image, initializers as initializers,
+    io as io, linalg as linalg, logging as logging, lookup as lookup, manip as manip, math as math, nn as nn,
+    python_io as python_io, queue as queue, random as random, sparse as sparse, strings as strings,
+    summary as summary, train as train, version as version,
+)
 from pipeline.compat.values.constants import constant as constant
-from pipeline.compat.values.convert import convert_to_tensor as convert_to_tensor
-from pipeline.compat.values.convert import register_tensor_conversion_function as register_tensor_conversion_function
-from pipeline.compat.values.placeholders import placeholder as placeholder
-from pipeline.compat.values.placeholders import placeholder_with_default as placeholder_with_default
-from pipeline.compat.values.sparse_tensor import IndexedSlicesValue as IndexedSlicesValue
-from pipeline.compat.values.sparse_tensor import SparseTensor as SparseTensor
+from pipeline.compat.values.convert import (
+    convert_to_tensor as convert_to_tensor, register_tensor_conversion_function as register_tensor_conversion_function,
+)
+from pipeline.compat.values.placeholders import (
+    placeholder as placeholder, placeholder_with_default as placeholder_with_default,
+)
+from pipeline.compat.values.sparse_tensor import IndexedSlicesValue as IndexedSlicesValue, SparseTensor as SparseTensor
 from pipeline.compat.values.static import get_static_value as get_static_value
-from pipeline.decode.example.features import FixedLenFeature as FixedLenFeature
-from pipeline.decode.example.features import FixedLenSequenceFeature as FixedLenSequenceFeature
-from pipeline.decode.example.features import VarLenFeature as VarLenFeature
+from pipeline.decode.example.features import (
+    FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature,
+    VarLenFeature as VarLenFeature,
+)
 from pipeline.decode.example.sparse_value import SparseTensorValue as SparseTensorValue
 from pipeline.errors import OpError as OpError
 from pipeline.proto.tensor import TensorShapeProto as TensorShapeProto
-from pipeline.watch.summary_proto import Event as Event
-from pipeline.watch.summary_proto import HistogramProto as HistogramProto
-from pipeline.watch.summary_proto import SessionLog as SessionLog
-from pipeline.watch.summary_proto import Summary as Summary
-from pipeline.watch.summary_proto import SummaryMetadata as SummaryMetadata
+from pipeline.watch.summary_proto import (
+    Event as Event, HistogramProto as HistogramProto, SessionLog as SessionLog, Summary as Summary,
+    SummaryMetadata as SummaryMetadata,
+)
 __version__ = ___version__
 get_seed = _get_seed
 lin_space = _lin_space

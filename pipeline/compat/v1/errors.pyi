@@ -1,38 +1,18 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
-from pipeline.errors import ABORTED as ABORTED
-from pipeline.errors import ALREADY_EXISTS as ALREADY_EXISTS
-from pipeline.errors import AbortedError as AbortedError
-from pipeline.errors import AlreadyExistsError as AlreadyExistsError
-from pipeline.errors import CANCELLED as CANCELLED
-from pipeline.errors import CancelledError as CancelledError
-from pipeline.errors import DATA_LOSS as DATA_LOSS
-from pipeline.errors import DEADLINE_EXCEEDED as DEADLINE_EXCEEDED
-from pipeline.errors import DataLossError as DataLossError
-from pipeline.errors import DeadlineExceededError as DeadlineExceededError
-from pipeline.errors import FAILED_PRECONDITION as FAILED_PRECONDITION
-from pipeline.errors import FailedPreconditionError as FailedPreconditionError
-from pipeline.errors import INTERNAL as INTERNAL
-from pipeline.errors import INVALID_ARGUMENT as INVALID_ARGUMENT
-from pipeline.errors import InternalError as InternalError
-from pipeline.errors import InvalidArgumentError as InvalidArgumentError
-from pipeline.errors import NOT_FOUND as NOT_FOUND
-from pipeline.errors import NotFoundError as NotFoundError
-from pipeline.errors import OK as OK
-from pipeline.errors import OUT_OF_RANGE as OUT_OF_RANGE
-from pipeline.errors import OpError as OpError
-from pipeline.errors import OutOfRangeError as OutOfRangeError
-from pipeline.errors import PERMISSION_DENIED as PERMISSION_DENIED
-from pipeline.errors import PermissionDeniedError as PermissionDeniedError
-from pipeline.errors import RESOURCE_EXHAUSTED as RESOURCE_EXHAUSTED
-from pipeline.errors import ResourceExhaustedError as ResourceExhaustedError
-from pipeline.errors import UNAUTHENTICATED as UNAUTHENTICATED
-from pipeline.errors import UNAVAILABLE as UNAVAILABLE
-from pipeline.errors import UNIMPLEMENTED as UNIMPLEMENTED
-from pipeline.errors import UNKNOWN as UNKNOWN
-from pipeline.errors import UnauthenticatedError as UnauthenticatedError
-from pipeline.errors import UnavailableError as UnavailableError
-from pipeline.errors import UnimplementedError as UnimplementedError
-from pipeline.errors import UnknownError as UnknownError
-from pipeline.errors import error_code_from_exception_type as error_code_from_exception_type
-from pipeline.errors import exception_type_from_error_code as exception_type_from_error_code
+from pipeline.errors import (
+    ABORTED as ABORTED, ALREADY_EXISTS as ALREADY_EXISTS, AbortedError as AbortedError,
+    AlreadyExistsError as AlreadyExistsError, CANCELLED as CANCELLED, CancelledError as CancelledError,
+    DATA_LOSS as DATA_LOSS, DEADLINE_EXCEEDED as DEADLINE_EXCEEDED, DataLossError as DataLossError,
+    DeadlineExceededError as DeadlineExceededError, FAILED_PRECONDITION as FAILED_PRECONDITION,
+    FailedPreconditionError as FailedPreconditionError, INTERNAL as INTERNAL, INVALID_ARGUMENT as INVALID_ARGUMENT,
+    InternalError as InternalError, InvalidArgumentError as InvalidArgumentError, NOT_FOUND as NOT_FOUND,
+    NotFoundError as NotFoundError, OK as OK, OUT_OF_RANGE as OUT_OF_RANGE, OpError as OpError,
+    OutOfRangeError as OutOfRangeError, PERMISSION_DENIED as PERMISSION_DENIED,
+    PermissionDeniedError as PermissionDeniedError, RESOURCE_EXHAUSTED as RESOURCE_EXHAUSTED,
+    ResourceExhaustedError as ResourceExhaustedError, UNAUTHENTICATED as UNAUTHENTICATED, UNAVAILABLE as UNAVAILABLE,
+    UNIMPLEMENTED as UNIMPLEMENTED, UNKNOWN as UNKNOWN, UnauthenticatedError as UnauthenticatedError,
+    UnavailableError as UnavailableError, UnimplementedError as UnimplementedError, UnknownError as UnknownError,
+    error_code_from_exception_type as error_code_from_exception_type,
+    exception_type_from_error_code as exception_type_from_error_code,
+)

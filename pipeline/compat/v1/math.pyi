@@ -1,88 +1,39 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
 from pipeline.compat.ops.arrays.sorting import top_k as top_k
-from pipeline.compat.ops.math.along_axis import argmax as argmax
-from pipeline.compat.ops.math.along_axis import argmin as argmin
-from pipeline.compat.ops.math.along_axis import cumprod as cumprod
-from pipeline.compat.ops.math.along_axis import cumsum as cumsum
-from pipeline.compat.ops.math.arithmetic import add as add
-from pipeline.compat.ops.math.arithmetic import atan2 as atan2
-from pipeline.compat.ops.math.arithmetic import div_no_nan as _divide_no_nan
-from pipeline.compat.ops.math.arithmetic import divide as divide
-from pipeline.compat.ops.math.arithmetic import floordiv as floordiv
-from pipeline.compat.ops.math.arithmetic import floormod as _mod
-from pipeline.compat.ops.math.arithmetic import floormod as floormod
-from pipeline.compat.ops.math.arithmetic import maximum as maximum
-from pipeline.compat.ops.math.arithmetic import minimum as minimum
-from pipeline.compat.ops.math.arithmetic import multiply as multiply
-from pipeline.compat.ops.math.arithmetic import pow as pow
-from pipeline.compat.ops.math.arithmetic import squared_difference as squared_difference
-from pipeline.compat.ops.math.arithmetic import subtract as subtract
-from pipeline.compat.ops.math.arithmetic import truediv as truediv
-from pipeline.compat.ops.math.comparing import equal as equal
-from pipeline.compat.ops.math.comparing import greater as greater
-from pipeline.compat.ops.math.comparing import greater_equal as greater_equal
-from pipeline.compat.ops.math.comparing import is_finite as is_finite
-from pipeline.compat.ops.math.comparing import is_inf as is_inf
-from pipeline.compat.ops.math.comparing import is_nan as is_nan
-from pipeline.compat.ops.math.comparing import less as less
-from pipeline.compat.ops.math.comparing import less_equal as less_equal
-from pipeline.compat.ops.math.comparing import not_equal as not_equal
-from pipeline.compat.ops.math.complex import conj as conj
-from pipeline.compat.ops.math.complex import imag as imag
-from pipeline.compat.ops.math.complex import real as real
-from pipeline.compat.ops.math.logic import logical_and as logical_and
-from pipeline.compat.ops.math.logic import logical_not as logical_not
-from pipeline.compat.ops.math.logic import logical_or as logical_or
-from pipeline.compat.ops.math.logic import logical_xor as logical_xor
-from pipeline.compat.ops.math.nn import l2_normalize as l2_normalize
-from pipeline.compat.ops.math.nn import softmax as softmax
-from pipeline.compat.ops.math.reducing import count_nonzero as count_nonzero
-from pipeline.compat.ops.math.reducing import reduce_all as reduce_all
-from pipeline.compat.ops.math.reducing import reduce_any as reduce_any
-from pipeline.compat.ops.math.reducing import reduce_max as reduce_max
-from pipeline.compat.ops.math.reducing import reduce_mean as reduce_mean
-from pipeline.compat.ops.math.reducing import reduce_min as reduce_min
-from pipeline.compat.ops.math.reducing import reduce_prod as reduce_prod
-from pipeline.compat.ops.math.reducing import reduce_std as reduce_std
-from pipeline.compat.ops.math.reducing import reduce_sum as reduce_sum
-from pipeline.compat.ops.math.reducing import reduce_variance as reduce_variance
-from pipeline.compat.ops.math.segments import segment_max as segment_max
-from pipeline.compat.ops.math.segments import segment_mean as segment_mean
-from pipeline.compat.ops.math.segments import segment_min as segment_min
-from pipeline.compat.ops.math.segments import segment_prod as segment_prod
-from pipeline.compat.ops.math.segments import segment_sum as segment_sum
-from pipeline.compat.ops.math.segments import unsorted_segment_max as unsorted_segment_max
-from pipeline.compat.ops.math.segments import unsorted_segment_min as unsorted_segment_min
-from pipeline.compat.ops.math.segments import unsorted_segment_prod as unsorted_segment_prod
-from pipeline.compat.ops.math.segments import unsorted_segment_sum as unsorted_segment_sum
-from pipeline.compat.ops.math.unary import abs as abs
-from pipeline.compat.ops.math.unary import acos as acos
-from pipeline.compat.ops.math.unary import acosh as acosh
-from pipeline.compat.ops.math.unary import asin as asin
-from pipeline.compat.ops.math.unary import asinh as asinh
-from pipeline.compat.ops.math.unary import atan as atan
-from pipeline.compat.ops.math.unary import atanh as atanh
-from pipeline.compat.ops.math.unary import ceil as ceil
-from pipeline.compat.ops.math.unary import cos as cos
-from pipeline.compat.ops.math.unary import cosh as cosh
-from pipeline.compat.ops.math.unary import exp as exp
-from pipeline.compat.ops.math.unary import expm1 as expm1
-from pipeline.compat.ops.math.unary import floor as floor
-from pipeline.compat.ops.math.unary import log as log
-from pipeline.compat.ops.math.unary import log1p as log1p
-from pipeline.compat.ops.math.unary import negative as negative
-from pipeline.compat.ops.math.unary import reciprocal as reciprocal
-from pipeline.compat.ops.math.unary import rint as rint
-from pipeline.compat.ops.math.unary import round as round
-from pipeline.compat.ops.math.unary import rsqrt as rsqrt
-from pipeline.compat.ops.math.unary import sigmoid as sigmoid
-from pipeline.compat.ops.math.unary import sign as sign
-from pipeline.compat.ops.math.unary import sin as sin
-from pipeline.compat.ops.math.unary import sinh as sinh
-from pipeline.compat.ops.math.unary import sqrt as sqrt
-from pipeline.compat.ops.math.unary import square as square
-from pipeline.compat.ops.math.unary import tan as tan
-from pipeline.compat.ops.math.unary import tanh as tanh
+from pipeline.compat.ops.math.along_axis import (
+    argmax as argmax, argmin as argmin, cumprod as cumprod, cumsum as cumsum,
+)
+from pipeline.compat.ops.math.arithmetic import (
+    add as add, atan2 as atan2, div_no_nan as _divide_no_nan, divide as divide, floordiv as floordiv,
+    floormod as floormod, floormod as _mod, maximum as maximum, minimum as minimum, multiply as multiply, pow as pow,
+    squared_difference as squared_difference, subtract as subtract, truediv as truediv,
+)
+from pipeline.compat.ops.math.comparing import (
+    equal as equal, greater as greater, greater_equal as greater_equal, is_finite as is_finite, is_inf as is_inf,
+    is_nan as is_nan, less as less, less_equal as less_equal, not_equal as not_equal,
+)
+from pipeline.compat.ops.math.complex import conj as conj, imag as imag, real as real
+from pipeline.compat.ops.math.logic import (
+    logical_and as logical_and, logical_not as logical_not, logical_or as logical_or, logical_xor as logical_xor,
+)
+from pipeline.compat.ops.math.nn import l2_normalize as l2_normalize, softmax as softmax
+from pipeline.compat.ops.math.reducing import (
+    count_nonzero as count_nonzero, reduce_all as reduce_all, reduce_any as reduce_any, reduce_max as reduce_max,
+    reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_std as reduce_std,
+    reduce_sum as reduce_sum, reduce_variance as reduce_variance,
+)
+from pipeline.compat.ops.math.segments import (
+    segment_max as segment_max, segment_mean as segment_mean, segment_min as segment_min,
+    segment_prod as segment_prod, segment_sum as segment_sum, unsorted_segment_max as unsorted_segment_max,
+    unsorted_segment_min as unsorted_segment_min, unsorted_segment_prod as unsorted_segment_prod,
+    unsorted_segment_sum as unsorted_segment_sum,
+)
+from pipeline.compat.ops.math.unary import (
+    abs as abs, acos as acos, acosh as acosh, asin as asin, asinh as asinh, atan as atan, atanh as atanh,
+    ceil as ceil, cos as cos, cosh as cosh, exp as exp, expm1 as expm1, floor as floor, log as log, log1p as log1p,
+    negative as negative, reciprocal as reciprocal, rint as rint, round as round, rsqrt as rsqrt, sigmoid as sigmoid,
+    sign as sign, sin as sin, sinh as sinh, sqrt as sqrt, square as square, tan as tan, tanh as tanh,
+)
 divide_no_nan = _divide_no_nan
 mod = _mod

@@ -2,11 +2,10 @@
 
 from pipeline.compat.graph.scopes import set_random_seed as set_random_seed
 from pipeline.compat.graph.seeds import seeds_or_none as _get_seed
-from pipeline.compat.ops.random.classes import categorical as categorical
-from pipeline.compat.ops.random.classes import multinomial as multinomial
-from pipeline.compat.ops.random.numbers import random_normal as _normal
-from pipeline.compat.ops.random.numbers import random_uniform as _uniform
-from pipeline.compat.ops.random.numbers import truncated_normal as truncated_normal
+from pipeline.compat.ops.random.classes import categorical as categorical, multinomial as multinomial
+from pipeline.compat.ops.random.numbers import (
+    random_normal as _normal, random_uniform as _uniform, truncated_normal as truncated_normal,
+)
 from pipeline.compat.ops.random.shuffle import random_shuffle as _shuffle
 get_seed = _get_seed
 normal = _normal

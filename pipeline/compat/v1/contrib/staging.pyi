@@ -1,4 +1,3 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
-from pipeline.compat.areas.staging import MapStagingArea as MapStagingArea
-from pipeline.compat.areas.staging import StagingArea as StagingArea
+from pipeline.compat.areas.staging import MapStagingArea as MapStagingArea, StagingArea as StagingArea

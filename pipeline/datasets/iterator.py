@@ -536,6 +536,8 @@ class DatasetIterator(Next[T_co]):
                 text = "load_state_dict: this iterator has begun. Load a state before the first element"
                 raise FailedPreconditionError(None, None, text)
             check_state(state, self._node, self._epoch, allow)
+            for node in nodes_of(self._node):
+                node.check_things(state["things"])
             position = position_here(state, self._node, allow)
             for seed, pair in zip(seeds_of(self._node), state["seeds"], strict=True):
                 if seed.drawn:

@@ -292,6 +292,9 @@ class Node:
         """Return what decides its elements, besides its inputs; plain data."""
         return {}
 
+    def check_things(self, saved: Sequence[Mapping[str, Any]]) -> None:
+        """Raise StateMismatchError if it reads from something else than the saved run, whose things these are."""
+
     def text(self) -> str:
         """Return how it is written."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.options().items())

@@ -6,7 +6,7 @@ Readers and producers ask whether their thread has a `Turn`, and tell it what th
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from pipeline._queue import watch_pulls
@@ -16,6 +16,13 @@ from pipeline.pulls import Turn, in_use, this_thread
 from pipeline.resume.mismatch import Comparison
 
 _NOTHING = "it reads from nothing that knows its place, such as a reader or a producer"
+
+
+def compare(saved: Mapping[str, Any], here: Mapping[str, Any], but: Container[str] = ()) -> None:
+    """Raise StateMismatchError if the facts of a thing are not those of the saved run, except for some keys."""
+    comparison = Comparison()
+    comparison.facts(f"source {saved['name']!r}", saved, here, but)
+    comparison.conclude()
 
 
 class Things:
@@ -47,9 +54,7 @@ class Things:
             reseed = getattr(thing, "_reseed", None)
             if saved.get("seeds") != here.get("seeds") and reseed is not None and reseed(saved.get("seeds")):
                 here = thing._facts()
-            comparison = Comparison()
-            comparison.facts(f"source {saved['name']!r}", saved, here)
-            comparison.conclude()
+            compare(saved, here)
             remember = getattr(thing, "_remember_files", None)
             differs = None if remember is None else remember(of_one(self.files, index))
             if differs is not None:

@@ -351,11 +351,15 @@ class ProducerQueue(FIFOQueue):
 
     def _reseed(self, seeds: Sequence[int]) -> bool:
         """Shuffle with the seeds of a saved run if those here were drawn by chance; return whether they were."""
-        drawn = self._numbered.shuffle is not None and self._numbered.shuffle.drawn
+        drawn = self._drawn()
         if drawn:
             self._numbered.reseed(seeds)
             self._ready.forget()
         return drawn
+
+    def _drawn(self) -> bool:
+        """Whether its seeds were drawn by chance."""
+        return self._numbered.shuffle is not None and self._numbered.shuffle.drawn
 
 
 def _up_to(n: int, out: Any) -> Callable[[FIFOQueue], Any]:

@@ -213,6 +213,10 @@ class SliceSource:
         """Shuffle with the seeds of a saved run if those here were drawn by chance; return whether they were."""
         return self.queue._reseed(seeds)
 
+    def _drawn(self) -> bool:
+        """Whether its seeds were drawn by chance."""
+        return self.queue._drawn()
+
 
 @tells_keywords
 def slice_input_producer(

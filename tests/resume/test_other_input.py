@@ -4,6 +4,7 @@ known, at the call of `load_state_dict`."""
 import copy
 import io
 import json
+import re
 import tarfile
 from typing import ClassVar
 
@@ -172,7 +173,7 @@ class TestInputThatHasBecomeShorter:
 
 
 class TestWhatDiffers:
-    """Of sources it is told by `load_state_dict`; of producers by the first batch."""
+    """It is told by `load_state_dict`; of several producers with one name by the first batch."""
 
     MAKERS: ClassVar = {
         "strings": lambda n: pipeline.string_input_producer([str(i) for i in range(n)], num_epochs=2, seed=1),
@@ -182,16 +183,6 @@ class TestWhatDiffers:
         "array": np.arange,
         "list": lambda n: list(range(n)),
     }
-
-    def refused(self, what, loop, state, match):
-        if what in ("arrays", "array", "list"):
-            return refused(loop, state, match)
-        with loop:
-            loop.load_state_dict(state)
-            with pytest.raises(StateMismatchError, match=match) as caught:
-                next(loop)
-            assert loop.delivered == tuple(state["delivered"].values())
-        return caught.value
 
     @pytest.mark.parametrize("what", MAKERS)
     @pytest.mark.parametrize("shuffled", [False, True])
@@ -203,7 +194,7 @@ class TestWhatDiffers:
             return pipeline.shuffle_batch(source, 6, 30, 10, seed=2, deterministic=True)
 
         state = state_after(loop(40), 2)
-        error = self.refused(what, loop(41), state, "when the state was saved")
+        error = refused(loop(41), state, "when the state was saved")
         assert error.differences
         with loop(40) as same:
             same.load_state_dict(state)
@@ -221,7 +212,7 @@ class TestWhatDiffers:
             next(loop)
             state = loop.state_dict()
             rest = [repr(batch) for batch in loop]
-        self.refused(what, loop_over(makers[what](2)), state, r"seed.* was \[?.*1\]? when .* and is \[?.*2\]? now")
+        refused(loop_over(makers[what](2)), state, r"seed.* was \[?.*1\]? when .* and is \[?.*2\]? now")
         with loop_over(makers[what](None)) as loop:
             loop.load_state_dict(state)
             assert [repr(batch) for batch in loop] == rest
@@ -232,8 +223,13 @@ class TestWhatDiffers:
             return pipeline.batch_join(sources, 4, deterministic=True)
 
         state = state_after(loop(20, 30), 3)
-        self.refused("range", loop(20, 31), state, "rows was 30 when the state was saved and is 31 now")
-        self.refused("range", loop(30, 20), state, "rows was 20 .* 30 now")
+        differing = {(20, 31): "rows was 30 when the state was saved and is 31 now", (30, 20): "rows was 20 .* 30 now"}
+        for counts, match in differing.items():
+            with loop(*counts) as other:
+                other.load_state_dict(state)
+                with pytest.raises(StateMismatchError, match=match):
+                    next(other)
+                assert other.delivered == tuple(state["delivered"].values())
         with loop(20, 30) as same:
             same.load_state_dict(state)
             next(same)
@@ -245,3 +241,36 @@ class TestWhatDiffers:
                 loop.load_state_dict(state)
             assert loop.delivered == (0, 0)
             assert next(loop).tolist() == list(range(6))
+
+
+ROWS = np.arange(20)
+
+
+def of_rows(rows=ROWS, name="rows", **options):
+    return pipeline.slice_input_producer([rows], name=name, **{"num_epochs": 2, "seed": 3, **options})
+
+
+OTHER_PRODUCERS = {
+    "values": (lambda: of_rows(ROWS + 1), "source 'rows': its values are others"),
+    "rows": (lambda: of_rows(np.arange(21)), "source 'rows': rows was 20 when the state was saved and is 21 now"),
+    "seed": (lambda: of_rows(seed=4), "source 'rows': seed was 3 when the state was saved and is 4 now"),
+    "shuffle": (lambda: of_rows(shuffle=False), "source 'rows': shuffle was True"),
+    "epochs": (lambda: of_rows(num_epochs=3), "source 'rows': num_epochs was 2"),
+    "name": (lambda: of_rows(name="others"), "producer: name was 'rows'"),
+}
+
+
+@pytest.mark.parametrize("other", OTHER_PRODUCERS)
+def test_another_producer_is_told_by_load_state_dict(other):
+    make, text = OTHER_PRODUCERS[other]
+    with pipeline.batch(of_rows(), 4, deterministic=True) as batches:
+        next(batches)
+        state = batches.state_dict()
+        left = np.concatenate(list(batches)).tolist()
+    with pipeline.batch(make(), 4, deterministic=True) as batches:
+        with pytest.raises(StateMismatchError, match=re.escape(text)):
+            batches.load_state_dict(state)
+        next(batches)  # nothing has changed
+    with pipeline.batch(of_rows(seed=None), 4, deterministic=True) as batches:  # drawn by chance: takes the saved one
+        batches.load_state_dict(state)
+        assert np.concatenate(list(batches)).tolist() == left

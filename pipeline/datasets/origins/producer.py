@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.datasets.node import Node, Opening
 from pipeline.errors import OutOfRangeError
 from pipeline.explain.ends import raise_why
 from pipeline.flow.block import Block, Columns
-from pipeline.flow.recorder import Recorder, Unrecorded
+from pipeline.flow.recorder import Recorder, Unrecorded, compare
 from pipeline.flow.stream import Stream, dropped
 from pipeline.nest import Parts, length
 
@@ -37,6 +38,11 @@ class OfProducer(Node):
 
     def options(self) -> dict[str, Any]:
         return {"name": self.producer.name}
+
+    def check_things(self, saved: Sequence[Mapping[str, Any]]) -> None:
+        same = [each for each in saved if each["name"] == self.producer.name]
+        if self.recorded and len(same) == 1:  # of two with one name, the first read tells which is which
+            compare(same[0], self.producer._facts(), {"seeds"} if self.producer._drawn() else ())
 
     def text(self) -> str:
         return f"dataset({self.producer.name})"

@@ -103,6 +103,7 @@ def check_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> N
         raise invalid("load_state_dict: the state is damaged, or was edited: its checksum does not fit")
     comparison = Comparison()
     try:
+        _check_values(state)
         if state["epoch"] != epoch:
             comparison.note("epoch", state["epoch"], epoch)
         but = {option for name in allow for option in ALLOWED[name]}
@@ -118,6 +119,21 @@ def check_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> N
     except Exception as error:
         raise invalid(f"load_state_dict: the state is damaged: {named(error)}") from error
     comparison.conclude()
+    if len(state["seeds"]) != len(seeds_of(node)):
+        raise invalid("load_state_dict: the state is damaged: it has another number of seeds than its recipe")
+
+
+def _check_values(state: Mapping[str, Any]) -> None:
+    """Raise ValueError if the values that every recipe's state has are not of their kinds."""
+    counts = [state["epoch"], *state["delivered"].values()]
+    seeds = [number for pair in state["seeds"] for number in pair]
+    if not all(type(number) is int for number in [*counts, *seeds]) or not all(0 <= each < 2**63 for each in counts):
+        raise ValueError("epoch, delivered and seeds must be integers")
+    if set(state["delivered"]) != {"batches", "elements"} or any(len(pair) != 2 for pair in state["seeds"]):
+        raise ValueError("delivered must have batches and elements, and each of seeds two numbers")
+    int(state["fingerprint"].partition("-")[2], 16)
+    if not isinstance(state["things"], list) or not all(isinstance(thing["name"], str) for thing in state["things"]):
+        raise ValueError("things must be a list of facts with a name")
 
 
 def position_here(state: Mapping[str, Any], node: Node, allow: Collection[str]) -> Any:

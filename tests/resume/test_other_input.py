@@ -2,6 +2,7 @@
 known, at the call of `load_state_dict`."""
 
 import copy
+import hashlib
 import io
 import json
 import re
@@ -274,3 +275,23 @@ def test_another_producer_is_told_by_load_state_dict(other):
     with pipeline.batch(of_rows(seed=None), 4, deterministic=True) as batches:  # drawn by chance: takes the saved one
         batches.load_state_dict(state)
         assert np.concatenate(list(batches)).tolist() == left
+
+
+def edited(state, key, value):
+    """A state with another value, and the checksum that fits."""
+    state = {**state, key: value}
+    text = json.dumps({name: each for name, each in state.items() if name != "checksum"}, sort_keys=True)
+    return {**state, "checksum": hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}
+
+
+@pytest.mark.parametrize("key", ["epoch", "delivered", "fingerprint", "seeds", "things", "files", "recipe"])
+@pytest.mark.parametrize("value", [None, -1, 10**30, 1.5, "x", [], {}, [1], [["x", 1]], [[1]], {"a": 1}], ids=repr)
+def test_a_value_of_another_kind_is_an_error_of_ours(key, value):
+    dataset = pipeline.dataset(ROWS).shuffle(seed=1).batch(4)
+    with iter(dataset) as batches:
+        next(batches)
+        state = batches.state_dict()
+    if value == state[key]:
+        return
+    with iter(dataset) as batches, pytest.raises(InvalidArgumentError):
+        batches.load_state_dict(edited(state, key, value))

@@ -437,11 +437,18 @@ class DatasetIterator(Next[T_co]):
                     self._slot.append(_Made(None, None, error))
 
     def start(self) -> None:
-        """Begin to read now, not with the first `next`. Load a state before."""
+        """Open the input now, not with the first `next`. A `prefetch` at the end begins to work."""
         self._not_within("start")
         with self._lock:
-            if not (self._ended or self._closed):
-                self._running()
+            if self._ended or self._closed:
+                return
+            begin = getattr(self._running().stream, "begin", None)
+            try:
+                if begin is not None:
+                    begin()
+            except BaseException:
+                self._struck = True
+                raise
 
     def close(self) -> None:
         """End the threads and close the files; does nothing the second time.

@@ -76,10 +76,15 @@ class Prefetch:
         self._coord: Coordinator | None = None
         self._runs = False  # whether the threads were started, and no interrupt came in between
         self._process = os.getpid()  # that the threads are of
-        self._begin(None)
+        self._reset(None)
         shared.on_stop(self._stop)
 
-    def _begin(self, at: Any) -> None:
+    def begin(self) -> None:
+        """Start the threads, if they do not run; else the first `take` does."""
+        if not self._forked:
+            self._start()
+
+    def _reset(self, at: Any) -> None:
         self._items: list[Item] = []  # that was taken out of the queue
         self._first = 0  # the number of its first element, or of the one that comes next
         self._next = 0  # the number of the element that comes next
@@ -150,7 +155,7 @@ class Prefetch:
     def _start(self) -> FIFOQueue:
         if self._queue is None:
             single = len(self._streams) == 1
-            self._begin(position_of(self._streams[0]) if single else None)
+            self._reset(position_of(self._streams[0]) if single else None)
             queue = FIFOQueue(max(1, self._n // self._at_once), [object], [()], name=self._name)
             # That the queue was closed is the end too, not an error that a thread would keep, with all its frames.
             ends = OutOfRangeError, CancelledError
@@ -236,7 +241,7 @@ class Prefetch:
         if not self._forked and threading.current_thread() not in self._threads:
             self._join()
         self._queue = None
-        self._begin(None)
+        self._reset(None)
 
     def _join(self) -> None:
         if self._coord is not None:

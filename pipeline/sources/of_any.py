@@ -13,12 +13,15 @@ from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.origins.callable import OfCallable
 from pipeline.datasets.origins.iterable import OfIterable
 from pipeline.datasets.origins.once import OfIterator
+from pipeline.datasets.origins.producer import OfProducer
 from pipeline.datasets.origins.queue import OfQueue
 from pipeline.datasets.origins.sequence import OfSequence, sequence_of
 from pipeline.datasets.origins.stateful import OfStateful
 from pipeline.flow.run import name_of
 from pipeline.keywords import tells_keywords
 from pipeline.nest import parts_of
+from pipeline.producers.queue import ProducerQueue
+from pipeline.producers.slices import SliceSource
 from pipeline.queues.base import QueueBase
 from pipeline.sources.arrays import arrays
 
@@ -59,6 +62,7 @@ def dataset(given: Any) -> Dataset[Any]:
             - a generator function, called in each epoch
             - a function without arguments: an example a call, until it raises OutOfRangeError or StopIteration
             - a queue your threads fill
+            - a producer, such as `slice_input_producer(...)`, whose position becomes part of states
             - an object with `state_dict` and `load_state_dict`, whose positions become part of states
             - a Dataset, returned as it is
 
@@ -71,6 +75,8 @@ def dataset(given: Any) -> Dataset[Any]:
     """
     if isinstance(given, Dataset):
         return given
+    if isinstance(given, (SliceSource, ProducerQueue)):
+        return Dataset(OfProducer(given))
     if isinstance(given, QueueBase):
         return Dataset(OfQueue(given))
     if isinstance(given, (str, bytes, bytearray)):

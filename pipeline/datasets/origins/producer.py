@@ -27,6 +27,7 @@ class OfProducer(Node):
 
     def __init__(self, producer: Any, recorded: bool = True) -> None:
         self.producer, self.recorded = producer, recorded
+        self.note_place()
 
     @property
     def once(self) -> str | None:
@@ -43,6 +44,9 @@ class OfProducer(Node):
         same = [each for each in saved if each["name"] == self.producer.name]
         if self.recorded and len(same) == 1:  # of two with one name, the first read tells which is which
             compare(same[0], self.producer._facts(), {"seeds"} if self.producer._drawn() else ())
+
+    def call(self) -> str:
+        return f"pipeline.{self.text()}"
 
     def text(self) -> str:
         return f"dataset({self.producer.name})"

@@ -38,7 +38,7 @@ class Repeat(Node):
     def open(self, shared: Opening, epoch: int) -> Stream:
         first, length = self.inputs[0].open(shared, epoch * (self.n or 1)), self.inputs[0].length()
         if getattr(first, "chooses", False) and length is not None and length > 0:
-            return _Choosing(self, shared, epoch, first, length)
+            return _Choosing(self, shared, epoch, first)
         return _Repeating(self, shared, epoch, first)
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
@@ -109,7 +109,7 @@ class _Repeating:
         return [self._pass, self._before, self._taken, inner]
 
     def seek(self, position: Any) -> None:
-        number, self._before, self._taken, inner = position
+        number, self._before, self._taken, inner = self._of_passes(position)
         if number != self._pass:
             self._stream.close()
             self._pass = number
@@ -117,6 +117,14 @@ class _Repeating:
                 self._stream = self._open()
         if inner is not None:
             seek_later(self._stream, inner)
+
+    def _of_passes(self, position: Any) -> list[Any]:
+        """Return a position as one in a pass, if it counts the elements of all passes, as without a prefetch."""
+        length = self._source.length()
+        if isinstance(position, list) or length is None or length < 1:
+            return list(position)
+        number, taken = divmod(int(position), length)
+        return [number, number * length, taken, None if number == self._n else taken]
 
     def close(self) -> None:
         self._stream.close()
@@ -127,13 +135,5 @@ class _Choosing(_Repeating):
 
     chooses = True
 
-    def __init__(self, node: Repeat, shared: Opening, epoch: int, first: Stream, length: int) -> None:
-        super().__init__(node, shared, epoch, first)
-        self._length = length
-
     def position(self) -> Any:
         return self._before + self._taken
-
-    def seek(self, position: Any) -> None:
-        number, taken = divmod(int(position), self._length)
-        super().seek([number, number * self._length, taken, None if number == self._n else taken])

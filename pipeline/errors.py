@@ -156,7 +156,7 @@ class FailedPreconditionError(OpError):
     """The system is not in the state that the call requires.
 
     Attributes:
-        uninitialized: The name of the variable of a graph that has no value yet; None if there is another reason.
+        uninitialized: The graph's variable that has no value yet; None if there is another reason.
     """
 
     error_code = FAILED_PRECONDITION

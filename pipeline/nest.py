@@ -13,7 +13,7 @@ class ListValue(list[Any]):
     """A list that counts as one value in an example. A batch holds it as it is, in an array of objects.
 
     Wrap lists that vary in length and hold dicts or lists, such as your chats' messages. Other lists become arrays, or
-    part of the structure. Sources give lists of structs and lists of lists this way.
+    part of the structure. Sources give lists whose items are structs or lists this way.
 
     Examples:
         >>> chats = [

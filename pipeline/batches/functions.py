@@ -36,7 +36,7 @@ def batch(
     max_errors: int | None = None,
     coord: Coordinator | None = None,
 ) -> DatasetIterator[Any]:
-    """Make batches of the examples that threads get from a source: `dataset(tensors).batch(batch_size).prefetch()`.
+    """Make batches from the examples that threads get from a source: `dataset(tensors).batch(batch_size).prefetch()`.
 
     An example is an array, number, string or object, or a list, tuple or dict of them. Batches have the same structure,
     but the only component of a list or tuple comes bare.
@@ -72,7 +72,7 @@ def batch(
         TypeError: `tensors` is no source, or an argument has another type.
         ValueError: A number is out of range.
 
-    Thread safety: several threads may take batches; each goes to one of them.
+    Thread safety: several threads may take batches; each goes to one thread.
 
     Examples:
         >>> with pipeline.batch(range(7), batch_size=3, allow_smaller_final_batch=True) as batches:
@@ -182,7 +182,7 @@ def batch_join(
     max_errors: int | None = None,
     coord: Coordinator | None = None,
 ) -> DatasetIterator[Any]:
-    """Make batches of the examples of several sources, each with a thread of its own.
+    """Make batches from several sources, each with its own thread.
 
     The examples of one source stay in order. Those of different sources mix as they come; with `deterministic=True` or
     `num_threads=0` the sources take turns, as in `interleave`: a block or an example each, or 16 rows of a table. The
@@ -244,7 +244,7 @@ def shuffle_batch_join(
     max_errors: int | None = None,
     coord: Coordinator | None = None,
 ) -> DatasetIterator[Any]:
-    """Make batches of examples drawn at random from a pool that several sources fill, each with a thread of its own.
+    """Make batches of examples drawn at random from a pool that several sources fill, each with its own thread.
 
     See `batch_join` for the sources and `num_threads`, `shuffle_batch` for the pool, and `batch` for what is left.
 

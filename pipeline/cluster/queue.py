@@ -105,7 +105,7 @@ class RemoteQueue:
         return f"<pipeline.cluster.RemoteQueue {self.name!r}>"
 
     def enqueue(self, vals: Any, *, timeout: float | None = None) -> None:
-        """As `FIFOQueue.enqueue`; values of the wrong shape or dtype are its errors."""
+        """As `FIFOQueue.enqueue`, for values with a wrong shape or dtype."""
         self._put(self._form.enqueue, vals, timeout)
 
     def enqueue_many(self, vals: Any, *, timeout: float | None = None) -> None:

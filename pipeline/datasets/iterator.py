@@ -88,7 +88,7 @@ class DatasetIterator(Next[T_co]):
     An ended iterator stays ended. `iter(dataset)` gives another one, with the same order under a seed, and
     `dataset.epoch(i)` the order of pass i.
 
-    Thread safety: your threads may share an iterator; each element goes to one of them.
+    Thread safety: your threads may share an iterator; each element goes to one thread.
 
     Attributes:
         grace: Seconds that threads get to end in `close`; 10 by default.
@@ -575,7 +575,7 @@ class DatasetIterator(Next[T_co]):
         """Return a short text for the order of all examples delivered so far: "<how many>-<16 hex digits>".
 
         It is the same for every number of workers, and in runs that were resumed, if the order is. Behind `checksum` it
-        covers the bytes of the examples too.
+        covers the examples' bytes too.
 
         Args:
             content: Whether it has to cover their bytes.
@@ -606,7 +606,7 @@ class DatasetIterator(Next[T_co]):
 
     @property
     def seeds(self) -> dict[Seed, tuple[int, int]]:
-        """The seeds of a loaded state, in the place of those of the recipe."""
+        """A loaded state's seeds, which replace the recipe's."""
         return dict(self._seeds)
 
     @property

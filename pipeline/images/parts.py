@@ -19,7 +19,7 @@ _LARGE = 4096
 
 
 def crop(images: Any, top: int, left: int, height: int, width: int) -> NDArray[Any]:
-    """Cut a part out of an image, or out of each image of a batch.
+    """Cut a part from an image, or from each image in a batch.
 
     Args:
         images: Numbers, [height, width, channels] or [batch, height, width, channels].
@@ -60,11 +60,11 @@ def crop(images: Any, top: int, left: int, height: int, width: int) -> NDArray[A
 
 
 def central_crop(images: Any, size: Sequence[int]) -> NDArray[Any]:
-    """Cut out the centre of an image, or of each image of a batch.
+    """Cut out the centre of an image, or of each image in a batch.
 
     Args:
         images: Numbers, [height, width, channels] or [batch, height, width, channels].
-        size: The height and width of the part.
+        size: The part's height and width.
 
     Returns:
         A new array.
@@ -92,7 +92,7 @@ def random_crop(images: Any, size: Sequence[int], rng: np.random.Generator) -> N
 
     Args:
         images: Numbers, [height, width, channels] or [batch, height, width, channels].
-        size: The height and width of the part.
+        size: The part's height and width.
         rng: Draws the place, such as `pipeline.example_rng()`, with which a seed gives the same crops again.
 
     Returns:
@@ -132,7 +132,7 @@ def _part(batch: NDArray[Any], single: bool, top: int, left: int, height: int, w
 
 
 def flip_left_right(images: Any) -> NDArray[Any]:
-    """Mirror an image, or each image of a batch, so that left becomes right.
+    """Mirror an image, or each image in a batch, so that left becomes right.
 
     Args:
         images: Numbers, [height, width, channels] or [batch, height, width, channels].
@@ -157,7 +157,7 @@ def flip_left_right(images: Any) -> NDArray[Any]:
 
 
 def flip_up_down(images: Any) -> NDArray[Any]:
-    """Mirror an image, or each image of a batch, so that top becomes bottom; otherwise as `flip_left_right`.
+    """Mirror an image, or each image in a batch, so that top becomes bottom; otherwise as `flip_left_right`.
 
     Examples:
         >>> pipeline.flip_up_down(np.arange(4).reshape(2, 2, 1))[:, :, 0].tolist()

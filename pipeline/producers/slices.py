@@ -48,7 +48,7 @@ class SliceSource:
 
     @property
     def name(self) -> str:
-        """The name of the queue."""
+        """The queue's name."""
         return self.queue.name
 
     @property

@@ -118,7 +118,7 @@ class Message(metaclass=_FromTable):
         return not isinstance(value, Message) or field.is_set(value)
 
     def WhichOneof(self, oneof_group: str) -> str | None:
-        """Return the name of the field of a oneof that is set, or None; ValueError if there is no such oneof."""
+        """Return which field in a oneof is set, or None; ValueError if there is no such oneof."""
         names = [name for name, each in self.FIELDS.items() if each.oneof == oneof_group]
         if not names:
             raise ValueError(f"{type(self).__name__} has no oneof {oneof_group!r}")
@@ -155,7 +155,7 @@ class Message(metaclass=_FromTable):
         return self._pack(bool(deterministic))
 
     def ByteSize(self) -> int:
-        """Return the number of bytes of the serialized message."""
+        """Return how many bytes the serialized message has."""
         return len(self._pack(False))
 
     @classmethod
@@ -201,7 +201,7 @@ class Message(metaclass=_FromTable):
                 field.merge(self, value)
 
     def CopyFrom(self: _M, other: _M) -> None:
-        """Become a copy of another message of this kind."""
+        """Become a copy of another message with this class."""
         if other is not self:
             if type(other) is not type(self):
                 raise TypeError(f"cannot copy a {type(other).__name__} to a {type(self).__name__}")

@@ -22,7 +22,7 @@ class QueueBase:
     """The interface of all queues. An instance of this class itself forwards every call to another queue.
 
     Args:
-        dtypes, shapes, names: The values of the properties with these names.
+        dtypes, shapes, names: As the properties with these names.
         queue_ref: The queue that receives the calls.
 
     Thread safety: all methods of all queues may be called from any thread; each element is delivered once.
@@ -45,12 +45,12 @@ class QueueBase:
 
     @property
     def dtypes(self) -> list[np.dtype[Any]]:
-        """The dtype of each component; variable-length strings are `np.dtype("S")`."""
+        """Each component's dtype; variable-length strings are `np.dtype("S")`."""
         return self._dtypes
 
     @property
     def shapes(self) -> list[Shape]:
-        """The shape of each component: a tuple (None in it: any size), or None for any shape."""
+        """Each component's shape: a tuple (None in it: any size), or None for any shape."""
         return list(self._shapes)
 
     @property
@@ -99,7 +99,7 @@ class QueueBase:
             self.close(cancel_pending_enqueues=True)
 
     def size(self, name: str | None = None) -> int:
-        """Return the number of elements in the queue."""
+        """Return how many elements the queue holds."""
         return int(self.queue_ref.size())
 
     def is_closed(self, name: str | None = None) -> bool:
@@ -107,7 +107,7 @@ class QueueBase:
         return bool(self.queue_ref.is_closed())
 
     def stats(self) -> QueueStats:
-        """Return the statistics of the queue since it was created."""
+        """Return the queue's statistics since it was created."""
         return self.queue_ref.stats()  # type: ignore[no-any-return]
 
     @property

@@ -24,8 +24,8 @@ _op_seeds = random.Random()
 def set_random_seed(seed: int | None) -> None:
     """Set the global seed of this process; None removes it.
 
-    With a global seed, operations without a seed of their own are reproducible too: they get seeds in the order of
-    their creation. Thread safe.
+    With a global seed, operations without their own seed are reproducible too: they get seeds in the order in
+    which you create them. Thread safe.
 
     Args:
         seed: A number, truncated to an int, or None.

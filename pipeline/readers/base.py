@@ -53,7 +53,7 @@ class ReaderBase:
         name: Name of the reader in messages; derived from the class by default.
         on_error: "raise", or "skip": after an error in opening or reading a work item, go on with the next one. Errors
             of the queue are always raised.
-        max_errors: With "skip", the number of errors that may be skipped; the next one is raised. None means no limit.
+        max_errors: With "skip", how many errors may be skipped; the next one is raised. None means no limit.
 
     Raises:
         ValueError: `on_error` is something else, or `max_errors` is negative or given without "skip".
@@ -95,8 +95,8 @@ class ReaderBase:
         """Return the next record; take the next work item from `queue` if none is in progress.
 
         Args:
-            queue: A queue of work items: file names, or whatever this kind of reader reads; one string per element.
-            timeout: Seconds to wait for the queue and for other calls of this reader; None waits forever.
+            queue: Your queue with work items: file names, or what this reader reads; one string per element.
+            timeout: Seconds to wait for the queue and for the reader's other calls; None waits forever.
 
         Returns:
             The key and the value, both bytes.
@@ -138,12 +138,12 @@ class ReaderBase:
         return self._read_up_to(queue, num_records, timeout, keep=True)
 
     def num_records_produced(self) -> int:
-        """Return the number of records read since creation or the last `reset`."""
+        """Return how many records were read since creation or the last `reset`."""
         with self._lock:
             return self._produced
 
     def num_work_units_completed(self) -> int:
-        """Return the number of work items read to their end; the reader may notice an end only at the next read."""
+        """Return how many work items were read to their end; the reader may notice an end only at the next read."""
         with self._lock:
             return self._finished
 
@@ -158,7 +158,7 @@ class ReaderBase:
 
     @property
     def num_errors(self) -> int:
-        """The number of errors skipped."""
+        """How many errors were skipped."""
         return self._skips.count
 
     @property
@@ -185,13 +185,13 @@ class ReaderBase:
             return state.SerializeToString()
 
     def restore_state(self, state: bytes) -> None:
-        """Go back to a state that `serialize_state` returned; it does not include the contents of the queue.
+        """Go back to a state that `serialize_state` returned; it does not include what your queue holds.
 
         Raises:
             UnimplementedError: This kind of reader cannot restore a state.
             ValueError: `state` is an array of more than one value.
             TypeError: `state` is not bytes.
-            InvalidArgumentError: It is not a state, or was saved in the middle of a work item; the reader is reset.
+            InvalidArgumentError: It is not a state, or was saved within a work item; the reader is reset.
         """
         if not self.supports_serialize:
             raise UnimplementedError(None, None, f"Reader RestoreState: {self} cannot restore a state")

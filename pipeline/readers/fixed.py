@@ -14,7 +14,7 @@ from pipeline.readers.stream import StreamReader
 
 
 class FixedLengthRecordReader(StreamReader):
-    """Reads records with a fixed number of bytes. The key is `file:number`, from 0.
+    """Reads records that have equally many bytes. The key is `file:number`, from 0.
 
     Record K starts at `header_bytes + K * hop_bytes`. An incomplete last record is left out. A file shorter than its
     header is an OutOfRangeError, as in TensorFlow, and the next read continues with the next file.

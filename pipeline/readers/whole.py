@@ -9,7 +9,7 @@ from pipeline.readers.base import Found, ReaderBase
 
 
 class WholeFileReader(ReaderBase):
-    """Reads whole files. The key is the name of the file, the value its contents.
+    """Reads whole files. The key is the file's name, the value its contents.
 
     A file that cannot be read is tried again by every read, until `reset`; `on_error="skip"` leaves it out.
 

@@ -36,7 +36,7 @@ _log = logger("pipeline.runners")
 
 
 class Coordinator:
-    """Stop your threads together, wait for them, and raise the first exception one of them reported.
+    """Stop your threads together, wait for them, and raise the first exception they reported.
 
     ```
     with Coordinator() as coord:
@@ -45,7 +45,7 @@ class Coordinator:
             train_step(example)
     ```
 
-    When you leave the block, the threads stop, and you get what one of them reported. If your block raises, the
+    When you leave the block, the threads stop, and you get what a thread reported. If your block raises, the
     threads stop too. `request_stop` and `join` do the same by hand.
 
     Thread safety: you may call every method from every thread.
@@ -158,7 +158,7 @@ class Coordinator:
         A queue belongs to one stop: after `clear_stop`, pass it again. You may call it from any thread.
 
         Args:
-            queue: A queue of this package, such as a FIFOQueue; not one of the drop-in.
+            queue: A native queue, such as a FIFOQueue; the drop-in's do not fit.
 
         Returns:
             The queue. It is closed if a stop was requested before.
@@ -214,7 +214,7 @@ class Coordinator:
 
     @contextlib.contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """Return a context manager that passes any exception of its body to `request_stop` instead of raising it."""
+        """Return a context manager that passes your block's exception to `request_stop` and does not raise it."""
         try:
             yield
         except BaseException as error:
@@ -229,7 +229,7 @@ class Coordinator:
         """Raise the exception that was reported, if any; every time it is called, before `join` and after.
 
         Without the interpreter's lock the first thread that is told gets the exception itself, and the others copies:
-        CPython changes the traceback of an exception that it raises, and no lock guards that.
+        CPython changes an exception's traceback when it raises it, and no lock guards that.
         """
         with self._lock:
             recorded = self._recorded

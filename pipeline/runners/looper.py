@@ -71,7 +71,7 @@ class LooperThread(threading.Thread):
         return looper
 
     def run(self) -> None:
-        """The body of the thread: start_loop, run_loop at each interval, stop_loop."""
+        """The thread's body: start_loop, run_loop at each interval, stop_loop."""
         with self._coord.stop_on_exception():
             self.start_loop()
             if self._interval is None:

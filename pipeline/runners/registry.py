@@ -29,7 +29,7 @@ def add_queue_runner(qr: QueueRunner, collection: list[QueueRunner] | None = Non
         collection: The list; None takes the process-wide one.
 
     Raises:
-        TypeError: `qr` is no QueueRunner, or `collection` is no list.
+        TypeError: `qr` is not a QueueRunner, or `collection` is not a list.
 
     Examples:
         >>> queue = pipeline.FIFOQueue(10, "int64", shapes=[()])

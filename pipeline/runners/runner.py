@@ -141,7 +141,7 @@ class QueueRunner:
 
     @property
     def name(self) -> str:
-        """The name of the queue."""
+        """The queue's name."""
         return self._queue.name
 
     def create_threads(

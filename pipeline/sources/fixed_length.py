@@ -34,7 +34,7 @@ def fixed_length(
     shard: tuple[int, int] | None = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
 ) -> StreamSource:
-    """Read files whose records all have the same number of bytes.
+    """Read files whose records all have equally many bytes.
 
     Names that end in .gz, .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues mid-file.
 

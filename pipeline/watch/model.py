@@ -68,7 +68,7 @@ class Stage:
 
     Attributes:
         id: A number that no other stage of this process ever gets; edges name it.
-        kind: "producer" (a queue that fills itself), "queue", "reader", "workers" (an executor under `map_ahead`),
+        kind: "producer" (a queue that fills itself), "queue", "reader", "workers" (an executor of a `map`),
             "function" (what the threads of a queue runner, or a dataset, call), "source" (where the examples of a
             dataset come from), "step" (what else a dataset does to them) or "loop" (what takes the batches).
         name: What the user called it, or the name of the function.

@@ -21,7 +21,7 @@ class FixedLenFeature(NamedTuple):
     """A feature with the same number of values in all examples.
 
     Attributes:
-        shape: The shape of its array; every dimension is known.
+        shape: Its array's shape; every dimension is known.
         dtype: float32, int64 or strings.
         default_value: The values for an example without the feature, as many as the shape has. None: the feature is
             required.
@@ -53,10 +53,10 @@ class VarLenFeature(NamedTuple):
 
 
 class FixedLenSequenceFeature(NamedTuple):
-    """A feature with any number of rows of one shape.
+    """A feature with as many rows as an example has, all equally shaped.
 
     Attributes:
-        shape: The shape of a row.
+        shape: A row's shape.
         dtype: float32, int64 or strings.
         allow_missing: Must be True: an example without the feature has no rows.
         default_value: The value that pads shorter examples in a block; None: 0 or an empty string.

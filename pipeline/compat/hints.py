@@ -97,6 +97,8 @@ _WHY = {
     "reduce_logsumexp sets signal spectral strings.format unravel_index unsorted_segment_mean unsorted_segment_sqrt_n "
     "zeta",
     "use tf.py_func, whose function gets NumPy arrays": "py_function",
+    "use tf.string_to_hash_bucket_fast, or hash the strings in a tf.py_func": "string_to_hash_bucket_strong "
+    "strings.to_hash_bucket_strong",
 }
 # Names of before TensorFlow 1.0, and what they became.
 _RENAMED = {

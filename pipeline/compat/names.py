@@ -208,7 +208,7 @@ MODULES: dict[str, str] = {
     "ops.strings.elements": "strings.lower strings.upper string_strip=strip strings.strip strings.length "
     "string_to_number=to_number strings.to_number encode_base64 io.encode_base64 decode_base64 io.decode_base64 "
     "string_to_hash_bucket=to_hash_bucket strings.to_hash_bucket string_to_hash_bucket_fast=to_hash_bucket_fast "
-    "strings.to_hash_bucket_fast string_to_hash_bucket_strong=to_hash_bucket_strong strings.to_hash_bucket_strong "
+    "strings.to_hash_bucket_fast "
     "as_string strings.as_string dtypes.as_string",
     "ops.strings.joining": "string_join=join strings.join reduce_join strings.reduce_join",
     "ops.strings.regex": "regex_replace strings.regex_replace strings.regex_full_match",

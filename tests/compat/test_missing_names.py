@@ -57,6 +57,7 @@ def test_names_of_the_other_input_of_tensorflow():
         ("linalg.norm", "np.linalg in a tf.py_func"),
         ("math.angle", "NumPy in a tf.py_func"),
         ("py_function", "use tf.py_func"),
+        ("string_to_hash_bucket_strong", "use tf.string_to_hash_bucket_fast"),
     ],
 )
 def test_names_that_went(name, instead):

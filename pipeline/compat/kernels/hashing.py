@@ -1,4 +1,4 @@
-"""The hashes behind string_to_hash_bucket: Murmur, FarmHash (Fingerprint64) and SipHash of byte strings."""
+"""The hashes behind string_to_hash_bucket: Murmur and FarmHash (Fingerprint64) of byte strings."""
 
 from __future__ import annotations
 
@@ -36,44 +36,6 @@ def fingerprint(data: bytes) -> int:
     if size <= 64:
         return _up_to_64(data, size)
     return _long(data, size)
-
-
-def sip(data: bytes, key: tuple[int, int]) -> int:
-    """Return the 64-bit SipHash-2-4 of string_to_hash_bucket_strong."""
-    first, second = key[0] & _MASK, key[1] & _MASK
-    state = [
-        first ^ 0x736F6D6570736575,
-        second ^ 0x646F72616E646F6D,
-        first ^ 0x6C7967656E657261,
-        second ^ 0x7465646279746573,
-    ]
-    size = len(data)
-    padded = data + b"\0" * (7 - size % 8) + bytes((size & 255,))
-    for (word,) in struct.iter_unpack("<Q", padded):
-        state[3] ^= word
-        _sip_rounds(state, 2)
-        state[0] ^= word
-    state[2] ^= 255
-    _sip_rounds(state, 4)
-    return state[0] ^ state[1] ^ state[2] ^ state[3]
-
-
-def _sip_rounds(state: list[int], rounds: int) -> None:
-    a, b, c, d = state
-    for _ in range(rounds):
-        a = a + b & _MASK
-        c = c + d & _MASK
-        b, d = _left(b, 13) ^ a, _left(d, 16) ^ c
-        a = _left(a, 32)
-        c = c + b & _MASK
-        a = a + d & _MASK
-        b, d = _left(b, 17) ^ c, _left(d, 21) ^ a
-        c = _left(c, 32)
-    state[:] = a, b, c, d
-
-
-def _left(value: int, bits: int) -> int:
-    return (value << bits | value >> 64 - bits) & _MASK
 
 
 def _right(value: int, bits: int) -> int:

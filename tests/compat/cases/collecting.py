@@ -43,40 +43,6 @@ def adding_to_two_collections_with_the_same_name(tf):
     return [tf.get_collection("c"), tf.get_collection("d")]
 
 
-def names_of_collections(tf):
-    keys = tf.GraphKeys
-    return [
-        keys.GLOBAL_VARIABLES,
-        keys.LOCAL_VARIABLES,
-        keys.TRAINABLE_VARIABLES,
-        keys.QUEUE_RUNNERS,
-        keys.SUMMARIES,
-        keys.GLOBAL_STEP,
-        keys.TABLE_INITIALIZERS,
-        keys.INIT_OP,
-        keys.LOCAL_INIT_OP,
-        keys.READY_OP,
-        keys.READY_FOR_LOCAL_INIT_OP,
-        keys.SUMMARY_OP,
-        keys.SAVERS,
-        keys.UPDATE_OPS,
-        keys.LOSSES,
-        keys.REGULARIZATION_LOSSES,
-        keys.WEIGHTS,
-        keys.BIASES,
-        keys.ACTIVATIONS,
-        keys.MODEL_VARIABLES,
-        keys.METRIC_VARIABLES,
-        keys.MOVING_AVERAGE_VARIABLES,
-        keys.CONCATENATED_VARIABLES,
-        keys.ASSET_FILEPATHS,
-        keys.COND_CONTEXT,
-        keys.WHILE_CONTEXT,
-        keys.TRAIN_OP,
-        keys.EVAL_STEP,
-    ]
-
-
 def control_inputs(tf):
     a, b = tf.constant(1, name="a"), tf.constant(2, name="b")
     with tf.control_dependencies([a]):
@@ -144,4 +110,34 @@ table(
     group_of_a_number=lambda tf: tf.group(1),
     tuple_of_nothing=lambda tf: tf.tuple([]),
     tuple_of_no_tensors=lambda tf: tf.tuple([None]),
+    names_of_collections=lambda tf: [
+        tf.GraphKeys.GLOBAL_VARIABLES,
+        tf.GraphKeys.LOCAL_VARIABLES,
+        tf.GraphKeys.TRAINABLE_VARIABLES,
+        tf.GraphKeys.QUEUE_RUNNERS,
+        tf.GraphKeys.SUMMARIES,
+        tf.GraphKeys.GLOBAL_STEP,
+        tf.GraphKeys.TABLE_INITIALIZERS,
+        tf.GraphKeys.INIT_OP,
+        tf.GraphKeys.LOCAL_INIT_OP,
+        tf.GraphKeys.READY_OP,
+        tf.GraphKeys.READY_FOR_LOCAL_INIT_OP,
+        tf.GraphKeys.SUMMARY_OP,
+        tf.GraphKeys.SAVERS,
+        tf.GraphKeys.UPDATE_OPS,
+        tf.GraphKeys.LOSSES,
+        tf.GraphKeys.REGULARIZATION_LOSSES,
+        tf.GraphKeys.WEIGHTS,
+        tf.GraphKeys.BIASES,
+        tf.GraphKeys.ACTIVATIONS,
+        tf.GraphKeys.MODEL_VARIABLES,
+        tf.GraphKeys.METRIC_VARIABLES,
+        tf.GraphKeys.MOVING_AVERAGE_VARIABLES,
+        tf.GraphKeys.CONCATENATED_VARIABLES,
+        tf.GraphKeys.ASSET_FILEPATHS,
+        tf.GraphKeys.COND_CONTEXT,
+        tf.GraphKeys.WHILE_CONTEXT,
+        tf.GraphKeys.TRAIN_OP,
+        tf.GraphKeys.EVAL_STEP,
+    ],
 )

@@ -106,14 +106,6 @@ def unsorted_segments(tf):
     return [f(x, ids, 4) for f in functions]
 
 
-def unsorted_segments_of_floats(tf):
-    x = tf.constant([1.0, 2.0, 3.0])
-    return [
-        tf.unsorted_segment_max(x, [0, 0, 2], 3),
-        tf.unsorted_segment_sum(tf.constant([[1.0, 2.0], [3.0, 4.0]]), [[0, 1], [1, 0]], 2),
-    ]
-
-
 def sorted_segments(tf):
     x = tf.constant([[1, 2], [3, 4], [-5, 6]])
     ids = [0, 0, 2]
@@ -170,4 +162,8 @@ table(
     segments_that_are_not_sorted=lambda tf: tf.segment_sum([1, 2, 3], [0, 2, 1]),
     segments_of_another_length=lambda tf: tf.segment_sum([1, 2, 3], [0, 2]),
     segment_ids_of_rank_two=lambda tf: tf.segment_sum(_unknown(tf, [[1, 2], [3, 4]], [None, 2]), [[0, 1]]),
+    unsorted_segments_of_floats=lambda tf: [
+        tf.unsorted_segment_max(tf.constant([1.0, 2.0, 3.0]), [0, 0, 2], 3),
+        tf.unsorted_segment_sum(tf.constant([[1.0, 2.0], [3.0, 4.0]]), [[0, 1], [1, 0]], 2),
+    ],
 )

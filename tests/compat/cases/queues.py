@@ -52,20 +52,6 @@ def static_shapes(tf, sess):
     return shapes
 
 
-def properties(tf, sess):
-    made = [
-        tf.FIFOQueue(10, "float"),
-        tf.FIFOQueue(-3, [tf.int32, tf.float32], shapes=[[], (2, 3)], names=["a", "b"], name="named"),
-        tf.RandomShuffleQueue(10, 2, [tf.int32], shapes=[3]),
-        tf.PaddingFIFOQueue(10, tf.int32, [[None]]),
-        tf.PriorityQueue(10, tf.int32, []),
-    ]
-    return [
-        (q.name, [str(tf.as_dtype(d).name) for d in q.dtypes], [str(s) for s in q.shapes], q.names, bool(q))
-        for q in made
-    ]
-
-
 def attributes(tf, sess):
     made = [
         tf.FIFOQueue(3.7, tf.int32, shared_name="s"),
@@ -360,4 +346,14 @@ table(
         lambda tf: tf.FIFOQueue.from_list(0, [tf.FIFOQueue(10, [tf.int32]), tf.FIFOQueue(10, [tf.int64])]).size(),
         "component dtypes",
     ),
+    properties=lambda tf, sess: [
+        (q.name, [str(tf.as_dtype(d).name) for d in q.dtypes], [str(s) for s in q.shapes], q.names, bool(q))
+        for q in [
+            tf.FIFOQueue(10, "float"),
+            tf.FIFOQueue(-3, [tf.int32, tf.float32], shapes=[[], (2, 3)], names=["a", "b"], name="named"),
+            tf.RandomShuffleQueue(10, 2, [tf.int32], shapes=[3]),
+            tf.PaddingFIFOQueue(10, tf.int32, [[None]]),
+            tf.PriorityQueue(10, tf.int32, []),
+        ]
+    ],
 )

@@ -35,45 +35,6 @@ def shapes(tf):
     ]
 
 
-def shapes_compared(tf):
-    make = tf.TensorShape
-    return [
-        make([1, 2]) == [1, 2],
-        make([1, 2]) == make([1, 2]),
-        make([1, 2]) == (1, 2),
-        make([1, 2]) != [1, 3],
-        make([None]) == make([None]),
-        make(None) == make(None),
-        make([]) == [],
-        make([1]) == "x",
-        make([1, 2]).is_compatible_with([None, 2]),
-        make([1, 2]).is_compatible_with([None]),
-        make([1, 2]).is_compatible_with(None),
-    ]
-
-
-def shapes_put_together(tf):
-    make = tf.TensorShape
-    return [
-        make([1, None]).merge_with([None, 2]),
-        make(None).merge_with([3]),
-        make([3]).merge_with(None),
-        make([1]).concatenate([2, None]),
-        make([1]).concatenate(None),
-        make([1]).concatenate(2),
-        make([1]) + [2],
-        [1] + make([2]),
-        make(None).with_rank(2),
-        make([1, 2]).with_rank(2),
-        make(None).with_rank_at_least(1),
-        make([1, 2]).with_rank_at_most(2),
-        make(None)[0],
-        make(None)[1:3],
-        make(None)[1:],
-        make([1, 2, 3])[::2],
-    ]
-
-
 def shapes_asserted(tf):
     tf.TensorShape([1, None]).assert_is_compatible_with([1, 5])
     tf.TensorShape([1, 2]).assert_is_fully_defined()
@@ -165,4 +126,35 @@ table(
         tf.GraphKeys.RESOURCES,
         tf.GraphKeys.LOCAL_RESOURCES,
     ),
+    shapes_compared=lambda tf: [
+        tf.TensorShape([1, 2]) == [1, 2],
+        tf.TensorShape([1, 2]) == tf.TensorShape([1, 2]),
+        tf.TensorShape([1, 2]) == (1, 2),
+        tf.TensorShape([1, 2]) != [1, 3],
+        tf.TensorShape([None]) == tf.TensorShape([None]),
+        tf.TensorShape(None) == tf.TensorShape(None),
+        tf.TensorShape([]) == [],
+        tf.TensorShape([1]) == "x",
+        tf.TensorShape([1, 2]).is_compatible_with([None, 2]),
+        tf.TensorShape([1, 2]).is_compatible_with([None]),
+        tf.TensorShape([1, 2]).is_compatible_with(None),
+    ],
+    shapes_put_together=lambda tf: [
+        tf.TensorShape([1, None]).merge_with([None, 2]),
+        tf.TensorShape(None).merge_with([3]),
+        tf.TensorShape([3]).merge_with(None),
+        tf.TensorShape([1]).concatenate([2, None]),
+        tf.TensorShape([1]).concatenate(None),
+        tf.TensorShape([1]).concatenate(2),
+        tf.TensorShape([1]) + [2],
+        [1] + tf.TensorShape([2]),
+        tf.TensorShape(None).with_rank(2),
+        tf.TensorShape([1, 2]).with_rank(2),
+        tf.TensorShape(None).with_rank_at_least(1),
+        tf.TensorShape([1, 2]).with_rank_at_most(2),
+        tf.TensorShape(None)[0],
+        tf.TensorShape(None)[1:3],
+        tf.TensorShape(None)[1:],
+        tf.TensorShape([1, 2, 3])[::2],
+    ],
 )

@@ -235,76 +235,21 @@ table(
     decode_base64_12=lambda tf: tf.decode_base64("="),
     decode_base64_13=lambda tf: tf.decode_base64("===="),
     decode_base64_14=lambda tf: tf.decode_base64("YW=j"),
-    hash_bucket_0=lambda tf: [
-        tf.string_to_hash_bucket("", 2**62),
-        tf.string_to_hash_bucket_fast("", 1000),
-        tf.strings.to_hash_bucket_strong([""], 10**15, [1, -2]),
-    ],
-    hash_bucket_1=lambda tf: [
-        tf.string_to_hash_bucket("a", 2**62),
-        tf.string_to_hash_bucket_fast("a", 1000),
-        tf.strings.to_hash_bucket_strong(["a"], 10**15, [1, -2]),
-    ],
-    hash_bucket_2=lambda tf: [
-        tf.string_to_hash_bucket("hello", 2**62),
-        tf.string_to_hash_bucket_fast("hello", 1000),
-        tf.strings.to_hash_bucket_strong(["hello"], 10**15, [1, -2]),
-    ],
-    hash_bucket_3=lambda tf: [
-        tf.string_to_hash_bucket("abcdefgh", 2**62),
-        tf.string_to_hash_bucket_fast("abcdefgh", 1000),
-        tf.strings.to_hash_bucket_strong(["abcdefgh"], 10**15, [1, -2]),
-    ],
-    hash_bucket_4=lambda tf: [
-        tf.string_to_hash_bucket("aaaaaaaaaaaaaaaaa", 2**62),
-        tf.string_to_hash_bucket_fast("aaaaaaaaaaaaaaaaa", 1000),
-        tf.strings.to_hash_bucket_strong(["aaaaaaaaaaaaaaaaa"], 10**15, [1, -2]),
-    ],
-    hash_bucket_5=lambda tf: [
-        tf.string_to_hash_bucket("bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", 2**62),
-        tf.string_to_hash_bucket_fast("bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", 1000),
-        tf.strings.to_hash_bucket_strong(["bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"], 10**15, [1, -2]),
-    ],
-    hash_bucket_6=lambda tf: [
-        tf.string_to_hash_bucket("ccccccccccccccccccccccccccccccccc", 2**62),
-        tf.string_to_hash_bucket_fast("ccccccccccccccccccccccccccccccccc", 1000),
-        tf.strings.to_hash_bucket_strong(["ccccccccccccccccccccccccccccccccc"], 10**15, [1, -2]),
-    ],
-    hash_bucket_7=lambda tf: [
-        tf.string_to_hash_bucket("dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd", 2**62),
-        tf.string_to_hash_bucket_fast("dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd", 1000),
-        tf.strings.to_hash_bucket_strong(
-            ["dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd"], 10**15, [1, -2]
-        ),
-    ],
-    hash_bucket_8=lambda tf: [
-        tf.string_to_hash_bucket("eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee", 2**62),
-        tf.string_to_hash_bucket_fast("eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee", 1000),
-        tf.strings.to_hash_bucket_strong(
-            ["eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee"], 10**15, [1, -2]
-        ),
-    ],
-    hash_bucket_9=lambda tf: [
-        tf.string_to_hash_bucket(
-            "xyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyz",
-            2**62,
-        ),
-        tf.string_to_hash_bucket_fast(
-            "xyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyz",
-            1000,
-        ),
-        tf.strings.to_hash_bucket_strong(
-            [
-                "xyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyzxyz"
-            ],
-            10**15,
-            [1, -2],
-        ),
-    ],
     hash_fast_minimum=lambda tf: tf.strings.to_hash_bucket_fast("a", 0),
     hash_fast_type=lambda tf: tf.strings.to_hash_bucket_fast("a", "x"),
-    hash_strong_key=lambda tf: tf.strings.to_hash_bucket_strong("a", 10, [1]),
     hash_none=lambda tf: tf.strings.to_hash_bucket("a"),
     hash_input=lambda tf: tf.strings.to_hash_bucket(input=["a", "b"], num_buckets=7, name="h"),
     hash_number=lambda tf: tf.string_to_hash_bucket_fast(5, 3),
 )
+
+for number, word in enumerate(
+    ["", "a", "hello", "abcdefgh", "a" * 17, "b" * 32, "c" * 33, "d" * 64, "e" * 65, "xyz" * 50]
+):
+    table(
+        **{
+            f"hash_bucket_{number}": lambda tf, word=word: [
+                tf.string_to_hash_bucket(word, 2**62),
+                tf.string_to_hash_bucket_fast(word, 1000),
+            ]
+        }
+    )

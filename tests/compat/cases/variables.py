@@ -233,12 +233,6 @@ def numpy_with_a_variable(tf):
     return np.array([1.0, 2.0], np.float32) * tf.Variable([3.0, 4.0])
 
 
-def placeholder_shaped_assign(tf):
-    v = tf.Variable([1.0, 2.0])
-    x = tf.placeholder_with_default([1.0, 2.0], [None])
-    return tf.assign(v, x)
-
-
 table(
     variable_from_a_tensor=lambda tf: tf.Variable(tf.zeros([2, 3]), name="zeros") + 1.0,
     variable_dtype=lambda tf: [
@@ -263,6 +257,9 @@ table(
     variable_of_none=lambda tf: tf.Variable(None),
     bad_name=lambda tf: tf.Variable(1, name="a b"),
     variable_with_another_shape=lambda tf: tf.Variable([1.0, 2.0], shape=[3]),
+    placeholder_shaped_assign=lambda tf: tf.assign(
+        tf.Variable([1.0, 2.0]), tf.placeholder_with_default([1.0, 2.0], [None])
+    ),
 )
 
 

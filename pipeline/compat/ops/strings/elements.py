@@ -14,7 +14,7 @@ from pipeline.compat.graph.dtypes import DType, float32, int32, int64, string
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.hashing import fingerprint, murmur, sip
+from pipeline.compat.kernels.hashing import fingerprint, murmur
 from pipeline.compat.ops.making.inputs import check_allowed, dtype_of, renamed
 from pipeline.compat.ops.making.text import encoded, objects, one_of, plain, scalar_or, string_op
 from pipeline.compat.values.convert import convert_to_tensor
@@ -168,20 +168,6 @@ def to_hash_bucket_fast(input: Any, num_buckets: Any, name: str | None = None) -
     return _bucket("StringToHashBucketFast", input, num_buckets, fingerprint, name)
 
 
-def to_hash_bucket_strong(input: Any, num_buckets: Any, key: Any, name: str | None = None) -> Tensor:
-    """Return a bucket for each string by its SipHash with a key of two integers, int64 in [0, num_buckets)."""
-    if not isinstance(key, (list, tuple)):
-        raise TypeError(f"Expected list for 'key' argument to 'string_to_hash_bucket_strong' Op, not {key!r}.")
-    words = [_whole(word, "key") for word in key]
-
-    def function(value: bytes) -> int:
-        if len(words) != 2:
-            raise invalid("Key must have 2 elements")
-        return sip(value, (words[0], words[1]))
-
-    return _bucket("StringToHashBucketStrong", input, num_buckets, function, name, key=words)
-
-
 def _bucket(
     op_type: str,
     value: Any,
@@ -189,12 +175,11 @@ def _bucket(
     function: Callable[[bytes], int],
     name: str | None,
     argument: str = "input",
-    **attrs: Any,
 ) -> Tensor:
     buckets = _whole(num_buckets, "num_buckets")
     if buckets < 1:
         raise ValueError(f"Attr 'num_buckets' of '{op_type}' Op passed {buckets} less than minimum 1.")
-    attrs["num_buckets"] = buckets
+    attrs = {"num_buckets": buckets}
     return string_op(op_type, value, lambda one: function(one) % buckets, name, int64, argument, attrs)
 
 

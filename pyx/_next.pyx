@@ -403,11 +403,16 @@ cdef class Next:
     def _ready(self, Gather gather not None, Py_ssize_t n, Meter meter not None, last):
         """Hand over the next batches of `n` rows. `last` is the record of the batch before, whose position is two
         numbers: of batches and of rows."""
-        self.gather, self.n, self.meter, self.record = gather, n, meter, type(last)
-        self.batches, self.examples, self.value, (self.number, self.at) = last
-        self.factor = power(STEP, n)
-        self.count = 0
-        self.ready = True
+        cdef bint entered = self.wait()     # without the GIL others would see half of it
+        try:
+            self.gather, self.n, self.meter, self.record = gather, n, meter, type(last)
+            self.batches, self.examples, self.value, (self.number, self.at) = last
+            self.factor = power(STEP, n)
+            self.count = 0
+            self.ready = True
+        finally:
+            if entered:
+                self.leave()
 
     def _unready(self):
         """Hand over nothing any more without `_take`."""

@@ -114,8 +114,8 @@ class DatasetIterator(Next[T_co]):
             coord: The user's Coordinator, which ends it when it stops, and hears of its errors.
         """
         self._node, self._epoch = node, epoch
-        self._lock = threading.Lock()
-        self._owner: int | None = None  # the thread in `next`
+        self._lock = threading.RLock()  # not to enter it twice, but to know who is within: see `_mine`
+        self._making = False  # whether a thread is within the stream
         self._seeds: dict[Seed, tuple[int, int]] = dict(seeds or {})
         self._parts = measured(node)
         self._meter = Meter(functools.partial(note_written, node))  # of `next`
@@ -129,7 +129,7 @@ class DatasetIterator(Next[T_co]):
         self._loaded: Any = None  # the state, until the first element
         self._records: deque[Record] = deque(maxlen=2 * BEHIND)
         self._slot: list[_Made] = []  # what was made, until somebody picks it up
-        self._handing = threading.Lock()  # held for a moment, while something goes from the slot to its caller or back
+        self._handing = threading.RLock()  # held for a moment, while something goes from the slot to its caller or back
         self._opened = False  # whether a stream was opened, or an interrupt came in between
         self._began = 0  # elements that were delivered before the stream was opened
         self._left: deque[asyncio.Future[None]] = deque()  # what such tasks waited for that were cancelled
@@ -169,8 +169,11 @@ class DatasetIterator(Next[T_co]):
                 self._settle(self._records)
                 while (made := self._pick()) is None or isinstance(made.error, StopIteration):
                     self._make(deadline)
-                if not self._slot and made.record is not None and (rows := self._at_hand()) is not None:
+                alone = not self._slot and self._opening.stops_with is None  # a Coordinator is asked for each element
+                if alone and made.record is not None and (rows := self._at_hand()) is not None:
                     self._ready(*rows, self._meter, made.record)
+                    if self._closed:  # asked last: `close` says so first, and then lets nothing be ready
+                        self._unready()
         except BaseException:
             if made is not None:  # Ctrl-C as the lock was let go
                 self._give_back(made)
@@ -180,21 +183,22 @@ class DatasetIterator(Next[T_co]):
         return made.element  # type: ignore[no-any-return]  # no call from here on: Ctrl-C strikes in calls only
 
     def _not_within(self, what: str) -> None:
-        """Refuse a call of a function that `next` calls: it would wait for itself."""
-        mine = self._owner == threading.get_ident() or self._within()
+        """Refuse a call of a function that `next` calls, or of a signal handler that struck there: it would wait for
+        itself."""
+        mine = _mine(self._lock) or _mine(self._handing) or self._within()
         if mine or serving.bell is self._opening.bell:
             raise FailedPreconditionError(None, None, f"{what} was called within next of the same iterator")
 
     def _make(self, deadline: float | None, leave: StopFlag | None = None) -> None:
         """Make the next element, and put it into the slot."""
-        self._owner = threading.get_ident()
+        self._making = True
         try:
             if spans.on:
                 self._traced(deadline, leave)
             else:
                 self._taken(deadline, leave)
         finally:
-            self._owner = None
+            self._making = False
 
     def _pick(self) -> _Made | None:
         """Take what is in the slot, and count it as delivered; None if it is empty. Ctrl-C changes nothing."""
@@ -461,8 +465,8 @@ class DatasetIterator(Next[T_co]):
         if self._times.begun_at is not None:
             self._times.end()
         self._opening.stop()
-        if self._owner == threading.get_ident():
-            return  # within a function that it calls: `next` ends it
+        if _mine(self._lock):
+            return  # called by a function or a signal handler within `next`, which ends by itself
         if not self._lock.acquire(timeout=self.grace):
             raise RuntimeError(f"close: a thread is still in next after {self.grace:g} seconds")
         try:
@@ -494,8 +498,9 @@ class DatasetIterator(Next[T_co]):
 
         Thread safety: you may call it from any thread.
         """
-        if self._loaded is not None and not behind:
-            found: dict[str, Any] = copy.deepcopy(self._loaded)
+        loaded = self._loaded  # once: another thread may open the stream meanwhile
+        if loaded is not None and not behind:
+            found: dict[str, Any] = copy.deepcopy(loaded)
             return found
         if not self._records:
             self._not_within("state_dict")
@@ -660,10 +665,10 @@ class DatasetIterator(Next[T_co]):
 
     def _after_fork(self) -> None:
         """In the child of a fork: whoever was in `next` is not there, nor what a function was making for it."""
-        self._lock = threading.Lock()
-        self._abandoned = self._owner is not None
+        self._lock, self._handing = threading.RLock(), threading.RLock()
+        self._abandoned = self._making
         self._struck = self._struck or self._abandoned
-        self._owner = None
+        self._making = False
         self._forked()
 
     def _state(self) -> str:
@@ -688,6 +693,11 @@ class DatasetIterator(Next[T_co]):
                 opening.stop()
             finally:  # a signal handler may have raised in it
                 opening.stop()
+
+
+def _mine(lock: threading.RLock) -> bool:
+    """Return whether this thread holds a lock. Nothing, not even a signal handler, comes between taking and knowing."""
+    return bool(lock._is_owned())  # type: ignore[attr-defined]
 
 
 def recipe_of(iterator: DatasetIterator[Any]) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import threading
 import time
@@ -67,11 +68,11 @@ class Run:
     def stop(self) -> None:
         """End all waits, those to come too."""
         self.bell.set()
-        while self._on_stop:
-            call = self._on_stop[-1]
-            call()  # an interrupt within it leaves it in the list, for the next `stop`
-            if self._on_stop and self._on_stop[-1] is call:
-                del self._on_stop[-1]
+        while calls := tuple(self._on_stop):
+            for call in reversed(calls):
+                call()  # an interrupt within it leaves it in the list, for the next `stop`
+                with contextlib.suppress(ValueError):  # another thread or handler, in `stop` too, was first
+                    self._on_stop.remove(call)
 
     def of_thread(self) -> Self:
         """Return the same for streams that a thread runs, where the time of `next` does not count."""

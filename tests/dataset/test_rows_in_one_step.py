@@ -183,6 +183,16 @@ def test_after_close_there_are_none():
     assert iterator.delivered == (2, 14)
 
 
+def test_after_the_coordinator_has_stopped_there_are_none():
+    coord = pipeline.Coordinator()
+    iterator = pipeline.batch(pipeline.arrays(np.arange(700)), 7, coord=coord)
+    next(iterator)
+    next(iterator)
+    coord.request_stop()
+    assert next(iterator, None) is None
+    assert iterator.delivered == (2, 14)
+
+
 def test_a_trace_that_begins_meanwhile_has_them(monkeypatch):
     with iter(batches()) as iterator:
         next(iterator)

@@ -179,8 +179,59 @@ for number in (1, 4, 39):
 forked(2, lambda data: data.batch(5, collate=list).prefetch(2))
 """
 
+STEPS = """
+import itertools, os, signal, sys, threading, warnings
+import pipeline
+from pipeline.datasets.iterator import DatasetIterator
 
-@pytest.mark.parametrize("script", [BUSY, SESSION, LOOPS, DATASETS], ids=["busy", "session", "loops", "datasets"])
+warnings.simplefilter("ignore", DeprecationWarning)
+codes = {each.__code__ for each in vars(DatasetIterator).values() if hasattr(each, "__code__")}
+
+def forked_at(number):
+    # While another thread is at its `number`-th line of `next`; return whether it came to that.
+    iterator = iter(pipeline.dataset(range(9)).map(int))
+    taken = [next(iterator)]
+    here, go, lines, struck = threading.Event(), threading.Event(), itertools.count(1), []
+
+    def step(frame, event, _):
+        if event == "line" and next(lines) == number:
+            struck.append(frame.f_lineno)
+            here.set()
+            go.wait()
+        return step
+
+    def take():
+        sys.settrace(lambda frame, *_: step if frame.f_code in codes else None)
+        taken.append(next(iterator))
+        sys.settrace(None)
+        here.set()
+
+    taking = threading.Thread(target=take)
+    taking.start()
+    here.wait()
+    process = os.fork()
+    if process == 0:
+        signal.alarm(60)  # ends a child that hangs
+        try:
+            found = next(iterator)
+        except pipeline.FailedPreconditionError as error:
+            os._exit(0 if "made before os.fork()" in str(error) else 1)
+        os._exit(0 if found in (1, 2) else 2)
+    status = os.waitpid(process, 0)[1]
+    go.set()
+    taking.join()
+    assert status == 0, (status, struck)
+    assert taken + list(iterator) == list(range(9)), taken
+    return bool(struck)
+
+steps = next(number for number in itertools.count(1) if not forked_at(number))
+assert steps > 20, steps
+"""
+
+SCRIPTS = {"busy": BUSY, "session": SESSION, "loops": LOOPS, "datasets": DATASETS, "steps": STEPS}
+
+
+@pytest.mark.parametrize("script", SCRIPTS.values(), ids=SCRIPTS)
 def test_the_child_is_told_and_the_parent_loses_nothing(script):
     done = run_script(script)
     assert (done.returncode, done.stderr) == (0, "")

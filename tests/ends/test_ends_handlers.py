@@ -8,16 +8,19 @@ import inspect
 import sys
 import threading
 
+import numpy as np
 import pytest
 from helpers import run_in_thread
 from orchestration import Gate
 
 import pipeline
 from pipeline import Coordinator, FIFOQueue, QueueRunner, RandomShuffleQueue
+from pipeline.datasets.iterator import DatasetIterator
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.explain.causes import because
 from pipeline.explain.waits import Watchdog
 from pipeline.explain.workers import WorkerGroup
+from pipeline.flow.run import Run
 from pipeline.queues import seeds
 from pipeline.queues.typed import TypedQueue
 from pipeline.runners.stop_flag import StopFlag
@@ -256,3 +259,62 @@ def test_runners_are_started():
         return handle, handle, check
 
     assert at_each_line([QueueRunner.create_threads, WorkerGroup.begin], make) > 5
+
+
+ROWS = list(range(40))
+CHAINS = {
+    "rows": lambda: pipeline.arrays(np.array(ROWS)),
+    "map": lambda: pipeline.dataset(ROWS).map(int),
+    "prefetch": lambda: pipeline.dataset(ROWS).map(int).prefetch(2),
+    "workers": lambda: pipeline.dataset(ROWS).map(int, workers=pipeline.threads(1)),
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS)
+@pytest.mark.parametrize("call", ["first next", "next", "start", "state_dict", "close"])
+@pytest.mark.parametrize("handler", ["close", "next", "state_dict"])
+def test_an_iterator(chain, call, handler):
+    """A handler is served or refused, at once; after `close` nothing comes, and each element comes once."""
+
+    def make():
+        iterator = iter(CHAINS[chain]().batch(2))
+        taken = [next(iterator).tolist()] if call in ("next", "close") else []
+        if call == "state_dict":
+            iterator.load_state_dict(iter(CHAINS[chain]().batch(2)).state_dict())
+        states, closed = [], []
+
+        def use(name):
+            if name == "state_dict":
+                states.append(iterator.state_dict())
+            elif name in ("next", "first next"):
+                batch = next(iterator, None)
+                if batch is not None:
+                    taken.append(batch.tolist())
+            else:
+                getattr(iterator, name)()
+                closed.extend(["close"] * (name == "close"))
+
+        def handle():
+            try:
+                use(handler)
+            except pipeline.FailedPreconditionError as error:
+                assert "was called within next of the same iterator" in str(error)  # noqa: PT017
+
+        def check(running):
+            error = running.exception()
+            assert error is None or (closed and isinstance(error, CancelledError))
+            assert all(isinstance(each, dict) for each in states)
+            rest = []
+            while (batch := next(iterator, None)) is not None:
+                rest.append(batch.tolist())
+            iterator.close()
+            if closed:
+                assert rest == []
+            else:
+                assert sorted(row for batch in taken + rest for row in batch) == ROWS
+
+        return lambda: use(call), handle, check
+
+    functions = [*methods_of(DatasetIterator), *methods_of(Run)]
+    compiled = (call, chain) == ("next", "rows")
+    assert at_each_line(functions, make) > (-1 if compiled else 2)

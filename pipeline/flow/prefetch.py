@@ -169,6 +169,8 @@ class Prefetch:
             coord = self._run.stops_with if self._coord is None else self._coord
             self._threads = list(runner.create_threads(coord=coord, daemon=True, start=True))
             self._runs = True
+            if self._run.stopped:  # meanwhile, or before: nobody else ends these threads
+                self._stop()
         return self._queue
 
     def _fill(self, queue: FIFOQueue, stream: Stream) -> None:

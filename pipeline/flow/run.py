@@ -81,8 +81,10 @@ class Run:
         return other
 
     def on_stop(self, call: Callable[[], object]) -> None:
-        """Have something called at the end."""
+        """Have something called at the end; at once if that has come."""
         self._on_stop.append(call)
+        if self.bell.raised:
+            self.stop()
 
     @property
     def hurried(self) -> bool:

@@ -20,6 +20,7 @@ from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.explain.causes import because
 from pipeline.explain.waits import Watchdog
 from pipeline.explain.workers import WorkerGroup
+from pipeline.flow.prefetch import Prefetch
 from pipeline.flow.run import Run
 from pipeline.queues import seeds
 from pipeline.queues.typed import TypedQueue
@@ -263,10 +264,10 @@ def test_runners_are_started():
 
 ROWS = list(range(40))
 CHAINS = {
-    "rows": lambda: pipeline.arrays(np.array(ROWS)),
-    "map": lambda: pipeline.dataset(ROWS).map(int),
-    "prefetch": lambda: pipeline.dataset(ROWS).map(int).prefetch(2),
-    "workers": lambda: pipeline.dataset(ROWS).map(int, workers=pipeline.threads(1)),
+    "rows": lambda: pipeline.arrays(np.array(ROWS)).batch(2),
+    "map": lambda: pipeline.dataset(ROWS).map(int).batch(2),
+    "prefetch": lambda: pipeline.dataset(ROWS).map(int).batch(2).prefetch(2),
+    "workers": lambda: pipeline.dataset(ROWS).map(int, workers=pipeline.threads(1)).batch(2),
 }
 
 
@@ -277,10 +278,11 @@ def test_an_iterator(chain, call, handler):
     """A handler is served or refused, at once; after `close` nothing comes, and each element comes once."""
 
     def make():
-        iterator = iter(CHAINS[chain]().batch(2))
+        before = threading.enumerate()
+        iterator = iter(CHAINS[chain]())
         taken = [next(iterator).tolist()] if call in ("next", "close") else []
         if call == "state_dict":
-            iterator.load_state_dict(iter(CHAINS[chain]().batch(2)).state_dict())
+            iterator.load_state_dict(iter(CHAINS[chain]()).state_dict())
         states, closed = [], []
 
         def use(name):
@@ -304,6 +306,10 @@ def test_an_iterator(chain, call, handler):
             error = running.exception()
             assert error is None or (closed and isinstance(error, CancelledError))
             assert all(isinstance(each, dict) for each in states)
+            for thread in threading.enumerate() if closed else ():
+                if thread not in before:
+                    thread.join(60)
+                    assert not thread.is_alive()
             rest = []
             while (batch := next(iterator, None)) is not None:
                 rest.append(batch.tolist())
@@ -315,6 +321,6 @@ def test_an_iterator(chain, call, handler):
 
         return lambda: use(call), handle, check
 
-    functions = [*methods_of(DatasetIterator), *methods_of(Run)]
+    functions = [*methods_of(DatasetIterator), *methods_of(Run), Prefetch.begin, Prefetch._start]
     compiled = (call, chain) == ("next", "rows")
     assert at_each_line(functions, make) > (-1 if compiled else 2)

@@ -1,5 +1,6 @@
 """The Python programs of the README and of every page of the documentation run."""
 
+import ast
 import re
 
 import page_programs
@@ -45,6 +46,21 @@ def test_a_program(chosen, said, tmp_path):
     shown = [(block.line, block.shown) for block in chosen if block.shown is not None]
     assert shown == [(block.line, part) for block, part in zip(chosen, parts, strict=True) if block.shown is not None]
     assert re.fullmatch(said, "".join(parts) + rest)
+
+
+def imported(code):
+    """The names that imports of a piece of code make, in functions too."""
+    imports = [each for each in ast.walk(ast.parse(code)) if isinstance(each, ast.Import | ast.ImportFrom)]
+    return {alias.asname or alias.name.partition(".")[0] for each in imports for alias in each.names}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_imports_are_shown(page):
+    """A reader who types what a page shows has the modules that it uses."""
+    shown = re.findall(r"^```python.*?\n(.*?)^```", PAGES[page], re.DOTALL | re.MULTILINE)
+    hidden = re.findall(r"<!-- python\n(.*?)-->", PAGES[page], re.DOTALL)
+    used = {each.id for code in shown for each in ast.walk(ast.parse(code)) if isinstance(each, ast.Name)}
+    assert used & set().union(*map(imported, hidden)) - set().union(*map(imported, shown)) == set()
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

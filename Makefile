@@ -16,7 +16,7 @@ PEERS   =
 WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
-.PHONY: run build test test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan bounds leaks exits bench bench-tf bench-peers
+.PHONY: run build test test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
 .PHONY: test-free-threaded bench-free-threaded tsan-free
 .PHONY: bench-cluster bench-scaling bench-latency bench-torch bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
 run: build
@@ -142,7 +142,11 @@ $(VENV)-tsan/.installed: pyproject.toml
 asan: build
 	$(BIN)/python tests/endurance/sanitized.py address
 
-# The same tests with every index of a memoryview checked.
+# With UndefinedBehaviorSanitizer alone, which is faster.
+ubsan: build
+	$(BIN)/python tests/endurance/sanitized.py undefined
+
+# The same tests with every index of a memoryview or span checked.
 bounds: build
 	$(BIN)/python tests/endurance/sanitized.py bounds
 

@@ -22,7 +22,7 @@ IMAGES = ["_chain", "_colour", "_resize"]
 EXACT = ["-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
 JOBS = os.cpu_count() or 1
 LINES = "PIPELINE_LINES" in os.environ  # debuggers and sanitizers then tell lines of pyx
-BOUNDS = "PIPELINE_BOUNDS" in os.environ  # every index of a memoryview is checked; see `make bounds`
+BOUNDS = "PIPELINE_BOUNDS" in os.environ  # every index of a memoryview or span is checked; see `make bounds`
 TRACE = "PIPELINE_TRACE" in os.environ  # line coverage: its plugin wants the C++ beside the .pyx
 MACROS = [
     ("NPY_NO_DEPRECATED_API", "NPY_1_7_API_VERSION"),

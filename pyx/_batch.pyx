@@ -16,11 +16,11 @@ from libc.string cimport memcmp
 from posix.mman cimport MAP_ANON, MAP_FAILED, MAP_SHARED, PROT_READ, PROT_WRITE, mmap, munmap
 from posix.unistd cimport pread
 
+from span cimport rows_at, span
 from stacking cimport (
     LONGEST, MAX_RANK, OTHER_DTYPE, OTHER_RANK, SAME, Array, Fill, Output, Parts, Status, are_equivalent, arrays_of,
     copy_intps, data_of, descr_of, dims_of, empty_like, gather_rows, has_references, has_shape, intp, is_array,
-    is_contiguous, is_writeable, itemsize_of, overlapping, product, put_arrays, rank_of, scan, strides_of, view_bytes,
-    view_rows,
+    is_contiguous, is_writeable, itemsize_of, overlapping, product, put_arrays, rank_of, scan, strides_of,
 )
 from streaming cimport STREAM_ROW, stream, streamed
 
@@ -154,14 +154,14 @@ cdef int write(made, Parts* p, const intp* room, const Fill* fill) except -1:
     cdef intp total = product(dims_of(<Array*>made), rank_of(<Array*>made)) * p.item
     cdef intp* places
     if room == NULL and p.contiguous and not p.fixed:
-        view_rows(&out, to, p.count, size)
+        out.rows = rows_at(to, p.count, size)
         if total >= RELEASE:
             with nogil:
                 gather_rows(out.rows, p.arrays, size)
         else:
             gather_rows(out.rows, p.arrays, size)
         return 0
-    view_bytes(&out, to, total)
+    out.bytes = span(to, total)
     out.at = 0
     places = places_of(p)
     if total >= RELEASE:

@@ -11,8 +11,9 @@ cimport numpy as cnp
 
 from bare cimport bare_install, bare_restore
 from mixing cimport STEP, folded, power
-from picking cimport Table, pick_rows, view_table
+from picking cimport pick_rows
 from recycling cimport new_recycler, recycled_array
+from span cimport Rows, rows_at
 from stacking cimport (
     Array, data_of, descr_of, dims_of, empty_like, has_references, intp, is_contiguous, itemsize_of, product, rank_of,
 )
@@ -301,7 +302,7 @@ cdef class Gather:
     cdef object rows_of(self, array, Py_ssize_t n):
         """Return the next n rows of an array."""
         cdef Array* given = <Array*>array
-        cdef Table source, made
+        cdef Rows source, made
         cdef intp[MAX_RANK] dims
         cdef int rank = rank_of(given), axis
         cdef intp row = itemsize_of(given) * product(dims_of(given) + 1, rank - 1)
@@ -316,13 +317,13 @@ cdef class Gather:
             out = recycled_array(self.recycler, rank, dims, <object>descr_of(given))
         else:
             out = empty_like(given, rank, dims)
-        view_table(&source, data_of(given), dims_of(given)[0], row)
-        view_table(&made, data_of(<Array*>out), n, row)
+        source = rows_at(data_of(given), dims_of(given)[0], row)
+        made = rows_at(data_of(<Array*>out), n, row)
         if n * row >= RELEASE:
             with nogil:
-                pick_rows(made.rows, source.rows, self.numbers, self.at, row)
+                pick_rows(made, source, self.numbers, self.at, row)
         else:
-            pick_rows(made.rows, source.rows, self.numbers, self.at, row)
+            pick_rows(made, source, self.numbers, self.at, row)
         return out
 
 

@@ -11,8 +11,9 @@ from libc.string cimport memcpy
 
 cimport numpy as cnp
 
-from columns cimport ARRAY, BYTES, LARGE_ALONE, OBJECT, ROWS, Column, Part, is_sole, view_numbers, view_part
+from columns cimport ARRAY, BYTES, LARGE_ALONE, OBJECT, ROWS, Column, Number, Part, is_sole
 from recycling cimport PyArray_Empty
+from span cimport Span, rows_at, span
 
 cdef extern from "numpy/arrayobject.h":
     object PyArray_NewCopy(cnp.ndarray array, cnp.NPY_ORDER order)
@@ -27,32 +28,32 @@ cdef extern from *:
     PyObject** list_items "pipeline_list_items"(object list)
 
 
-cdef inline bint fill_number(int type_num, int64_t value, char* out) noexcept nogil:
+cdef inline bint fill_number(int type_num, int64_t value, Number* out) noexcept nogil:
     """Store an integer as a native number if it is in range."""
     if type_num == cnp.NPY_INT64 or type_num == cnp.NPY_LONGLONG:
-        (<int64_t*>out)[0] = value
+        out.int64 = value
     elif type_num == cnp.NPY_INT32:
-        (<int32_t*>out)[0] = <int32_t>value
+        out.int32 = <int32_t>value
         return <int32_t>value == value
     elif type_num == cnp.NPY_INT16:
-        (<int16_t*>out)[0] = <int16_t>value
+        out.int16 = <int16_t>value
         return <int16_t>value == value
     elif type_num == cnp.NPY_INT8:
-        (<int8_t*>out)[0] = <int8_t>value
+        out.int8 = <int8_t>value
         return <int8_t>value == value
     elif type_num == cnp.NPY_UINT8:
-        (<uint8_t*>out)[0] = <uint8_t>value
+        out.uint8 = <uint8_t>value
         return <uint8_t>value == value
     elif type_num == cnp.NPY_UINT16:
-        (<uint16_t*>out)[0] = <uint16_t>value
+        out.uint16 = <uint16_t>value
         return <uint16_t>value == value
     elif type_num == cnp.NPY_UINT32:
-        (<uint32_t*>out)[0] = <uint32_t>value
+        out.uint32 = <uint32_t>value
         return <uint32_t>value == value
     elif type_num == cnp.NPY_FLOAT64:
-        (<double*>out)[0] = <double>value
+        out.float64 = <double>value
     elif type_num == cnp.NPY_FLOAT32:
-        (<float*>out)[0] = <float>value
+        out.float32 = <float>value
     else:
         return False
     return True
@@ -79,20 +80,20 @@ cdef inline bint array_fits(Column* c, cnp.ndarray array, int lead) noexcept:
 cdef inline bint scalar_fits(Column* c, object value, Part* part) noexcept:
     cdef int overflow = 0
     cdef int64_t number
-    view_part(part, part.scratch, 1, c.slab.row)
+    part.rows = rows_at(part.number.bytes, 1, c.slab.row)
     if PyFloat_CheckExact(value):
         if c.type_num == cnp.NPY_FLOAT32:
-            (<float*>part.scratch)[0] = <float>PyFloat_AS_DOUBLE(value)
+            part.number.float32 = <float>PyFloat_AS_DOUBLE(value)
             return True
         if c.type_num == cnp.NPY_FLOAT64:
-            (<double*>part.scratch)[0] = PyFloat_AS_DOUBLE(value)
+            part.number.float64 = PyFloat_AS_DOUBLE(value)
             return True
         return False
     if PyLong_CheckExact(value):
         number = PyLong_AsLongLongAndOverflow(value, &overflow)
-        return not overflow and fill_number(c.type_num, number, part.scratch)
+        return not overflow and fill_number(c.type_num, number, &part.number)
     if c.scalar_type != NULL and <void*>Py_TYPE(value) == c.scalar_type:
-        PyArray_ScalarAsCtype(<PyObject*>value, part.scratch)
+        PyArray_ScalarAsCtype(<PyObject*>value, part.number.bytes)
         return True
     return False
 
@@ -140,12 +141,12 @@ cdef inline bint frozen(cnp.ndarray array):
     return root is not None and not cnp.PyArray_ISWRITEABLE(root)
 
 
-cdef inline bint in_range(const int64_t[::1] numbers, cnp.npy_intp rows) noexcept nogil:
+cdef inline bint in_range(Span[int64_t] numbers, cnp.npy_intp rows) noexcept nogil:
     """Whether all are from 0 to rows - 1: neither they nor what is left to the last one has a sign. Of sums and no
     comparison the compiler makes vectors."""
     cdef Py_ssize_t i
     cdef uint64_t signs = 0, last = <uint64_t>rows - 1
-    for i in range(numbers.shape[0]):
+    for i in range(<Py_ssize_t>numbers.n):
         signs |= <uint64_t>numbers[i] | (last - <uint64_t>numbers[i])
     return signs >> 63 == 0
 
@@ -180,7 +181,7 @@ cdef inline bint row_fits(Column* c, object value, Part* part, bint given):
     part.chosen = False
     if not cnp.PyArray_CheckExact(value):
         return c.ndim == 0 and scalar_fits(c, value, part)
-    view_part(part, <char*>cnp.PyArray_DATA(<cnp.ndarray>value), 1, c.slab.row)
+    part.rows = rows_at(<char*>cnp.PyArray_DATA(<cnp.ndarray>value), 1, c.slab.row)
     if not array_fits(c, <cnp.ndarray>value, 0):
         return False
     if c.slab.row >= LARGE_ALONE and lasts(<cnp.ndarray>value, given):
@@ -225,7 +226,7 @@ cdef inline Py_ssize_t many_fit(Column* c, object value, Part* part, bint conver
             return -1
         n = cnp.PyArray_DIM(<cnp.ndarray>value, 0)
         # 106 ns less than to acquire a view, of 350 that a block of 128 numbers takes in and out.
-        view_part(part, <char*>cnp.PyArray_DATA(<cnp.ndarray>value), n, c.slab.row)
+        part.rows = rows_at(<char*>cnp.PyArray_DATA(<cnp.ndarray>value), n, c.slab.row)
         part.chosen = False
         part.ref = NULL
         if c.lends and (frozen(<cnp.ndarray>value) or given and lasts(<cnp.ndarray>value, True)):
@@ -250,8 +251,8 @@ cdef inline Py_ssize_t chosen_fit(Column* c, cnp.ndarray array, cnp.ndarray numb
         return -1
     n = cnp.PyArray_DIM(numbers, 0)
     rows = cnp.PyArray_DIM(array, 0)
-    view_part(part, <char*>cnp.PyArray_DATA(array), rows, c.slab.row)
-    view_numbers(part, <const int64_t*>cnp.PyArray_DATA(numbers), n)
+    part.rows = rows_at(<char*>cnp.PyArray_DATA(array), rows, c.slab.row)
+    part.numbers = span(<int64_t*>cnp.PyArray_DATA(numbers), n)
     part.chosen = True
     part.ref = <PyObject*>array if c.lends and owner(array) is not None else NULL
     return n if in_range(part.numbers, rows) else -1

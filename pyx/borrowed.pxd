@@ -8,7 +8,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int64_t
 
 from slab cimport Slab, slab_row
-from views cimport slot_t
+from span cimport Rows, Span, slot_t
 
 cdef struct Borrowed:
     const char* row
@@ -25,23 +25,23 @@ cdef inline void borrow_row(Borrowed* each, const char* row, PyObject* array) no
     Py_INCREF(<object>array)
 
 
-cdef inline void borrow(const Slab* s, int bits, const slot_t[::1] slots, size_t n, PyObject* array,
-                        const char[:, ::1] rows, size_t at) noexcept:
+cdef inline void borrow(const Slab* s, int bits, Span[slot_t] slots, size_t n, PyObject* array,
+                        Rows rows, size_t at) noexcept:
     """Let n slots that borrow nothing borrow the rows of an array from `at` on."""
     cdef size_t k
     for k in range(n):
-        borrow_row(borrowed(s, bits, slots[k]), &rows[at + k, 0], array)
+        borrow_row(borrowed(s, bits, slots[k]), rows.at(at + k), array)
 
 
-cdef inline void borrow_chosen(const Slab* s, int bits, const slot_t[::1] slots, size_t n, PyObject* array,
-                               const char[:, ::1] rows, const int64_t[::1] numbers, size_t at) noexcept:
+cdef inline void borrow_chosen(const Slab* s, int bits, Span[slot_t] slots, size_t n, PyObject* array,
+                               Rows rows, Span[int64_t] numbers, size_t at) noexcept:
     """The same for the rows of the numbers from `at` on."""
     cdef size_t k
     for k in range(n):
-        borrow_row(borrowed(s, bits, slots[k]), &rows[numbers[at + k], 0], array)
+        borrow_row(borrowed(s, bits, slots[k]), rows.at(numbers[at + k]), array)
 
 
-cdef inline void return_rows(const Slab* s, int bits, const slot_t[::1] slots, size_t begin, size_t end) noexcept:
+cdef inline void return_rows(const Slab* s, int bits, Span[slot_t] slots, size_t begin, size_t end) noexcept:
     """Drop the references. That may run any code, so the slot forgets first."""
     cdef PyObject* array
     cdef Borrowed* each

@@ -6,7 +6,7 @@ Anything else is a reference in a list, where the garbage collector sees it, and
 
 from cpython.list cimport PyList_GET_ITEM, PyList_SET_ITEM
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
-from libc.stdint cimport int64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
 cimport numpy as cnp
@@ -16,7 +16,7 @@ from borrowed cimport Borrowed, borrow, borrow_chosen, borrow_row, borrowed, ret
 from recycling cimport RECYCLED_BYTES, PyArray_Empty, recycled_array, stop_recycling
 from slab cimport CHUNKS, Slab, ahead, bit_length, chunk_first, slab_fill, slab_read, slab_row, slab_write
 from streaming cimport STREAM_BATCH, STREAM_ROW, stream, streamed
-from views cimport slot_t, within
+from span cimport Rows, Span, rows_at, slot_t, within
 
 cdef enum:
     LARGE = 2048                # bytes from which a row may be borrowed
@@ -73,16 +73,25 @@ cdef struct Column:             # of one component
     Block block                 # of large rows: the batch that is being made
     void* lists[CHUNKS]         # of the other forms: chunks of references; `Columns.lists` owns them
 
+cdef union Number:              # of any native type
+    int8_t int8
+    int16_t int16
+    int32_t int32
+    int64_t int64
+    uint8_t uint8
+    uint16_t uint16
+    uint32_t uint32
+    float float32
+    double float64
+    char[32] bytes
+
 cdef cppclass Part:             # where one component of a call is copied from
-    const char[:, ::1] rows     # of rows; one for a single element
-    const int64_t[::1] numbers  # which of them, if they are chosen
+    Rows rows                   # of rows; one for a single element
+    Span[int64_t] numbers       # which of them, if they are chosen
     bint chosen
     PyObject** refs             # of the other forms
     PyObject* ref               # of rows: the array that they are borrowed from, or NULL
-    char[32] scratch            # room for one number
-
-cdef cppclass Target:           # where the rows of a component are copied to
-    char[:, ::1] rows
+    Number number               # of rows: the only one, where it comes as an object
 
 cdef struct Columns:
     Column* column
@@ -98,9 +107,6 @@ cdef struct Columns:
 
 
 cdef extern from *:
-    void view_part "pipeline_view_rows"(Part* part, const char* rows, size_t n, size_t row) noexcept nogil
-    void view_numbers "pipeline_view_numbers"(Part* part, const int64_t* numbers, size_t n) noexcept nogil
-    void view_target "pipeline_view_rows"(Target* target, char* rows, size_t n, size_t row) noexcept nogil
     void publish_width "pipeline_publish_width"(Columns* columns, int width) noexcept nogil
     int width_of "pipeline_width"(const Columns* columns) noexcept nogil
 
@@ -166,17 +172,17 @@ cdef inline void take_places(Columns* columns, int bits, slot_t slot, const Part
                 c.block.batch = 0       # then the row lies in the slot
 
 
-cdef inline void write_place(const Column* c, int bits, slot_t slot, const char[:, ::1] rows, size_t at) noexcept nogil:
+cdef inline void write_place(const Column* c, int bits, slot_t slot, Rows rows, size_t at) noexcept nogil:
     """Copy a row to the place that `take_places` has found for it."""
     cdef char* place = <char*>borrowed(&c.borrowed, bits, slot).row
     if c.slab.row >= STREAM_ROW and c.block.batch * c.slab.row >= STREAM_BATCH:
-        stream(place, &rows[at, 0], c.slab.row)
+        stream(place, rows.at(at), c.slab.row)
         streamed()
     else:
-        memcpy(place, &rows[at, 0], c.slab.row)
+        memcpy(place, rows.at(at), c.slab.row)
 
 
-cdef inline void write_rows(const Columns* columns, int bits, const slot_t[::1] slots, size_t n, const Part* parts,
+cdef inline void write_rows(const Columns* columns, int bits, Span[slot_t] slots, size_t n, const Part* parts,
                             size_t at) noexcept nogil:
     cdef const Column* c
     cdef int i
@@ -202,7 +208,7 @@ cdef inline size_t copied_bytes(const Columns* columns, const Part* parts) noexc
     return total
 
 
-cdef inline void write(Columns* columns, int bits, const slot_t[::1] slots, size_t n, const Part* parts,
+cdef inline void write(Columns* columns, int bits, Span[slot_t] slots, size_t n, const Part* parts,
                        size_t at) noexcept:
     """Put n elements, from number `at` of the parts on, into their slots."""
     cdef Column* c
@@ -234,8 +240,8 @@ cdef inline const char* row_in(const Column* c, int bits, slot_t slot) noexcept 
     return slab_row(&c.slab, bits, slot)
 
 
-cdef inline void read_borrowed(const Column* c, int bits, const slot_t[::1] slots, size_t n,
-                               char[:, ::1] rows) noexcept nogil:
+cdef inline void read_borrowed(const Column* c, int bits, Span[slot_t] slots, size_t n,
+                               Rows rows) noexcept nogil:
     cdef size_t row = c.slab.row, i = 0, length
     cdef bint past = row >= STREAM_ROW and n * row >= STREAM_BATCH
     cdef const char* source = row_in(c, bits, slots[0]) if n else NULL
@@ -250,37 +256,36 @@ cdef inline void read_borrowed(const Column* c, int bits, const slot_t[::1] slot
             if following != source + length * row:
                 ahead(following)
                 break
-        within(&rows[i + length - 1, 0])
+        within(rows.at(i + length - 1))
         if past:
-            stream(&rows[i, 0], source, length * row)
+            stream(rows.at(i), source, length * row)
         else:
-            memcpy(&rows[i, 0], source, length * row)
+            memcpy(rows.at(i), source, length * row)
         source = following
         i += length
     if past:
         streamed()
 
 
-cdef inline void read_nogil(const Column* c, int bits, const slot_t[::1] slots, size_t n,
-                            char[:, ::1] rows) noexcept nogil:
+cdef inline void read_nogil(const Column* c, int bits, Span[slot_t] slots, size_t n,
+                            Rows rows) noexcept nogil:
     if is_set(c.borrows):
         read_borrowed(c, bits, slots, n, rows)
     else:
         slab_read(&c.slab, bits, slots, n, rows)
 
 
-cdef inline void read_rows(const Column* c, int bits, const slot_t[::1] slots, size_t n, char* out) noexcept:
+cdef inline void read_rows(const Column* c, int bits, Span[slot_t] slots, size_t n, char* out) noexcept:
     """Copy the rows of n slots to `out`, which has room for as many: an address, as `out` may be a single number."""
-    cdef Target target
-    view_target(&target, out, n, c.slab.row)
+    cdef Rows rows = rows_at(out, n, c.slab.row)
     if n * c.slab.row < NOGIL_BYTES:
-        read_nogil(c, bits, slots, n, target.rows)
+        read_nogil(c, bits, slots, n, rows)
     else:
         with nogil:
-            read_nogil(c, bits, slots, n, target.rows)
+            read_nogil(c, bits, slots, n, rows)
 
 
-cdef inline void read_references(const Column* c, int bits, const slot_t[::1] slots, size_t n,
+cdef inline void read_references(const Column* c, int bits, Span[slot_t] slots, size_t n,
                                  PyObject** out) noexcept:
     """Put what n slots refer to into an array of objects, one by one: NumPy would ask each element whether it is an
     array itself. What was there is dropped last, as that may run any code."""
@@ -293,7 +298,7 @@ cdef inline void read_references(const Column* c, int bits, const slot_t[::1] sl
         Py_XDECREF(old)
 
 
-cdef inline void drop_references(const Columns* columns, int bits, const slot_t[::1] slots, size_t begin,
+cdef inline void drop_references(const Columns* columns, int bits, Span[slot_t] slots, size_t begin,
                                  size_t end) noexcept:
     cdef size_t k
     cdef int i

@@ -17,7 +17,7 @@ from limits cimport PIECE_BYTES, PIECE_SLOTS
 from recycling cimport new_recycler
 from slab cimport bit_length, chunk_first
 from state cimport FIFO, PRIORITY, Queue
-from views cimport slot_t
+from span cimport slot_t
 
 cdef enum:
     MOST_BITS = 48              # of the bytes of a row: no memory has more, and sums of these do not wrap around

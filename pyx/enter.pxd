@@ -15,7 +15,7 @@ from growth cimport claim, release
 from limits cimport NAPPERS, NEAR, slot_room
 from state cimport DEQUEUE_MANY, DONE, ENQUEUE, ENQUEUE_MANY, LOCKSTEP, PENDING, Attempt, Call, Queue, start
 from steps cimport locked, step_ahead, step_enqueue, step_put_back
-from views cimport slot_t
+from span cimport slot_t
 from waiting cimport Guard, check_process, deadline_of, guard_attempt, park, step_withdraw, withdraw_unowned
 
 cdef extern from *:

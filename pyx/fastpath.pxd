@@ -12,7 +12,7 @@ from serving cimport flush, holds_enqueues
 from slab cimport slab_row
 from state cimport Queue, store_one
 from steps cimport note
-from views cimport slot_t
+from span cimport slot_t
 
 cdef enum:
     PAYLOAD = 128
@@ -36,7 +36,7 @@ cdef inline bint put_now(Queue* q, const Columns* columns, const Part* parts) no
     for i in range(columns.width):
         c = &columns.column[i]
         if c.form == ROWS:
-            memcpy(slab_row(&c.slab, q.bits, slot), &parts[i].rows[0, 0], c.slab.row)
+            memcpy(slab_row(&c.slab, q.bits, slot), parts[i].rows.at(0), c.slab.row)
         else:
             swap_reference(c, q.bits, slot, parts[i].ref)
     store_one(q, slot)

@@ -7,11 +7,11 @@ from libc.string cimport memcpy
 from borrowed cimport Borrowed
 from columns cimport ROWS, Column, Columns, drop_references
 from memory cimport chunk_memory
-from orders cimport Ranked, pool_move, ring_move, view_heap
+from orders cimport Ranked, pool_move, ring_move
 from slab cimport CHUNKS, chunk_first
 from state cimport ENQUEUE, FIFO, LOCKSTEP, PRIORITY, SHUFFLE, Attempt, Queue, start
 from steps cimport locked, step_claim, step_release
-from views cimport slot_t
+from span cimport slot_t, span
 
 cdef enum:
     SPARE_BYTES = 1 << 20       # a smaller chunk is not worth dropping
@@ -48,10 +48,10 @@ cdef inline void* move_order(Queue* q, void* larger, size_t entries) noexcept no
         return old
     if q.order == SHUFFLE:
         return pool_move(&q.pool, part, entries)
-    if q.heap.slots.shape[0]:
-        old = &q.heap.slots[0]
+    if q.heap.slots.n:
+        old = q.heap.slots.data
         memcpy(larger, old, q.heap.count * sizeof(Ranked))
-    view_heap(&q.heap, <Ranked*>larger, entries)
+    q.heap.slots = span(<Ranked*>larger, entries)
     return old
 
 

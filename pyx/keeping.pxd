@@ -4,7 +4,7 @@ cimport numpy as cnp
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
-from picking cimport Table, view_table
+from span cimport rows_at
 from stacking cimport (
     Array, are_equivalent, data_of, descr_of, dims_of, has_references, has_shape, intp, is_array, is_contiguous,
     itemsize_of, product, rank_of,
@@ -36,7 +36,6 @@ cdef inline int put_row(object column, Py_ssize_t at, object value) except -1:
     """Put a value that fits into its column."""
     cdef Array* rows = <Array*>column
     cdef Array* array = <Array*>value
-    cdef Table table
     cdef intp size
     if type(column) is list:
         (<list>column).append(value)
@@ -45,7 +44,6 @@ cdef inline int put_row(object column, Py_ssize_t at, object value) except -1:
         column[at] = value
         return 0
     size = itemsize_of(array) * product(dims_of(array), rank_of(array))
-    view_table(&table, data_of(rows), dims_of(rows)[0], size)
     if size:
-        memcpy(&table.rows[at, 0], data_of(array), size)
+        memcpy(rows_at(data_of(rows), dims_of(rows)[0], size).at(at), data_of(array), size)
     return 0

@@ -23,7 +23,7 @@ from limits cimport NEAR, ROOM, slot_room
 from slab cimport slab_row
 from state cimport DONE, EXHAUSTED, PENDING, Attempt, Call, Queue, start
 from steps cimport locked, step_dequeue, step_put_back, step_room
-from views cimport slot_t
+from span cimport Span, slot_t
 from waiting cimport Guard, check_process, guard_attempt, park, step_withdraw, withdraw_unowned
 
 
@@ -69,7 +69,7 @@ cdef inline object single_row(const Column* c, int bits, slot_t slot):
     return None
 
 
-cdef inline object whole_array(const Column* c, int bits, const slot_t[::1] slots, size_t n):
+cdef inline object whole_array(const Column* c, int bits, Span[slot_t] slots, size_t n):
     """The array that n slots have borrowed, if they have all its rows, in order, and it is the caller's now: a segment
     that a worker has filled, or an array that owns its memory and that only these slots have. Else None."""
     cdef PyObject* array = borrowed(&c.borrowed, bits, slots[0]).array
@@ -191,8 +191,8 @@ cdef inline object collect(Queue* q, Columns* columns, object owner, size_t n, C
         release(q, columns, &a)
         return result
     finally:
-        if &a.slots[0] != near:
-            free(&a.slots[0])
+        if a.slots.data != near:
+            free(a.slots.data)
 
 
 cdef inline object collect_many(Queue* q, Columns* columns, object owner, int width, object n, Call call,

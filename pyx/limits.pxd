@@ -2,7 +2,7 @@
 
 from libc.stdlib cimport malloc
 
-from views cimport slot_t
+from span cimport slot_t
 
 cdef enum:
     NEAR = 64                   # slot numbers kept on the C stack; longer lists are allocated

@@ -1,24 +1,24 @@
 """The orders in which slot numbers leave a queue: ring (first in, first out), pool (drawn at random), ring and pool in
 lockstep (drawn at random from equally many each time), heap (by priority).
 
-Each orders numbers in a typed memoryview that is at least as long as there are slots, so nothing here allocates or
-fails. A list of slot numbers comes as a memoryview, the place of the first, and how many there are.
+Each orders numbers in a span that is at least as long as there are slots, so nothing here allocates or
+fails. A list of slot numbers comes as a span, the place of the first, and how many there are.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from philox cimport WORDS, Philox, philox_fraction, philox_places, philox_take
-from views cimport fetch, slot_t, within
+from span cimport Span, fetch, slot_t, span, within
 
 cdef cppclass Ring:
-    slot_t[::1] slots   # as many as a power of two
+    Span[slot_t] slots  # as many as a power of two
     size_t mask         # and one less
     size_t head
     size_t count
 
 cdef cppclass Pool:
-    slot_t[::1] slots
+    Span[slot_t] slots
     size_t count
 
 cdef struct Ranked:
@@ -26,16 +26,11 @@ cdef struct Ranked:
     slot_t slot
 
 cdef cppclass Heap:
-    Ranked[::1] slots
+    Span[Ranked] slots
     size_t count
 
-cdef extern from *:
-    void view_ring "pipeline_view_slots"(Ring* r, slot_t* slots, size_t n) noexcept nogil
-    void view_pool "pipeline_view_slots"(Pool* p, slot_t* slots, size_t n) noexcept nogil
-    void view_heap "pipeline_view_slots"(Heap* h, Ranked* slots, size_t n) noexcept nogil
 
-
-cdef inline void copy_slots(slot_t[::1] to, size_t at, const slot_t[::1] source, size_t begin, size_t n) noexcept nogil:
+cdef inline void copy_slots(Span[slot_t] to, size_t at, Span[slot_t] source, size_t begin, size_t n) noexcept nogil:
     """Copy n > 0 numbers."""
     within(&to[at + n - 1])
     within(&source[begin + n - 1])
@@ -56,7 +51,7 @@ cdef inline slot_t ring_pop(Ring* r) noexcept nogil:
     return slot
 
 
-cdef inline void ring_push(Ring* r, const slot_t[::1] slots, size_t begin, size_t n) noexcept nogil:
+cdef inline void ring_push(Ring* r, Span[slot_t] slots, size_t begin, size_t n) noexcept nogil:
     cdef size_t tail, first
     if n == 0:
         return
@@ -71,7 +66,7 @@ cdef inline void ring_push(Ring* r, const slot_t[::1] slots, size_t begin, size_
         copy_slots(r.slots, 0, slots, begin + first, n - first)
 
 
-cdef inline void ring_push_front(Ring* r, const slot_t[::1] slots, size_t n) noexcept nogil:
+cdef inline void ring_push_front(Ring* r, Span[slot_t] slots, size_t n) noexcept nogil:
     """Put the first n slots before the head, keeping their order."""
     cdef size_t i
     r.head = (r.head - n) & r.mask
@@ -80,7 +75,7 @@ cdef inline void ring_push_front(Ring* r, const slot_t[::1] slots, size_t n) noe
         r.slots[(r.head + i) & r.mask] = slots[i]
 
 
-cdef inline void ring_take(Ring* r, slot_t[::1] out, size_t begin, size_t n) noexcept nogil:
+cdef inline void ring_take(Ring* r, Span[slot_t] out, size_t begin, size_t n) noexcept nogil:
     cdef size_t first
     if n == 0:
         return
@@ -97,12 +92,12 @@ cdef inline void ring_take(Ring* r, slot_t[::1] out, size_t begin, size_t n) noe
 
 cdef inline slot_t* ring_move(Ring* r, slot_t* larger, size_t entries) noexcept nogil:
     """Continue in a larger array; return the old one."""
-    cdef slot_t* old = &r.slots[0] if r.slots.shape[0] else NULL
+    cdef slot_t* old = r.slots.data
     cdef size_t count = r.count
     cdef Ring moved
-    view_ring(&moved, larger, entries)
+    moved.slots = span(larger, entries)
     ring_take(r, moved.slots, 0, count)
-    view_ring(r, larger, entries)
+    r.slots = span(larger, entries)
     r.mask = entries - 1
     r.head = 0
     r.count = count
@@ -116,7 +111,7 @@ cdef inline void pool_append(Pool* p, slot_t slot) noexcept nogil:
     p.count += 1
 
 
-cdef inline void pool_push(Pool* p, const slot_t[::1] slots, size_t begin, size_t n) noexcept nogil:
+cdef inline void pool_push(Pool* p, Span[slot_t] slots, size_t begin, size_t n) noexcept nogil:
     if n:
         copy_slots(p.slots, p.count, slots, begin, n)
     p.count += n
@@ -124,22 +119,21 @@ cdef inline void pool_push(Pool* p, const slot_t[::1] slots, size_t begin, size_
 
 cdef inline slot_t* pool_move(Pool* p, slot_t* larger, size_t entries) noexcept nogil:
     """Continue in a larger array; return the old one."""
-    cdef slot_t* old = NULL
-    if p.slots.shape[0]:
-        old = &p.slots[0]
+    cdef slot_t* old = p.slots.data
+    if old != NULL:
         memcpy(larger, old, p.count * sizeof(slot_t))
-    view_pool(p, larger, entries)
+    p.slots = span(larger, entries)
     return old
 
 
-cdef inline void pool_push_back(Pool* p, const slot_t[::1] slots, size_t n) noexcept nogil:
+cdef inline void pool_push_back(Pool* p, Span[slot_t] slots, size_t n) noexcept nogil:
     """Put the first n slots, which were taken, back: the last taken first."""
     while n:
         n -= 1
         pool_append(p, slots[n])
 
 
-cdef inline void pool_take(Pool* p, Philox* random, slot_t[::1] out, size_t begin, size_t n) noexcept nogil:
+cdef inline void pool_take(Pool* p, Philox* random, Span[slot_t] out, size_t begin, size_t n) noexcept nogil:
     """Draw n slots; the last one moves to the place of each that is drawn."""
     cdef uint32_t count = <uint32_t>p.count
     cdef uint32_t drawn
@@ -158,7 +152,7 @@ cdef inline void pool_take(Pool* p, Philox* random, slot_t[::1] out, size_t begi
 
 # Lockstep: the ring holds what the pool has no place for yet ----------------------------------------------------------
 
-cdef inline void lockstep_push(Pool* p, Ring* r, size_t places, const slot_t[::1] slots, size_t begin,
+cdef inline void lockstep_push(Pool* p, Ring* r, size_t places, Span[slot_t] slots, size_t begin,
                                size_t n) noexcept nogil:
     """Fill the pool up to `places`; the rest goes to the ring."""
     cdef size_t first = min(n, places - p.count)
@@ -166,7 +160,7 @@ cdef inline void lockstep_push(Pool* p, Ring* r, size_t places, const slot_t[::1
     ring_push(r, slots, begin + first, n - first)
 
 
-cdef inline void lockstep_take(Pool* p, Ring* r, Philox* random, slot_t[::1] out, size_t begin,
+cdef inline void lockstep_take(Pool* p, Ring* r, Philox* random, Span[slot_t] out, size_t begin,
                                size_t n) noexcept nogil:
     """Draw n slots. The last one moves to the place of each that is drawn, and the head of the ring to its place."""
     cdef size_t filled = min(n, r.count), end = begin + filled, last = p.count - 1, head = r.head, mask = r.mask

@@ -4,13 +4,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from slab cimport SOON, ahead, fetch_row, move
-from views cimport within
-
-cdef cppclass Table:            # of raw rows
-    char[:, ::1] rows
-
-cdef extern from *:
-    void view_table "pipeline_view_rows"(Table* table, char* data, size_t n, size_t row) noexcept nogil
+from span cimport Rows, within
 
 
 cdef inline bint in_order(const int64_t[::1] numbers, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
@@ -24,38 +18,38 @@ cdef inline bint in_order(const int64_t[::1] numbers, Py_ssize_t at, Py_ssize_t 
     return different == 0
 
 
-cdef inline void pick(char[:, ::1] to, const char[:, ::1] rows, const int64_t[::1] numbers, Py_ssize_t at,
+cdef inline void pick(Rows to, Rows rows, const int64_t[::1] numbers, Py_ssize_t at,
                       size_t size) noexcept nogil:
     """Copy a row for each of `to`. They lie anywhere, so each is fetched some rows before."""
-    cdef Py_ssize_t i, n = to.shape[0], fetched = n - min(n, <Py_ssize_t>SOON)
+    cdef Py_ssize_t i, n = to.n, fetched = n - min(n, <Py_ssize_t>SOON)
     for i in range(fetched):
-        fetch_row(&rows[numbers[at + i + SOON], 0], size)
-        move(&to[i, 0], &rows[numbers[at + i], 0], size)
+        fetch_row(rows.at(numbers[at + i + SOON]), size)
+        move(to.at(i), rows.at(numbers[at + i]), size)
     for i in range(fetched, n):
-        move(&to[i, 0], &rows[numbers[at + i], 0], size)
+        move(to.at(i), rows.at(numbers[at + i]), size)
 
 
-cdef inline void pick_large(char[:, ::1] to, const char[:, ::1] rows, const int64_t[::1] numbers, Py_ssize_t at,
+cdef inline void pick_large(Rows to, Rows rows, const int64_t[::1] numbers, Py_ssize_t at,
                             size_t size) noexcept nogil:
     """As `pick`, for rows of whose lines the processor finds the later ones by itself. Images of 150 KB took as long
     past the caches (6.4 us) as through them (6.4 and 5.3), where their reader finds them."""
-    cdef Py_ssize_t i, n = to.shape[0]
+    cdef Py_ssize_t i, n = to.n
     for i in range(n):
         if i + 1 < n:
-            ahead(&rows[numbers[at + i + 1], 0])
-        memcpy(&to[i, 0], &rows[numbers[at + i], 0], size)
+            ahead(rows.at(numbers[at + i + 1]))
+        memcpy(to.at(i), rows.at(numbers[at + i]), size)
 
 
-cdef inline void pick_rows(char[:, ::1] to, const char[:, ::1] rows, const int64_t[::1] numbers, Py_ssize_t at,
+cdef inline void pick_rows(Rows to, Rows rows, const int64_t[::1] numbers, Py_ssize_t at,
                            size_t size) noexcept nogil:
     """Copy the rows of the numbers from `at` on, of `size` bytes, to where they fit. Where the size is a constant, a
     small row is one move and not a call."""
-    cdef Py_ssize_t n = to.shape[0]
+    cdef Py_ssize_t n = to.n
     if n == 0 or size == 0:
         return
     if n * size <= 4 << 20 and in_order(numbers, at, n):
-        within(&rows[numbers[at] + n - 1, size - 1])
-        memcpy(&to[0, 0], &rows[numbers[at], 0], n * size)
+        within(rows.at(numbers[at] + n - 1))
+        memcpy(to.at(0), rows.at(numbers[at]), n * size)
     elif size == 4:
         pick(to, rows, numbers, at, 4)
     elif size == 8:

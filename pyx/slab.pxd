@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from streaming cimport STREAM_BATCH, stream, streamed
-from views cimport CHECKED, fetch, out_of_bounds, slot_t, within
+from span cimport CHECKED, Rows, Span, fetch, out_of_bounds, slot_t, within
 
 cdef extern from *:
     """
@@ -69,7 +69,7 @@ cdef inline char* slab_row(const Slab* s, int bits, slot_t slot) noexcept nogil:
     return <char*>(s.origin[chunk] + slot * s.row)
 
 
-cdef inline size_t run(const slot_t[::1] slots, size_t begin, size_t end, int bits) noexcept nogil:
+cdef inline size_t run(Span[slot_t] slots, size_t begin, size_t end, int bits) noexcept nogil:
     """How many slots from `begin` on are neighbours in memory."""
     cdef slot_t first = slots[begin]
     cdef size_t i = begin + 1, border = chunk_first(bits, bit_length(first >> bits) + 1)
@@ -78,7 +78,7 @@ cdef inline size_t run(const slot_t[::1] slots, size_t begin, size_t end, int bi
     return i - begin
 
 
-cdef inline bint neighbours(const slot_t[::1] slots, size_t n, int bits) noexcept nogil:
+cdef inline bint neighbours(Span[slot_t] slots, size_t n, int bits) noexcept nogil:
     """Whether the first n are all neighbours in memory, as where rows leave in order: 20 ns for 128 of them."""
     cdef slot_t first = slots[0], last = slots[n - 1], different = 0
     cdef size_t i
@@ -89,34 +89,34 @@ cdef inline bint neighbours(const slot_t[::1] slots, size_t n, int bits) noexcep
     return different == 0
 
 
-cdef inline void copy_in(const Slab* s, int bits, slot_t slot, const char[:, ::1] rows, size_t at,
+cdef inline void copy_in(const Slab* s, int bits, slot_t slot, Rows rows, size_t at,
                          size_t n) noexcept nogil:
     """Copy n rows into as many neighbours."""
-    within(&rows[at + n - 1, 0])
-    memcpy(slab_row(s, bits, slot), &rows[at, 0], n * s.row)
+    within(rows.at(at + n - 1))
+    memcpy(slab_row(s, bits, slot), rows.at(at), n * s.row)
 
 
-cdef inline void copy_out(const Slab* s, int bits, slot_t slot, char[:, ::1] rows, size_t at, size_t n) noexcept nogil:
-    within(&rows[at + n - 1, 0])
-    memcpy(&rows[at, 0], slab_row(s, bits, slot), n * s.row)
+cdef inline void copy_out(const Slab* s, int bits, slot_t slot, Rows rows, size_t at, size_t n) noexcept nogil:
+    within(rows.at(at + n - 1))
+    memcpy(rows.at(at), slab_row(s, bits, slot), n * s.row)
 
 
-cdef inline void scatter(const Slab* s, int bits, const slot_t[::1] slots, size_t n, const char[:, ::1] rows, size_t at,
+cdef inline void scatter(const Slab* s, int bits, Span[slot_t] slots, size_t n, Rows rows, size_t at,
                          size_t size) noexcept nogil:
     """Copy n rows from `at` on into their slots. Where `size` is a constant, a row is one move and not a call."""
     cdef size_t i
     for i in range(n):
-        memcpy(slab_row(s, bits, slots[i]), &rows[at + i, 0], size)
+        memcpy(slab_row(s, bits, slots[i]), rows.at(at + i), size)
 
 
-cdef inline void gather(const Slab* s, int bits, const slot_t[::1] slots, size_t n, char[:, ::1] rows,
+cdef inline void gather(const Slab* s, int bits, Span[slot_t] slots, size_t n, Rows rows,
                         size_t size) noexcept nogil:
     cdef size_t i
     for i in range(n):
-        memcpy(&rows[i, 0], slab_row(s, bits, slots[i]), size)
+        memcpy(rows.at(i), slab_row(s, bits, slots[i]), size)
 
 
-cdef inline void slab_write(const Slab* s, int bits, const slot_t[::1] slots, size_t n, const char[:, ::1] rows,
+cdef inline void slab_write(const Slab* s, int bits, Span[slot_t] slots, size_t n, Rows rows,
                             size_t at) noexcept nogil:
     """Copy n rows from `at` on into their slots."""
     cdef size_t i = 0, length
@@ -132,27 +132,27 @@ cdef inline void slab_write(const Slab* s, int bits, const slot_t[::1] slots, si
         while i < n:
             length = run(slots, i, n, bits)
             if n * s.row >= STREAM_BATCH:
-                within(&rows[at + i + length - 1, 0])
-                stream(slab_row(s, bits, slots[i]), &rows[at + i, 0], length * s.row)
+                within(rows.at(at + i + length - 1))
+                stream(slab_row(s, bits, slots[i]), rows.at(at + i), length * s.row)
                 streamed()
             else:
                 copy_in(s, bits, slots[i], rows, at + i, length)
             i += length
 
 
-cdef inline void pick(const Slab* s, int bits, const slot_t[::1] slots, size_t n, const char[:, ::1] rows,
-                      const int64_t[::1] numbers, size_t at, size_t size) noexcept nogil:
+cdef inline void pick(const Slab* s, int bits, Span[slot_t] slots, size_t n, Rows rows,
+                      Span[int64_t] numbers, size_t at, size_t size) noexcept nogil:
     """As `scatter`, of the rows that the numbers from `at` on name: anywhere, so each is fetched some rows before."""
     cdef size_t i, fetched = n - min(n, <size_t>SOON)
     for i in range(fetched):
-        fetch_row(&rows[numbers[at + i + SOON], 0], size)
-        move(slab_row(s, bits, slots[i]), &rows[numbers[at + i], 0], size)
+        fetch_row(rows.at(numbers[at + i + SOON]), size)
+        move(slab_row(s, bits, slots[i]), rows.at(numbers[at + i]), size)
     for i in range(fetched, n):
-        move(slab_row(s, bits, slots[i]), &rows[numbers[at + i], 0], size)
+        move(slab_row(s, bits, slots[i]), rows.at(numbers[at + i]), size)
 
 
-cdef inline void slab_fill(const Slab* s, int bits, const slot_t[::1] slots, size_t n, const char[:, ::1] rows,
-                           const int64_t[::1] numbers, size_t at) noexcept nogil:
+cdef inline void slab_fill(const Slab* s, int bits, Span[slot_t] slots, size_t n, Rows rows,
+                           Span[int64_t] numbers, size_t at) noexcept nogil:
     """Copy the rows of the numbers from `at` on into n slots."""
     if s.row == 4:
         pick(s, bits, slots, n, rows, numbers, at, 4)
@@ -164,19 +164,19 @@ cdef inline void slab_fill(const Slab* s, int bits, const slot_t[::1] slots, siz
         pick(s, bits, slots, n, rows, numbers, at, s.row)
 
 
-cdef inline void gather_far(const Slab* s, int bits, const slot_t[::1] slots, size_t n,
-                            char[:, ::1] rows) noexcept nogil:
+cdef inline void gather_far(const Slab* s, int bits, Span[slot_t] slots, size_t n,
+                            Rows rows) noexcept nogil:
     """As `gather`, for rows of more than a line or two: each is fetched some rows before. To look for neighbours took
     as long as to copy a row of 128 bytes."""
     cdef size_t i
     for i in range(n):
         if i + SOON < n:
             fetch_row(slab_row(s, bits, slots[i + SOON]), s.row)
-        move(&rows[i, 0], slab_row(s, bits, slots[i]), s.row)
+        move(rows.at(i), slab_row(s, bits, slots[i]), s.row)
 
 
-cdef inline void slab_read(const Slab* s, int bits, const slot_t[::1] slots, size_t n,
-                           char[:, ::1] rows) noexcept nogil:
+cdef inline void slab_read(const Slab* s, int bits, Span[slot_t] slots, size_t n,
+                           Rows rows) noexcept nogil:
     """Copy the rows of n slots out."""
     cdef size_t i = 0, length
     if n and s.row <= SMALL and neighbours(slots, n, bits):

@@ -1,8 +1,7 @@
 """Stacking, concatenating and padding: what arrays have in common, and copying their raw bytes into one array.
 
-The result is C-contiguous, so arrays one after the other, padding included, are one sequential write into a typed
-memoryview. The arrays that are read are addresses: acquiring a view of each takes 106 ns, where stacking f32[4] rows
-takes 8 ns a row.
+The result is C-contiguous, so arrays one after the other, padding included, are one sequential write into a span. The
+arrays that are read are addresses: acquiring a view of each takes 106 ns, where stacking f32[4] rows takes 8 ns a row.
 """
 
 cimport numpy as cnp
@@ -10,7 +9,7 @@ from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 
 from streaming cimport STREAM_BATCH, STREAM_ROW, stream, streamed
-from views cimport within
+from span cimport Rows, Span, within
 
 ctypedef cnp.npy_intp intp
 
@@ -46,9 +45,6 @@ cdef extern from *:
     Descr* descr_of "PyArray_DESCR"(Array* array) nogil
     intp LONGEST "NPY_MAX_INTP"
 
-cdef extern from *:
-    void view_rows "pipeline_view_rows"(Output* out, char* data, size_t n, size_t row) noexcept nogil
-    void view_bytes "pipeline_view_bytes"(Output* out, char* data, size_t n) noexcept nogil
 
 cdef enum:
     MAX_RANK = 64
@@ -65,8 +61,8 @@ cdef struct Fill:
     bint uniform            # all its bytes are equal
 
 cdef cppclass Output:       # what is written
-    char[:, ::1] rows       # as rows of one size each
-    char[::1] bytes         # as bytes, one after the other
+    Rows rows               # as rows of one size each
+    Span[char] bytes        # as bytes, one after the other
     intp at                 # how many of these are written
 
 cdef struct Parts:
@@ -132,13 +128,13 @@ cdef inline Status scan(Parts* p, intp* at) noexcept nogil:
     return SAME
 
 
-cdef inline void gather(char[:, ::1] rows, Array** arrays, size_t size) noexcept nogil:
+cdef inline void gather(Rows rows, Array** arrays, size_t size) noexcept nogil:
     cdef Py_ssize_t i
-    for i in range(rows.shape[0]):
-        memcpy(&rows[i, 0], data_of(arrays[i]), size)
+    for i in range(<Py_ssize_t>rows.n):
+        memcpy(rows.at(i), data_of(arrays[i]), size)
 
 
-cdef inline void gather_rows(char[:, ::1] rows, Array** arrays, size_t size) noexcept nogil:
+cdef inline void gather_rows(Rows rows, Array** arrays, size_t size) noexcept nogil:
     """Copy as many arrays of `size` contiguous bytes. Where the size is a constant, a small row is one move and not a
     call."""
     cdef Py_ssize_t i
@@ -152,9 +148,9 @@ cdef inline void gather_rows(char[:, ::1] rows, Array** arrays, size_t size) noe
         gather(rows, arrays, 1)
     elif size == 2:
         gather(rows, arrays, 2)
-    elif size >= STREAM_ROW and <size_t>rows.shape[0] * size >= STREAM_BATCH:
-        for i in range(rows.shape[0]):
-            stream(&rows[i, 0], data_of(arrays[i]), size)
+    elif size >= STREAM_ROW and rows.n * size >= STREAM_BATCH:
+        for i in range(<Py_ssize_t>rows.n):
+            stream(rows.at(i), data_of(arrays[i]), size)
         streamed()
     else:
         gather(rows, arrays, size)

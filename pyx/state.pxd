@@ -7,12 +7,12 @@ from libc.stdint cimport int64_t
 
 from orders cimport (
     Heap, Pool, Ranked, Ring, heap_push, heap_take, lockstep_push, lockstep_take, pool_append, pool_push,
-    pool_push_back, pool_take, ring_append, ring_push, ring_push_front, ring_take, view_heap, view_pool, view_ring,
+    pool_push_back, pool_take, ring_append, ring_push, ring_push_front, ring_take,
 )
 from philox cimport Philox
 from slab cimport Slab, slab_row
 from sync cimport condition_variable, mutex
-from views cimport slot_t
+from span cimport Span, slot_t, span
 
 cdef enum Order:
     FIFO
@@ -41,7 +41,7 @@ cdef cppclass Attempt:          # one call in progress; lies on the stack of its
     Call call
     Status status
     size_t wanted               # enqueue: rows not stored yet; dequeue: elements still missing
-    slot_t[::1] slots           # enqueue: slots whose rows are written; dequeue: the slots collected so far
+    Span[slot_t] slots          # enqueue: slots whose rows are written; dequeue: the slots collected so far
     size_t room                 # dequeue: how many fit in `slots` at present
     size_t begin                # enqueue: the first slot that is not stored yet
     size_t count                # enqueue: how many slots are written; dequeue: how many are collected
@@ -117,17 +117,13 @@ cdef cppclass Queue:
     int64_t born
 
 
-cdef extern from *:
-    void view_attempt "pipeline_view_slots"(Attempt* a, slot_t* slots, size_t n) noexcept nogil
-
-
 cdef inline void begin_empty(Queue* q) noexcept nogil:
-    """Let the order and the free list be views of nothing."""
-    view_ring(&q.free, <slot_t*>NULL, 0)
-    view_ring(&q.ring, <slot_t*>NULL, 0)
-    view_ring(&q.outlet, <slot_t*>NULL, 0)
-    view_pool(&q.pool, <slot_t*>NULL, 0)
-    view_heap(&q.heap, <Ranked*>NULL, 0)
+    """Let the order and the free list have no room."""
+    q.free.slots = span(<slot_t*>NULL, 0)
+    q.ring.slots = span(<slot_t*>NULL, 0)
+    q.outlet.slots = span(<slot_t*>NULL, 0)
+    q.pool.slots = span(<slot_t*>NULL, 0)
+    q.heap.slots = span(<Ranked*>NULL, 0)
 
 
 cdef inline void start(Attempt* a, Call call, slot_t* slots, size_t room, size_t wanted) noexcept nogil:
@@ -136,7 +132,7 @@ cdef inline void start(Attempt* a, Call call, slot_t* slots, size_t room, size_t
     a.call = call
     a.status = a.seen = PENDING
     a.wanted = wanted
-    view_attempt(a, slots, room)
+    a.slots = span(slots, room)
     a.room = room
     a.begin = a.count = a.ready = a.requested = a.current = 0
     a.wake = NULL
@@ -256,7 +252,7 @@ cdef inline void store_one(Queue* q, slot_t slot) noexcept nogil:
         heap_push(&q.heap, priority(q, slot), slot)
 
 
-cdef inline void store(Queue* q, const slot_t[::1] slots, size_t begin, size_t n) noexcept nogil:
+cdef inline void store(Queue* q, Span[slot_t] slots, size_t begin, size_t n) noexcept nogil:
     cdef size_t i
     q.count += n
     q.entered.elements += n
@@ -273,7 +269,7 @@ cdef inline void store(Queue* q, const slot_t[::1] slots, size_t begin, size_t n
             heap_push(&q.heap, priority(q, slots[i]), slots[i])
 
 
-cdef inline void take(Queue* q, slot_t[::1] out, size_t begin, size_t n) noexcept nogil:
+cdef inline void take(Queue* q, Span[slot_t] out, size_t begin, size_t n) noexcept nogil:
     cdef size_t i, again
     q.count -= n
     q.left.elements += n

@@ -11,10 +11,10 @@ from orders cimport ring_push, ring_take
 from serving cimport WAIT, SERVED, Outcome, flush, holds_dequeues, holds_enqueues, try_dequeue, try_enqueue
 from state cimport (
     BETWEEN, CANCELLED, EMPTY, ENQUEUE, FULL, LOCKSTEP, PENDING, Attempt, Fullness, Queue, Waiting, append, call_late,
-    half_full, held_back, look, put_back, remove, unlate, view_attempt, wake,
+    half_full, held_back, look, put_back, remove, unlate, wake,
 )
 from sync cimport coarse_now, fork_count, now
-from views cimport slot_t
+from span cimport slot_t, span
 
 ctypedef void (*Step)(Queue*, Attempt*) noexcept nogil
 
@@ -91,10 +91,10 @@ cdef inline void step_dequeue(Queue* q, Attempt* a) noexcept nogil:
 cdef inline void step_room(Queue* q, Attempt* a) noexcept nogil:
     """Let a dequeue continue with room for twice as many slots; `extra` is swapped with the old room."""
     cdef slot_t* larger = <slot_t*>a.extra
-    memcpy(larger, &a.slots[0], a.count * sizeof(slot_t))
-    a.extra = &a.slots[0]
+    memcpy(larger, a.slots.data, a.count * sizeof(slot_t))
+    a.extra = a.slots.data
     a.room *= 2
-    view_attempt(a, larger, a.room)
+    a.slots = span(larger, a.room)
     if a.status == PENDING:
         flush(q)
 

@@ -128,7 +128,7 @@ def forked_in(number, **options):
     entered.wait()
     process = os.fork()
     if process == 0:
-        signal.alarm(30)  # ends a child that hangs
+        signal.alarm(120)  # ends a child that hangs
         try:
             found = next(loop).tolist()
         except pipeline.FailedPreconditionError as error:
@@ -159,7 +159,7 @@ def forked(number, chain):
     taken = [next(iterator) for _ in range(number)]
     process = os.fork()
     if process == 0:
-        signal.alarm(30)  # ends a child that hangs
+        signal.alarm(120)  # ends a child that hangs
         try:
             next(iterator)
         except pipeline.FailedPreconditionError as error:

@@ -1,8 +1,8 @@
-"""Runs the tests of queues and threads with modules that are watched: `make tsan`, `make asan`, `make bounds`.
+"""Runs the tests of queues and threads with modules that are watched: `make tsan`, `asan`, `ubsan`, `bounds`.
 
-It copies the sources to build/tsan, build/asan or build/bounds and compiles them there with GCC's ThreadSanitizer, with
-its AddressSanitizer and UndefinedBehaviorSanitizer, or with Cython's checks of every index of a memoryview. Any Python
-can run it. A watch that was set up wrongly finds nothing, so it must prove itself first: it has to find faults that are
+It copies the sources to a folder of build/ and compiles them there with GCC's ThreadSanitizer, with its
+AddressSanitizer and UndefinedBehaviorSanitizer, or with checks of every index of a memoryview or span. Any Python can
+run it. A watch that was set up wrongly finds nothing, so it must prove itself first: it has to find faults that are
 planted in a second copy.
 
 No report of our code is suppressed. Arguments after the sanitizer's name go to pytest; files among them replace the
@@ -213,16 +213,16 @@ SANITIZERS = {
                 "    r.slots[(r.head + r.count) & r.mask] = slot\n",
                 "    r.slots[((r.head + r.count) & r.mask) + 1] = slot\n",
                 AROUND,
-                "Out of bounds on buffer access",
-                "orders.ring_append",
+                "Out of bounds",
+                "an item of a span",
             ),
             Plant(
                 "stacking.pxd",
-                "    for i in range(rows.shape[0]):\n        memcpy(&rows[i, 0]",
-                "    for i in range(rows.shape[0] + 1):\n        memcpy(&rows[i, 0]",
+                "memcpy(rows.at(i), data_of(arrays[i])",
+                "memcpy(rows.at(i + 1), data_of(arrays[i])",
                 STACK,
-                "Out of bounds on buffer access",
-                "stacking.gather",
+                "Out of bounds",
+                "a row",
             ),
         ],
         MEMORY,
@@ -234,6 +234,16 @@ SANITIZERS = {
 }
 
 
+SANITIZERS["undefined"] = SANITIZERS["address"]._replace(
+    name="ubsan",
+    flags="-fsanitize=undefined -fno-sanitize-recover=undefined -g -O1",
+    library="libubsan.so",
+    symbols=[b"__ubsan_handle"],
+    options={"UBSAN_OPTIONS": f"print_stacktrace=1:exitcode={STATUS}"},
+    plants=SANITIZERS["address"].plants[1:],
+    left_out={},
+    support="",
+)
 SANITIZERS["thread-free"] = SANITIZERS["thread"]._replace(
     name="tsan-free",
     library=None,  # it is in the interpreter

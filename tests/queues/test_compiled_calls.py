@@ -138,7 +138,7 @@ import signal
 for call in {[call for calls in CALLS.values() for call in calls]}:
     child = os.fork()
     if child == 0:
-        signal.alarm(30)
+        signal.alarm(120)
         try:
             eval(call)
         except Exception:

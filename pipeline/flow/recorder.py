@@ -131,6 +131,7 @@ class Recorder:
             if thing.owner is self:
                 thing.owner = None
         self._things, self._starts = [], []
+        self._turn = Turn(None)  # the two refer to each other, and with them what the function reads from
 
     # A Book, which a Turn asks.
 

@@ -1,6 +1,8 @@
 """Producers whose thread nobody has started: a loop computes their elements, and needs neither thread nor queue."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -99,6 +101,22 @@ class TestSharing:
                 assert next(second).tolist() == [2, 3, 4]
                 with pytest.raises(FailedPreconditionError, match="belongs to an iterator whose order is fixed"):
                     next(first)
+
+
+class TestMemory:
+    @pytest.mark.parametrize("options", [{}, {"deterministic": True}, {"on_error": "skip"}], ids=str)
+    def test_a_producer_goes_with_the_loop_that_read_it(self, options):
+        gc.collect()
+        gc.disable()
+        try:
+            source = pipeline.slice_input_producer([np.arange(100)], num_epochs=1, collection=[])
+            gone = weakref.ref(source)
+            with loop(source, 5, **options) as batches:
+                next(batches)
+            del source, batches
+            assert gone() is None
+        finally:
+            gc.enable()
 
 
 class TestStatistics:

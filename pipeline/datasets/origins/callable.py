@@ -125,3 +125,4 @@ class _Called:
 
     def close(self) -> None:
         self._recorder.close()
+        self._pump = Pump(iter(()), self._run)  # the one before refers to this

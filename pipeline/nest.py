@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 
@@ -85,7 +87,7 @@ def map_values(function: Callable[[Any], Any], block: Any) -> Any:
     """Apply a function to each value of an example or block, and keep its structure."""
     if isinstance(block, dict) and not has_nested(block, True):
         return {key: function(value) for key, value in block.items()}
-    if parts_of(block) is None:
+    if isinstance(block, np.ndarray) or parts_of(block) is None:
         return function(block)
     nest = Nest(block, True)
     return nest.pack([function(value) for value in nest.flatten(block)], True)

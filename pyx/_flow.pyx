@@ -309,6 +309,25 @@ def all_arrays(list values not None):
     return True
 
 
+def as_tensors(list examples not None):
+    """Return examples with tuples in the place of lists, and the only component of either bare.
+
+    If nothing changes, that is the same list: 2 ns an example, where a loop of Python takes 50.
+    """
+    cdef Py_ssize_t i = -1
+    cdef list made = None
+    while i + 1 < len(examples):        # that a garbage collection may change
+        i += 1
+        example = examples[i]
+        if type(example) is list or (type(example) is tuple and len(<tuple>example) == 1):
+            if made is None:
+                made = examples[:]
+                if i >= len(made):
+                    break
+            made[i] = example[0] if len(example) == 1 else tuple(example)
+    return examples if made is None else made
+
+
 def items_at(items, const int64_t[::1] numbers not None):
     """Return the items of a list or tuple with these numbers, in a list.
 

@@ -347,7 +347,9 @@ cdef class Next:
     cdef object record                  # the class of records
     cdef Py_ssize_t n, count            # examples to a batch, and how many batches were handed over since `_ready`
     cdef int64_t batches, examples      # before these
-    cdef int64_t number, at             # the position of the stream before these
+    cdef int64_t number                 # of batches, in the position of the stream before these
+    cdef object at                      # the rest of it: where the next row is; or why nobody knows
+    cdef object later                   # returns where it is so many rows later
     cdef uint64_t factor                # of the fingerprint, for a batch
     cdef uint64_t value                 # after these
     cdef uint64_t[KEPT] values
@@ -401,13 +403,14 @@ cdef class Next:
         """Hand over what a loader makes of the elements of another iterator, as long as that is all it does."""
         self.handing = handing
 
-    def _ready(self, Gather gather not None, Py_ssize_t n, Meter meter not None, last):
-        """Hand over the next batches of `n` rows. `last` is the record of the batch before, whose position is two
-        numbers: of batches and of rows."""
+    def _ready(self, Gather gather not None, Py_ssize_t n, Meter meter not None, last, later):
+        """Hand over the next batches of `n` rows. `last` is the record of the batch before, whose position is a number
+        of batches and where the next row is, or an error; `later` returns where it is so many rows later."""
         cdef bint entered = self.wait()     # without the GIL others would see half of it
         try:
-            self.gather, self.n, self.meter, self.record = gather, n, meter, type(last)
-            self.batches, self.examples, self.value, (self.number, self.at) = last
+            self.gather, self.n, self.meter, self.record, self.later = gather, n, meter, type(last), later
+            self.batches, self.examples, self.value, at = last
+            self.number, self.at = (0, at) if isinstance(at, Exception) else at
             self.factor = power(STEP, n)
             self.count = 0
             self.ready = True
@@ -448,7 +451,9 @@ cdef class Next:
         cdef Py_ssize_t i, done
         for i in range(max(0, self.count - min(most, <Py_ssize_t>KEPT)), self.count):
             done = i + 1
-            position = [self.number + done, self.at + done * self.n]
+            position = self.at
+            if not isinstance(position, Exception):
+                position = [self.number + done, self.later(position, done * self.n)]
             fields = self.batches + done, self.examples + done * self.n, self.values[i % KEPT], position
             found.append(tuple.__new__(self.record, fields))
         return found

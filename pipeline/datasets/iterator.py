@@ -24,7 +24,7 @@ from pipeline.explain.frames import warn
 from pipeline.explain.live import LoopFacts, LoopTimes, ended, loops
 from pipeline.flow.run import serving
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Element, elements_of, seek_later
+from pipeline.flow.stream import Element, elements_of, later, seek_later
 from pipeline.logs import is_heard, logger
 from pipeline.queues.seeds import given_seed
 from pipeline.runners.current_loop import loop_of_thread
@@ -167,11 +167,13 @@ class DatasetIterator(Next[T_co]):
         try:
             with self._lock:
                 self._settle(self._records)
-                while (made := self._pick()) is None or isinstance(made.error, StopIteration):
+                made = self._pick() if self._slot else None
+                while made is None or isinstance(made.error, StopIteration):
                     self._make(deadline)
+                    made = self._pick()
                 alone = not self._slot and self._opening.stops_with is None  # a Coordinator is asked for each element
                 if alone and made.record is not None and (rows := self._at_hand()) is not None:
-                    self._ready(*rows, self._meter, made.record)
+                    self._ready(*rows, self._meter, made.record, later)
                     if self._closed:  # asked last: `close` says so first, and then lets nothing be ready
                         self._unready()
         except BaseException:

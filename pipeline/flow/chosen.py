@@ -11,7 +11,8 @@ from pipeline.flow.block import Block, join
 from pipeline.flow.collate import Collate
 from pipeline.flow.ids import Parts, as_array, folded
 from pipeline.flow.run import Run
-from pipeline.flow.stream import Choice, Element, block_of
+from pipeline.flow.segment import position_of
+from pipeline.flow.stream import Choice, Element, block_of, later, seek_later
 from pipeline.flow.table import TableRows
 
 # Numbers that are taken at once, about. A batch of 128 rows of arrays takes 18 us with its numbers chosen alone, and
@@ -34,16 +35,16 @@ class Chosen:
         self._stream, self._n, self._how, self._whole, self._shared = stream, n, how, whole, shared
         self._tables: dict[int, tuple[Any, Any]] = {}  # by `id`: a table, and what its rows can be copied from
         self._copied: Gather | None = None  # what copied rows last
-        self._go_to(0, stream.position())
+        self._go_to(0, position_of(stream))
 
-    def _go_to(self, count: int, position: int) -> None:
+    def _go_to(self, count: int, position: Any) -> None:
         self._block: Block | None = None  # elements that were chosen
         self._rest = 0  # how many of them did not come yet
         self._rows: Gather | None = None  # what copies them, if they are rows of arrays: it knows how many did not come
         self._meter: Meter | None = None  # counts what is copied
         self._mark(count, position)
 
-    def _mark(self, count: int, at: int) -> None:
+    def _mark(self, count: int, at: Any) -> None:
         """Note how many batches came, and where the next element is. Since then all batches are of `n`."""
         self._count, self._at, self._had = count, at, self._left
 
@@ -71,7 +72,7 @@ class Chosen:
 
     def _choose(self) -> bool:
         """Choose elements for the next batches; return False at the end."""
-        count, at = self.position()
+        (count, _), at = self._now(), position_of(self._stream)
         block = self._stream.take(self._n * max(1, _AHEAD // self._n))
         self._block = block
         self._rest, self._rows = (0, None) if block is None else (len(block), self._gather(block))
@@ -84,7 +85,7 @@ class Chosen:
             return None
         known = self._tables.get(id(values.table))
         if known is None:
-            known = self._tables[id(values.table)] = values.table, _arrays_of(values.table)
+            known = self._tables[id(values.table)] = values.table, self._arrays_of(values.table)
         if known[1] is None:
             return None
         arrays, pack = known[1]
@@ -93,6 +94,16 @@ class Chosen:
             self._meter.count(len(values))
         self._copied = Gather(arrays, pack, as_array(values.numbers), as_array(ids), self._copied)
         return self._copied
+
+    def _arrays_of(self, table: Any) -> tuple[tuple[NDArray[Any], ...], Any] | None:
+        """Return the columns of a table, and what makes a batch of theirs; None if rows cannot be copied as bytes."""
+        columns = getattr(table, "columns", None)
+        if columns is None or not table.at_hand:
+            return None
+        arrays, pack = columns()
+        if not gathers(arrays, len(table)):
+            return None
+        return arrays, None if len(arrays) == 1 and pack in (tuple, list) and self._how.tensors else pack
 
     def _next(self, n: int) -> Block:
         """Return the next elements that were chosen."""
@@ -109,7 +120,7 @@ class Chosen:
     def _of_several(self) -> Element | None:
         """Return a batch of elements that were not chosen together, as at the end."""
         blocks, have = [], 0
-        count, at = self.position()
+        count, at = self._now()
         while have < self._n and (self._left or self._choose()):
             blocks.append(self._next(min(self._left, self._n - have)))
             have += len(blocks[-1])
@@ -119,37 +130,35 @@ class Chosen:
             return None
         block = join(blocks)
         found = self._how.batch(block.made(), blocks), folded(block.ids, 0), have
-        self._mark(count + 1, at + have)
+        self._mark(count + 1, later(at, have))
         return found
 
     def take(self, n: int) -> Block | None:
-        return block_of(self.element(), self.position()[0])
+        return block_of(self.element(), self._now()[0])
 
     def skip(self, n: int) -> int:
         stream, (count, at) = self._stream, self.position()
-        stream.seek(at)
+        seek_later(stream, at)
         skipped = stream.skip(n * self._n)
         batches = skipped // self._n if self._whole else -(-skipped // self._n)
-        self._go_to(count + batches, at + skipped)
+        self._go_to(count + batches, later(at, skipped))
         return batches
 
-    def position(self) -> Any:
+    def _now(self) -> tuple[int, Any]:
+        """Return how many batches came, and where the next element is, or the error that says why nobody knows."""
         came = self._had - self._left
-        return [self._count + came // self._n, self._at + came]
+        return self._count + came // self._n, later(self._at, came)
+
+    def position(self) -> Any:
+        count, at = self._now()
+        if isinstance(at, Exception):
+            raise at
+        return [count, at]
 
     def seek(self, position: Any) -> None:
         count, inner = position
-        self._stream.seek(inner)
-        self._go_to(count, int(inner))
+        seek_later(self._stream, inner)
+        self._go_to(count, inner)
 
     def close(self) -> None:
         self._stream.close()
-
-
-def _arrays_of(table: Any) -> tuple[tuple[NDArray[Any], ...], Any] | None:
-    """Return the columns of a table, and what is made of those of a batch; None if rows cannot be copied as bytes."""
-    columns = getattr(table, "columns", None)
-    if columns is None or not table.at_hand:
-        return None
-    arrays, pack = columns()
-    return (arrays, pack) if gathers(arrays, len(table)) else None

@@ -9,6 +9,7 @@ import numpy as np
 
 from pipeline._batch import concatenate, pad, stack
 from pipeline._flow import all_arrays
+from pipeline._flow import as_tensors as listed_as_tensors
 from pipeline.dtypes import native, object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.flow.block import Block, Columns, Examples, own
@@ -42,7 +43,7 @@ class Collate:
         tensors: bool = False,
     ) -> None:
         self._kind = kind
-        self._pad, self._splits, self._function, self._tensors = pad, splits, function, tensors
+        self._pad, self._splits, self._function, self.tensors = pad, splits, function, tensors
         self.plain = pad is None and not splits and function is None
 
     def batch(self, values: Columns | Examples, blocks: Sequence[Block] = ()) -> Any:
@@ -59,7 +60,7 @@ class Collate:
     def _batch(self, values: Columns | Examples) -> Any:
         if self._function is not None:
             return self._function(list(values.examples()))
-        if self._tensors:
+        if self.tensors:
             listed = isinstance(values, Examples) and type(values.items[0]) is list
             made = bare(self._stacked(as_tensors(values)))
             return list(made) if listed and type(made) is tuple else made
@@ -81,6 +82,8 @@ class Collate:
     def _structured(self, examples: list[Any]) -> Any:
         first = examples[0]
         kind = type(first)
+        if kind is np.ndarray:
+            return self._leaf(examples, None)
         if kind is dict and not has_nested(first, False):
             self._check_names(list(first))
             self._check_keys(examples, first)
@@ -123,6 +126,8 @@ class Collate:
 
     def _leaf(self, values: list[Any], name: Any) -> Any:
         where = f"{self._kind}: {'the value' if name is None else f'component {name!r}'}"
+        if self.plain:
+            return stacked(values, where)
         fill = self._pad.get(name) if isinstance(self._pad, Mapping) else self._pad
         if (fill is not None or self._splits) and _is_array(telling(values)):
             return self._ragged(values, fill, where)
@@ -156,9 +161,7 @@ def telling(values: Sequence[Any]) -> Any:
 
 def as_tensors(values: Columns | Examples) -> Columns | Examples:
     """Return examples with tuples in the place of lists of components, and the only component of either bare."""
-    if isinstance(values, Columns) or not any(type(each) in (list, tuple) for each in values.items):
-        return values
-    return Examples([bare(tuple(each)) if type(each) in (list, tuple) else each for each in values.items])
+    return values if isinstance(values, Columns) else Examples(listed_as_tensors(values.items))
 
 
 def bare(value: Any) -> Any:

@@ -16,8 +16,8 @@ from pipeline.errors import FailedPreconditionError
 from pipeline.flow.block import Block
 from pipeline.flow.run import Run
 from pipeline.flow.segment import position_of
-from pipeline.flow.store import Store
-from pipeline.flow.stream import Stream, dropped, seek_later, shorter
+from pipeline.flow.store import RowStore, Store
+from pipeline.flow.stream import Stream, dropped, is_by_row, seek_later, shorter
 from pipeline.flow.table import Index
 
 # Arrivals between two entries of the journal.
@@ -69,6 +69,8 @@ def light(position: Any) -> Any:
 class Pool:
     """Elements of a stream, drawn from a pool.
 
+    Of rows of a table only numbers are drawn, and to read them again costs nothing: a position needs no journal.
+
     Args:
         stream: The elements.
         size: How many the pool holds.
@@ -79,6 +81,7 @@ class Pool:
 
     def __init__(self, stream: Stream, size: int, seeds: tuple[int, int], shared: Run, placed: bool = False) -> None:
         self._stream, self._run, self._placed = stream, shared, placed
+        self.chooses = self.by_row = is_by_row(stream)
         self._held_back = size - 1
         self._seeds = seeds
         self._journal = Journal()
@@ -87,10 +90,13 @@ class Pool:
 
     def _begin(self) -> None:
         self._numbers = NumberPool(*self._seeds, self._held_back)
-        self._store = Store(self._held_back)
+        self._store = self._empty()
         self._draws = self._arrivals = 0
         self._total: int | None = None
         self._sought: dict[str, Any] | None = None  # where the next call begins
+
+    def _empty(self) -> Store | RowStore:
+        return RowStore() if self.by_row else Store(self._held_back)
 
     def take(self, n: int) -> Block | None:
         if self._sought is not None:
@@ -109,7 +115,8 @@ class Pool:
 
     def _arrive(self, n: int) -> NDArray[np.int64]:
         """Let elements arrive, and draw as many when the pool is full."""
-        if not self._journal.entries or self._arrivals >= self._journal.entries[-1][0] + EVERY:
+        entries = self._journal.entries
+        if not (entries and (self.by_row or self._arrivals < entries[-1][0] + EVERY)):
             self._journal.note(self._arrivals, position_of(self._stream))
         block = self._stream.take(n)
         if block is None:
@@ -129,6 +136,8 @@ class Pool:
             return self._sought
         if isinstance(self._start, FailedPreconditionError):
             raise self._start
+        if self.by_row:
+            return {"draws": self._draws, "total": None, "journal": [[0, self._start]], "up": None}
         up = position_of(self._stream)
         return {"draws": self._draws, "total": self._total, "journal": self._journal.entries, "up": up}
 
@@ -166,7 +175,7 @@ class Pool:
             if self._total is not None or reached < draws:
                 raise shorter()
             self._total = reached  # the input has ended between the last entry and the draw
-            self._store = Store(self._held_back)
+            self._store = self._empty()
             self._fill(draws)
             return
         self._numbers = NumberPool(*self._seeds, self._held_back, draws)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pipeline.dtypes import object_vector
 from pipeline.flow.block import Block, Columns, Examples
 from pipeline.flow.ids import Parts, as_parts
+from pipeline.flow.table import TableRows
 from pipeline.nest import map_values
 from pipeline.queues.rows import Rows
 
@@ -137,3 +138,16 @@ class Store:
 
 def _copied(example: Any) -> Any:
     return map_values(lambda value: value.copy() if isinstance(value, np.ndarray) else value, example)
+
+
+class RowStore:
+    """As Store, for rows of one table: their slots are their numbers, and nothing is kept here."""
+
+    def put(self, block: Block) -> NDArray[np.int64]:
+        rows = block.values
+        assert isinstance(rows, TableRows)
+        self._table, self._meter = rows.table, rows.meter
+        return rows.numbers
+
+    def take(self, slots: NDArray[np.int64]) -> tuple[TableRows, NDArray[np.int64]]:
+        return TableRows(self._table, slots, self._meter), slots

@@ -41,12 +41,22 @@ class Stream(Protocol):
 
 
 class Choice(Stream, Protocol):
-    """A stream whose `take` only chooses the numbers of elements, and does not make any. Its position is a number.
+    """A stream whose `take` only chooses the numbers of elements, and does not make any.
 
     Elements that were taken and are not needed cost nothing to go back from.
+
+    Attributes:
+        chooses: True.
+        by_row: Whether all are rows of one table, by numbers that are their ids too. It may be missing. Without it, a
+            position is the number of the next element.
     """
 
     chooses: bool
+
+
+def is_by_row(stream: Stream) -> bool:
+    """Whether a stream chooses among the rows of one table."""
+    return bool(getattr(stream, "by_row", False))
 
 
 def is_lazy(stream: Stream) -> bool:
@@ -108,7 +118,7 @@ def take_all(stream: Stream, n: int) -> list[Block]:
 
 def later(position: Any, n: int) -> Any:
     """Return the position n elements after another one, which `seek_later` understands."""
-    if not n:
+    if not n or isinstance(position, Exception):  # which says why there is none
         return position
     if type(position) is int:  # elements by their number
         return position + n

@@ -66,7 +66,16 @@ class SliceSource:
     @property
     def at_hand(self) -> bool:
         """Whether a loop over batches waits for nobody and no disk: rows are in memory, their numbers computed."""
-        return self.queue.at_hand and not any(map(_is_mapped, self._arrays))
+        return self.queue.at_hand and self.in_memory
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether no array lies in a file."""
+        return not any(map(_is_mapped, self._arrays))
+
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """Return the arrays, as long as the shortest one."""
+        return tuple(array[: self._shortest] for array in self._arrays)
 
     @property
     def dtypes(self) -> list[np.dtype[Any]]:
@@ -129,15 +138,18 @@ class SliceSource:
 
     def rows(self, n: int) -> list[Rows | NDArray[Any]]:
         """As `block`, but rows of plain numbers are not copied: a queue gathers them itself."""
+        return self.rows_of(self.row_numbers(n))
+
+    def row_numbers(self, n: int) -> NDArray[Any]:
+        """As `block`, but only the numbers of the rows."""
         turn = this_thread.turn
         if turn is None:
-            numbers = self._in_range(n) if self._must_check else self.queue.row_numbers(n)
-        else:
-            with turn.pulling(self):
-                numbers = self._taken(at_least_one(n))
-        return self._gathered(numbers)
+            return self._in_range(n) if self._must_check else self.queue.row_numbers(n)
+        with turn.pulling(self):
+            return self._taken(at_least_one(n))
 
-    def _gathered(self, numbers: NDArray[np.int64]) -> list[Rows | NDArray[Any]]:
+    def rows_of(self, numbers: NDArray[np.int64]) -> list[Rows | NDArray[Any]]:
+        """Return the rows of these numbers, as `rows` does."""
         return [
             array.take(numbers, axis=0) if array.dtype.hasobject else Rows(array, numbers) for array in self._arrays
         ]
@@ -192,6 +204,13 @@ class SliceSource:
         for _ in range(count):  # a row that is missing cuts a block short
             with contextlib.suppress(InvalidArgumentError):
                 self._taken(n)
+
+    def pass_over(self, n: int) -> int:
+        """Leave out up to `n` rows, for a recorded function; return how many, fewer only at the end."""
+        (first,), total = self._position(), self.queue._numbered.total
+        passed = n if total is None else max(0, min(n, total - first))
+        self._go_to([first + passed])
+        return passed
 
     def _no_state(self) -> str | None:
         return None

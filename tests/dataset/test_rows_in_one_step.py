@@ -112,6 +112,44 @@ def test_passes_over_arrays_resume(chain):
             assert [labels.tolist() for _, labels in later] == found[k:]
 
 
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize("threads", [0, 1])
+@pytest.mark.parametrize("pool", [None, 100])
+def test_so_it_is_with_a_producer_of_slices(pool, threads, deterministic):
+    source = pipeline.slice_input_producer([ROWS, LABELS], num_epochs=2, seed=1)
+    given = {"num_threads": threads, "deterministic": deterministic}
+    if pool is None:
+        iterator = pipeline.batch(source, 8, **given)
+    else:
+        iterator = pipeline.shuffle_batch(source, 8, 1000, pool, seed=2, **given)
+    with iterator:
+        rows, labels = next(iterator)
+        assert steps_of(iterator, 50) == []
+        assert np.array_equal(rows, ROWS[labels])
+        assert sum(1 for _ in iterator) == 699
+
+
+def test_the_only_component_of_a_tuple_comes_bare_in_the_batch_functions():
+    for options in ({}, {"dynamic_pad": True}, {"on_error": "skip"}):
+        with pipeline.batch((LABELS,), 3, **options) as iterator:
+            assert next(iterator).tolist() == [0, 1, 2]
+
+
+def test_states_of_slices_do_not_depend_on_how_batches_are_taken():
+    def loop():
+        source = pipeline.slice_input_producer([LABELS], num_epochs=3, seed=1)
+        return pipeline.shuffle_batch(source, 7, 1000, 100, seed=2, deterministic=True)
+
+    with loop() as whole:
+        batches = [(batch.tolist(), whole.state_dict()) for batch in whole]
+    for begin in (0, 1, 500, 1200, len(batches) - 1):
+        with loop() as rest:
+            rest.load_state_dict(batches[begin][1])
+            for batch, state in batches[begin + 1 : begin + 20]:
+                assert rest.next(timeout=1000).tolist() == batch
+                assert rest.state_dict() == state
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_batches_and_states_are_those_of_other_ways(form, shuffle):

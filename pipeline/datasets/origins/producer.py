@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._next import Meter
 from pipeline.datasets.node import Node, Opening
 from pipeline.errors import OutOfRangeError
 from pipeline.explain.ends import raise_why
-from pipeline.flow.block import Block, Columns
+from pipeline.flow.block import Block, Columns, Values
+from pipeline.flow.ids import Ids
 from pipeline.flow.recorder import Recorder, Unrecorded, compare
 from pipeline.flow.stream import Stream, dropped
+from pipeline.flow.table import TableRows
 from pipeline.nest import Parts, length
+from pipeline.producers.slices import SliceSource
 
 
 class OfProducer(Node):
@@ -56,33 +63,53 @@ class OfProducer(Node):
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         shared.start_runners()
-        return shared.gauged(self, _Produced(self.producer, self.recorded, shared))
+        if isinstance(self.producer, SliceSource):
+            return shared.gauged(self, _Slices(self.producer, self.recorded, shared, shared.meter(self)))
+        return shared.gauged(self, _Produced(self.producer, self.producer.block, self.recorded, shared))
+
+
+class _Asking:
+    """A function that takes up to `n` elements.
+
+    Args:
+        ask: Called with `n`.
+    """
+
+    n = 1
+
+    def __init__(self, ask: Callable[[int], Any]) -> None:
+        self._ask = ask
+
+    def __call__(self) -> Any:
+        return self._ask(self.n)
 
 
 class _Produced:
-    def __init__(self, producer: Any, recorded: bool, shared: Opening) -> None:
-        self._producer, self._n, self._count = producer, 1, 0
-        self._caller: Recorder | Unrecorded = Unrecorded(self._rows, producer.name)
-        if recorded:
-            self._caller = Recorder(self._rows, producer.name, shared.things)
-        self._recorded = recorded
+    """Blocks of a producer; `ask` takes one."""
 
-    def _rows(self) -> Any:
-        """Return the next rows. Those of arrays are not gathered yet."""
-        give = getattr(self._producer, "rows", self._producer.block)
-        return give(self._n)
+    def __init__(self, producer: Any, ask: Callable[[int], Any], recorded: bool, shared: Opening) -> None:
+        self._producer, self._recorded, self._count = producer, recorded, 0
+        self._asking = _Asking(ask)
+        self._caller: Recorder | Unrecorded = Unrecorded(self._asking, producer.name)
+        if recorded:
+            self._caller = Recorder(self._asking, producer.name, shared.things)
 
     def take(self, n: int) -> Block | None:
-        self._n = n
+        self._asking.n = n
         try:
-            rows = self._caller.call()
+            taken = self._caller.call()
         except OutOfRangeError as error:
             raise_why(error)
             return None
-        columns = Columns(Parts(rows) if isinstance(rows, list) else rows, length(rows))
-        first, self._count = self._count, self._count + len(columns)
+        values, ids = self._block(taken)
+        first, self._count = self._count, self._count + len(values)
         numbers = range(first, self._count)
-        return Block(columns, self._producer.last_ids if self._recorded else numbers, numbers)
+        return Block(values, numbers if ids is None else ids, numbers)
+
+    def _block(self, taken: Any) -> tuple[Values, Ids | None]:
+        """Return what was taken, and its ids; None if that are the numbers of the elements here."""
+        columns = Columns(Parts(taken) if isinstance(taken, list) else taken, length(taken))
+        return columns, self._producer.last_ids if self._recorded else None
 
     def skip(self, n: int) -> int:
         return dropped(self, n)
@@ -96,3 +123,49 @@ class _Produced:
 
     def close(self) -> None:
         self._caller.close()
+
+
+class _Slices(_Produced):
+    """Rows of arrays: only their numbers are taken."""
+
+    chooses = by_row = True
+
+    def __init__(self, source: SliceSource, recorded: bool, shared: Opening, meter: Meter | None) -> None:
+        super().__init__(source, source.row_numbers, recorded, shared)
+        self._table, self._meter = _Table(source), meter
+
+    def _block(self, taken: Any) -> tuple[Values, Ids | None]:
+        numbers = np.ascontiguousarray(taken, np.int64)
+        return TableRows(self._table, numbers, self._meter), numbers
+
+    def skip(self, n: int) -> int:
+        if not self._recorded or n < 2:
+            return dropped(self, n)
+        if self.take(1) is None:  # so that nobody else takes from it
+            return 0
+        skipped: int = self._producer.pass_over(n - 1)
+        self._count += skipped
+        return 1 + skipped
+
+    def position(self) -> Any:
+        count, places = super().position()
+        return [count, places or [self._producer._position()]]
+
+
+class _Table:
+    """The rows of arrays, as a table; see `TableRows`."""
+
+    def __init__(self, source: SliceSource) -> None:
+        self._source = source
+        self._columns = source.columns()
+        self.at_hand = source.in_memory
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        return Parts(self._source.rows_of(numbers))
+
+    def columns(self) -> tuple[tuple[NDArray[Any], ...], Any]:
+        """Return the columns, and what makes a batch of theirs: a list."""
+        return self._columns, list

@@ -6,6 +6,7 @@ import _thread
 import collections
 import contextlib
 import itertools
+import math
 import os
 import threading
 import time
@@ -237,8 +238,8 @@ class Team:
         self._resting = True
         self._ring()
 
-    def close(self, cancel: bool, wait: bool) -> None:
-        """Let workers end when all is done; with `cancel`, without what is not begun."""
+    def close(self, cancel: bool, wait: bool, most: float = math.inf) -> None:
+        """Let workers end when all is done; with `cancel`, without what is not begun. Wait for them, `most` seconds."""
         with self._lock:
             self._closed = True
             keepers, calls = list(self._keepers), list(self._calls) if cancel else []
@@ -246,9 +247,7 @@ class Team:
         for call in calls:
             call.future.cancel()
         if wait:
-            for keeper in keepers:
-                if keeper is not threading.current_thread():
-                    keeper.join()
+            _join(keepers, most)
 
     def stop(self, wait: bool = False) -> None:
         """Stop all workers, whatever they are doing: those in the middle of an item get half a second."""
@@ -258,14 +257,18 @@ class Team:
             keeper.ask_to_stop()
         self._ring()
         if wait:
-            end = time.monotonic() + 3 * GRACE
-            for keeper in keepers:
-                if keeper is not threading.current_thread():
-                    keeper.join(max(0, end - time.monotonic()))
+            _join(keepers, 3 * GRACE)
 
     def _ring(self) -> None:
         for keeper in tuple(self._keepers):
             keeper.bell.set()
+
+
+def _join(keepers: Iterable[Keeper], most: float) -> None:
+    end = time.monotonic() + most
+    for keeper in keepers:
+        if keeper is not threading.current_thread():
+            keeper.join(None if most == math.inf else max(0, end - time.monotonic()))
 
 
 class Keeper(StartingThread):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import math
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -11,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from pipeline.explain.wording import named
-from pipeline.workers.team import BrokenWorkers, Call, Keeper, Promise, Team
+from pipeline.workers.team import GRACE, BrokenWorkers, Call, Keeper, Promise, Team
 
 # Those that are to do what was submitted before the program ends.
 _teams: weakref.WeakSet[Team] = weakref.WeakSet()
@@ -83,7 +84,8 @@ class Threads(Executor):
 @atexit.register
 def _end_all() -> None:
     for team in list(_teams):
-        team.close(cancel=team.abandons, wait=True)
+        # A function of an iterator may wait for what comes no more: its threads are daemons, and get half a second.
+        team.close(cancel=team.abandons, wait=True, most=GRACE if team.abandons else math.inf)
 
 
 class _Keeper(Keeper):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from endurance.exits import CALLS, LIMIT, end_blocked, interrupt_feed
+from helpers import run_script
 
 
 @pytest.mark.parametrize("where", ["native", "drop-in"])
@@ -14,6 +15,19 @@ def test_the_interpreter_ends(where):
     with ThreadPoolExecutor(2) as pool:
         ends = list(pool.map(end_blocked, [where] * 10))
     assert [(status, said) for status, said, _ in ends] == [(0, "")] * 10
+
+
+def test_the_interpreter_ends_while_a_function_of_map_waits():
+    """Its iterator is still open, and its workers wait for what comes no more."""
+    program = """
+import contextlib, pipeline
+queue = pipeline.FIFOQueue(1, "int64", [()])
+iterator = iter(pipeline.dataset(range(9)).map(lambda _: queue.dequeue(), workers=2))
+with contextlib.suppress(pipeline.errors.DeadlineExceededError):
+    iterator.next(timeout=0.1)
+"""
+    done = run_script(program)
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 @pytest.mark.parametrize("where", ["native", "drop-in"])

@@ -33,6 +33,8 @@ CHAINS = {
     "skip": lambda data: data.skip(3),
     "shard": lambda data: data.shard(1, 2),
     "repeat": lambda data: data.repeat(2),
+    "repeat, batch": lambda data: data.repeat(3).batch(7),
+    "repeat a pool": lambda data: data.shuffle(5, seed=1).repeat(2).batch(7),
     "concatenate": lambda data: data.concatenate(data),
     "zip": lambda data: pipeline.zip(data, data),
     "mix": lambda data: pipeline.mix([data, data], [1, 2], seed=1),

@@ -382,6 +382,9 @@ class Dataset(Generic[T_co]):
     @tells_keywords
     def prefetch(self, n: int = 2) -> Dataset[T_co]:
         """Let a thread prepare up to n elements while you work with the last one; 0 changes nothing."""
+        if isinstance(n, str) and n == "auto":
+            text = 'prefetch: n cannot be "auto": more than 2 only helps where times vary. Write .prefetch(2), and '
+            raise ValueError(text + 'workers="auto" in map, which finds how many threads or processes the loop needs')
         return self._then(transforms.Prefetched, _at_least(n, 0, "prefetch: n", _MOST_PREFETCHED))
 
     def checksum(self) -> Dataset[T_co]:

@@ -231,8 +231,9 @@ class IndexPool:
     chooses = True
 
     def __init__(self, index: Index, size: int, seeds: tuple[int, int], keep: bool) -> None:
-        self._index, self._held_back, self._seeds, self._keep = index, size - 1, seeds, keep
+        self._index, self._seeds, self._keep = index, seeds, keep
         self._length = len(index)
+        self._held_back = min(size - 1, self._length)  # a larger pool is never full, and gives the same
         self.seek(0)
 
     def seek(self, position: Any) -> None:

@@ -41,3 +41,9 @@ def test_the_thread_ends_with_the_iterator():
     with iter(stream(range(100)).prefetch(2)) as elements:
         next(elements)
     assert not begun()
+
+
+def test_auto_says_what_to_write():
+    text = r'prefetch: n cannot be "auto".* Write \.prefetch\(2\), and workers="auto" in map'
+    with pytest.raises(ValueError, match=text):
+        pipeline.dataset(range(3)).prefetch("auto")

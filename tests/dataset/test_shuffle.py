@@ -1,5 +1,7 @@
 """shuffle: everything, by number; or a pool of a size."""
 
+import tracemalloc
+
 import pytest
 from dataset_contract import check, states_of, stream
 
@@ -8,7 +10,7 @@ import pipeline
 SOURCES = {"list": pipeline.dataset(range(30)), "stream": stream(range(30))}
 
 
-@pytest.mark.parametrize("size", [2, 7, 30, 100])
+@pytest.mark.parametrize("size", [2, 7, 29, 30, 31, 32, 100])
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_pool(source, size):
     data = SOURCES[source].shuffle(size, seed=1)
@@ -17,6 +19,21 @@ def test_a_pool(source, size):
     assert sorted(found) == list(range(30))
     assert found != list(range(30))
     assert all(x <= i + size - 1 for i, x in enumerate(found))  # no element comes before it is in the pool
+
+
+def test_a_pool_of_numbers_needs_memory_for_the_elements_there_are():
+    data = SOURCES["list"].shuffle(10**7, seed=1)
+    expected = list(SOURCES["stream"].shuffle(100, seed=1))
+    tracemalloc.start()
+    try:
+        assert list(data) == expected
+        with iter(data) as iterator, iter(data) as resumed:
+            assert [next(iterator) for _ in range(9)] == expected[:9]
+            resumed.load_state_dict(iterator.state_dict())
+            assert list(resumed) == expected[9:]
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000  # a number for each place is 80 MB
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("source", SOURCES)

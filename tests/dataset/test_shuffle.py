@@ -1,9 +1,8 @@
 """shuffle: everything, by number; or a pool of a size."""
 
-import tracemalloc
-
 import pytest
 from dataset_contract import check, states_of, stream
+from tracing import memory_below
 
 import pipeline
 
@@ -24,16 +23,12 @@ def test_a_pool(source, size):
 def test_a_pool_of_numbers_needs_memory_for_the_elements_there_are():
     data = SOURCES["list"].shuffle(10**7, seed=1)
     expected = list(SOURCES["stream"].shuffle(100, seed=1))
-    tracemalloc.start()
-    try:
+    with memory_below(8_000_000):  # a number for each place is 80 MB
         assert list(data) == expected
         with iter(data) as iterator, iter(data) as resumed:
             assert [next(iterator) for _ in range(9)] == expected[:9]
             resumed.load_state_dict(iterator.state_dict())
             assert list(resumed) == expected[9:]
-        assert tracemalloc.get_traced_memory()[1] < 8_000_000  # a number for each place is 80 MB
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("source", SOURCES)

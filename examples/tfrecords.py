@@ -12,6 +12,7 @@ import tempfile
 import numpy as np
 
 import pipeline
+from pipeline import proto
 
 FEATURES = {
     "image": pipeline.FixedLenFeature([64], np.float32),
@@ -22,10 +23,10 @@ FEATURES = {
 def example(image, label):
     """Return an image and its digit as the bytes of an Example."""
     values = {
-        "image": pipeline.Feature(float_list=pipeline.FloatList(value=image)),
-        "label": pipeline.Feature(int64_list=pipeline.Int64List(value=[label])),
+        "image": proto.Feature(float_list=proto.FloatList(value=image)),
+        "label": proto.Feature(int64_list=proto.Int64List(value=[label])),
     }
-    return pipeline.Example(features=pipeline.Features(feature=values)).SerializeToString()
+    return proto.Example(features=proto.Features(feature=values)).SerializeToString()
 
 
 def write(folder, shards=4):

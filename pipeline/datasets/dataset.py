@@ -310,8 +310,8 @@ class Dataset(Generic[T_co]):
             drop_remainder: Whether the last batch is dropped if it is smaller.
             pad: What fills rows shorter than the batch's longest; a dict by component. None to stack.
             collate: "stack", "pad", "row_splits" for (values, row_splits), or your function on a list with the
-            elements. max_wait: Seconds from a batch's first element until it goes out, even if it is smaller. The
-            input then
+                elements.
+            max_wait: Seconds from a batch's first element until it goes out, even if it is smaller. The input then
                 runs in a thread.
 
         Raises:

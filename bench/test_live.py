@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import pipeline
-from pipeline.watch import live_table, show
-from pipeline.watch.doing import cpu_seconds
-from pipeline.watch.screen import Screen
+from pipeline.monitoring import live_table, show
+from pipeline.monitoring.doing import cpu_seconds
+from pipeline.monitoring.screen import Screen
 
 SECONDS = 5.0
 WORK = {"128 x f32[784]": np.zeros((4096, 784), np.float32), "scalars": np.zeros(4096, np.float32)}

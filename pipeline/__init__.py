@@ -114,6 +114,12 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.images.parts import flip_up_down as flip_up_down
     from pipeline.images.parts import random_crop as random_crop
     from pipeline.images.resize import resize as resize
+    from pipeline.monitoring.drawing import Drawing as Drawing
+    from pipeline.monitoring.drawing import draw
+    from pipeline.monitoring.monitor import monitor
+    from pipeline.monitoring.prometheus import MetricsCollector
+    from pipeline.monitoring.sampler import report
+    from pipeline.monitoring.trace import trace
     from pipeline.nest import ListValue
     from pipeline.producers.epochs import limit_epochs
     from pipeline.producers.producers import input_producer, range_input_producer, string_input_producer
@@ -161,12 +167,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.sources.tfrecord import tfrecord
     from pipeline.sources.webdataset import webdataset
     from pipeline.stats import QueueStats as QueueStats
-    from pipeline.watch.drawing import Drawing as Drawing
-    from pipeline.watch.drawing import draw
-    from pipeline.watch.monitor import monitor
-    from pipeline.watch.prometheus import MetricsCollector
-    from pipeline.watch.sampler import report
-    from pipeline.watch.trace import trace
     from pipeline.workers.choice import processes, threads
 
 __version__ = "0.3.0"
@@ -301,11 +301,11 @@ _ROOMS = {
     ".sources.tf_data": "tf_data",
     ".sources.tfrecord": "tfrecord",
     ".sources.webdataset": "webdataset",
-    ".watch.drawing": "draw",
-    ".watch.monitor": "monitor",
-    ".watch.prometheus": "MetricsCollector",
-    ".watch.sampler": "report",
-    ".watch.trace": "trace",
+    ".monitoring.drawing": "draw",
+    ".monitoring.monitor": "monitor",
+    ".monitoring.prometheus": "MetricsCollector",
+    ".monitoring.sampler": "report",
+    ".monitoring.trace": "trace",
     ".workers.choice": "processes threads",
 }
 # Names that live in a module of their own now. Programs of 0.2 find them here too; no list has them.
@@ -375,4 +375,4 @@ def __dir__() -> list[str]:
 
 
 if _environ.get("PIPELINE_MONITOR"):
-    import_module("pipeline.watch.environment").arm()
+    import_module("pipeline.monitoring.environment").arm()

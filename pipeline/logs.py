@@ -17,7 +17,7 @@ NAMES = {
     "pipeline.runners": "coordinators and queue runners: errors of threads, threads that still run",
     "pipeline.sources": "sources: the dtypes that the first rows of CSV files have",
     "pipeline.workers": "workers that are chosen while a loop runs",
-    "pipeline.watch": "monitors and traces: files that cannot be written any more, what a trace left out",
+    "pipeline.monitoring": "monitors and traces: files that cannot be written any more, what a trace left out",
 }
 MOST = 5  # warnings of one place
 SECONDS = 10.0  # within this time

@@ -4,10 +4,10 @@ from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.replay import ReplayBuffer
 from pipeline.decode.example.sparse_value import SparseTensorValue
 from pipeline.files.tfrecord import TFRecordCompressionType, TFRecordOptions
+from pipeline.monitoring.drawing import Drawing
 from pipeline.queues.base import QueueBase
 from pipeline.readers.base import ReaderBase
 from pipeline.stats import QueueStats
-from pipeline.watch.drawing import Drawing
 
 __all__ = [
     "DatasetIterator",

@@ -41,7 +41,7 @@ def test_nobody_has_a_logger_of_another_name():
 def test_a_place_that_warns_again_and_again_is_held_back(caplog, monkeypatch):
     now = [100.0]
     monkeypatch.setattr(logs.time, "monotonic", lambda: now[0])
-    log = logs.logger("pipeline.watch")
+    log = logs.logger("pipeline.monitoring")
 
     def warn(number):
         log.warning("element %d is odd", number)
@@ -61,8 +61,12 @@ def test_a_place_that_warns_again_and_again_is_held_back(caplog, monkeypatch):
 
 
 def test_several_loggers_of_a_name_count_together(caplog):
-    assert logs.logger("pipeline.watch") is logs.logger("pipeline.watch") is logging.getLogger("pipeline.watch")
-    assert logs.logger("pipeline.watch").filters.count(logs.limit) == 1
+    assert (
+        logs.logger("pipeline.monitoring")
+        is logs.logger("pipeline.monitoring")
+        is logging.getLogger("pipeline.monitoring")
+    )
+    assert logs.logger("pipeline.monitoring").filters.count(logs.limit) == 1
 
 
 SCRIPT = """

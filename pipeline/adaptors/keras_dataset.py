@@ -14,9 +14,9 @@ from pipeline.adaptors.refusals import refused
 from pipeline.adaptors.structure import Change, itself, mapping
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
+from pipeline.diagnostics.wording import named
 from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError, OutOfRangeError, invalid
-from pipeline.explain.wording import named
 from pipeline.keywords import tells_keywords
 from pipeline.sources.extras import needs
 from pipeline.sources.source import Source

@@ -15,8 +15,8 @@ from typing import Any
 from pipeline.cluster.cancelling import Cancelling
 from pipeline.cluster.connect import LEFT
 from pipeline.cluster.task import Note, Order, Unfit, call
+from pipeline.diagnostics.wording import named
 from pipeline.errors import AbortedError, CancelledError
-from pipeline.explain.wording import named
 from pipeline.workers.chunks import FailedItem, WorkerDied
 from pipeline.workers.team import BrokenWorkers
 

@@ -25,9 +25,9 @@ from pipeline.command.formats import HELP, format_of, record_bytes
 from pipeline.command.report import Report
 from pipeline.command.saving import EVERY, Saving
 from pipeline.errors import OpError
+from pipeline.monitoring.monitor import monitor
+from pipeline.monitoring.sampler import Sampler
 from pipeline.runners.coordinator import Coordinator
-from pipeline.watch.monitor import monitor
-from pipeline.watch.sampler import Sampler
 
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
 BROKEN_PIPE = 141  # 128 + SIGPIPE

@@ -1,6 +1,6 @@
 """The pipeline that `python -m pipeline feed` runs: file names, reader threads, a queue of examples, batches.
 
-What holds it back is decided in `pipeline/watch/verdict.py`.
+What holds it back is decided in `pipeline/monitoring/verdict.py`.
 """
 
 from __future__ import annotations

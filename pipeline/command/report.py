@@ -6,10 +6,10 @@ import dataclasses
 import re
 from typing import Any, NamedTuple
 
-from pipeline.explain.wording import count
+from pipeline.diagnostics.wording import count
+from pipeline.monitoring.model import Report as Run
+from pipeline.monitoring.model import Verdict
 from pipeline.stats import QueueStats
-from pipeline.watch.model import Report as Run
-from pipeline.watch.model import Verdict
 
 # What the verdict says of parameters, as options of the command line.
 _OPTIONS = {

@@ -43,8 +43,8 @@ MODULES: dict[str, str] = {
     ".files.tfrecord": "python_io.TFRecordOptions io.TFRecordOptions python_io.TFRecordCompressionType "
     "io.TFRecordCompressionType",
     ".files.tfrecord_cutter": "python_io.tf_record_iterator io.tf_record_iterator",
-    ".watch.event_file": "train.summary_iterator",
-    ".watch.summary_proto": "Summary summary.Summary Event summary.Event SessionLog summary.SessionLog "
+    ".monitoring.event_file": "train.summary_iterator",
+    ".monitoring.summary_proto": "Summary summary.Summary Event summary.Event SessionLog summary.SessionLog "
     "SummaryMetadata HistogramProto summary.SummaryDescription summary.TaggedRunMetadata",
     ".proto.tensor": "TensorShapeProto",
     ".proto.example": "train.Example train.Features train.Feature train.Int64List train.BytesList train.FloatList "

@@ -19,9 +19,9 @@ from pipeline._next import Gather, Gauge, Meter, Next
 from pipeline.datasets.node import Node, Opening, facts_of, nodes_of, note_written, seeds_of
 from pipeline.datasets.parts import facts_of_parts, measured, name_of_recipe
 from pipeline.datasets.seed import Seed
+from pipeline.diagnostics.frames import warn
+from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
-from pipeline.explain.frames import warn
-from pipeline.explain.live import LoopFacts, LoopTimes, ended, loops
 from pipeline.flow.run import serving
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Element, elements_of, later, seek_later
@@ -34,8 +34,8 @@ from pipeline.tracebacks import show_users
 if TYPE_CHECKING:
     import asyncio
 
+    from pipeline.monitoring.model import Report
     from pipeline.runners.coordinator import Coordinator
-    from pipeline.watch.model import Report
 
 _log = logger("pipeline.batches")
 
@@ -649,7 +649,7 @@ class DatasetIterator(Next[T_co]):
 
         Thread safety: you may call it from any thread, at any time.
         """
-        from pipeline.watch.sampler import report  # dataclasses and the tables, for those who look
+        from pipeline.monitoring.sampler import report  # dataclasses and the tables, for those who look
 
         return report(self)
 

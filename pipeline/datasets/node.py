@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pipeline._next import Gauge, Meter
 from pipeline.datasets.seed import Seed
+from pipeline.diagnostics.frames import Place, caller, shown
+from pipeline.diagnostics.live import number
 from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, StateMismatchError
-from pipeline.explain.frames import Place, caller, shown
-from pipeline.explain.live import number
 from pipeline.files.identity import Opened, merged, of_one
 from pipeline.flow.recorder import Things
 from pipeline.flow.run import Run

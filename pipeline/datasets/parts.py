@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.datasets.node import Node, Part, nodes_of
-from pipeline.explain import live
-from pipeline.explain.live import PartFacts
+from pipeline.diagnostics import live
+from pipeline.diagnostics.live import PartFacts
 
 
 def measured(node: Node) -> dict[Node, Part]:

@@ -10,8 +10,8 @@ from pipeline import __version__
 from pipeline.datasets.node import Node, Opening, facts_of, seeds_of
 from pipeline.datasets.resized import resized
 from pipeline.datasets.seed import Seed
+from pipeline.diagnostics.wording import named
 from pipeline.errors import InvalidArgumentError, StateMismatchError, invalid
-from pipeline.explain.wording import named
 from pipeline.files.identity import difference, file_identity
 from pipeline.resume.form import check_form
 from pipeline.resume.mismatch import Comparison

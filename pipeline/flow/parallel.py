@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from pipeline._flow import Kept
 from pipeline._next import Meter, working_for_others
+from pipeline.diagnostics.wording import named
 from pipeline.errors import AbortedError, DeadlineExceededError, FailedPreconditionError
-from pipeline.explain.wording import named
 from pipeline.flow.block import Block, Columns, Examples, stays
 from pipeline.flow.run import Limited, Run, serving
 from pipeline.flow.segment import GRID, Marks, output_ids, refuse_or_skip, select_numbers

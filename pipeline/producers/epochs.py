@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._random import permutation
+from pipeline.diagnostics.ends import end_of_input
 from pipeline.dtypes import integer
-from pipeline.explain.ends import end_of_input
 from pipeline.queues.seeds import entropy_if_zero, get_seed
 
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from pipeline.diagnostics.ends import end_of_input
 from pipeline.dtypes import refuse_missing, truth
 from pipeline.errors import invalid
-from pipeline.explain.ends import end_of_input
 from pipeline.keywords import tells_keywords
 from pipeline.producers.epochs import EpochLimit, EpochShuffle
 from pipeline.producers.numbered import Numbered, digest, parse_shard

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from pipeline._queue import CALLS
 from pipeline._turns import Ready
+from pipeline.diagnostics.causes import InputUsedUp
+from pipeline.diagnostics.ends import end_of_input, with_end
+from pipeline.diagnostics.live import note_input, queues
+from pipeline.diagnostics.workers import Worker, WorkerGroup, current_worker
+from pipeline.diagnostics.workers import this_thread as worker_of_thread
 from pipeline.errors import DeadlineExceededError, OutOfRangeError, invalid
-from pipeline.explain.causes import InputUsedUp
-from pipeline.explain.ends import end_of_input, with_end
-from pipeline.explain.live import note_input, queues
-from pipeline.explain.workers import Worker, WorkerGroup, current_worker
-from pipeline.explain.workers import this_thread as worker_of_thread
 from pipeline.producers.numbered import Numbered, at_least_one
 from pipeline.pulls import Book, Turn, in_use, this_thread
 from pipeline.queues.kinds import FIFOQueue

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pipeline.diagnostics.causes import LeftBlock, because
+from pipeline.diagnostics.waits import Watchdog
 from pipeline.errors import CancelledError, OutOfRangeError, invalid
-from pipeline.explain.causes import LeftBlock, because
-from pipeline.explain.waits import Watchdog
 from pipeline.queues.components import Shape
 from pipeline.stats import QueueStats
 

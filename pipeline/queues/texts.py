@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 
 from pipeline._queue import CALLS, STATUSES
+from pipeline.diagnostics.ends import EndOfInput, with_end
+from pipeline.diagnostics.waits import Watchdog, WatchedQueue
+from pipeline.diagnostics.wording import count
 from pipeline.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -16,9 +19,6 @@ from pipeline.errors import (
     OutOfRangeError,
     invalid,
 )
-from pipeline.explain.ends import EndOfInput, with_end
-from pipeline.explain.waits import Watchdog, WatchedQueue
-from pipeline.explain.wording import count
 from pipeline.queues.components import Component
 
 CALL_NAMES = {number: name for name, number in CALLS.items()}

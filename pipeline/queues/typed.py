@@ -11,12 +11,12 @@ import numpy as np
 
 from pipeline._batch import pad, stack
 from pipeline._queue import CALLS, FORMS, ORDERS, Engine
+from pipeline.diagnostics.causes import cause_of_closing
+from pipeline.diagnostics.frames import note_wait
+from pipeline.diagnostics.live import queues
+from pipeline.diagnostics.waits import Watchdog
 from pipeline.dtypes import STRING, memory_of
 from pipeline.errors import FailedPreconditionError
-from pipeline.explain.causes import cause_of_closing
-from pipeline.explain.frames import note_wait
-from pipeline.explain.live import queues
-from pipeline.explain.waits import Watchdog
 from pipeline.pulls import Turn, this_thread
 from pipeline.queues import texts
 from pipeline.queues.base import QueueBase

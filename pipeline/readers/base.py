@@ -8,6 +8,8 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pipeline.diagnostics.live import note_input, readers
+from pipeline.diagnostics.workers import note_read
 from pipeline.dtypes import integer
 from pipeline.errors import (
     DeadlineExceededError,
@@ -16,8 +18,6 @@ from pipeline.errors import (
     UnimplementedError,
     invalid,
 )
-from pipeline.explain.live import note_input, readers
-from pipeline.explain.workers import note_read
 from pipeline.files.identity import Opened
 from pipeline.files.read_buffer import ByteCount
 from pipeline.on_error import Skips

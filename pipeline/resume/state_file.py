@@ -17,8 +17,8 @@ import stat
 import zlib
 from typing import Any
 
+from pipeline.diagnostics.wording import count
 from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
-from pipeline.explain.wording import count
 from pipeline.files.os_errors import os_error
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
+from pipeline.diagnostics.causes import StoppedByCoordinator, because
+from pipeline.diagnostics.frames import is_running, whereabouts
+from pipeline.diagnostics.wording import count, named
 from pipeline.errors import OutOfRangeError
-from pipeline.explain.causes import StoppedByCoordinator, because
-from pipeline.explain.frames import is_running, whereabouts
-from pipeline.explain.wording import count, named
 from pipeline.logs import logger
 from pipeline.on_error import set_on
 from pipeline.runners.copies import gil_enabled, twin

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.explain.frames import is_running
+from pipeline.diagnostics.frames import is_running
 from pipeline.runners.stop_flag import StopFlag
 
 # Seconds between two looks at whether a thread has ended by itself.

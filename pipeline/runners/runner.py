@@ -1,7 +1,7 @@
 """QueueRunner: threads that fill a queue, and one more that closes it when their Coordinator stops.
 
 A failed thread reports its exception to the Coordinator, which stops; `_close_on_stop` then closes the queue, and the
-queue's errors have that exception as their cause (`explain.causes`).
+queue's errors have that exception as their cause (`diagnostics.causes`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pipeline.diagnostics.causes import InputUsedUp, because
+from pipeline.diagnostics.live import groups
+from pipeline.diagnostics.wording import count
+from pipeline.diagnostics.workers import Worker, WorkerGroup, current_worker
 from pipeline.errors import OpError, OutOfRangeError
-from pipeline.explain.causes import InputUsedUp, because
-from pipeline.explain.live import groups
-from pipeline.explain.wording import count
-from pipeline.explain.workers import Worker, WorkerGroup, current_worker
 from pipeline.logs import logger
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.current_loop import loop_of_thread

@@ -9,8 +9,8 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pipeline.datasets.origins.parts import OfParts
+from pipeline.diagnostics.ends import end_of_input
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError, StateMismatchError
-from pipeline.explain.ends import end_of_input
 from pipeline.files.identity import Opened, file_identity, names_of
 from pipeline.nest import length, map_values
 from pipeline.on_error import ending

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from multiprocessing import connection
 from typing import Any
 
-from pipeline.explain.wording import named
+from pipeline.diagnostics.wording import named
 from pipeline.workers.line import Line
 from pipeline.workers.shared import Reader
 from pipeline.workers.team import GRACE, BrokenWorkers

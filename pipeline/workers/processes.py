@@ -15,7 +15,7 @@ from concurrent.futures import Executor, Future
 from types import FunctionType, TracebackType
 from typing import Any
 
-from pipeline.explain.wording import named
+from pipeline.diagnostics.wording import named
 from pipeline.workers import needs, spares
 from pipeline.workers.chunks import FailedItem, WorkerDied
 from pipeline.workers.process import Worker

@@ -16,7 +16,7 @@ from concurrent.futures import BrokenExecutor, Future, InvalidStateError
 from concurrent.futures._base import CANCELLED_AND_NOTIFIED
 from typing import Any, NamedTuple
 
-from pipeline.explain.wording import named
+from pipeline.diagnostics.wording import named
 from pipeline.runners.ending import StartingThread
 from pipeline.runners.stop_flag import StopFlag
 from pipeline.workers.chunks import WorkerDied

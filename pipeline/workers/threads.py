@@ -11,7 +11,7 @@ from concurrent.futures import Executor, Future
 from types import TracebackType
 from typing import Any
 
-from pipeline.explain.wording import named
+from pipeline.diagnostics.wording import named
 from pipeline.workers.team import GRACE, BrokenWorkers, Call, Keeper, Promise, Team
 
 # Those that are to do what was submitted before the program ends.

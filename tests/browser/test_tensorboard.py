@@ -12,7 +12,7 @@ import pytest
 from helpers import wait_until
 
 import pipeline
-from pipeline.watch import tensorboard
+from pipeline.monitoring import tensorboard
 
 TAGS = ["queue/digits/fraction_full", "queue/digits/size", "loop/digits/per_second", "function/read/busy"]
 

@@ -4,8 +4,8 @@ import pytest
 
 from pipeline import QueueStats
 from pipeline.command.report import Report
-from pipeline.watch.model import Edge, Stage, Tank, Verdict
-from pipeline.watch.model import Report as Run
+from pipeline.monitoring.model import Edge, Stage, Tank, Verdict
+from pipeline.monitoring.model import Report as Run
 
 STATS = QueueStats(100, 0, True, 7, 7, 9, 0, 0, 0.0, 0.0, 0.0, 0.0, 10.0, 0, 0)
 

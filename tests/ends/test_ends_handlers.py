@@ -16,10 +16,10 @@ from orchestration import Gate
 import pipeline
 from pipeline import Coordinator, FIFOQueue, QueueRunner, RandomShuffleQueue
 from pipeline.datasets.iterator import DatasetIterator
+from pipeline.diagnostics.causes import because
+from pipeline.diagnostics.waits import Watchdog
+from pipeline.diagnostics.workers import WorkerGroup
 from pipeline.errors import CancelledError, OutOfRangeError
-from pipeline.explain.causes import because
-from pipeline.explain.waits import Watchdog
-from pipeline.explain.workers import WorkerGroup
 from pipeline.flow.prefetch import Prefetch
 from pipeline.flow.run import Run
 from pipeline.queues import seeds

@@ -11,8 +11,8 @@ from orchestration import no_thread_left, source
 
 import pipeline.compat.v1 as tf
 from pipeline import Coordinator, FIFOQueue, QueueRunner
+from pipeline.diagnostics.workers import Worker, WorkerGroup
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
-from pipeline.explain.workers import Worker, WorkerGroup
 
 
 class Killed(Exception):

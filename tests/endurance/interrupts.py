@@ -12,8 +12,8 @@ import pipeline
 from pipeline.datasets import iterator
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.node import Opening
-from pipeline.explain.waits import Watchdog
-from pipeline.explain.workers import WorkerGroup
+from pipeline.diagnostics.waits import Watchdog
+from pipeline.diagnostics.workers import WorkerGroup
 from pipeline.flow import prefetch
 from pipeline.flow.prefetch import Prefetch
 from pipeline.queues.typed import TypedQueue

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import pipeline
-from pipeline.watch.chains import HOGGED
-from pipeline.watch.look import processors
-from pipeline.watch.sampler import Sampler
+from pipeline.monitoring.chains import HOGGED
+from pipeline.monitoring.look import processors
+from pipeline.monitoring.sampler import Sampler
 
 BATCH = 8
 FEW = 6  # batches

@@ -24,9 +24,9 @@ from pipeline.compat.ops.variables.collections import (
 from pipeline.compat.ops.variables.global_step import global_step as step_in
 from pipeline.compat.platform import tf_logging
 from pipeline.compat.session.session import Session
+from pipeline.monitoring.summary_proto import SessionLog, Summary
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.looper import LooperThread
-from pipeline.watch.summary_proto import SessionLog, Summary
 
 USE_DEFAULT = 0
 

@@ -13,9 +13,9 @@ from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.queues.gil_turns import GilTurns, about_to_wait
 from pipeline.compat.session.run import Run, current
 from pipeline.compat.values.placeholders import runtime_name
+from pipeline.diagnostics.waits import CHECK_INTERVAL, Watchdog
 from pipeline.dtypes import STRING
 from pipeline.errors import CancelledError, InvalidArgumentError
-from pipeline.explain.waits import CHECK_INTERVAL, Watchdog
 from pipeline.logs import logger
 from pipeline.queues.components import Component, Shape, component, parse_capacity
 from pipeline.queues.kinds import shuffle_limits

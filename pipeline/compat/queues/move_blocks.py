@@ -21,9 +21,9 @@ from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.plan import Plan
 from pipeline.compat.session.run import Run, current
 from pipeline.compat.session.session import BaseSession
+from pipeline.diagnostics.workers import note_read
 from pipeline.dtypes import object_vector
 from pipeline.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OpError
-from pipeline.explain.workers import note_read
 from pipeline.queues.rows import Rows
 
 # Rows of the largest block: enough to make the cost of a block itself negligible, few enough to stay in the cache.

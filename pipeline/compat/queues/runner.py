@@ -15,8 +15,8 @@ from pipeline.compat.queues.gil_turns import Crew, GilTurns, TakingTurns, done, 
 from pipeline.compat.queues.move_blocks import in_blocks
 from pipeline.compat.queues.runner_def import QueueRunnerDef, definition, elements
 from pipeline.compat.session.session import BaseSession
+from pipeline.diagnostics.workers import WorkerGroup
 from pipeline.errors import OpError, OutOfRangeError
-from pipeline.explain.workers import WorkerGroup
 from pipeline.logs import logger
 from pipeline.runners import runner as native
 from pipeline.runners.coordinator import Coordinator

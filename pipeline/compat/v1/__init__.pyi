@@ -236,7 +236,7 @@ from pipeline.decode.example.features import (
 from pipeline.decode.example.sparse_value import SparseTensorValue as SparseTensorValue
 from pipeline.errors import OpError as OpError
 from pipeline.proto.tensor import TensorShapeProto as TensorShapeProto
-from pipeline.watch.summary_proto import (
+from pipeline.monitoring.summary_proto import (
     Event as Event, HistogramProto as HistogramProto, SessionLog as SessionLog, Summary as Summary,
     SummaryMetadata as SummaryMetadata,
 )

@@ -10,9 +10,9 @@ import numpy as np
 
 from pipeline import spans
 from pipeline.datasets.node import Node, Opening
+from pipeline.diagnostics.ends import raise_why
+from pipeline.diagnostics.workers import name_record, this_thread
 from pipeline.errors import CancelledError, OutOfRangeError
-from pipeline.explain.ends import raise_why
-from pipeline.explain.workers import name_record, this_thread
 from pipeline.flow.block import Block
 from pipeline.flow.pump import Pump
 from pipeline.flow.recorder import Recorder, Unrecorded

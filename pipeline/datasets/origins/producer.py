@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from pipeline._next import Meter
 from pipeline.datasets.node import Node, Opening
+from pipeline.diagnostics.ends import raise_why
 from pipeline.errors import OutOfRangeError
-from pipeline.explain.ends import raise_why
 from pipeline.flow.block import Block, Columns, Values
 from pipeline.flow.ids import Ids
 from pipeline.flow.recorder import Recorder, Unrecorded, compare

@@ -7,8 +7,8 @@ import itertools
 from typing import Any
 
 from pipeline.datasets.node import Node, Opening, no_position
+from pipeline.diagnostics.ends import raise_why
 from pipeline.errors import DeadlineExceededError, OutOfRangeError
-from pipeline.explain.ends import raise_why
 from pipeline.flow.block import Block, Examples
 from pipeline.flow.stream import Stream, dropped
 

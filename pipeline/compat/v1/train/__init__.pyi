@@ -54,4 +54,4 @@ from pipeline.proto.example import (
 )
 from pipeline.runners.coordinator import Coordinator as Coordinator
 from pipeline.runners.looper import LooperThread as LooperThread
-from pipeline.watch.event_file import summary_iterator as summary_iterator
+from pipeline.monitoring.event_file import summary_iterator as summary_iterator

@@ -1,0 +1,199 @@
+"""What is alive in this process, for those who look at a run: queues, readers, workers' results, threads, loops.
+
+Everything is held weakly and noted once, when it is made. Nothing here costs anything for each element.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from pipeline.diagnostics.workers import this_thread
+
+T = TypeVar("T")
+
+_numbers = itertools.count(1)  # one count for all: a number stands for one thing
+
+
+class Live(Generic[T]):
+    """Things that are alive, in the order in which they were added. Each has a number that no other thing ever gets.
+
+    Thread safety: you may call every method from every thread, also while things end.
+
+    Attributes:
+        on_next: Called once, when something else is added; None for nothing.
+    """
+
+    def __init__(self) -> None:
+        self._refs: dict[int, tuple[int, weakref.ref[T]]] = {}  # by id, while the thing lives
+        self.on_next: Callable[[], object] | None = None
+
+    def add(self, thing: T) -> None:
+        """Note a thing; once it is known, this changes nothing."""
+        key, refs = id(thing), self._refs
+        if key not in refs:
+            refs[key] = next(_numbers), weakref.ref(thing, lambda _: refs.pop(key, None))
+            call, self.on_next = self.on_next, None
+            if call is not None:
+                call()
+
+    def numbered(self) -> list[tuple[int, T]]:
+        """Return what is alive, each thing with its number."""
+        known = [(number, ref()) for number, ref in self._refs.copy().values()]
+        return [(number, thing) for number, thing in known if thing is not None]
+
+    def forget(self) -> None:
+        """Note nothing of what was added so far."""
+        self._refs = {}
+
+    def number(self, thing: T) -> int | None:
+        """Return the number of a thing; None if it was never added."""
+        known = self._refs.get(id(thing))
+        return None if known is None else known[0]
+
+
+queues: Live[Any] = Live()
+readers: Live[Any] = Live()
+groups: Live[Any] = Live()
+loops: Live[Any] = Live()  # over batches, and iterators of datasets
+
+
+class Ended:
+    """Keeps the loop that ended last while somebody watches, as `for batch in dataset:` keeps none.
+
+    Attributes:
+        watchers: Who watches, the latest last.
+    """
+
+    def __init__(self) -> None:
+        self.watchers: list[Any] = []
+        self._last: Any = None
+
+    def note(self, loop: Any) -> None:
+        """Note that a loop has come to its end."""
+        if self.watchers:
+            self._last = loop
+
+    def leave(self, watcher: Any) -> None:
+        """Note that a watcher has ended; what Ctrl-C cuts short, another call does."""
+        if watcher in self.watchers:
+            self.watchers.remove(watcher)
+        if not self.watchers:
+            self._last = None
+
+    def forget(self) -> None:
+        """In the child of a fork nobody watches."""
+        self.watchers.clear()
+        self._last = None
+
+
+ended = Ended()
+
+
+def number() -> int:
+    """Return a number for something that belongs to a loop: nothing else ever gets it."""
+    return next(_numbers)
+
+
+def _forget() -> None:
+    """In the child of a fork: what the parent made cannot be looked at there, and nothing waits for its threads."""
+    for _, loop in loops.numbered():
+        loop._after_fork()
+    for each in (queues, readers, groups, loops):
+        each.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def note_input(source: Any) -> None:
+    """Note that this thread takes from something, such as a reader; see `WorkerGroup.inputs`.
+
+    Call it where something is begun, such as a file, not for each element.
+    """
+    worker = this_thread.worker
+    if worker is not None:
+        worker.group.takes_from((source,))
+
+
+class LoopTimes:
+    """When a loop did what, by `time.monotonic`; None until then.
+
+    Attributes:
+        begun_at: When its first example was there, and its threads began: what comes before is the start of whatever
+            makes examples, such as processes, and nobody's work.
+        first_at: When the first batch was there; None if `start` was called before.
+        ended_at: When it ended.
+        taker: The native number of the thread that began it, which most likely takes the batches.
+    """
+
+    begun_at: float | None = None
+    first_at: float | None = None
+    ended_at: float | None = None
+    taker: int | None = None
+
+    def begin(self) -> None:
+        self.begun_at, self.first_at, self.ended_at = time.monotonic(), None, None
+        self.taker = threading.get_native_id()
+
+    def end(self) -> None:
+        """Note the end; the second time changes nothing."""
+        self.ended_at = self.ended_at or time.monotonic()
+
+
+class PartFacts(NamedTuple):
+    """What a part of a running dataset says of itself.
+
+    Attributes:
+        number: Its own, or that of the queue if it is one.
+        kind: "source", "function", "step", or "queue".
+        name: What the user calls it.
+        inputs: The numbers of the parts, or queues, that elements come from.
+        elements: How many have come out of it.
+        seconds: How long it took in the threads that take elements, without its inputs; of workers, how long these
+            were waited for.
+        worked: How long it took in worker threads and processes.
+        workers: How many of these there are; 0 if it runs in the thread that takes elements.
+        natives: The native numbers of these, as far as they are known.
+        group: The thread that fills a queue of `prefetch`; None for other parts.
+        settings: What it was made with.
+    """
+
+    number: int
+    kind: str
+    name: str
+    inputs: Sequence[int]
+    elements: int
+    seconds: float
+    worked: float
+    workers: int
+    natives: Sequence[int]
+    group: Any
+    settings: dict[str, Any]
+
+
+class LoopFacts(NamedTuple):
+    """What an iterator says of itself.
+
+    Attributes:
+        name: Its name.
+        state: "not started", "running", "ended" or "closed".
+        errors, dropped: Examples that were skipped after an error, and that filled no batch.
+        times: When it did what.
+        parts: Those of the dataset, each after its inputs; the last one is what it takes from.
+        taken: How many elements it has taken, and how many seconds it has waited for them.
+    """
+
+    name: str
+    state: str
+    errors: int
+    dropped: int
+    times: LoopTimes
+    parts: Sequence[PartFacts]
+    taken: tuple[int, float]

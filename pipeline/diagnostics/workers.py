@@ -1,0 +1,286 @@
+"""The threads of a QueueRunner as messages report them: whether they started, how they ended, which record failed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pipeline.diagnostics.ends import EndOfInput
+from pipeline.diagnostics.frames import Place, caller, is_running
+from pipeline.diagnostics.wording import count, named
+from pipeline.on_error import add_note, set_on
+
+
+class WorkerFailure(NamedTuple):
+    """An exception that ended a thread of a QueueRunner."""
+
+    group: WorkerGroup
+    number: int  # of the thread, from 1
+    error: BaseException
+    elements: int | None  # in total, enqueued by all threads
+    record: str | None
+
+    def text(self, own: bool) -> str:
+        """Return the failure as a clause; `own`: the message is about the queue that this QueueRunner fills."""
+        when = "" if self.elements is None else f" after {count(self.elements, 'element')}"
+        where = f" ({self.record})" if self.record else ""
+        return f"{self.group.member(self.number, own)} failed{when}: {named(self.error)}{where}"
+
+
+class WorkerGroup:
+    """What is known of the threads of one QueueRunner. The runner notes it; the queue that they fill reads it.
+
+    Thread safety: you may call every method from every thread; a lock guards the counts.
+
+    Attributes:
+        queue: The queue; None once it is gone. Held weakly, as a queue that they closed keeps this for its messages.
+        name: Its name, once there are threads.
+        size: Number of enqueue ops, one for each thread.
+        made_at: Where the runner was created.
+        listed: Whether `add_queue_runner` put the runner on the process-wide list (True), another (False), none (None).
+        begun: Whether threads were ever created.
+        ended: The loop that calls the ops itself, without threads, has ended.
+        gate: The threads wait for it before they begin; None to begin at once.
+        of_loop: Whether they are those of a loop over batches, which take nothing from its queue.
+        starter: The thread that creates them, meanwhile.
+        ops: The names of the enqueue ops.
+        inputs: What the threads take from, as far as it was noted: readers, producers. Held weakly.
+    """
+
+    def __init__(self, queue: Any, size: int, ops: Sequence[str] = ()) -> None:
+        self._queue: Callable[[], Any] = lambda: queue
+        with contextlib.suppress(TypeError):  # a foreign queue with slots
+            self._queue = weakref.ref(queue)
+        self.name = ""
+        self.size = size
+        self.ops = ops
+        self.inputs: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.made_at: Place | None = caller()
+        self.listed: bool | None = None
+        self.begun = False
+        self.ended = False
+        self.gate: threading.Event | None = None
+        self.of_loop = False
+        self.starter: threading.Thread | None = None
+        self._lock = threading.RLock()  # reentrant: a signal handler may call a queue that these threads fill
+        self._threads: list[threading.Thread] = []
+        self._running: set[threading.Thread] = set()
+        self._ends: list[tuple[EndOfInput, BaseException | None]] = []
+        self._failures: list[WorkerFailure] = []
+        self._times: dict[threading.Thread, tuple[float, float | None]] = {}
+
+    @property
+    def queue(self) -> Any:
+        return self._queue()
+
+    def member(self, number: int, own: bool) -> str:
+        """Return what a message calls a thread; `own`: the message is about the queue that it fills."""
+        if self.of_loop:
+            whose = "its loop" if own else f"the loop '{self.name}'"
+        else:
+            whose = "its QueueRunner" if own else f"the QueueRunner of '{self.name}'"
+        return f"thread {number} of {self.size} of {whose}"
+
+    def at_end(self) -> str:
+        """Return the beginning of a clause: who reached the end of whose input."""
+        if self.size > 1:
+            return f"all {self.size} threads reached the end of their"
+        return "its thread reached the end of its"
+
+    def place(self, number: int) -> str:
+        """Return where a thread works, for a note in a traceback: of a loop what the user gave it, not our thread."""
+        if self.of_loop and self.ops:
+            return f"'{self.ops[(number - 1) % len(self.ops)].rpartition('<locals>.')[2]}' of '{self.name}'"
+        return f"thread {number} of the QueueRunner of '{self.name}'"
+
+    def takes_from(self, sources: Iterable[Any]) -> None:
+        """Note what the threads take from."""
+        with self._lock:
+            self.inputs.update(sources)
+
+    def taken_from(self) -> list[Any]:
+        """Return what the threads were seen to take from."""
+        with self._lock:
+            return list(self.inputs)
+
+    def spent(self) -> float | None:
+        """Return how many seconds the loop itself has spent with the ops, if there are no threads for them."""
+        return None
+
+    def times(self) -> dict[threading.Thread, tuple[float, float | None]]:
+        """Return when each thread was made and when it ended, by `time.monotonic`; None while it runs."""
+        with self._lock:
+            return dict(self._times)
+
+    def begin(self, name: str, threads: list[threading.Thread]) -> None:
+        """Note that threads were created."""
+        with self._lock:
+            self.name = name
+            self.begun = True
+            if not self._running:
+                self._threads, self._ends, self._failures, self._times = [], [], [], {}
+            self._threads += threads
+            self._times.update(dict.fromkeys(threads, (time.monotonic(), None)))
+            self._running |= set(threads)
+
+    def idle(self) -> bool:
+        """Return True if no thread was ever started."""
+        with self._lock:
+            return not any(thread.ident is not None for thread in self._threads)
+
+    def leave(self, thread: threading.Thread | None = None) -> None:
+        """Note that a thread, by default this one, has ended; calling it twice changes nothing."""
+        thread = thread or threading.current_thread()
+        with self._lock:
+            if thread in self._running:
+                self._running.discard(thread)
+                self._times[thread] = self._times[thread][0], time.monotonic()
+
+    def reached_end(self, error: BaseException) -> None:
+        """Note that a thread reached the end of its input, as `error` reports."""
+        end = getattr(error, "end", None)
+        with self._lock:
+            self._ends.append((end if isinstance(end, EndOfInput) else EndOfInput(), error.__cause__))
+
+    def includes(self, thread: threading.Thread) -> bool:
+        """Whether this is one of the threads that were created last, or creates them."""
+        return thread is self.starter or thread in self._threads
+
+    def failed(self, failure: WorkerFailure) -> None:
+        """Note a failure that no Coordinator hears of."""
+        with self._lock:
+            self._failures.append(failure)
+
+    def ends(self) -> tuple[list[tuple[EndOfInput, BaseException | None]], list[WorkerFailure]]:
+        """Return the ends of inputs and the failures since threads were last created."""
+        with self._lock:
+            return list(self._ends), list(self._failures)
+
+    def lost(self) -> WorkerFailure | None:
+        """Return a failure if no thread is left to fill the queue or to close it, else None."""
+        with self._lock:
+            if any(thread.ident is None or is_running(thread) for thread in self._running):
+                return None
+            if not self._running or self._failures:
+                return self._failures[0] if self._failures else None
+            # It died before its first line, for example for lack of memory, so it could note nothing.
+            number = min(self._threads.index(thread) for thread in self._running) + 1
+            return WorkerFailure(self, number, RuntimeError("the thread ended before it began"), None, None)
+
+
+class Worker:
+    """One thread of a group. Within that thread `current_worker()` returns it.
+
+    Attributes:
+        keys: The keys of the records that this call of the enqueue op read, from `note_read`, or the names of the items
+            that it took, from `note_items`; None before that.
+        failure: The exception that ends the thread, once there is one.
+        counted: Whether its runner counts it as running, and is to count it as ended.
+    """
+
+    def __init__(self, group: WorkerGroup, number: int, counted: bool = True) -> None:
+        self.group = group
+        self.number = number
+        self.counted = counted
+        self.keys: Sequence[bytes | str] | None = None
+        self.failure: WorkerFailure | None = None
+
+    @contextlib.contextmanager
+    def as_current(self) -> Iterator[None]:
+        """Make this the current worker of the thread for the body."""
+        this_thread.worker = self
+        try:
+            yield
+        finally:
+            this_thread.worker = None
+
+    def fail(self, error: BaseException) -> WorkerFailure:
+        """Note the exception that ends the thread; on Python 3.11+ a note in its traceback names thread and record."""
+        queue = self.group.queue
+        elements = queue.stats().enqueued if getattr(queue, "watchdog", None) is not None else None
+        record = None
+        with contextlib.suppress(Exception):  # however odd the user's exception is, the thread must report it
+            record = record_of(error, self.keys)
+            if record is not None and not (self.group.of_loop and has_named_item(error)):
+                add_note(error, f"in {self.group.place(self.number)}, {record}")
+        self.failure = WorkerFailure(self.group, self.number, error, elements, record)
+        return self.failure
+
+
+def has_named_item(error: BaseException) -> bool:
+    """Whether a note names the item that an error is about already; see `name_item`."""
+    return isinstance(getattr(error, "record_key", None), str)
+
+
+def record_of(error: BaseException, read: Sequence[bytes | str] | None) -> str | None:
+    """Return the record that failed: the error's `record_key`, else key number `record` of those read, else all.
+
+    None if nothing was read, or if the error's own text names the record.
+
+    Args:
+        error: What failed.
+        read: The keys of the records that were read for it, if any.
+    """
+    key = getattr(error, "record_key", None)
+    if key is None and not read:
+        return None
+    keys = [key] if key is not None else read or ()
+    index = getattr(error, "record", None)
+    if key is None and isinstance(index, int) and 0 <= index < len(keys):
+        keys = keys[index : index + 1]
+    first, last = _text(keys[0]), _text(keys[-1])
+    if len(keys) == 1 and first in str(error):  # for example a file that cannot be opened
+        return None
+    return f"record {first!r}" if len(keys) == 1 else f"records {first!r} to {last!r}"
+
+
+class OfThread(threading.local):
+    """What is known of a thread.
+
+    Attributes:
+        worker: The Worker whose thread it is.
+        keys: The keys of the records that it read last; None if nothing was read since somebody forgot them.
+    """
+
+    worker: Worker | None = None
+    keys: Sequence[bytes] | None = None
+
+
+this_thread = OfThread()
+
+
+def current_worker() -> Worker | None:
+    """Return the Worker of this thread; None outside of a QueueRunner's threads."""
+    return this_thread.worker
+
+
+def note_read(keys: Sequence[bytes]) -> None:
+    """Note which records this thread has just read, so that an error in handling them can name them."""
+    thread = this_thread
+    thread.keys = keys
+    worker = thread.worker
+    if worker is not None:
+        worker.keys = keys
+
+
+def name_record(error: BaseException) -> None:
+    """Let an error name the records that this thread has read for what failed, from Python 3.11 on in a note."""
+    keys = this_thread.keys
+    with contextlib.suppress(Exception):  # however odd the user's exception is
+        record = record_of(error, keys)
+        if record is None or keys is None:
+            return
+        if len(keys) == 1 and not hasattr(error, "record_key"):
+            set_on(error, "record_key", keys[0])
+        note = f"in {record}"
+        if note not in getattr(error, "__notes__", ()):
+            add_note(error, note)
+
+
+def _text(key: Any) -> str:
+    return os.fsdecode(key) if isinstance(key, (bytes, str)) else str(key)

@@ -1,0 +1,93 @@
+"""draw: a run as a picture, to look at or to keep."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from pipeline.diagnostics import live
+from pipeline.monitoring.boxes import to_svg
+from pipeline.monitoring.model import Report
+from pipeline.monitoring.sampler import report
+from pipeline.pictures.png import to_png
+
+
+class Drawing:
+    """A picture of a run at one moment, which a notebook shows. `str` gives the SVG.
+
+    Attributes:
+        svg: The picture as SVG. It brings a light and a dark background.
+    """
+
+    def __init__(self, svg: str) -> None:
+        self.svg = svg
+
+    def __str__(self) -> str:
+        return self.svg
+
+    def __repr__(self) -> str:
+        return f"<Drawing: {len(self.svg):,} characters of SVG>"
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def png(self, zoom: float = 2.0) -> bytes:
+        """Return the picture as PNG, on its light background.
+
+        Args:
+            zoom: How many pixels for each of the SVG.
+
+        Raises:
+            ImportError: resvg_py is not installed: the extra `draw`.
+            RuntimeError: There is no font on this system.
+            ValueError: `zoom` is not above 0.
+        """
+        if not zoom > 0:
+            raise ValueError(f"zoom must be above 0, got {zoom}")
+        return to_png(self.svg, zoom)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the picture to a file, as SVG or PNG by the end of its name.
+
+        Raises:
+            ValueError: The name ends neither with .svg nor with .png.
+            ImportError: It ends with .png, and resvg_py is not installed.
+            OSError: The file cannot be written.
+        """
+        suffix = os.path.splitext(os.fspath(path))[1].lower()
+        if suffix not in (".svg", ".png"):
+            raise ValueError(f"{os.fspath(path)}: a drawing is saved as .svg or .png")
+        data = self.svg.encode() if suffix == ".svg" else self.png()
+        with open(path, "wb") as file:
+            file.write(data)
+
+
+def draw(what: Any = None) -> Drawing:
+    """Draw queues and threads as tanks with their levels: the empty one shows the bottleneck.
+
+    In a notebook, `pipeline.draw(batches)` as the last line of a cell shows the picture. `.save("run.svg")` keeps it.
+
+    Args:
+        what: A loop or iterator, a queue, or a report; None draws everything.
+
+    Returns:
+        The picture of this moment.
+
+    Raises:
+        TypeError: `what` is something else.
+
+    Thread safety: you may call it from any thread, at any time.
+
+    Examples:
+        >>> queue = pipeline.FIFOQueue(100, "float32", shapes=[()], name="pool")
+        >>> queue.enqueue_many([[1.0, 2.0, 3.0]])
+        >>> pipeline.draw(queue).svg.startswith("<svg")
+        True
+    """
+    if isinstance(what, Report):
+        return Drawing(to_svg(what))
+    if what is None or live.loops.number(what) is not None:
+        return Drawing(to_svg(report(what)))
+    if live.queues.number(what) is None:
+        raise TypeError(f"draw: a loop, a queue, a report or None, got {type(what).__name__}")
+    return Drawing(what._repr_html_())

@@ -1,0 +1,57 @@
+"""monitor: the sampler with the views that somebody asked for."""
+
+from __future__ import annotations
+
+import os
+
+from pipeline.monitoring.prometheus import MetricsServer
+from pipeline.monitoring.sampler import Sampler, View
+from pipeline.monitoring.show import Show
+from pipeline.monitoring.tensorboard import Curves
+
+
+def monitor(
+    *,
+    interval: float = 0.1,
+    show: bool | str = True,
+    logdir: str | os.PathLike[str] | None = None,
+    port: int | None = None,
+    host: str = "127.0.0.1",
+) -> Sampler:
+    """Watch all pipelines of this process, in a `with` block or from `start` to `stop`.
+
+    One thread looks at them ten times a second. Your pipelines do nothing more than before.
+
+    Args:
+        interval: Seconds between two looks.
+        show: A live table in a terminal (extra `monitor`) or notebook, or lines and a report elsewhere. "plain" for
+            lines everywhere, False for nothing.
+        logdir: Directory for TensorBoard curves, a point a second.
+        port: Port for Prometheus metrics; 0 takes a free one.
+        host: Address for the metrics; "0.0.0.0" for other machines.
+
+    Returns:
+        A context manager. Its `report()` tells what is slow, and its `listeners` are called after each look.
+
+    Raises:
+        ValueError, TypeError: An argument has a wrong value or type.
+        ImportError: prometheus_client is missing.
+        OpError, OSError: When it starts: `logdir` cannot be written, or the port is in use.
+
+    Examples:
+        >>> with pipeline.monitor(show=False) as monitor:
+        ...     for batch in pipeline.arrays(np.arange(100)).batch(10).prefetch(2):
+        ...         pass
+        ...     print(type(monitor.report()).__name__)
+        Report
+    """
+    if show not in (True, False, "plain"):
+        raise ValueError(f"show must be True, False or 'plain', got {show!r}")
+    views: list[View] = []
+    if port is not None:  # first, as a port that is in use shall leave no file behind
+        views.append(MetricsServer(port, host))
+    if logdir is not None:
+        views.append(Curves(logdir))
+    if show:
+        views.append(Show(plain=show == "plain"))
+    return Sampler(interval, views=views)

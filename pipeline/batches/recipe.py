@@ -122,6 +122,8 @@ def _source(given: Any, request: Request) -> Node:
     node = dataset(given)._node
     if isinstance(node, OfCallable):
         return OfCallable(node.function, request.ordered, request.on_error, request.max_errors)
+    if isinstance(node, OfParts):
+        return node.skipping(request.on_error, request.max_errors)
     return node
 
 

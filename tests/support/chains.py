@@ -57,6 +57,16 @@ def not_rare(x):
     return x
 
 
+def by_draw(x):
+    """Chance says whether it is kept."""
+    return pipeline.example_rng().random() < 0.7
+
+
+def some_by_draw(x):
+    """Chance says how many outputs there are."""
+    return [x + k / 8 for k in range(pipeline.example_rng().integers(3))]
+
+
 def second(pair):
     return pair[0] / 1000 + pair[1]
 
@@ -83,7 +93,7 @@ def source(rng, directory):
     """A random source of numbers."""
     n = rng.choice([0, 1, 2, 7, 30, 130, 400])
     values = [float(i) for i in range(n)]
-    kind = rng.choice(["list", "array", "shuffled", "generator", "text", "iterable"])
+    kind = rng.choice(["list", "array", "shuffled", "generator", "text", "iterable", "records", "files", "epochs"])
     if kind == "array" and n:
         return Chain(pipeline.arrays(np.array(values)), values, f"arrays({n})")
     if kind == "shuffled" and n:
@@ -93,12 +103,33 @@ def source(rng, directory):
     if kind == "iterable":
         return Chain(dataset(Iterable(n)), values, f"iterable({n})")
     if kind == "text" and n:
-        half = n // 2
-        for part, lines in enumerate((values[:half], values[half:])):
-            (directory / f"{n}-{part}.txt").write_text("".join(f"{v}\n" for v in lines))
-        files = [str(directory / f"{n}-{part}.txt") for part in range(2)]
-        return Chain(pipeline.text(files).map(float), values, f"text({n})")
+        return Chain(pipeline.text(lines_in_files(values, 2, directory)).map(float), values, f"text({n})")
+    if kind == "files" and n:
+        files = lines_in_files(values, 3, directory)
+        return Chain(pipeline.text(files, shuffle=True, seed=n).map(float), UNKNOWN, f"text({n}, shuffle)")
+    if kind == "records" and n:
+        path = directory / f"{n}.bin"
+        path.write_bytes(np.array(values).tobytes())
+        return Chain(pipeline.fixed_length([str(path)], 8).map(from_bytes), values, f"fixed_length({n})")
+    if kind == "epochs" and n:
+        return Chain(pipeline.arrays(np.array(values), num_epochs=2), values * 2, f"arrays({n}, num_epochs=2)")
     return Chain(dataset(values), values, f"list({n})")
+
+
+def lines_in_files(values, parts, directory):
+    """Write numbers into so many files."""
+    size = len(values) // parts
+    files = []
+    for part in range(parts):
+        lines = values[part * size : (part + 1) * size if part < parts - 1 else None]
+        path = directory / f"{len(values)}-{part}-{parts}.txt"
+        path.write_text("".join(f"{v}\n" for v in lines))
+        files.append(str(path))
+    return files
+
+
+def from_bytes(record):
+    return float(np.frombuffer(record)[0])
 
 
 class Iterable:
@@ -126,7 +157,7 @@ def step(rng, chain, directory, workers):
     if kind == "scalar":
         names += ["map", "rng", "filter", "rare", "flat", "gen", "shuffle", "shuffle", "batch", "window", "mix"]
         names += ["zip", "interleave", "pack", "fit", "bucket", "all", "sample", "nested", "skipping", "enumerate"]
-        names += ["checksum", "remainder", "collate"]
+        names += ["checksum", "remainder", "collate", "kept by draw", "flat by draw", "padded", "splits"]
     elif kind == "batch":
         names += ["unbatch", "map", "total"]
     name = rng.choice(names)
@@ -162,7 +193,7 @@ def step(rng, chain, directory, workers):
     if name == "repeat":
         if known and len(expected) > 1500:
             return chain
-        random_order = ".shuffle" in text or "shuffle" in text or "rng" in text or "mix" in text or "sample" in text
+        random_order = "shuffle" in text or "rng" in text or "mix" in text or "sample" in text
         return Chain(data.repeat(2), expected * 2 if known and not random_order else None, f"{text}.repeat(2)", kind)
     if name == "concatenate":
         return Chain(data.concatenate(data.take(n)), expected + expected[:n] if known else None, f"{text}.cat", kind)
@@ -176,6 +207,20 @@ def step(rng, chain, directory, workers):
         return Chain(
             data.filter(is_even, **w), [x for x in expected if is_even(x)] if known else None, f"{text}.filter"
         )
+    if name == "kept by draw":
+        return Chain(data.filter(by_draw, seed=7, **w), None, f"{text}.filter(rng)")
+    if name == "flat by draw":
+        return Chain(data.flat_map(some_by_draw, seed=8, **w), None, f"{text}.flat(rng)")
+    if name == "padded":
+        rows = [np.asarray(sequence(x)) for x in expected] if known else []
+        longest = [max(map(len, rows[i : i + n])) for i in range(0, len(rows), n)]
+        filled = [
+            np.array([np.pad(row, (0, most - len(row))) for row in rows[i * n : (i + 1) * n]])
+            for i, most in enumerate(longest)
+        ]
+        return Chain(data.map(sequence, **w).batch(n, pad=0), filled if known else None, f"{text}.padded({n})", "rows")
+    if name == "splits":
+        return Chain(data.map(sequence, **w).batch(n, collate="row_splits"), None, f"{text}.splits({n})", "rows")
     if name == "rare":
         return Chain(data.filter(is_rare, **w), [x for x in expected if is_rare(x)] if known else None, f"{text}.rare")
     if name == "flat":

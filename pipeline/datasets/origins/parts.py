@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
 from pipeline._next import Meter
 from pipeline.datasets.node import ENDLESS, Opening, no_position
 from pipeline.datasets.origins.source import OfSource
-from pipeline.errors import OutOfRangeError
+from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.flow.block import Block, Columns, Examples
+from pipeline.flow.run import Limited
 from pipeline.flow.stream import Stream, dropped
 from pipeline.flow.table import made_of
 from pipeline.producers.numbered import Numbered
@@ -35,6 +37,13 @@ class OfParts(OfSource):
     ) -> None:
         super().__init__(parts.kind, facts, order)
         self.parts, self._total, self._cursor = parts, total, cursor
+        self._errors: tuple[str, int | None] = ("raise", None)
+
+    def skipping(self, on_error: str, max_errors: int | None) -> OfParts:
+        """Return the same that does this with the rest of a part that fails, if there is something after it."""
+        other = copy.copy(self)
+        other._errors = on_error, max_errors
+        return other
 
     def about(self) -> str:
         return f"{len(self.parts.names):,} {self.parts.unit}"
@@ -46,12 +55,13 @@ class OfParts(OfSource):
         cursor = self._cursor(epoch)
         cursor._opened = shared.opened(self.parts, cursor.names)
         shared.on_stop(cursor.recall)
-        return shared.gauged(self, _Parts(cursor, self.numbered(shared), shared.meter(self)))
+        skips = Limited(shared, *self._errors)
+        return shared.gauged(self, _Parts(cursor, self.numbered(shared), shared.meter(self), skips))
 
 
 class _Parts:
-    def __init__(self, cursor: Any, numbered: Numbered, meter: Meter | None) -> None:
-        self.cursor, self._meter = cursor, meter
+    def __init__(self, cursor: Any, numbered: Numbered, meter: Meter | None, skips: Limited) -> None:
+        self.cursor, self._meter, self._skips = cursor, meter, skips
         self.cursor._numbered = numbered
         self._at = self._where()  # the part that was read last: which epoch, and its place in that
         self._part: int | None = None  # its number; None if that is not known yet
@@ -75,7 +85,7 @@ class _Parts:
         cursor = self.cursor
         first = cursor._taken
         try:
-            piece = cursor.pull(n)
+            piece = self._pull(n)
         except OutOfRangeError:
             return None
         self._follow()
@@ -85,6 +95,18 @@ class _Parts:
         base = (self._part << 40) + begin
         values = PieceValues(cursor._parts, piece, self._meter)
         return Block(values, range(base, base + len(piece)), range(first, first + len(piece)))
+
+    def _pull(self, n: int) -> Any:
+        """Take up to n examples, after parts that fail and are left out."""
+        while True:
+            try:
+                return self.cursor.pull(n)
+            except (OutOfRangeError, CancelledError):
+                raise
+            except Exception as error:
+                if not self._skips.active:
+                    raise
+                self._skips.note(error)
 
     def skip(self, n: int) -> int:
         return dropped(self, n)

@@ -150,8 +150,45 @@ class Interrupt(KeyboardInterrupt):
     """What the handler of a signal raises."""
 
 
-def strike(number, frame):
-    raise Interrupt
+class Strikes:
+    """The handler of a signal, which may come late: another thread hears of it first.
+
+    Attributes:
+        on: Whether it raises.
+    """
+
+    def __init__(self):
+        self.on = False
+
+    def __call__(self, number, frame):
+        if self.on:
+            raise Interrupt
+
+
+def elements_under_signals(iterator, rng, most):
+    """Take all elements, up to MOST, while signals strike at any moment; and what comes after a signal without one."""
+    found, end = [], object()
+    strikes, struck = Strikes(), 0
+    before = signal.signal(signal.SIGALRM, strikes)
+    try:
+        while len(found) < MOST and not (found and found[-1] is end):
+            count = len(found)
+            try:
+                if struck < most:
+                    strikes.on = True
+                    signal.setitimer(signal.ITIMER_REAL, rng.choice([1e-6, 2e-5, 2e-4, 2e-3]))
+                found.extend(itertools.starmap(next, ((iterator, end),)))  # compiled: both, or neither
+                strikes.on = False
+            except Interrupt:
+                strikes.on = False
+                struck += 1
+                if len(found) == count:  # this time without a signal
+                    found.extend(itertools.starmap(next, ((iterator, end),)))
+    finally:
+        strikes.on = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    return [chains.plain(each) for each in found if each is not end]
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # where Python cannot raise it
@@ -162,29 +199,10 @@ def test_signals_lose_nothing(seed, mode, tmp_path):
     """Signals strike at any moment, again and again; each element comes once, in order."""
     chain = chains.of_seed(seed, tmp_path, chains.workers_of(mode))
     expected, _, fingerprint = run(chains.of_seed(seed, tmp_path).data)
-    rng = random.Random(seed)
-    found, end = [], object()
-    before = signal.signal(signal.SIGALRM, strike)
-    struck, iterator = 0, iter(chain.data)
-    try:
-        with kept(seed, chain):
-            while len(found) < MOST and not (found and found[-1] is end):
-                count = len(found)
-                try:
-                    if struck < 300:
-                        signal.setitimer(signal.ITIMER_REAL, rng.choice([1e-6, 2e-5, 2e-4, 2e-3]))
-                    found.extend(itertools.starmap(next, ((iterator, end),)))  # compiled: both, or neither
-                    signal.setitimer(signal.ITIMER_REAL, 0)
-                except Interrupt:
-                    struck += 1
-                    if len(found) == count:  # this time without a signal
-                        found.extend(itertools.starmap(next, ((iterator, end),)))
-            assert [chains.plain(each) for each in found if each is not end] == expected
-            assert iterator.fingerprint() == fingerprint
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-        iterator.close()
+    iterator = iter(chain.data)
+    with kept(seed, chain), iterator:
+        assert elements_under_signals(iterator, random.Random(seed), 300) == expected
+        assert iterator.fingerprint() == fingerprint
 
 
 PROGRAM = Path(__file__).parents[1] / "support" / "chain_program.py"

@@ -44,7 +44,7 @@ def count_of(x):
 
 
 def sequence(x):
-    return np.full(int(x) % 9 + 1, x)
+    return np.full(int(x) % 9 + 1, float(x))
 
 
 def numbers(n):

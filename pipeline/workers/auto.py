@@ -39,8 +39,8 @@ class Auto(Executor):
     """
 
     def __init__(self, name: str, function: Callable[..., Any], chosen: Chosen) -> None:
-        self._name, self._chosen = name, chosen
-        self._judge = Judge(chosen.choice, processors(), functools.partial(_processes_for, function))
+        self._name = name
+        self._judge = Judge(chosen, processors(), functools.partial(_processes_for, function))
         self._past: list[Executor] = []  # which may have to finish what they began
         self._getting_ready: tuple[Processes, list[Future[Any]]] | None = None
         self.executor = self._made(chosen.choice)
@@ -135,7 +135,6 @@ class Auto(Executor):
         before, self.executor = self.executor, executor
         _let_go(before)
         self._past = [*self._past[-8:], before]
-        self._chosen.choice = self.choice
         logs.logger("pipeline.workers").info("%s: workers=%s", self._name, self.choice)
         self._begin()
 

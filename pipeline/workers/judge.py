@@ -11,19 +11,29 @@ HERE, THREADS, PROCESSES = "here", "threads", "processes"
 MOST_THREADS = 32
 
 # The share of its time that a loop waits for results, from which more workers are tried; below the other, fewer.
-_WAITS, _RARELY = 0.1, 0.02
+_WAITS, _RARELY = 0.08, 0.02
 
 # How busy workers are where more of them may help.
 _BUSY = 0.7
 
-# How many times as fast a change has to make the loop.
-_GAIN = 1.1
+# How many times as fast a change has to make the loop; from which on nobody doubts that it did.
+_GAIN, _CLEAR = 1.1, 1.5
+
+# How many periods may say so: other programs may have slowed the first ones. One that is this slow ends them.
+_LOOKS, _WORSE = 3, 0.85
+
+# What a rate of before counts a period later: others may slow any period, and a loop may become slower.
+_FADES = 0.95
 
 # The processor time in a second of the function, from which it computes.
 _COMPUTES = 0.5
 
-# Periods in which what was tried in vain is not tried again; twice as many each time.
-_PATIENCE = 32
+# Seconds of the function for an example, below which to hand it to a worker costs as much.
+_TINY = 5e-6
+
+# Periods in which what was tried in vain is not tried again, twice as many each time, and at most: where it made no
+# difference, and where it was worse: more threads slow a function that computes, but hardly one that waits.
+_PATIENCE, _WARNED = (4, 128), (64, 1024)
 
 
 class Choice(NamedTuple):
@@ -42,10 +52,18 @@ class Choice(NamedTuple):
 
 
 class Chosen:
-    """The workers that were found best for a function, where the next loop begins."""
+    """The workers that were found best for a function, where the next loop begins.
 
-    def __init__(self) -> None:
-        self.choice = Choice(HERE, 1)
+    Attributes:
+        choice: Those.
+        count: How many periods there were.
+        refused: Until which period others are not to be tried, and for how many they were not.
+    """
+
+    def __init__(self, choice: Choice | None = None) -> None:
+        self.choice = choice or Choice(HERE, 1)
+        self.count = 0
+        self.refused: dict[Choice, tuple[int, int]] = {}
 
 
 class Period(NamedTuple):
@@ -68,28 +86,33 @@ class Judge:
     """Chooses workers, up and down.
 
     Args:
-        choice: Where to begin.
+        chosen: Where to begin, and what is known.
         processors: How many there are: as many threads that compute, and processes, at most.
         processes: Returns for how many processes there is memory; 0 if they cannot call the function. It is called when
             processes are to be tried, as it may take long.
     """
 
-    def __init__(self, choice: Choice, processors: int, processes: Callable[[], int]) -> None:
-        self.choice = choice
+    def __init__(self, chosen: Chosen, processors: int, processes: Callable[[], int]) -> None:
+        self.choice, self._known = chosen.choice, chosen
         self._processors, self._room = processors, processes
         self._processes = -1  # at most; -1 while nobody has asked
         self._before: tuple[Choice, Period] | None = None  # what is tried came after this
-        self._refused: dict[Choice, tuple[int, int]] = {}  # until which period, and for how many
+        self._looks: list[float] = []  # rates of what is tried
+        self._doubted: tuple[Choice, float] | None = None  # what was undone, and the rate before it was tried
+        self._rates: dict[Choice, float] = {}  # the best of late, the older the less
         self._alone = 1.0  # processor time in a second of the function, while one thread calls it alone
-        self._count = 0
 
     def after(self, period: Period) -> Choice:
         """Return the workers for the next period."""
-        self._count += 1
+        self._known.count += 1
+        seen = self._rates.get(self.choice)
+        self._rates[self.choice] = max(period.rate, _FADES * (seen or 0.0))
         if self._before is not None:
             self._compare(*self._before, period)
         else:
-            self._try(period)
+            self._confirm(period)
+            if seen is not None:  # one period says little
+                self._try(period)
         return self.choice
 
     def refuse(self, kind: str) -> None:
@@ -97,27 +120,49 @@ class Judge:
         assert kind == PROCESSES
         self._processes = 0
         if self.choice.kind == kind:
-            self.choice, self._before = Choice(HERE, 1), None
+            self.choice = self._known.choice = Choice(HERE, 1)
+            self._before = None
 
     def _compare(self, before: Choice, past: Period, period: Period) -> None:
+        self._looks.append(period.rate)
+        base = max(self._rates[before], 1e-9)
+        gain = max(self._looks) / base
         if self.choice.kind == before.kind and self.choice.number < before.number:
             better = period.waited < _WAITS / 2
         else:
-            better = period.waited < _WAITS or period.rate >= _GAIN * past.rate
+            better = period.waited < _WAITS or gain >= _GAIN
+            if not better and gain > _WORSE and len(self._looks) < _LOOKS:
+                return
         self._before = None
         if not better:
-            patience = 2 * self._refused.get(self.choice, (0, _PATIENCE // 2))[1]
-            self._refused[self.choice] = self._count + patience, patience
-            self.choice = before
+            hurts = gain <= _WORSE and self._alone >= _COMPUTES
+            self._refuse(self.choice, *(_WARNED if hurts else _PATIENCE))
+            self.choice, self._doubted = before, (self.choice, base)
+        elif gain >= _CLEAR and before.kind == HERE:
+            self._refuse(before, *_WARNED)
+        self._known.choice = self.choice
+
+    def _refuse(self, choice: Choice, least: int, most: int) -> None:
+        patience = min(max(least, 2 * self._known.refused.get(choice, (0, 0))[1]), most)
+        self._known.refused[choice] = self._known.count + patience, patience
+
+    def _confirm(self, period: Period) -> None:
+        """Have another look soon at what was undone, if all is as slow without it: it was not the reason."""
+        if self._doubted is None:
+            return
+        (choice, rate), self._doubted = self._doubted, None
+        if period.rate < _WORSE * rate:
+            least, _ = _PATIENCE
+            self._known.refused[choice] = self._known.count + least, 0
 
     def _try(self, period: Period) -> None:
         for choice in self._others(period):
             if self._may_try(choice):
-                self._before, self.choice = (self.choice, period), choice
+                self._before, self.choice, self._looks = (self.choice, period), choice, []
                 return
 
     def _may_try(self, choice: Choice) -> bool:
-        return self._refused.get(choice, (0, 0))[0] <= self._count
+        return self._known.refused.get(choice, (0, 0))[0] <= self._known.count
 
     def _most_processes(self) -> int:
         if self._processes < 0:
@@ -132,7 +177,9 @@ class Judge:
         if period.waited < _RARELY:
             fewer = count - 1
             return [Choice(kind, fewer)] if fewer and period.busy < _BUSY * fewer else []
-        if period.waited < _WAITS or period.busy < _BUSY * count:
+        if period.waited < _WAITS or (period.busy < _BUSY * count and kind != HERE):
+            return []
+        if kind == HERE and period.busy < _TINY * period.rate:
             return []
         computes = self._alone >= _COMPUTES
         threads = self._processors if computes else MOST_THREADS

@@ -32,8 +32,8 @@ def restless(monkeypatch):
     chosen = []
 
     class Restless:
-        def __init__(self, choice, processors, processes):
-            self.choice, self._next = choice, itertools.cycle(CHANGES)
+        def __init__(self, chosen, processors, processes):
+            self.choice, self._next = chosen.choice, itertools.cycle(CHANGES)
 
         def after(self, period):
             self.choice = next(self._next)

@@ -2,9 +2,10 @@
 
 from collections import Counter
 
+import numpy as np
 import pytest
 
-from pipeline.workers.judge import HERE, PROCESSES, THREADS, Choice, Judge, Period
+from pipeline.workers.judge import HERE, PROCESSES, THREADS, Choice, Chosen, Judge, Period
 
 
 def run(judge, machine, count=300):
@@ -44,67 +45,67 @@ def each(choice):
 
 
 def test_a_function_that_holds_the_lock_gets_processes():
-    judge = Judge(Choice(HERE, 1), 8, lambda: 8)
+    judge = Judge(Chosen(Choice(HERE, 1)), 8, lambda: 8)
     assert settled(run(judge, machine(alone))) == (PROCESSES, 8)
 
 
 def test_one_that_releases_it_gets_as_many_threads_as_there_are_processors():
-    judge = Judge(Choice(HERE, 1), 8, lambda: 8)
+    judge = Judge(Chosen(Choice(HERE, 1)), 8, lambda: 8)
     choices = run(judge, machine(lambda choice: 100.0 * min(8, choice.number)))
     assert settled(choices) == (THREADS, 8)
 
 
 def test_one_that_waits_gets_more_threads_and_never_processes():
-    judge = Judge(Choice(HERE, 1), 2, lambda: 2)
+    judge = Judge(Chosen(Choice(HERE, 1)), 2, lambda: 2)
     choices = run(judge, machine(each, cpu=0.05))
     assert settled(choices) == (THREADS, 32)
     assert all(choice.kind != PROCESSES for choice in choices)
 
 
 def test_a_cheap_one_stays_in_the_thread_of_the_loop():
-    judge = Judge(Choice(HERE, 1), 2, lambda: 2)
+    judge = Judge(Chosen(Choice(HERE, 1)), 2, lambda: 2)
     choices = run(judge, machine(lambda choice: 100.0 if choice.kind == HERE else 40.0))
     assert settled(choices) == (HERE, 1)
     assert choices.count((THREADS, 2)) <= 4  # what was tried in vain is tried less and less often
 
 
 def test_no_more_than_the_loop_wants():
-    judge = Judge(Choice(HERE, 1), 2, lambda: 2)
+    judge = Judge(Chosen(Choice(HERE, 1)), 2, lambda: 2)
     choices = run(judge, machine(each, wanted=350.0, cpu=0.05))
     assert settled(choices) == (THREADS, 4)
 
 
 def test_fewer_when_the_loop_wants_less():
-    judge = Judge(Choice(THREADS, 16), 2, lambda: 2)
+    judge = Judge(Chosen(Choice(THREADS, 16)), 2, lambda: 2)
     choices = run(judge, machine(each, wanted=350.0, cpu=0.05))
     assert min(choice.number for choice in choices) >= 3
     assert settled(choices).number <= 6
 
 
 def test_a_slow_input_is_not_the_workers_fault():
-    judge = Judge(Choice(THREADS, 2), 8, lambda: 8)
+    judge = Judge(Chosen(Choice(THREADS, 2)), 8, lambda: 8)
     assert set(run(judge, lambda choice: Period(10.0, 0.9, 0.3, 1.0))) == {(THREADS, 2)}
 
 
 def test_workers_that_seemed_to_help_are_found_out():
-    judge = Judge(Choice(THREADS, 2), 2, lambda: 0)
+    judge = Judge(Chosen(Choice(THREADS, 2)), 2, lambda: 0)
     assert settled(run(judge, machine(lambda choice: 100.0 if choice.kind == HERE else 80.0))) == (HERE, 1)
 
 
 def test_within_the_memory():
-    judge = Judge(Choice(HERE, 1), 16, lambda: 3)
+    judge = Judge(Chosen(Choice(HERE, 1)), 16, lambda: 3)
     choices = run(judge, machine(alone))
     assert settled(choices) == (PROCESSES, 3)
 
 
 @pytest.mark.parametrize("memory", [0, 1])
 def test_no_processes_without_need(memory):
-    judge = Judge(Choice(HERE, 1), 8, lambda: memory)
+    judge = Judge(Chosen(Choice(HERE, 1)), 8, lambda: memory)
     assert all(choice.kind != PROCESSES for choice in run(judge, machine(alone)))
 
 
 def test_processes_that_cannot_start_are_not_tried_again():
-    judge = Judge(Choice(HERE, 1), 8, lambda: 8)
+    judge = Judge(Chosen(Choice(HERE, 1)), 8, lambda: 8)
     while judge.choice.kind != PROCESSES:
         judge.after(machine(alone)(judge.choice))
     judge.refuse(PROCESSES)
@@ -113,15 +114,49 @@ def test_processes_that_cannot_start_are_not_tried_again():
 
 
 def test_what_was_in_vain_is_tried_again_later():
-    judge = Judge(Choice(HERE, 1), 2, lambda: 0)
+    judge = Judge(Chosen(Choice(HERE, 1)), 2, lambda: 0)
     assert settled(run(judge, machine(lambda choice: 100.0))) == (HERE, 1)
     assert settled(run(judge, machine(each))) == (THREADS, 2)
 
 
 def test_whether_processes_can_call_it_is_asked_when_they_are_to_be_tried():
     asked = []
-    judge = Judge(Choice(HERE, 1), 2, lambda: asked.append(judge.choice) or 2)
+    judge = Judge(Chosen(Choice(HERE, 1)), 2, lambda: asked.append(judge.choice) or 2)
     run(judge, machine(lambda choice: 100.0 * min(2, choice.number), wanted=210.0))
     assert asked == []
     run(judge, machine(alone))
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_other_programs_that_slow_some_periods_decide_nothing(seed):
+    random, slow, shares = np.random.default_rng(seed), 0, []
+
+    def noisy(choice):
+        nonlocal slow
+        slow = slow - 1 if slow else int(random.random() < 0.1) * int(random.integers(1, 8))
+        share = min(choice.number, 20) / 20
+        shares.append(share)
+        rate = 2000 * share * random.uniform(0.9, 1.0) * (random.uniform(0.05, 0.5) if slow else 1.0)
+        return Period(rate, 0.97, choice.number, 0.03)
+
+    run(Judge(Chosen(Choice(HERE, 1)), 2, lambda: 2), noisy, 80)
+    assert sum(shares) / len(shares) > 0.6  # of the rate with the best workers, the way there included
+
+
+def test_the_next_loop_knows_what_was_in_vain():
+    chosen = Chosen(Choice(HERE, 1))
+    tried = run(Judge(chosen, 2, lambda: 0), machine(lambda choice: 100.0 if choice.kind == HERE else 40.0), 20)
+    assert (THREADS, 2) in tried
+    again = run(Judge(chosen, 2, lambda: 0), machine(lambda choice: 100.0 if choice.kind == HERE else 40.0), 10)
+    assert set(again) == {(HERE, 1)}
+
+
+def test_it_begins_with_what_was_kept_not_with_what_was_tried_last():
+    chosen = Chosen(Choice(HERE, 1))
+    judge = Judge(chosen, 2, lambda: 0)
+    while judge.choice == (HERE, 1):
+        judge.after(machine(each)(judge.choice))
+    assert chosen.choice == (HERE, 1)
+    judge.after(machine(each)(judge.choice))
+    assert chosen.choice == (THREADS, 2)

@@ -114,7 +114,8 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
     first = 0.0
     interrupted = False
     start = now = time.perf_counter()
-    with monitor() if watch else Sampler() as sampler, _progress(settings) as show:
+    watching = monitor() if watch else Sampler()
+    with watching as sampler, _progress(settings) as show, _stopped_if_lost(coord) as lost:
         try:
             for components in batches:
                 now = time.perf_counter()
@@ -128,6 +129,7 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
         finally:
             # A thread may hang in a read for ever. It is a daemon; print the report without waiting for it.
             coord.request_stop()
+        interrupted = interrupted or bool(lost)
         seconds = (time.perf_counter() if interrupted else now) - start
         made = sampler.report(batches)
     columns = Counter("bytes" if dtype.hasobject else dtype.name for dtype in source.types)
@@ -323,6 +325,30 @@ def _saving(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> S
     if arguments.every is not None and arguments.save_state is None:
         parser.error("--every needs --save-state")
     return Saving(arguments.resume, arguments.save_state, arguments.every or EVERY)
+
+
+@contextlib.contextmanager
+def _stopped_if_lost(coord: Coordinator) -> Iterator[list[BaseException]]:
+    """Yield a list of the Ctrl-Cs that Python lost within the body; the first one stops the coordinator.
+
+    Python cannot raise what strikes in a finalizer or in the callback of a weak reference, such as its own imports
+    have: it tells `sys.unraisablehook`, and goes on.
+    """
+    lost: list[BaseException] = []
+    outer = sys.unraisablehook
+
+    def note(unraisable: sys.UnraisableHookArgs) -> None:
+        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+            outer(unraisable)
+            return
+        lost.append(unraisable.exc_value)
+        coord.request_stop()
+
+    sys.unraisablehook = note
+    try:
+        yield lost
+    finally:
+        sys.unraisablehook = outer
 
 
 @contextlib.contextmanager

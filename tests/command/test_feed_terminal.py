@@ -18,6 +18,25 @@ from helpers import LIMIT
 DIGITS = pathlib.Path(__file__).parents[2] / "examples" / "data" / "digits.csv"
 NO_TQDM = "import sys; sys.modules['tqdm'] = None; from pipeline.command.cli import main; sys.exit(main())"
 
+LOSES = """
+import signal, sys, weakref
+from pipeline.command.cli import main
+
+class Thing:
+    pass
+
+def lose(*_):
+    thing = Thing()
+    ref = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
+    del thing  # Python calls back, and drops what is raised there
+
+signal.signal(signal.SIGALRM, lose)
+signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+status = main()
+signal.setitimer(signal.ITIMER_REAL, 0)
+sys.exit(status)
+"""
+
 
 class Terminal:
     """`feed` with a terminal as its stderr."""
@@ -82,6 +101,14 @@ def test_ctrl_c_as_text():
     with Terminal(DIGITS, "--epochs", "0") as terminal:
         terminal.wait_for(b" examples")
         terminal.process.send_signal(signal.SIGINT)
+        status, out = terminal.finish()
+    assert status == 130
+    assert ", interrupted\n" in out
+
+
+def test_ctrl_c_that_python_drops():
+    """As in the callbacks of its imports: one run of 500 went on for ever."""
+    with Terminal(DIGITS, "--epochs", "0", script=LOSES) as terminal:
         status, out = terminal.finish()
     assert status == 130
     assert ", interrupted\n" in out

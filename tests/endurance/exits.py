@@ -6,6 +6,7 @@ random moment; each must end with its report and status 130. And Ctrl-C interrup
 which Python checks for it.
 """
 
+import contextlib
 import os
 import pathlib
 import random
@@ -23,7 +24,7 @@ FEED = """
 import faulthandler, signal, sys
 from pipeline.command import cli
 
-faulthandler.register(signal.SIGUSR1)
+faulthandler.register(signal.SIGUSR1, chain=True)  # then the signal ends the process
 
 parser = cli._parser
 cli._parser = lambda *args: (print("begins", flush=True), parser(*args))[1]
@@ -55,7 +56,7 @@ def end_blocked(where):
 def interrupt_feed(seed):
     """Send SIGINT to a `feed` without end at a random moment; return status, stdout and stderr.
 
-    If it goes on, it shows where its threads are, and is killed.
+    If it goes on, it shows where its threads are, and ends.
     """
     command = [sys.executable, "-c", FEED, "feed", str(DIGITS), "--epochs", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -66,7 +67,8 @@ def interrupt_feed(seed):
             out, errors = process.communicate(timeout=LIMIT)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGUSR1)
-            time.sleep(1)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.communicate(timeout=LIMIT)
             process.kill()
             out, errors = process.communicate()
             errors += f"went on for {LIMIT:g} s after SIGINT"

@@ -10,10 +10,13 @@ import itertools
 import json
 import logging
 import os
+import signal
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import Any
 
 from pipeline import __version__
@@ -115,7 +118,7 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
     interrupted = False
     start = now = time.perf_counter()
     watching = monitor() if watch else Sampler()
-    with watching as sampler, _progress(settings) as show, _stopped_if_lost(coord) as lost:
+    with watching as sampler, _progress(settings) as show, _stopped_by_ctrl_c(coord) as struck:
         try:
             for components in batches:
                 now = time.perf_counter()
@@ -129,7 +132,7 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
         finally:
             # A thread may hang in a read for ever. It is a daemon; print the report without waiting for it.
             coord.request_stop()
-        interrupted = interrupted or bool(lost)
+        interrupted = interrupted or bool(struck)
         seconds = (time.perf_counter() if interrupted else now) - start
         made = sampler.report(batches)
     columns = Counter("bytes" if dtype.hasobject else dtype.name for dtype in source.types)
@@ -328,27 +331,34 @@ def _saving(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> S
 
 
 @contextlib.contextmanager
-def _stopped_if_lost(coord: Coordinator) -> Iterator[list[BaseException]]:
-    """Yield a list of the Ctrl-Cs that Python lost within the body; the first one stops the coordinator.
+def _stopped_by_ctrl_c(coord: Coordinator) -> Iterator[list[int]]:
+    """Yield a list of the Ctrl-Cs within the body. Each stops the coordinator, as the KeyboardInterrupt may get lost.
 
-    Python cannot raise what strikes in a finalizer or in the callback of a weak reference, such as its own imports
-    have: it tells `sys.unraisablehook`, and goes on.
+    Python drops what strikes in a finalizer, in the callback of a weak reference, such as its own imports have, or
+    while its own code in C asks whether there is an attribute. Programs that handle SIGINT themselves go on doing so.
     """
-    lost: list[BaseException] = []
-    outer = sys.unraisablehook
+    struck: list[int] = []
+    outer, tell = signal.getsignal(signal.SIGINT), sys.unraisablehook
 
-    def note(unraisable: sys.UnraisableHookArgs) -> None:
-        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
-            outer(unraisable)
-            return
-        lost.append(unraisable.exc_value)
+    def strike(number: int, frame: FrameType | None) -> None:
+        struck.append(number)
         coord.request_stop()
+        raise KeyboardInterrupt
 
-    sys.unraisablehook = note
+    def hush(dropped: sys.UnraisableHookArgs) -> None:
+        if not (struck and isinstance(dropped.exc_value, KeyboardInterrupt)):
+            tell(dropped)
+
+    if outer is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
+        yield struck
+        return
     try:
-        yield lost
+        sys.unraisablehook = hush
+        signal.signal(signal.SIGINT, strike)
+        yield struck
     finally:
-        sys.unraisablehook = outer
+        signal.signal(signal.SIGINT, outer)
+        sys.unraisablehook = tell
 
 
 @contextlib.contextmanager

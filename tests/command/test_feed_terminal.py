@@ -18,19 +18,25 @@ from helpers import LIMIT
 DIGITS = pathlib.Path(__file__).parents[2] / "examples" / "data" / "digits.csv"
 NO_TQDM = "import sys; sys.modules['tqdm'] = None; from pipeline.command.cli import main; sys.exit(main())"
 
-LOSES = """
+DROPS = """
 import signal, sys, weakref
 from pipeline.command.cli import main
 
 class Thing:
     pass
 
-def lose(*_):
+def in_a_callback():
     thing = Thing()
     ref = weakref.ref(thing, lambda _: signal.raise_signal(signal.SIGINT))
-    del thing  # Python calls back, and drops what is raised there
+    del thing  # Python calls back, and prints what is raised there
 
-signal.signal(signal.SIGALRM, lose)
+def silently():
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        pass
+
+signal.signal(signal.SIGALRM, lambda *_: HOW())
 signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
 status = main()
 signal.setitimer(signal.ITIMER_REAL, 0)
@@ -106,9 +112,10 @@ def test_ctrl_c_as_text():
     assert ", interrupted\n" in out
 
 
-def test_ctrl_c_that_python_drops():
-    """As in the callbacks of its imports: one run of 500 went on for ever."""
-    with Terminal(DIGITS, "--epochs", "0", script=LOSES) as terminal:
+@pytest.mark.parametrize("how", ["in_a_callback", "silently"])
+def test_ctrl_c_that_python_drops(how):
+    """As in the callbacks of its imports, and where C asks for an attribute: one run of 500 went on for ever."""
+    with Terminal(DIGITS, "--epochs", "0", script=DROPS.replace("HOW", how)) as terminal:
         status, out = terminal.finish()
     assert status == 130
     assert ", interrupted\n" in out

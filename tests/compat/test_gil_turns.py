@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import pipeline.compat.v1 as tf
-from pipeline.compat.queues.gil_turns import Crew, GilTurns, TakingTurns, done
+from pipeline.compat.queues.gil_turns import FeederThreads, GilTurns, TakingTurns, done
 
 
 @pytest.fixture(autouse=True)
@@ -158,7 +158,7 @@ def test_each_thread_that_stands_by_takes_the_place_of_one_that_ended():
 def test_a_thread_that_lost_patience_stands_by_again():
     asked = []
 
-    class Busy(Crew):
+    class Busy(FeederThreads):
         def join(self, patient):
             asked.append(patient)
             return len(asked) > 3 and super().join(patient)

@@ -100,7 +100,7 @@ class GilTurns:
         waiter.woken.release()
 
 
-class Crew:
+class FeederThreads:
     """The threads that run one operation in a session: one of them works, and the others stand by."""
 
     def __init__(self) -> None:
@@ -142,7 +142,7 @@ class Crew:
 
 class _Held(threading.local):
     turns: GilTurns | None = None
-    crew: Crew | None = None
+    feeders: FeederThreads | None = None
 
 
 _held = _Held()
@@ -153,18 +153,18 @@ def about_to_wait() -> None:
     turns = _held.turns
     if turns is not None:
         _held.turns = None
-        if _held.crew is not None:
-            _held.crew.waits()
+        if _held.feeders is not None:
+            _held.feeders.waits()
         turns.hand_on()
 
 
 def done() -> None:
-    """Leave the turn and the crew of this thread to others: it makes no more elements, or expensive ones."""
+    """Leave the turn and the feeders of this thread to others: it makes no more elements, or expensive ones."""
     about_to_wait()
-    crew = _held.crew
-    if crew is not None:
-        _held.crew = None
-        crew.leave()
+    feeders = _held.feeders
+    if feeders is not None:
+        _held.feeders = None
+        feeders.leave()
 
 
 def gil_enabled() -> bool:
@@ -180,11 +180,11 @@ class TakingTurns:
     Args:
         call: The function.
         turns: Shared with the other threads.
-        crew: Shared with those that call the same function.
+        feeders: Shared with those that call the same function.
     """
 
-    def __init__(self, call: Callable[[], object], turns: GilTurns, crew: Crew) -> None:
-        self._call, self._turns, self._crew = call, turns, crew
+    def __init__(self, call: Callable[[], object], turns: GilTurns, feeders: FeederThreads) -> None:
+        self._call, self._turns, self._feeders = call, turns, feeders
         self._free = False  # takes no turns for now
         self._patient = True  # its elements are cheap, as far as it knows
         self._count = 0
@@ -196,11 +196,11 @@ class TakingTurns:
         self._count += 1
         if self._free and self._count < _PERIOD:
             return self._call()
-        if _held.crew is None:
-            if not self._crew.join(self._patient):
+        if _held.feeders is None:
+            if not self._feeders.join(self._patient):
                 self._be_free(_SOON if self._patient else _PERIOD)
                 return self._call()
-            _held.crew = self._crew
+            _held.feeders = self._feeders
         if time.monotonic() > self._until:
             about_to_wait()
         if _held.turns is None:
@@ -209,7 +209,7 @@ class TakingTurns:
                 return self._call()
             _held.turns = self._turns
             self._until = time.monotonic() + _SLICE
-        self._crew.begins()
+        self._feeders.begins()
         return self._call() if self._free is False and self._count > _MEASURED else self._measured()
 
     def _be_free(self, elements: int) -> None:

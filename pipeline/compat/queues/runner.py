@@ -11,7 +11,7 @@ from pipeline.compat.graph.default_session import get_default_session
 from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.graph.scopes import get_default_graph
 from pipeline.compat.graph.tensor import Operation
-from pipeline.compat.queues.gil_turns import Crew, GilTurns, TakingTurns, done, gil_enabled
+from pipeline.compat.queues.gil_turns import FeederThreads, GilTurns, TakingTurns, done, gil_enabled
 from pipeline.compat.queues.move_blocks import in_blocks
 from pipeline.compat.queues.runner_def import QueueRunnerDef, definition, elements
 from pipeline.compat.session.session import BaseSession
@@ -103,7 +103,7 @@ class QueueRunner(native.QueueRunner):
         if not isinstance(op, Operation) or op.type != "QueueEnqueueV2" or not gil_enabled():
             return single
         turns = sess._resources.get("turns at the GIL", GilTurns)
-        return TakingTurns(single, turns, sess._resources.get(("crew", op), Crew))
+        return TakingTurns(single, turns, sess._resources.get(("feeders", op), FeederThreads))
 
     def _fill(self, *args: Any) -> None:
         try:

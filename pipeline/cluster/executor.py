@@ -11,7 +11,7 @@ from concurrent.futures import Executor, Future
 from types import TracebackType
 from typing import Any
 
-from pipeline.cluster.desk import Call, Desk
+from pipeline.cluster.ray_client import RayCall, RayClient
 from pipeline.cluster.task import Held, Order, Pickled, versions
 
 # Bytes of a pickled function from which it goes to workers by the object store, once for each machine.
@@ -24,7 +24,7 @@ class RayWorkers(Executor):
     Attributes:
         ray: The module.
         retries, options: Of the tasks.
-        desk: What hands calls to Ray; knows what they cost.
+        client: What hands calls to Ray; knows what they cost.
 
     Thread safety: you may call every method from every thread.
     """
@@ -39,10 +39,10 @@ class RayWorkers(Executor):
         self._setup = None if setup is None else self._pickled(setup, "setup")
         self._known: weakref.WeakKeyDictionary[functools.partial[Any], Pickled] = weakref.WeakKeyDictionary()
         self.retries, self.options = retries, options
-        self.desk = Desk(ray, count, retries, options)
+        self.client = RayClient(ray, count, retries, options)
         self._closed = self._started = False
         self._submitting = threading.RLock()  # not Lock: a signal handler may call shutdown
-        weakref.finalize(self, self.desk.close).atexit = False
+        weakref.finalize(self, self.client.close).atexit = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a worker call a function.
@@ -65,13 +65,13 @@ class RayWorkers(Executor):
         """
         self._stay_open()
         held: list[Any] = []
-        call = Call(Future(), self.order(fn), [self._without_references(each, held) for each in args], kwargs, held)
+        call = RayCall(Future(), self.order(fn), [self._without_references(each, held) for each in args], kwargs, held)
         with self._submitting:  # not before: pickling may take long
             self._stay_open()
             if not self._started:
-                threading.Thread(target=self.desk.work, name="pipeline-cluster", daemon=True).start()
+                threading.Thread(target=self.client.work, name="pipeline-cluster", daemon=True).start()
                 self._started = True  # not before: Ctrl-C may end `start`
-            self.desk.put(call)
+            self.client.put(call)
         return call.future
 
     def order(self, function: Callable[..., Any]) -> Order:
@@ -84,7 +84,7 @@ class RayWorkers(Executor):
 
     def seen(self) -> dict[str, Any]:
         """What reports show of the machines: calls in flight, retries, and what each node has done."""
-        return self.desk.seen()
+        return self.client.seen()
 
     def rest(self) -> None:
         """Nothing is to be done: Ray lets workers end that have nothing to do."""
@@ -93,7 +93,7 @@ class RayWorkers(Executor):
         """Take no more calls; see `concurrent.futures.Executor.shutdown`."""
         with self._submitting:
             self._closed = True
-        self.desk.finish(wait, cancel_futures)
+        self.client.finish(wait, cancel_futures)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -101,7 +101,7 @@ class RayWorkers(Executor):
         self.shutdown(error is None, cancel_futures=error is not None)
 
     def __repr__(self) -> str:
-        state = "shut down" if self._closed else f"{self.desk.running} running"
+        state = "shut down" if self._closed else f"{self.client.running} running"
         return f"<pipeline.cluster.workers({self._max_workers}): {state}>"
 
     def _stay_open(self) -> None:

@@ -12,8 +12,8 @@ from concurrent.futures import Future, wait
 from typing import Any
 
 from pipeline.cluster.connect import LEFT
-from pipeline.cluster.desk import Desk
 from pipeline.cluster.executor import RayWorkers
+from pipeline.cluster.ray_client import RayClient
 from pipeline.cluster.task import BLOCK_BYTES, read_part
 from pipeline.datasets.origins.sequence import sequence_of
 from pipeline.dtypes import integer
@@ -143,7 +143,7 @@ class _Parts:
 
     def start(self, part: int, place: int) -> _Flight:
         """Have a worker read a part, from a row on."""
-        self.workers.desk.stay()
+        self.workers.client.stay()
         return _Flight(self._task.remote(self._order, self.parts[part], place, *self._arguments))
 
     def block(self, piece: Columns) -> Any:
@@ -167,7 +167,7 @@ class _RemoteCursor(PartsCursor):
         self._flights: dict[int, _Flight] = {}  # by the number of a part, counted through all epochs
         self._left = False
         super().__init__(about, round_number)
-        weakref.finalize(self, _cancel, self._remote.workers.desk, self._flights).atexit = False
+        weakref.finalize(self, _cancel, self._remote.workers.client, self._flights).atexit = False
 
     def recall(self) -> None:
         """As `PartsCursor.recall`. The thread that reads, which may just have parts begun, gives them up itself."""
@@ -176,12 +176,12 @@ class _RemoteCursor(PartsCursor):
     def close(self) -> None:
         """As `PartsCursor.close`."""
         self._left = True
-        _cancel(self._remote.workers.desk, self._flights)
+        _cancel(self._remote.workers.client, self._flights)
         super().close()
 
     def _go_to(self, position: Sequence[Any]) -> None:
         self._left = False
-        _cancel(self._remote.workers.desk, self._flights)
+        _cancel(self._remote.workers.client, self._flights)
         super()._go_to(position)
 
     def _fail(self, error: BaseException) -> None:
@@ -221,33 +221,33 @@ class _RemoteCursor(PartsCursor):
         try:
             return self._following(flight, where)
         except Exception as error:
-            if self._remote.workers.desk.here():
+            if self._remote.workers.client.here():
                 raise
             raise AbortedError(None, None, f"{where}: {LEFT}") from error
 
     def _following(self, flight: _Flight, where: str) -> Any:
         """The next block of a part; None at its end. Meanwhile those of the parts after it come closer."""
-        desk = self._remote.workers.desk
+        client = self._remote.workers.client
         while True:
             for each in tuple(self._flights.values()):
                 self._bring(each)
             if self._left:
-                _cancel(desk, self._flights)
+                _cancel(client, self._flights)
                 raise OutOfRangeError(None, None, f"{where}: the loop over the batches was left")
             if flight.blocks:
                 if not wait(list(flight.blocks)[:1], CHECK_INTERVAL).done:
-                    desk.stay()
+                    client.stay()
                     continue
                 block = flight.blocks.popleft()
                 if (error := block.exception()) is not None:
-                    told = str(desk.translated(error)).rstrip(",")
+                    told = str(client.translated(error)).rstrip(",")
                     raise AbortedError(None, None, f"{where}: {told}") from error
                 result, note = block.result()
                 break
             if flight.ended:
                 return None
             self._ready(flight, CHECK_INTERVAL)
-        desk.count(note)
+        client.count(note)
         if isinstance(result, FailedItem):
             add_note(result.error, where)
             raise result.error
@@ -263,17 +263,17 @@ class _RemoteCursor(PartsCursor):
 
     def _ready(self, flight: _Flight, seconds: float) -> bool:
         """Whether there is another block, or an end, within so many seconds."""
-        self._remote.workers.desk.stay()
+        self._remote.workers.client.stay()
         if flight.stream is None:  # given up, by another thread
             return False
         wait_for = inspect.unwrap(self._remote.workers.ray.wait)  # `ray.wait` itself might make a cluster
         return bool(wait_for([flight.stream], timeout=seconds, fetch_local=False)[0])
 
 
-def _cancel(desk: Desk, flights: dict[int, _Flight]) -> None:
+def _cancel(client: RayClient, flights: dict[int, _Flight]) -> None:
     """Stop the readers that are under way."""
     while flights:
         _, flight = flights.popitem()
         if not flight.ended:
-            desk.cancel(flight.stream, recursive=True)
+            client.cancel(flight.stream, recursive=True)
         flight.stream, flight.ended = None, True  # a reader that Ray holds back ends when nobody has its stream

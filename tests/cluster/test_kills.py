@@ -80,7 +80,7 @@ def test_kills_of_workers_and_nodes_change_nothing(cluster):
     assert found == run(alone)
     assert with_kills.fingerprint() == alone.fingerprint()
     assert with_kills.fingerprint(content=True) == alone.fingerprint(content=True)
-    assert workers.desk.retried >= 1
+    assert workers.client.retried >= 1
 
 
 def test_a_run_goes_on_with_another_number_of_workers():

@@ -38,7 +38,7 @@ def ray(monkeypatch):
 def workers(ray):
     made = RayWorkers(ray, 2, None, 0, {})
     yield made
-    made.desk.close()
+    made.client.close()
 
 
 def refused(future):
@@ -92,7 +92,7 @@ def test_ctrl_c_while_the_thread_is_started(monkeypatch, workers, started):
 
 def test_there_is_one_thread(workers):
     assert refused(workers.submit(len, []))
-    other = threading.Thread(target=workers.desk.work, daemon=True)
+    other = threading.Thread(target=workers.client.work, daemon=True)
     other.start()
     other.join(120)
     assert not other.is_alive()
@@ -101,15 +101,15 @@ def test_there_is_one_thread(workers):
 
 def test_ctrl_c_while_a_call_is_put(workers):
     def strike(todo):
-        workers.desk._todo = todos
+        workers.client._todo = todos
         raise KeyboardInterrupt
 
-    todos = workers.desk._todo
-    workers.desk._todo = types.SimpleNamespace(put=strike, get=todos.get)
+    todos = workers.client._todo
+    workers.client._todo = types.SimpleNamespace(put=strike, get=todos.get)
     with pytest.raises(KeyboardInterrupt):
         workers.submit(len, [])
     ending = threading.Thread(target=workers.shutdown, daemon=True)
     ending.start()
     ending.join(120)
     assert not ending.is_alive()
-    assert not workers.desk._unfinished
+    assert not workers.client._unfinished

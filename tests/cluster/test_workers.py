@@ -92,7 +92,7 @@ def test_an_item_that_kills_each_worker_is_named_or_skipped(function, bad):
     assert caught.value.record_key == f"example {bad}"
     kept = list(mapped(function, range(40), workers, on_error="skip"))
     assert kept == [i for i in range(40) if i != bad]
-    assert workers.desk.retried >= 2 * retries
+    assert workers.client.retried >= 2 * retries
 
 
 def test_a_result_that_cannot_be_sent():
@@ -270,4 +270,4 @@ def test_reports_and_metrics_show_the_nodes():
     assert 2 <= sum(node["calls"] for node in remote["nodes"].values()) <= 100
     assert remote["in_flight"] == 0
     assert re.search(r"0 chunks in flight, \d+ begun again, \S+/\w{6}: ", str(report))
-    assert workers.desk._metrics._calls.info["name"].endswith("pipeline_cluster_calls")
+    assert workers.client._metrics._calls.info["name"].endswith("pipeline_cluster_calls")

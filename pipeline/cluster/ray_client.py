@@ -1,4 +1,4 @@
-"""Desk: the calls of an executor on a Ray cluster, and the one thread that hands them to Ray and takes results."""
+"""RayClient: an executor's calls on a Ray cluster, and the thread that hands them to Ray and takes results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pipeline.workers.team import BrokenWorkers
 _CHECK = 1.0
 
 
-class Call:
+class RayCall:
     """What was submitted.
 
     Attributes:
@@ -63,7 +63,7 @@ class Metrics:
             self._retries.inc(note.attempt, tags)
 
 
-class Desk:
+class RayClient:
     """What an executor and its thread share. The thread holds this, not the executor, which may become garbage.
 
     All but `put`, `finish` and `close` is done by the one thread: what is to be done comes to it as a call without
@@ -98,8 +98,8 @@ class Desk:
         self._retries = retries
         self._task = ray.remote(max_retries=retries, **options)(call)
         self._todo: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._waiting: collections.deque[Call] = collections.deque()
-        self._unfinished: set[Call] = set()
+        self._waiting: collections.deque[RayCall] = collections.deque()
+        self._unfinished: set[RayCall] = set()
 
     def seen(self) -> dict[str, Any]:
         """Calls that Ray has, calls begun again, and by node how many were done and their seconds."""
@@ -126,7 +126,7 @@ class Desk:
         if self.here():
             self._cancelling.cancel(waitable, recursive)
 
-    def put(self, call: Call) -> None:
+    def put(self, call: RayCall) -> None:
         """Have a call done."""
         try:
             call.future.add_done_callback(lambda future: self._settled(call))
@@ -173,12 +173,12 @@ class Desk:
     def _end_when_done(self) -> None:
         self._ending = True
 
-    def _settled(self, call: Call) -> None:
+    def _settled(self, call: RayCall) -> None:
         self._unfinished.discard(call)
         if call.future.cancelled():
             self._todo.put(functools.partial(self._withdraw, call))
 
-    def _take(self, call: Call) -> None:
+    def _take(self, call: RayCall) -> None:
         self._waiting.append(call)
         self._hand_over()
 
@@ -199,7 +199,7 @@ class Desk:
             done = call.reference.future()
             done.add_done_callback(lambda done, call=call: self._todo.put(functools.partial(self._receive, call, done)))
 
-    def _receive(self, call: Call, done: Future[Any]) -> None:
+    def _receive(self, call: RayCall, done: Future[Any]) -> None:
         if call.reference is None:  # withdrawn
             return
         call.reference = None
@@ -245,7 +245,7 @@ class Desk:
             self.retried += note.attempt
         self._metrics.note(note, self.running)
 
-    def _withdraw(self, call: Call) -> None:
+    def _withdraw(self, call: RayCall) -> None:
         """Take back a call whose result nobody wants."""
         reference, call.reference = call.reference, None
         if reference is not None:
@@ -266,7 +266,7 @@ def _member(ray: Any) -> str:
     return str(ray.get_runtime_context().get_worker_id())
 
 
-def _fail(call: Call, error: BaseException) -> None:
+def _fail(call: RayCall, error: BaseException) -> None:
     if call.future.set_running_or_notify_cancel():
         call.future.set_exception(error)
 

@@ -18,7 +18,7 @@ from pipeline.cluster.task import Note, Order, Unfit, call
 from pipeline.diagnostics.wording import named
 from pipeline.errors import AbortedError, CancelledError
 from pipeline.workers.chunks import FailedItem, WorkerDied
-from pipeline.workers.team import BrokenWorkers
+from pipeline.workers.pool import BrokenWorkers
 
 # Seconds between two checks of whether this process is still in the cluster.
 _CHECK = 1.0

@@ -17,8 +17,8 @@ from typing import Any
 
 from pipeline.diagnostics.wording import named
 from pipeline.workers.line import Line
+from pipeline.workers.pool import GRACE, BrokenWorkers
 from pipeline.workers.shared import Reader
-from pipeline.workers.team import GRACE, BrokenWorkers
 from pipeline.workers.worker import BEGUN, ITEM, REMEMBERED, STOP, Rest, Task, work
 
 # `multiprocessing` starts processes, and sees to those that ended, in one thread at a time.
@@ -199,7 +199,7 @@ class Worker:
         return int(self.page[ITEM]) if self.begun else 0
 
     def ask_to_stop(self) -> None:
-        """Let it end before its next item, and its keeper see it as dead. From any thread or finalizer."""
+        """Let it end before its next item, and its thread see it as dead. From any thread or finalizer."""
         if self.page is not None:
             self.page[STOP] = 1
         self._line.hang_up()

@@ -18,8 +18,8 @@ from typing import Any
 from pipeline.diagnostics.wording import named
 from pipeline.workers import needs, spares
 from pipeline.workers.chunks import FailedItem, WorkerDied
+from pipeline.workers.pool import BrokenWorkers, Promise, SubmittedCall, WorkerPool, WorkerThread
 from pipeline.workers.process import Worker
-from pipeline.workers.team import BrokenWorkers, Call, Keeper, Promise, Team
 from pipeline.workers.worker import Unknown
 
 # Calls that a worker has at once: it begins the next one before anybody has looked at its last result.
@@ -35,7 +35,7 @@ _PAUSE = 0.05
 _numbers = itertools.count()
 
 # Those that are to be stopped at exit.
-_teams: weakref.WeakSet[Team] = weakref.WeakSet()
+_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 
 
 class Processes(Executor):
@@ -56,9 +56,9 @@ class Processes(Executor):
         pickled, modules = (None, set[str]()) if setup is None else _pickled(setup, "setup")
         self._starter = spares.Starter(method, pickled, preload)
         self._starter.need(modules)
-        self._team = Team(count, functools.partial(_Keeper, self._starter))
-        weakref.finalize(self, self._team.stop).atexit = False
-        _teams.add(self._team)
+        self._pool = WorkerPool(count, functools.partial(_ProcessThread, self._starter))
+        weakref.finalize(self, self._pool.stop).atexit = False
+        _pools.add(self._pool)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a worker call a function.
@@ -81,7 +81,7 @@ class Processes(Executor):
             future.set_running_or_notify_cancel()
             future.set_exception(error)
             return future
-        self._team.put(Call(future, defined, arguments))
+        self._pool.put(SubmittedCall(future, defined, arguments))
         return future
 
     def check(self, function: Callable[..., Any]) -> None:
@@ -91,7 +91,7 @@ class Processes(Executor):
     def rest(self) -> None:
         """Let go of workers that have nothing to do, but not within a `with` block. `submit` takes others."""
         if not self._kept:
-            self._team.rest()
+            self._pool.rest()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Let the workers end when they have done what was submitted.
@@ -100,11 +100,11 @@ class Processes(Executor):
             wait: Return when they have.
             cancel_futures: Cancel what no worker has begun.
         """
-        self._team.close(cancel_futures, wait)
+        self._pool.close(cancel_futures, wait)
 
     def numbers(self) -> list[int]:
         """Return the numbers of the processes that run."""
-        workers = [keeper.worker for keeper in self._team.keepers if isinstance(keeper, _Keeper)]
+        workers = [thread.worker for thread in self._pool.threads if isinstance(thread, _ProcessThread)]
         return [each.process.pid for each in workers if each is not None and each.process.pid is not None]
 
     def __enter__(self) -> Processes:
@@ -118,10 +118,10 @@ class Processes(Executor):
         if error is None:
             self.shutdown()
         else:
-            self._team.stop(wait=True)
+            self._pool.stop(wait=True)
 
     def __repr__(self) -> str:
-        return f"<pipeline.processes({self._max_workers}): {self._team}>"
+        return f"<pipeline.processes({self._max_workers}): {self._pool}>"
 
     def _defined(self, function: Callable[..., Any]) -> tuple[int, bytes]:
         """The number of a function and its pickle; a function that comes again and again is pickled once."""
@@ -175,16 +175,16 @@ def _pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[byt
 
 @atexit.register  # after multiprocessing has registered what kills its processes, and so before that is called
 def _stop_all() -> None:
-    for team in list(_teams):
-        team.stop(wait=True)
+    for pool in list(_pools):
+        pool.stop(wait=True)
     spares.end_all()
 
 
-class _Keeper(Keeper):
+class _ProcessThread(WorkerThread):
     """Keeps one worker: starts it, hands it calls and takes its results; starts another one if it dies."""
 
-    def __init__(self, starter: spares.Starter, team: Team, number: int) -> None:
-        super().__init__(team, number)
+    def __init__(self, starter: spares.Starter, pool: WorkerPool, number: int) -> None:
+        super().__init__(pool, number)
         self._starter = starter
         self.worker: Worker | None = None
         self._in_vain = 0  # how many workers in a row have died before they began a call
@@ -193,7 +193,7 @@ class _Keeper(Keeper):
         while self._fill():
             self._receive()
         worker, self.worker = self.worker, None
-        if worker is not None and self.team.closed:
+        if worker is not None and self.pool.closed:
             worker.end()
         elif worker is not None:
             spares.keep(worker)
@@ -210,7 +210,7 @@ class _Keeper(Keeper):
     def _fill(self) -> bool:
         """Send calls; whether there is one whose result is to be received."""
         while len(self.sent) < _AT_ONCE:
-            call = self.team.take(self)
+            call = self.pool.take(self)
             if call is None:
                 break
             try:
@@ -219,7 +219,7 @@ class _Keeper(Keeper):
             except BrokenWorkers as error:
                 self.sent.clear()
                 call.future.set_exception(error)
-                self.team.fail(error)
+                self.pool.fail(error)
             except (EOFError, OSError) as error:
                 self._died(error)
         return bool(self.sent)
@@ -252,7 +252,7 @@ class _Keeper(Keeper):
         try:
             worker = self.worker = self._starter.worker(self.name)
         except (EOFError, ConnectionError) as error:  # it may take the fork server a moment to be seen as dead
-            if self._in_vain < _IN_VAIN or self.team.stopped:
+            if self._in_vain < _IN_VAIN or self.pool.stopped:
                 time.sleep(_PAUSE)
                 raise
             times = self._in_vain + 1
@@ -262,7 +262,7 @@ class _Keeper(Keeper):
             ) from error
         except (OSError, RuntimeError, AssertionError) as error:
             raise BrokenWorkers(f"a worker process cannot be started: {named(error)}") from error
-        if self.team.stopped:  # it may have come too late to be asked
+        if self.pool.stopped:  # it may have come too late to be asked
             worker.ask_to_stop()
         try:
             worker.wait()
@@ -270,7 +270,7 @@ class _Keeper(Keeper):
             self.worker = None
             raise
         except ConnectionError as error:
-            if self._in_vain < _IN_VAIN or self.team.stopped:
+            if self._in_vain < _IN_VAIN or self.pool.stopped:
                 raise
             self.worker = None
             raise BrokenWorkers(f"worker processes cannot get ready: the last of {self._in_vain + 1} {error}") from None
@@ -288,7 +288,7 @@ class _Keeper(Keeper):
             begun, index, how = worker.begun, worker.at(), worker.end(lost)
         self._in_vain += not begun
         self.sent.clear()
-        failed = len(calls) if self.team.stopped else int(begun or self._in_vain > _IN_VAIN)
-        self.team.put_back(reversed(calls[failed:]))
+        failed = len(calls) if self.pool.stopped else int(begun or self._in_vain > _IN_VAIN)
+        self.pool.put_back(reversed(calls[failed:]))
         for call in calls[:failed]:
             call.future.set_exception(WorkerDied(index, how))

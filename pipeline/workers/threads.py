@@ -12,10 +12,10 @@ from types import TracebackType
 from typing import Any
 
 from pipeline.diagnostics.wording import named
-from pipeline.workers.team import GRACE, BrokenWorkers, Call, Keeper, Promise, Team
+from pipeline.workers.pool import GRACE, BrokenWorkers, Promise, SubmittedCall, WorkerPool, WorkerThread
 
 # Those that are to do what was submitted before the program ends.
-_teams: weakref.WeakSet[Team] = weakref.WeakSet()
+_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 
 
 class Threads(Executor):
@@ -31,10 +31,10 @@ class Threads(Executor):
     def __init__(self, count: int, setup: Callable[[], Any] | None = None, abandons: bool = False) -> None:
         self._max_workers = count  # by this name executors of the standard library have it too
         self._kept = False
-        self._team = Team(count, functools.partial(_Keeper, setup))
-        self._team.abandons = abandons
-        weakref.finalize(self, self._team.rest).atexit = False
-        _teams.add(self._team)
+        self._pool = WorkerPool(count, functools.partial(_CallingThread, setup))
+        self._pool.abandons = abandons
+        weakref.finalize(self, self._pool.rest).atexit = False
+        _pools.add(self._pool)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a thread call a function.
@@ -46,14 +46,14 @@ class Threads(Executor):
             RuntimeError: After `shutdown`; a BrokenWorkers if `setup` has failed.
         """
         future = Promise()
-        self._team.put(Call(future, fn, (args, kwargs)))
+        self._pool.put(SubmittedCall(future, fn, (args, kwargs)))
         return future
 
     def rest(self) -> None:
         """Let threads end when they have done what was submitted, but not within a `with` block. A garbage collection
         may call this anywhere: it waits for no lock."""
         if not self._kept:
-            self._team.rest()
+            self._pool.rest()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Let the threads end when they have done what was submitted.
@@ -62,11 +62,11 @@ class Threads(Executor):
             wait: Return when they have. A thread of its own is not waited for.
             cancel_futures: Cancel what no thread has begun.
         """
-        self._team.close(cancel_futures, wait)
+        self._pool.close(cancel_futures, wait)
 
     def numbers(self) -> list[int]:
         """Return the native numbers of the threads that run."""
-        return [each.native_id for each in self._team.keepers if each.native_id is not None]
+        return [each.native_id for each in self._pool.threads if each.native_id is not None]
 
     def __enter__(self) -> Threads:
         self._kept = True
@@ -78,21 +78,21 @@ class Threads(Executor):
         self.shutdown(cancel_futures=error is not None)
 
     def __repr__(self) -> str:
-        return f"<pipeline.threads({self._max_workers}): {self._team}>"
+        return f"<pipeline.threads({self._max_workers}): {self._pool}>"
 
 
 @atexit.register
 def _end_all() -> None:
-    for team in list(_teams):
+    for pool in list(_pools):
         # A function of an iterator may wait for what comes no more: its threads are daemons, and get half a second.
-        team.close(cancel=team.abandons, wait=True, most=GRACE if team.abandons else math.inf)
+        pool.close(cancel=pool.abandons, wait=True, most=GRACE if pool.abandons else math.inf)
 
 
-class _Keeper(Keeper):
+class _CallingThread(WorkerThread):
     """Makes the calls itself."""
 
-    def __init__(self, setup: Callable[[], Any] | None, team: Team, number: int) -> None:
-        super().__init__(team, number)
+    def __init__(self, setup: Callable[[], Any] | None, pool: WorkerPool, number: int) -> None:
+        super().__init__(pool, number)
         self._setup = setup
 
     def work(self) -> None:
@@ -102,13 +102,13 @@ class _Keeper(Keeper):
         except BaseException as error:
             broken = BrokenWorkers(f"setup failed in a worker thread: {named(error)}")
             broken.__cause__ = error
-            self.team.fail(broken)
+            self.pool.fail(broken)
         while self._call_next():
             pass
 
     def _call_next(self) -> bool:
         """See to the next call; whether there was one. Nothing of it is left when this returns."""
-        call = self.team.take(self)
+        call = self.pool.take(self)
         if call is None:
             return False
         args, kwargs = call.arguments

@@ -7,7 +7,7 @@ import types
 import pytest
 
 from pipeline.cluster.executor import RayWorkers
-from pipeline.workers.team import BrokenWorkers
+from pipeline.workers.pool import BrokenWorkers
 
 
 class Metric:

@@ -23,8 +23,8 @@ from orchestration import fresh_collection, no_thread_left
 import pipeline
 from pipeline import AbortedError
 from pipeline.workers.chunks import WorkerDied
+from pipeline.workers.pool import BrokenWorkers
 from pipeline.workers.server import Forked
-from pipeline.workers.team import BrokenWorkers
 
 SUPPORT = os.path.dirname(functions.__file__)
 

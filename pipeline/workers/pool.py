@@ -1,4 +1,4 @@
-"""Team: the threads that see to the calls of an executor. Each makes them itself, or keeps a process that does."""
+"""WorkerPool: the threads that make an executor's calls. Each makes them itself, or keeps a process that does."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from pipeline.workers.chunks import WorkerDied
 # Seconds that a worker process gets to end by itself.
 GRACE = 0.5
 
-# Seconds between two looks of a keeper that waits: Ctrl-C may strike between a change and the bell for it.
+# Seconds between two looks of a thread that waits: Ctrl-C may strike between a change and the bell for it.
 _CHECK_INTERVAL = 1.0
 
-_teams: weakref.WeakSet[Team] = weakref.WeakSet()
+_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 
 
 class BrokenWorkers(BrokenExecutor):
@@ -60,12 +60,12 @@ class Promise(Future[Any]):
             self._state = CANCELLED_AND_NOTIFIED
 
 
-class Call(NamedTuple):
+class SubmittedCall(NamedTuple):
     """What is submitted.
 
     Attributes:
         future: Gets the result.
-        function: What to call, as the keepers of the team take it.
+        function: What to call, as the threads of the pool take it.
         arguments: What to call it with, likewise.
         begun: Whether a worker has had it; then it can no longer be cancelled.
     """
@@ -87,15 +87,15 @@ class Call(NamedTuple):
             self.future.set_running_or_notify_cancel()
 
 
-class Team:
-    """What the keepers share. They hold this, not the executor, which may become garbage.
+class WorkerPool:
+    """What the threads share. They hold this, not the executor, which may become garbage.
 
     Nobody waits for anything while holding the lock, least of all for a future, whose lock a thread may hold that waits
     for this one. `rest` and `stop` do not take it: a garbage collection may call them anywhere.
 
     Args:
-        count: The most keepers.
-        keeper: Makes one, of this team and with this number.
+        count: The most threads.
+        new_thread: Makes one, of this pool and with this number.
 
     Attributes:
         stopped: Whether calls that have not begun are not to be.
@@ -104,43 +104,43 @@ class Team:
 
     abandons = False
 
-    def __init__(self, count: int, keeper: Callable[[Team, int], Keeper]) -> None:
+    def __init__(self, count: int, new_thread: Callable[[WorkerPool, int], WorkerThread]) -> None:
         self._count = count
-        self._keeper = keeper
+        self._new_thread = new_thread
         self._numbers = itertools.count(1)
-        self._calls: collections.deque[Call] = collections.deque()
-        self._keepers: list[Keeper] = []
+        self._calls: collections.deque[SubmittedCall] = collections.deque()
+        self._threads: list[WorkerThread] = []
         self.forget()
         self._resting = self._closed = False
         self._broken: BrokenWorkers | None = None
         self.stopped = False
-        _teams.add(self)
+        _pools.add(self)
 
     def forget(self) -> None:
-        """Have no keepers, whoever holds the lock: in a forked process they are its parent's, and so are all calls."""
+        """Have no threads, whoever holds the lock: in a forked process they are its parent's, and so are all calls."""
         self._lock = threading.RLock()  # no Condition: Ctrl-C in its `__enter__`, in Python, would leave it locked
-        calls = [*self._calls, *(call for keeper in self._keepers for call in keeper.sent)]
-        self._calls, self._keepers = collections.deque(), []
+        calls = [*self._calls, *(call for thread in self._threads for call in thread.sent)]
+        self._calls, self._threads = collections.deque(), []
         for call in calls:
             call.future.forsake()
 
     def __str__(self) -> str:
         if self._closed:
             return "shut down"
-        return f"{len(self._keepers)} running" if self._keepers else "not running"
+        return f"{len(self._threads)} running" if self._threads else "not running"
 
     @property
-    def keepers(self) -> tuple[Keeper, ...]:
+    def threads(self) -> tuple[WorkerThread, ...]:
         """Those that run."""
-        return tuple(self._keepers)
+        return tuple(self._threads)
 
     @property
     def closed(self) -> bool:
         """Whether nothing is submitted any more."""
         return self._closed
 
-    def put(self, call: Call) -> None:
-        """Have a call done; start another keeper if all are busy and there may be more."""
+    def put(self, call: SubmittedCall) -> None:
+        """Have a call done; start another thread if all are busy and there may be more."""
         with self._lock:
             if self._broken is not None:
                 raise self._broken
@@ -150,11 +150,11 @@ class Team:
             self._calls.append(call)
             more = self._wake()
         if more:
-            keeper = self._keeper(self, next(self._numbers))
-            keeper.start()
-            keeper.entered.wait()  # whoever calls `close` now finds it
+            thread = self._new_thread(self, next(self._numbers))
+            thread.start()
+            thread.entered.wait()  # whoever calls `close` now finds it
 
-    def put_back(self, calls: Iterable[Call]) -> None:
+    def put_back(self, calls: Iterable[SubmittedCall]) -> None:
         """Have another worker do these calls, which have begun, first."""
         with self._lock:
             self._calls.extendleft(call._replace(begun=True) for call in calls)
@@ -162,52 +162,52 @@ class Team:
                 self._wake()
 
     def _wake(self) -> bool:
-        """Wake a keeper for a call; whether there should be another keeper. The caller holds the lock."""
-        for keeper in self._keepers:
-            if not keeper.sent and not keeper.bell.is_set():
-                keeper.bell.set()
+        """Wake a thread for a call; whether there should be another thread. The caller holds the lock."""
+        for thread in self._threads:
+            if not thread.sent and not thread.bell.is_set():
+                thread.bell.set()
                 break
-        return len(self._calls) > self._idle() and len(self._keepers) < self._count
+        return len(self._calls) > self._idle() and len(self._threads) < self._count
 
-    def enter(self, keeper: Keeper) -> bool:
-        """Count a keeper; it calls this when it runs. Whether there is room for it."""
+    def enter(self, thread: WorkerThread) -> bool:
+        """Count a thread; it calls this when it runs. Whether there is room for it."""
         try:
             with self._lock:
-                fits = len(self._keepers) < self._count
+                fits = len(self._threads) < self._count
                 if fits:
-                    self._keepers.append(keeper)
+                    self._threads.append(thread)
         finally:
-            keeper.entered.set()  # whoever called `put` waits for it
+            thread.entered.set()  # whoever called `put` waits for it
         return fits
 
-    def take(self, keeper: Keeper) -> Call | None:
-        """The next call. None: there is none that would not better wait for an idle worker; or, for a keeper that has
+    def take(self, thread: WorkerThread) -> SubmittedCall | None:
+        """The next call. None: there is none that would not better wait for an idle worker; or, for a thread that has
         nothing to do, that it shall end."""
         while True:
-            keeper.bell.clear()
+            thread.bell.clear()
             with self._lock:
                 call = None
-                if self._calls and (not keeper.sent or len(self._calls) > self._idle()):
+                if self._calls and (not thread.sent or len(self._calls) > self._idle()):
                     call = self._calls.popleft()
-                    keeper.sent.append(call)  # from now on it is not idle
+                    thread.sent.append(call)  # from now on it is not idle
                     if self._calls:  # its bell may have rung for the next call too, before it took this one
                         self._wake()
-                elif keeper.sent:
+                elif thread.sent:
                     return None
                 elif self._closed or self._resting:
-                    self._keepers.remove(keeper)
+                    self._threads.remove(thread)
                     return None
             if call is None:
-                keeper.bell.wait(_CHECK_INTERVAL)
+                thread.bell.wait(_CHECK_INTERVAL)
                 continue
             if self.stopped:
                 call.cancel()
             elif call.begin():
                 return call
-            keeper.sent.pop()
+            thread.sent.pop()
 
     def _idle(self) -> int:
-        return sum(not keeper.sent for keeper in self._keepers)
+        return sum(not thread.sent for thread in self._threads)
 
     def fail(self, error: BrokenWorkers) -> None:
         """No worker can start: fail all calls, those to come too."""
@@ -220,17 +220,17 @@ class Team:
             if call.begin():
                 call.future.set_exception(error)
 
-    def lose(self, keeper: Keeper, error: BaseException) -> None:
-        """A keeper ends by an error that none should end by: fail its calls, and all others."""
+    def lose(self, thread: WorkerThread, error: BaseException) -> None:
+        """A thread ends by an error that none should end by: fail its calls, and all others."""
         broken = BrokenWorkers(f"the thread that sees to a worker ended: {named(error)}")
         broken.__cause__ = error
         with self._lock:
-            if keeper in self._keepers:
-                self._keepers.remove(keeper)
-        for call in keeper.sent:
+            if thread in self._threads:
+                self._threads.remove(thread)
+        for call in thread.sent:
             with contextlib.suppress(InvalidStateError):  # it has a result already, or was cancelled
                 call.future.set_exception(broken)
-        keeper.sent.clear()
+        thread.sent.clear()
         self.fail(broken)
 
     def rest(self) -> None:
@@ -242,62 +242,62 @@ class Team:
         """Let workers end when all is done; with `cancel`, without what is not begun. Wait for them, `most` seconds."""
         with self._lock:
             self._closed = True
-            keepers, calls = list(self._keepers), list(self._calls) if cancel else []
+            threads, calls = list(self._threads), list(self._calls) if cancel else []
             self._ring()
         for call in calls:
             call.future.cancel()
         if wait:
-            _join(keepers, most)
+            _join(threads, most)
 
     def stop(self, wait: bool = False) -> None:
         """Stop all workers, whatever they are doing: those in the middle of an item get half a second."""
         self.stopped = self._closed = True
-        keepers = tuple(self._keepers)
-        for keeper in keepers:
-            keeper.ask_to_stop()
+        threads = tuple(self._threads)
+        for thread in threads:
+            thread.ask_to_stop()
         self._ring()
         if wait:
-            _join(keepers, 3 * GRACE)
+            _join(threads, 3 * GRACE)
 
     def _ring(self) -> None:
-        for keeper in tuple(self._keepers):
-            keeper.bell.set()
+        for thread in tuple(self._threads):
+            thread.bell.set()
 
 
-def _join(keepers: Iterable[Keeper], most: float) -> None:
+def _join(threads: Iterable[WorkerThread], most: float) -> None:
     end = time.monotonic() + most
-    for keeper in keepers:
-        if keeper is not threading.current_thread():
-            keeper.join(None if most == math.inf else max(0, end - time.monotonic()))
+    for thread in threads:
+        if thread is not threading.current_thread():
+            thread.join(None if most == math.inf else max(0, end - time.monotonic()))
 
 
-class Keeper(StartingThread):
-    """One of a team: takes calls and sees to them, until there is nothing to do any more.
+class WorkerThread(StartingThread):
+    """One of a pool: takes calls and sees to them, until there is nothing to do any more.
 
     Args:
-        team: The team.
+        pool: The pool.
         number: Its number there.
 
     Attributes:
         sent: The calls that it is at, or about to be.
         bell: Set when there may be something to do, or nothing any more.
-        entered: Set when it is one of its team, or turned away.
+        entered: Set when it is one of its pool, or turned away.
     """
 
-    def __init__(self, team: Team, number: int) -> None:
+    def __init__(self, pool: WorkerPool, number: int) -> None:
         super().__init__(name=f"pipeline-worker-{number}", daemon=True)
-        self.sent: collections.deque[Call] = collections.deque()
+        self.sent: collections.deque[SubmittedCall] = collections.deque()
         self.bell, self.entered = StopFlag(), StopFlag()
-        self.team = team
+        self.pool = pool
 
     def run(self) -> None:
         """Do what the thread is for. However it ends, no future is left open."""
-        if not self.team.enter(self):
+        if not self.pool.enter(self):
             return
         try:
             self.work()
         except BaseException as error:
-            self.team.lose(self, error)
+            self.pool.lose(self, error)
             self.abandon(error)
 
     def work(self) -> None:
@@ -312,8 +312,8 @@ class Keeper(StartingThread):
 
 
 def _forget_all() -> None:
-    for team in list(_teams):
-        team.forget()
+    for pool in list(_pools):
+        pool.forget()
 
 
 os.register_at_fork(after_in_child=_forget_all)

@@ -15,7 +15,7 @@ from helpers import LIMIT, run_in_thread, run_script, wait_until
 from orchestration import fresh_collection, no_thread_left
 
 import pipeline
-from pipeline.workers import team
+from pipeline.workers import pool
 from pipeline.workers.line import Line
 from pipeline.workers.shared import unnamed
 
@@ -58,7 +58,7 @@ def program(tmp_path, body):
 
 class TestBuffers:
     def test_many_segments_while_long_arguments_are_sent(self):
-        """The worker has more to say than a socket holds while the keeper does."""
+        """The worker has more to say than a socket holds while the thread does."""
         items = [i.to_bytes(2, "little") + bytes(3000) for i in range(1200)]
         with pipeline.processes(1) as workers:
             sizes = pipeline.dataset(items).map(functions.of_its_size, workers=workers)
@@ -152,15 +152,15 @@ class TestCtrlC:
             assert sorted(map(str, got)) == sorted(map(str, [*range(40), 3, future]))
 
     @pytest.mark.parametrize("make", [pipeline.processes, pipeline.threads])
-    def test_before_a_keeper_starts(self, make, monkeypatch):
-        start, strikes = team.Keeper.start, [KeyboardInterrupt]
+    def test_before_a_thread_starts(self, make, monkeypatch):
+        start, strikes = pool.WorkerThread.start, [KeyboardInterrupt]
 
-        def struck(keeper):
+        def struck(thread):
             if strikes:
                 raise strikes.pop()
-            start(keeper)
+            start(thread)
 
-        monkeypatch.setattr(team.Keeper, "start", struck)
+        monkeypatch.setattr(pool.WorkerThread, "start", struck)
         with make(1) as workers:
             with pytest.raises(KeyboardInterrupt):
                 workers.submit(abs, -1)
@@ -171,7 +171,7 @@ class TestCollections:
     """A garbage collection runs finalizers anywhere: also in a thread that holds the lock of a future."""
 
     @pytest.mark.parametrize("what", ["rest", "stop"])
-    def test_while_a_keeper_waits_for_a_future(self, tmp_path, what):
+    def test_while_a_thread_waits_for_a_future(self, tmp_path, what):
         workers = pipeline.processes(1)
         first, second, third = workers.submit(functions.opened, tmp_path), *(workers.submit(abs, i) for i in (1, 2))
         wanted, lock = threading.Event(), third._condition
@@ -186,7 +186,7 @@ class TestCollections:
         try:
             (tmp_path / "go").touch()
             assert wanted.wait(LIMIT)
-            run_in_thread({"rest": workers.rest, "stop": workers._team.stop}[what]).result()
+            run_in_thread({"rest": workers.rest, "stop": workers._pool.stop}[what]).result()
         finally:
             telling.release()
         workers.shutdown()
@@ -239,37 +239,37 @@ print(len([*got, *numbers]))
 """
 
 
-def test_a_keeper_that_has_taken_a_call_is_not_idle(monkeypatch):
-    take, taken, go = team.Team.take, threading.Event(), threading.Event()
+def test_a_thread_that_has_taken_a_call_is_not_idle(monkeypatch):
+    take, taken, go = pool.WorkerPool.take, threading.Event(), threading.Event()
 
-    def slow(self, keeper):
-        call = take(self, keeper)
+    def slow(self, thread):
+        call = take(self, thread)
         taken.set()
         assert go.wait(LIMIT)
         return call
 
-    monkeypatch.setattr(team.Team, "take", slow)
+    monkeypatch.setattr(pool.WorkerPool, "take", slow)
     with pipeline.processes(2) as workers:
         first = workers.submit(abs, -1)
         try:
             assert taken.wait(LIMIT)
             second = workers.submit(abs, -2)
-            assert len(workers._team._keepers) == 2
+            assert len(workers._pool._threads) == 2
         finally:
             go.set()
         assert [first.result(), second.result()] == [1, 2]
 
 
 def test_a_bell_that_rings_for_two_calls(monkeypatch):
-    """A keeper that has been woken looks idle until it takes its call; then it has the next one woken for."""
-    clear, woken, go = team.StopFlag.clear, threading.Event(), threading.Event()
-    monkeypatch.setattr(team, "_CHECK_INTERVAL", 10 * LIMIT)  # nobody is woken by the clock
+    """A thread that has been woken looks idle until it takes its call; then it has the next one woken for."""
+    clear, woken, go = pool.StopFlag.clear, threading.Event(), threading.Event()
+    monkeypatch.setattr(pool, "_CHECK_INTERVAL", 10 * LIMIT)  # nobody is woken by the clock
     with pipeline.threads(2) as workers:
         meeting = threading.Barrier(2)
         for call in [workers.submit(meeting.wait, LIMIT) for _ in range(2)]:
             call.result()
-        first, _ = workers._team.keepers
-        wait_until(lambda: not any(each.sent or each.bell.is_set() for each in workers._team.keepers), "two idle ones")
+        first, _ = workers._pool.threads
+        wait_until(lambda: not any(each.sent or each.bell.is_set() for each in workers._pool.threads), "two idle ones")
 
         def slow(bell):
             clear(bell)
@@ -277,7 +277,7 @@ def test_a_bell_that_rings_for_two_calls(monkeypatch):
                 woken.set()
                 assert go.wait(LIMIT)
 
-        monkeypatch.setattr(team.StopFlag, "clear", slow)
+        monkeypatch.setattr(pool.StopFlag, "clear", slow)
         calls = [workers.submit(meeting.wait, LIMIT)]
         try:
             assert woken.wait(LIMIT)
@@ -308,7 +308,7 @@ class TestThreads:
         go = threading.Event()
         workers = pipeline.threads(1)
         calls = [workers.submit(go.wait, LIMIT), workers.submit(abs, -5)]
-        threads = workers._team.keepers
+        threads = workers._pool.threads
         del workers
         gc.collect()
         go.set()

@@ -6,7 +6,7 @@ both lists, enqueues first, until nothing moves any more (`flush`). `try_dequeue
 
 from state cimport (
     ALREADY_CLOSED, CLOSE, CLOSED, DEQUEUE_UP_TO, DONE, ENQUEUE, EXHAUSTED, LOCKSTEP, PRIORITY, Attempt, Queue, Waiting,
-    held_back, put_back, remove, store, take, wake, wake_late, wants_owner,
+    kept_in_pool, put_back, remove, store, take, wake, wake_late, wants_owner,
 )
 
 cdef enum Outcome:
@@ -70,7 +70,7 @@ cdef inline Outcome try_dequeue(Queue* q, Attempt* a) noexcept nogil:
     elif not q.closed:
         if q.order == PRIORITY and n < a.wanted:
             return WAIT
-        n -= held_back(q, n)
+        n -= kept_in_pool(q, n)
     n = min(min(a.wanted, n if not q.closed else q.count), a.room - a.count)
     if n:
         take(q, a.slots, a.count, n)

@@ -286,7 +286,7 @@ cdef inline void take(Queue* q, Span[slot_t] out, size_t begin, size_t n) noexce
             out[i] = heap_take(&q.heap)
 
 
-cdef inline size_t held_back(const Queue* q, size_t n) noexcept nogil:
+cdef inline size_t kept_in_pool(const Queue* q, size_t n) noexcept nogil:
     """How many of n elements stay while the queue is open. What was put back may leave."""
     return min(n - q.outlet.count, q.min_after_dequeue)
 

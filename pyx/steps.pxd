@@ -11,7 +11,7 @@ from orders cimport ring_push, ring_take
 from serving cimport WAIT, SERVED, Outcome, flush, holds_dequeues, holds_enqueues, try_dequeue, try_enqueue
 from state cimport (
     BETWEEN, CANCELLED, EMPTY, ENQUEUE, FULL, LOCKSTEP, PENDING, Attempt, Fullness, Queue, Waiting, append, call_late,
-    half_full, held_back, look, put_back, remove, unlate, wake,
+    half_full, kept_in_pool, look, put_back, remove, unlate, wake,
 )
 from sync cimport coarse_now, fork_count, now
 from span cimport slot_t, span
@@ -191,7 +191,7 @@ cdef inline void step_flow(Queue* q, Attempt* a) noexcept nogil:
     if q.order <= LOCKSTEP and waiting != NULL and waiting.call == ENQUEUE:
         a.current += waiting.count - waiting.begin
     if not q.closed:
-        a.current -= held_back(q, a.current)
+        a.current -= kept_in_pool(q, a.current)
     a.requested = q.capacity - min(q.count, q.capacity)  # what was put back may exceed it
     waiting = q.dequeues.head
     while waiting != NULL:

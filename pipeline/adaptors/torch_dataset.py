@@ -80,7 +80,7 @@ class _Items:
     unit = "items"
     sizes: Sequence[int] | None = None
     most = 64  # the size of an item is not known
-    singly = True
+    one_by_one = True
 
     def __init__(self, data: Any) -> None:
         self._data = data
@@ -144,7 +144,7 @@ class _Stream:
     of_files = False
     no_state: str | None = None
     most = MANY
-    singly = True
+    one_by_one = True
 
     def __init__(self, data: Any, blocks: bool) -> None:
         self._data = data

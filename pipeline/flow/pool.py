@@ -211,11 +211,11 @@ class Pool:
         self._stream.close()
 
 
-def held_at(seeds: tuple[int, int], held_back: int, draws: int, total: int | None) -> NDArray[np.int64]:
+def held_at(seeds: tuple[int, int], min_after_dequeue: int, draws: int, total: int | None) -> NDArray[np.int64]:
     """Return which arrivals a pool holds after so many draws, by place."""
-    if total is not None and held_back + draws > total:
-        return lockstep_end(*seeds, held_back, total, draws)
-    return lockstep_pool(*seeds, held_back, draws)
+    if total is not None and min_after_dequeue + draws > total:
+        return lockstep_end(*seeds, min_after_dequeue, total, draws)
+    return lockstep_pool(*seeds, min_after_dequeue, draws)
 
 
 class IndexPool:

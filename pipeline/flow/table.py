@@ -44,7 +44,7 @@ def made_of(table: Any, which: Any, count: int) -> Columns | Examples:
     listed = getattr(table, "listed", None)
     if listed is not None:
         return Examples(listed(which))
-    if not getattr(table, "singly", False):
+    if not getattr(table, "one_by_one", False):
         take = table.take if hasattr(table, "take") else table.block
         return Columns(take(which), count)
     loose = getattr(table, "loose", None)

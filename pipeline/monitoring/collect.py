@@ -139,9 +139,9 @@ class _Collector:
         known = [(each.at, each.queues[number].size) for each in self.looks if number in each.queues]
         levels = tuple(Level(self.now.at - at, size) for at, size in known)
         mean = sum(level.size for level in levels) / len(levels) if levels else float(stats.size)
-        held_back = queue.watchdog.min_after_dequeue
+        min_after_dequeue = queue.watchdog.min_after_dequeue
         full, empty = _share(change.full_s, seconds), _share(change.empty_s, seconds)
-        return Tank(stats, held_back, mean, full, empty, levels)
+        return Tank(stats, min_after_dequeue, mean, full, empty, levels)
 
     def _reader(self, number: int, reader: Any) -> Stage:
         records, files, _ = reader.counts()

@@ -82,12 +82,12 @@ class Box(NamedTuple):
     slow: bool = False
 
 
-def tank(number: int, kind: str, name: str, stats: QueueStats, held_back: int) -> Box:
-    """Return the box of a queue; `held_back` are the elements that stay in it to draw from."""
+def tank(number: int, kind: str, name: str, stats: QueueStats, min_after_dequeue: int) -> Box:
+    """Return the box of a queue; `min_after_dequeue` are the elements that stay in it to draw from."""
     bounded = stats.capacity != 2**31 - 1
     full = stats.capacity if bounded else max(1, stats.high_water)
     words = f"{stats.size:,} of {amount(stats.capacity)}"
-    mark = min(1.0, held_back / full) if held_back else None
+    mark = min(1.0, min_after_dequeue / full) if min_after_dequeue else None
     notes = f"{stats.dequeued:,} taken", "closed" if stats.closed else ""
     return Box(number, kind, name, words, min(1.0, stats.size / full), mark, notes=notes)
 

@@ -267,12 +267,12 @@ def shuffle_limits(capacity: int, min_after_dequeue: int) -> tuple[int, int]:
         InvalidArgumentError: `min_after_dequeue` is negative or not below the capacity.
         TypeError, ValueError: One of them is not a number.
     """
-    limit, held_back = parse_capacity(capacity), whole(min_after_dequeue, "min_after_dequeue")
-    if held_back < 0:
-        raise invalid(f"min_after_dequeue {held_back} must be >= 0")
-    if held_back >= limit:
-        raise invalid(f"min_after_dequeue {held_back} must be < capacity {limit}")
-    return limit, held_back
+    limit, least = parse_capacity(capacity), whole(min_after_dequeue, "min_after_dequeue")
+    if least < 0:
+        raise invalid(f"min_after_dequeue {least} must be >= 0")
+    if least >= limit:
+        raise invalid(f"min_after_dequeue {least} must be < capacity {limit}")
+    return limit, least
 
 
 def _partly_described(dtypes: Any, shapes: Any) -> list[Component]:

@@ -110,7 +110,7 @@ class _Arrays:
         if mapped and not any(isinstance(each, (str, os.PathLike)) for each in given):
             raise ValueError("arrays: memory_map=True is for paths of .npy files, and there is none: leave it out")
         self._columns = [column(each, place, mapped) for each, place in zip(given, places, strict=True)]
-        self.singly = any(isinstance(each, _Items) for each in self._columns)
+        self.one_by_one = any(isinstance(each, _Items) for each in self._columns)
         rows = [len(each) for each in self._columns]
         if len(set(rows)) > 1:
             listed = ", ".join(f"{name!r} has {count:,}" for name, count in zip(names, rows, strict=True))

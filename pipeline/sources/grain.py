@@ -95,7 +95,7 @@ class _Map:
     unit = "elements"
     sizes: Sequence[int] | None = None
     most = _PIECE
-    singly = True
+    one_by_one = True
 
     def __init__(self, data: Any) -> None:
         if len(data) == sys.maxsize:
@@ -136,7 +136,7 @@ class _Stream:
     names: Sequence[str] = ("",)
     of_files = False
     most = _PIECE
-    singly = True
+    one_by_one = True
     no_state: str | None = None
 
     def __init__(self, data: Any, batched: bool) -> None:

@@ -93,7 +93,7 @@ class _Rows:
 
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:
         self._form = form_of(dataset, defaults)
-        self._dataset, self.most, self.singly = self._form.dataset, self._form.most, self._form.singly
+        self._dataset, self.most, self.one_by_one = self._form.dataset, self._form.most, self._form.one_by_one
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -145,7 +145,7 @@ class _Stream:
 
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None, shuffle: bool) -> None:
         self._form = form_of(dataset, defaults)
-        self._dataset, self.most, self.singly = self._form.dataset, self._form.most, self._form.singly
+        self._dataset, self.most, self.one_by_one = self._form.dataset, self._form.most, self._form.one_by_one
         self._shuffle = shuffle
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:

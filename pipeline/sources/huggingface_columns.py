@@ -53,7 +53,7 @@ class ArrowForm:
     Attributes:
         dataset: It, in the format in which it is read.
         most: How many rows to read at once.
-        singly: The shapes of rows are not known before they are decoded.
+        one_by_one: The shapes of rows are not known before they are decoded.
     """
 
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:
@@ -64,8 +64,8 @@ class ArrowForm:
         plain = [field for field in fields if not _is_special(field.type, features[field.name])]
         self._features = features
         self._fill = fillings(plain, defaults, "huggingface")
-        self.singly = any(map(_is_decoded, features.values()))
-        self.most = _FEW if self.singly else MANY
+        self.one_by_one = any(map(_is_decoded, features.values()))
+        self.most = _FEW if self.one_by_one else MANY
         self._tokens = getattr(dataset, "_token_per_repo_id", None)  # a stream may open files when it decodes them
         self.dataset = dataset.with_format("arrow")
 
@@ -158,7 +158,7 @@ class GivenForm:
         features = dataset.features or {}
         self._features = {} if kind == "custom" else features  # what a transform gives is something else
         # Lists of a transform may vary, and so may what nobody knows.
-        self.singly = not self._features or any(map(_is_decoded, features.values()))
+        self.one_by_one = not self._features or any(map(_is_decoded, features.values()))
         self._described = _described(features)
         self.dataset = dataset.with_format("numpy") if kind is None else dataset
 

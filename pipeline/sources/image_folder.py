@@ -94,7 +94,7 @@ class _Images:
     unit = "images"
     sizes: Sequence[int] | None = None
     most = 32  # the size of an image is not known
-    singly = True
+    one_by_one = True
 
     def __init__(self, root: str, decode: Callable[[bytes], Any] | None) -> None:
         self._decode = decode

@@ -91,7 +91,7 @@ class _Objects:
     kind = "jsonl"
     unit = "files"
     most = MANY
-    singly = True
+    one_by_one = True
     of_files = True
     no_state: str | None = None
 

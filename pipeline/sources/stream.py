@@ -47,8 +47,8 @@ class Parts(Protocol):
     def facts(self) -> dict[str, Any]:
         """What decides the examples; plain data.
 
-        `singly` and `loose`, of a piece, as of a Table. A method `listed` may return the examples of a piece as a list,
-        where they may differ in structure. A method `named` may return what an example is called, such as
+        `one_by_one` and `loose`, of a piece, as of a Table. A method `listed` may return the examples of a piece as a
+        list, where they may differ in structure. A method `named` may return what an example is called, such as
         its file and line, by the piece, or a slice of one, and its place there.
         """
 

@@ -130,7 +130,7 @@ class _Shards:
     kind = "webdataset"
     unit = "shards"
     most = _SAMPLES
-    singly = True
+    one_by_one = True
     of_files = True
     no_state: str | None = None
 

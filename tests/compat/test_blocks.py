@@ -91,7 +91,7 @@ def test_a_waiting_dequeue_draws_as_if_elements_came_one_by_one(sess, minimum):
         move_all(enqueue, source)
         return [*waiting.result(), *sess.run(target.dequeue_many(10))]
 
-    def singly(enqueue, source):
+    def one_by_one(enqueue, source):
         for _ in range(60):
             sess.run(enqueue)
 
@@ -100,7 +100,7 @@ def test_a_waiting_dequeue_draws_as_if_elements_came_one_by_one(sess, minimum):
         move()
         assert sess.run(source.size()) == 0
 
-    assert drawn(in_one) == drawn(singly)
+    assert drawn(in_one) == drawn(one_by_one)
 
 
 def test_the_calls_that_wait_count_as_room_and_as_elements(sess):

@@ -54,8 +54,8 @@ PLANTS = [
     Plant(
         "an element of the pool twice",
         "pipeline/flow/pool.py",
-        "    return lockstep_pool(*seeds, held_back, draws)",
-        "    pool = lockstep_pool(*seeds, held_back, draws)\n    pool[0] = pool[-1]\n    return pool",
+        "    return lockstep_pool(*seeds, min_after_dequeue, draws)",
+        "    pool = lockstep_pool(*seeds, min_after_dequeue, draws)\n    pool[0] = pool[-1]\n    return pool",
         f"{MOMENTS}[lines]",
     ),
     Plant(

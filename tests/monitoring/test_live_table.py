@@ -16,9 +16,9 @@ Console = pytest.importorskip("rich.console", reason="the extra monitor is not i
 TEXT = "decode takes 100% of the time of 4 threads: num_threads=16: about 4.0 times as fast."
 
 
-def tank(size, capacity=200, held_back=0, levels=()):
+def tank(size, capacity=200, min_after_dequeue=0, levels=()):
     stats = pipeline.FIFOQueue(9, "float32", shapes=[()]).stats()
-    return Tank(stats._replace(size=size, capacity=capacity), held_back, size, 0.0, 0.5, levels)
+    return Tank(stats._replace(size=size, capacity=capacity), min_after_dequeue, size, 0.0, 0.5, levels)
 
 
 def report(queues=1, name="shuffle_batch"):
@@ -70,7 +70,7 @@ def test_a_terminal_without_unicode():
 
 def test_a_pool_that_fills():
     levels = Level(2.0, 20), Level(0.0, 40)
-    pool = Stage(4, "queue", "pool", tank=tank(40, held_back=160, levels=levels))
+    pool = Stage(4, "queue", "pool", tank=tank(40, min_after_dequeue=160, levels=levels))
     known = replace(report(), stages=(pool,), verdicts=())
     assert any("filling 25%, 12 s to go" in each for each in lines(known, console(120)))
     assert line(known) == "pool filling 25%, 12 s to go"

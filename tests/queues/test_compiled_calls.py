@@ -47,9 +47,9 @@ def short():
 def gather(arrays=(np.arange(3),), numbers=np.arange(3), ids=np.arange(3)):
     return Gather(arrays, lambda each: each, numbers, ids)
 
-def engine(component, order="fifo", capacity=5, held_back=0):
+def engine(component, order="fifo", capacity=5, min_after_dequeue=0):
     made = Engine()
-    made._open(ORDERS[order], capacity, held_back, 1, 2, True)
+    made._open(ORDERS[order], capacity, min_after_dequeue, 1, 2, True)
     made._configure([component])
     made.enqueue_many(np.zeros((3, 2), np.int64), timeout=0)
     made.enqueue(np.int64(1), timeout=0)

@@ -13,7 +13,7 @@ class Cut(Sequence[bytes]):
     def __getitem__(self, key: slice) -> Cut: ...
     def offset(self, index: int) -> int: ...
 
-class Table:
+class CsvTable:
     def __init__(
         self,
         arrays: list[NDArray[Any] | None],

@@ -1,5 +1,5 @@
 """stack, concatenate and pad: many arrays into one; narrowed: 64 bits into 32. All is checked before anybody sees it.
-Mapped: memory that processes share, for the arrays of their results. read_rows: rows of a file, by number.
+MappedMemory: memory that processes share, for the arrays of their results. read_rows: rows of a file, by number.
 
 Thread safety: each call holds references of its own to the arrays that it reads, so the list that it was given may
 change meanwhile. Their contents are read without a lock. Copies of 32 KiB and more release the GIL.
@@ -18,9 +18,10 @@ from posix.unistd cimport pread
 
 from span cimport rows_at, span
 from stacking cimport (
-    LONGEST, MAX_RANK, OTHER_DTYPE, OTHER_RANK, SAME, Array, Fill, Output, Parts, Status, are_equivalent, arrays_of,
-    copy_intps, data_of, descr_of, dims_of, empty_like, gather_rows, has_references, has_shape, intp, is_array,
-    is_contiguous, is_writeable, itemsize_of, overlapping, product, put_arrays, rank_of, scan, strides_of,
+    LONGEST, MAX_RANK, OTHER_DTYPE, OTHER_RANK, SAME, Array, Fill, StackInputs, StackOutput, StackStatus,
+    are_equivalent, arrays_of, copy_intps, data_of, descr_of, dims_of, empty_like, gather_rows, has_references,
+    has_shape, intp, is_array, is_contiguous, is_writeable, itemsize_of, overlapping, product, put_arrays, rank_of,
+    scan, strides_of,
 )
 from streaming cimport STREAM_ROW, stream, streamed
 
@@ -78,10 +79,10 @@ cdef as_array(str name, intp index, value):
         raise InvalidArgumentError(None, None, text) from error
 
 
-cdef int compare(str name, tuple arrays, intp fixed, Parts* p) except -1:
+cdef int compare(str name, tuple arrays, intp fixed, StackInputs* p) except -1:
     """Fill in `p`, or raise what tells the first array that does not fit."""
     cdef intp at = 0
-    cdef Status status
+    cdef StackStatus status
     cdef Array* first = arrays_of(arrays)[0]
     p.arrays = arrays_of(arrays)
     p.count = len(arrays)
@@ -102,7 +103,7 @@ cdef int compare(str name, tuple arrays, intp fixed, Parts* p) except -1:
         raise misfit(name, arrays[0], arrays[at], at, status, p.fixed)
 
 
-cdef misfit(str name, first, array, intp index, Status status, intp fixed):
+cdef misfit(str name, first, array, intp index, StackStatus status, intp fixed):
     if status == OTHER_DTYPE:
         return TypeError(f"{name}: arrays[{index}] has dtype {array.dtype}, expected {first.dtype} like arrays[0]")
     if status == OTHER_RANK and fixed:
@@ -114,7 +115,7 @@ cdef misfit(str name, first, array, intp index, Status status, intp fixed):
     return InvalidArgumentError(None, None, f"{name}: arrays[{index}] has {got}, expected {expected} like arrays[0]")
 
 
-cdef result(str name, out, Parts* p, int rank, intp* dims):
+cdef result(str name, out, StackInputs* p, int rank, intp* dims):
     """Return `out` if it fits, or a new array if it is None."""
     cdef Array* given
     cdef Array* first = p.arrays[0]
@@ -146,9 +147,9 @@ cdef unfit(str name, str expected):
     return InvalidArgumentError(None, None, f"{name}: out: expected {expected}")
 
 
-cdef int write(made, Parts* p, const intp* room, const Fill* fill) except -1:
+cdef int write(made, StackInputs* p, const intp* room, const Fill* fill) except -1:
     """Write raw bytes of `p` into `made`, one array after the other."""
-    cdef Output out
+    cdef StackOutput out
     cdef char* to = data_of(<Array*>made)
     cdef intp size = product(p.room, p.rank) * p.item
     cdef intp total = product(dims_of(<Array*>made), rank_of(<Array*>made)) * p.item
@@ -173,7 +174,7 @@ cdef int write(made, Parts* p, const intp* room, const Fill* fill) except -1:
     return 0
 
 
-cdef intp* places_of(Parts* p) except NULL:
+cdef intp* places_of(StackInputs* p) except NULL:
     """Note where the arrays are, as another thread may reshape one in place while the GIL is released."""
     cdef intp* places = <intp*>PyMem_Malloc(p.count * (1 + 2 * p.rank) * sizeof(intp))
     cdef intp* each = places
@@ -210,7 +211,7 @@ def stack(arrays, out=None):
         [[1, 2], [3, 4]]
     """
     cdef tuple items = own("stack", arrays)
-    cdef Parts p
+    cdef StackInputs p
     cdef intp[MAX_RANK + 1] dims
     compare("stack", items, 0, &p)
     dims[0] = p.count
@@ -247,7 +248,7 @@ def concatenate(arrays, out=None):
         [1, 2, 3]
     """
     cdef tuple items = own("concatenate", arrays)
-    cdef Parts p
+    cdef StackInputs p
     cdef intp[MAX_RANK + 1] dims
     cdef intp begin = 0
     compare("concatenate", items, 1, &p)
@@ -294,7 +295,7 @@ def pad(arrays, value=0, out=None):
         [[1, -1], [2, 3]]
     """
     cdef tuple items = own("pad", arrays)
-    cdef Parts p
+    cdef StackInputs p
     cdef Fill fill
     cdef intp[MAX_RANK + 1] dims
     filler = filling(value, items[0].dtype)     # may run code that reshapes an array, so it comes first
@@ -434,11 +435,11 @@ def read_rows(int descriptor, int64_t start, const int64_t[::1] numbers not None
 cdef int check_length(int descriptor, Py_ssize_t size) except -1:
     """Memory past the end of a file cannot be read: the process would end."""
     if descriptor >= 0 and fstat(descriptor).st_size < size:
-        raise ValueError(f"Mapped: the file has less than {size} bytes")
+        raise ValueError(f"MappedMemory: the file has less than {size} bytes")
     return 0
 
 
-cdef class Mapped:
+cdef class MappedMemory:
     """Memory of a file, or without one for the descriptor -1, that this process shares with others.
 
     As `mmap.mmap`, which keeps a descriptor of its own for each up to Python 3.12: a program that keeps a thousand

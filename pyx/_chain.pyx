@@ -94,13 +94,13 @@ CODES = {
     ("AdjustHue", False): TURN,
 }
 
-cdef struct Chain:
+cdef struct OpChain:
     int count
     int[LINKS + 2] codes                # after the last one, NOTHING
     float[LINKS + 2] numbers
 
 
-cdef void links(const void* array, bint bytes_, Py_ssize_t size, const Chain* chain, float* out) noexcept nogil:
+cdef void links(const void* array, bint bytes_, Py_ssize_t size, const OpChain* chain, float* out) noexcept nogil:
     cdef Py_ssize_t begin = 0, length
     cdef int at, code, following
     cdef float number, next_number, turn, scale
@@ -153,7 +153,7 @@ def chained(array, bytes codes not None, list numbers not None):
         A new array of float32; None if the given one has another dtype or no axes, or is no array, or if colours
         are changed of what has no three channels.
     """
-    cdef Chain chain
+    cdef OpChain chain
     cdef Py_ssize_t i, size
     cdef int kind
     cdef float zero = 0, six = 6

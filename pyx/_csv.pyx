@@ -1,7 +1,7 @@
 """CSV records into columns, one look at each byte. What is unusual, or wrong, is left to `pipeline.decode.csv`.
 
-Thread safety: a Table belongs to one call; the records are a Cut, or bytes in a tuple, which nobody can change. Numbers
-are read without the GIL.
+Thread safety: a CsvTable belongs to one call; the records are a Cut, or bytes in a tuple, which nobody can change.
+Numbers are read without the GIL.
 """
 
 cimport numpy as cnp
@@ -11,7 +11,7 @@ from cpython.object cimport PyObject
 from libc.string cimport memchr, memcmp, memcpy, memset
 
 from fields cimport (
-    BOOL, FLOAT32, FLOAT64, INT32, INT64, SKIPPED, STRING, UINT64, Column, Piece, read_number, read_short
+    BOOL, FLOAT32, FLOAT64, INT32, INT64, SKIPPED, STRING, UINT64, CsvColumn, FieldText, read_number, read_short
 )
 from powers cimport find_powers
 
@@ -42,12 +42,12 @@ cdef enum:
     RELEASE = 512   # fields; to read fewer costs less than to give the GIL away
 
 
-cdef struct Span:     # a record
+cdef struct RecordSpan:     # a record
     const char* text
     Py_ssize_t size
 
 
-cdef inline const char* closing_quote(const char* at, const char* end, Piece* piece) noexcept nogil:
+cdef inline const char* closing_quote(const char* at, const char* end, FieldText* piece) noexcept nogil:
     """Where the quotes end that were opened before `at`; NULL if nowhere. Only a string may have quotes within."""
     cdef bint doubled = False
     while True:
@@ -90,7 +90,7 @@ cdef class Cut:
     """
 
     cdef bytes text
-    cdef Span* spans
+    cdef RecordSpan* spans
     cdef Py_ssize_t count, room
     cdef readonly Py_ssize_t lines
 
@@ -103,7 +103,7 @@ cdef class Cut:
     cdef int grow(self) except -1:
         """Make room for twice as many."""
         cdef Py_ssize_t room = max(64, 2 * self.room)
-        cdef Span* spans = <Span*>PyMem_Realloc(self.spans, room * sizeof(Span))
+        cdef RecordSpan* spans = <RecordSpan*>PyMem_Realloc(self.spans, room * sizeof(RecordSpan))
         if spans is NULL:
             raise MemoryError()
         self.spans, self.room = spans, room
@@ -124,7 +124,7 @@ cdef class Cut:
                 part.grow()
             part.count = max(0, end - begin)
             if part.count:
-                memcpy(part.spans, self.spans + begin, part.count * sizeof(Span))
+                memcpy(part.spans, self.spans + begin, part.count * sizeof(RecordSpan))
             return part
         begin = key
         if begin < 0:
@@ -196,7 +196,7 @@ def cut_records(
         if size and not note:
             if records.count == records.room:
                 records.grow()
-            records.spans[records.count] = Span(at, size)
+            records.spans[records.count] = RecordSpan(at, size)
             records.count += 1
             most -= 1
         at = min(stop + 1, past)
@@ -205,16 +205,16 @@ def cut_records(
     return records, at - start
 
 
-cdef inline Span span_of(PyObject* lines, const Span* spans, Py_ssize_t i) noexcept nogil:
+cdef inline RecordSpan span_of(PyObject* lines, const RecordSpan* spans, Py_ssize_t i) noexcept nogil:
     """Record number i: of spans, or if there are none, of a tuple; what is no bytes object has no field."""
     if spans is not NULL:
         return spans[i]
     if not are_bytes(item_of(lines, i)):
-        return Span(NULL, 0)
-    return Span(text_of(item_of(lines, i)), size_of(item_of(lines, i)))
+        return RecordSpan(NULL, 0)
+    return RecordSpan(text_of(item_of(lines, i)), size_of(item_of(lines, i)))
 
 
-cdef class Table:
+cdef class CsvTable:
     """Columns to be filled from records.
 
     Args:
@@ -228,7 +228,7 @@ cdef class Table:
         lenient: Whether a field that does not begin with a quote may have quotes.
     """
 
-    cdef Column* columns
+    cdef CsvColumn* columns
     cdef Py_ssize_t width, na_size
     cdef Py_ssize_t room        # records that all arrays have a place for
     cdef bint exact, quotes, strings, quick
@@ -243,7 +243,7 @@ cdef class Table:
     ):
         cdef Py_ssize_t i
         if len(arrays) != len(defaults):
-            raise ValueError(f"Table: {len(defaults)} defaults for {len(arrays)} columns")
+            raise ValueError(f"CsvTable: {len(defaults)} defaults for {len(arrays)} columns")
         self.arrays, self.defaults, self.na, self.exact = arrays[:], defaults[:], na, exact
         self.room = MOST
         self.delim, self.quotes, self.width, self.na_size = delim[0], quotes, len(arrays), len(na)
@@ -251,20 +251,20 @@ cdef class Table:
         for byte in delim + b'\r\n"'[:2 + (quotes and not lenient)]:
             self.stops[byte] = True
         self.quick = self.width > 0
-        self.columns = <Column*>PyMem_Malloc(self.width * sizeof(Column))
+        self.columns = <CsvColumn*>PyMem_Malloc(self.width * sizeof(CsvColumn))
         if self.columns is NULL:
             raise MemoryError()
-        memset(self.columns, 0, self.width * sizeof(Column))
+        memset(self.columns, 0, self.width * sizeof(CsvColumn))
         for i in range(self.width):
             if self.arrays[i] is not None:
                 self.describe(&self.columns[i], self.arrays[i], self.defaults[i])
             self.quick &= self.columns[i].quick
 
-    cdef int describe(self, Column* column, cnp.ndarray array, default) except -1:
+    cdef int describe(self, CsvColumn* column, cnp.ndarray array, default) except -1:
         cdef bytes raw
         cdef char kind = (<cnp.dtype>cnp.PyArray_DESCR(array)).kind
         if cnp.PyArray_NDIM(array) != 1 or not cnp.PyArray_ISCARRAY(array):
-            raise ValueError(f"Table: expected contiguous arrays that can be written to, got {array!r:.80}")
+            raise ValueError(f"CsvTable: expected contiguous arrays that can be written to, got {array!r:.80}")
         self.room = min(self.room, cnp.PyArray_DIM(array, 0))
         column.kind = STRING if kind == c"O" else KINDS[kind, cnp.PyArray_ITEMSIZE(array)]
         column.optional = default is not None
@@ -273,7 +273,7 @@ cdef class Table:
         )
         if column.kind == STRING:
             self.strings = True
-            column.pieces = <Piece*>PyMem_Malloc(AT_ONCE * sizeof(Piece))
+            column.pieces = <FieldText*>PyMem_Malloc(AT_ONCE * sizeof(FieldText))
             if column.pieces is NULL:
                 raise MemoryError()
             return 0
@@ -281,7 +281,7 @@ cdef class Table:
         if default is not None:
             raw = default.tobytes()
             if raw is None or len(raw) != column.size:
-                raise ValueError(f"Table: {default!r} is no default for {array.dtype}")
+                raise ValueError(f"CsvTable: {default!r} is no default for {array.dtype}")
             memcpy(column.default, <const char*>raw, column.size)
         return 0
 
@@ -304,9 +304,9 @@ cdef class Table:
         """
         cdef Py_ssize_t count = len(records), last, done
         if first < 0 or count > self.room:
-            raise IndexError(f"Table.fill: records {first} to {count}, and {self.room} places")
+            raise IndexError(f"CsvTable.fill: records {first} to {count}, and {self.room} places")
         cdef tuple lines = None if type(records) is Cut else records
-        cdef const Span* spans = (<Cut>records).spans if lines is None else NULL
+        cdef const RecordSpan* spans = (<Cut>records).spans if lines is None else NULL
         while first < count:
             last = min(first + AT_ONCE, count) if self.strings else count
             if (last - first) * self.width >= RELEASE:
@@ -321,10 +321,10 @@ cdef class Table:
         return first
 
     cdef Py_ssize_t read(
-        self, PyObject* lines, const Span* spans, Py_ssize_t first, Py_ssize_t last
+        self, PyObject* lines, const RecordSpan* spans, Py_ssize_t first, Py_ssize_t last
     ) noexcept nogil:
         """Read some records; returns the number of the first unusual one, or `last`."""
-        cdef Span one, other
+        cdef RecordSpan one, other
         cdef Py_ssize_t i = first
         cdef Py_ssize_t quick = first if self.quick else last  # the first record from which on two are read at once
         while i < last:
@@ -366,7 +366,7 @@ cdef class Table:
     ) noexcept nogil:
         """Read one record; False if it is unusual."""
         cdef Py_ssize_t i
-        cdef Column* column
+        cdef CsvColumn* column
         cdef const char* rest
         if at == end:  # it has no field, rather than an empty one
             return False
@@ -387,7 +387,7 @@ cdef class Table:
         return at == end or (not self.exact and at[0] == self.delim)
 
     cdef inline const char* read_field(
-        self, const char* at, const char* end, Column* column, Py_ssize_t index, Py_ssize_t piece
+        self, const char* at, const char* end, CsvColumn* column, Py_ssize_t index, Py_ssize_t piece
     ) noexcept nogil:
         """Read one field; returns where it ends, or NULL if it is unusual."""
         cdef const char* rest
@@ -416,7 +416,7 @@ cdef class Table:
         return rest
 
     cdef inline const char* field_end(
-        self, const char* at, const char* end, bint quoted, Piece* piece
+        self, const char* at, const char* end, bint quoted, FieldText* piece
     ) noexcept nogil:
         """Returns where a field ends; NULL if a quote or line end is in the wrong place."""
         if not quoted:
@@ -444,7 +444,7 @@ cdef class Table:
     cdef int make_strings(self, Py_ssize_t first, Py_ssize_t last) except -1:
         cdef Py_ssize_t i, record
         cdef object[::1] values
-        cdef Piece* pieces
+        cdef FieldText* pieces
         for i in range(self.width):
             if self.columns[i].kind == STRING:
                 values, default, pieces = self.arrays[i], self.defaults[i], self.columns[i].pieces

@@ -13,7 +13,7 @@ from bare cimport bare_install, bare_restore
 from mixing cimport STEP, folded, power
 from picking cimport pick_rows
 from recycling cimport new_recycler, recycled_array
-from span cimport Rows, rows_at
+from span cimport RowSpan, rows_at
 from stacking cimport (
     Array, data_of, descr_of, dims_of, empty_like, has_references, intp, is_contiguous, itemsize_of, product, rank_of,
 )
@@ -302,7 +302,7 @@ cdef class Gather:
     cdef object rows_of(self, array, Py_ssize_t n):
         """Return the next n rows of an array."""
         cdef Array* given = <Array*>array
-        cdef Rows source, made
+        cdef RowSpan source, made
         cdef intp[MAX_RANK] dims
         cdef int rank = rank_of(given), axis
         cdef intp row = itemsize_of(given) * product(dims_of(given) + 1, rank - 1)

@@ -24,7 +24,7 @@ import threading
 from pipeline.queues.rows import Rows
 
 from accept cimport fits
-from columns cimport ARRAY, BYTES, OBJECT, ROWS, Columns, Part, width_of
+from columns cimport ARRAY, BYTES, OBJECT, ROWS, Part, QueueColumns, width_of
 from describe cimport check_order, describe, forget
 from enter cimport (
     Room, fit, fit_many, is_direct, put_in_front, rows_of, rows_type, store_converted, store_parts,
@@ -38,7 +38,7 @@ from pulls cimport watch, watched
 from spans cimport note_into
 from state cimport (
     ALREADY_CLOSED, CANCELLED, CLOSE, CLOSED, DEQUEUE, DEQUEUE_MANY, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE,
-    ENQUEUE_MANY, EXHAUSTED, FIFO, FULL, LOCKSTEP, PRIORITY, SHUFFLE, TIMED_OUT, Attempt, Call, Order, Queue,
+    ENQUEUE_MANY, EXHAUSTED, FIFO, FULL, LOCKSTEP, PRIORITY, SHUFFLE, TIMED_OUT, Attempt, Call, Queue, QueueOrder,
     begin_empty, start,
 )
 from steps cimport locked, step_close_now, step_copy, step_enqueue, step_flow, step_size
@@ -121,14 +121,14 @@ cdef class Engine:
 
     cdef mutex lock
     cdef Queue queue
-    cdef Columns columns
+    cdef QueueColumns columns
     cdef dict _lists            # the chunks of references of all columns
     cdef list _dtypes           # of all columns
     cdef object __weakref__
 
     def __cinit__(self):
         memset(<void*>&self.queue, 0, sizeof(Queue))
-        memset(&self.columns, 0, sizeof(Columns))
+        memset(&self.columns, 0, sizeof(QueueColumns))
         begin_empty(&self.queue)
         self._lists = {}
         self.columns.lists = <PyObject*>self._lists
@@ -144,7 +144,7 @@ cdef class Engine:
         if self.queue.forks != -1:
             raise RuntimeError(f"{type(self).__name__}: __init__ was called a second time")
         check_order(order, capacity, min_after_dequeue)
-        self.queue.order = <Order>order
+        self.queue.order = <QueueOrder>order
         self.queue.capacity = capacity
         self.queue.min_after_dequeue = min_after_dequeue
         philox_seed(&self.queue.random, seed, seed2)

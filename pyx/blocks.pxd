@@ -22,7 +22,7 @@ cdef extern from *:
     """
     bint ASSEMBLES "pipeline_assembles"
 
-cdef struct Block:              # of one column
+cdef struct ColumnBlock:              # of one column
     PyObject* array             # the one that is being filled, or NULL
     size_t rows                 # how many it has
     size_t filled               # how many of them slots have borrowed
@@ -30,27 +30,27 @@ cdef struct Block:              # of one column
     size_t batch                # the same, if the one before had as many; else 0
 
 
-cdef inline void note_batch(Block* b, size_t n) noexcept:
+cdef inline void note_batch(ColumnBlock* b, size_t n) noexcept:
     """Note that a batch of n rows leaves."""
     b.batch = n if b.last == n and n > 1 else 0
     b.last = n
 
 
-cdef inline void drop_block(Block* b) noexcept:
+cdef inline void drop_block(ColumnBlock* b) noexcept:
     """Begin no row in this block any more. The slots keep theirs."""
     cdef PyObject* array = b.array
     b.array = NULL
     Py_XDECREF(array)
 
 
-cdef inline void open_block(Block* b, object array, size_t rows) noexcept:
+cdef inline void open_block(ColumnBlock* b, object array, size_t rows) noexcept:
     Py_INCREF(array)
     b.array = <PyObject*>array
     b.rows = rows
     b.filled = 0
 
 
-cdef inline size_t next_row(Block* b) noexcept:
+cdef inline size_t next_row(ColumnBlock* b) noexcept:
     """The next row of the block; the caller has a reference to its array, or takes one before anything else."""
     cdef PyObject* array = b.array
     b.filled += 1

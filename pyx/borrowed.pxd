@@ -8,7 +8,7 @@ from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
 from libc.stdint cimport int64_t
 
 from slab cimport Slab, slab_row
-from span cimport Rows, Span, slot_t
+from span cimport RowSpan, Span, slot_t
 
 cdef struct Borrowed:
     const char* row
@@ -26,7 +26,7 @@ cdef inline void borrow_row(Borrowed* each, const char* row, PyObject* array) no
 
 
 cdef inline void borrow(const Slab* s, int bits, Span[slot_t] slots, size_t n, PyObject* array,
-                        Rows rows, size_t at) noexcept:
+                        RowSpan rows, size_t at) noexcept:
     """Let n slots that borrow nothing borrow the rows of an array from `at` on."""
     cdef size_t k
     for k in range(n):
@@ -34,7 +34,7 @@ cdef inline void borrow(const Slab* s, int bits, Span[slot_t] slots, size_t n, P
 
 
 cdef inline void borrow_chosen(const Slab* s, int bits, Span[slot_t] slots, size_t n, PyObject* array,
-                               Rows rows, Span[int64_t] numbers, size_t at) noexcept:
+                               RowSpan rows, Span[int64_t] numbers, size_t at) noexcept:
     """The same for the rows of the numbers from `at` on."""
     cdef size_t k
     for k in range(n):

@@ -11,12 +11,12 @@ from libc.string cimport memcpy
 
 cimport numpy as cnp
 
-from blocks cimport Block, drop_block, next_row, open_block
+from blocks cimport ColumnBlock, drop_block, next_row, open_block
 from borrowed cimport Borrowed, borrow, borrow_chosen, borrow_row, borrowed, return_rows
 from recycling cimport RECYCLED_BYTES, PyArray_Empty, recycled_array, stop_recycling
 from slab cimport CHUNKS, Slab, ahead, bit_length, chunk_first, slab_fill, slab_read, slab_row, slab_write
 from streaming cimport STREAM_BATCH, STREAM_ROW, stream, streamed
-from span cimport Rows, Span, rows_at, slot_t, within
+from span cimport RowSpan, Span, rows_at, slot_t, within
 
 cdef enum:
     LARGE = 2048                # bytes from which a row may be borrowed
@@ -70,8 +70,8 @@ cdef struct Column:             # of one component
     PyObject* recycler          # of rows: memory for large batches; the column owns it
     Slab slab                   # of rows: their bytes
     Slab borrowed               # of rows that may be borrowed: from where
-    Block block                 # of large rows: the batch that is being made
-    void* lists[CHUNKS]         # of the other forms: chunks of references; `Columns.lists` owns them
+    ColumnBlock block                 # of large rows: the batch that is being made
+    void* lists[CHUNKS]         # of the other forms: chunks of references; `QueueColumns.lists` owns them
 
 cdef union Number:              # of any native type
     int8_t int8
@@ -86,14 +86,14 @@ cdef union Number:              # of any native type
     char[32] bytes
 
 cdef cppclass Part:             # where one component of a call is copied from
-    Rows rows                   # of rows; one for a single element
+    RowSpan rows                   # of rows; one for a single element
     Span[int64_t] numbers       # which of them, if they are chosen
     bint chosen
     PyObject** refs             # of the other forms
     PyObject* ref               # of rows: the array that they are borrowed from, or NULL
     Number number               # of rows: the only one, where it comes as an object
 
-cdef struct Columns:
+cdef struct QueueColumns:
     Column* column
     int width                   # components; 0 until they are known
     size_t row_bytes            # of all slabs together
@@ -107,8 +107,8 @@ cdef struct Columns:
 
 
 cdef extern from *:
-    void publish_width "pipeline_publish_width"(Columns* columns, int width) noexcept nogil
-    int width_of "pipeline_width"(const Columns* columns) noexcept nogil
+    void publish_width "pipeline_publish_width"(QueueColumns* columns, int width) noexcept nogil
+    int width_of "pipeline_width"(const QueueColumns* columns) noexcept nogil
 
 
 cdef inline object empty(const Column* c, size_t n, bint many):
@@ -153,7 +153,7 @@ cdef inline bint take_place(Column* c, int bits, slot_t slot) except -1:
     return True
 
 
-cdef inline void take_places(Columns* columns, int bits, slot_t slot, const Part* parts, size_t before,
+cdef inline void take_places(QueueColumns* columns, int bits, slot_t slot, const Part* parts, size_t before,
                              bint crowded) noexcept:
     """Let the large rows of one element go to the batches that they will leave in. A batch begins only where whole
     ones leave before it; `before` elements do, and other calls too if it is `crowded`."""
@@ -172,7 +172,7 @@ cdef inline void take_places(Columns* columns, int bits, slot_t slot, const Part
                 c.block.batch = 0       # then the row lies in the slot
 
 
-cdef inline void write_place(const Column* c, int bits, slot_t slot, Rows rows, size_t at) noexcept nogil:
+cdef inline void write_place(const Column* c, int bits, slot_t slot, RowSpan rows, size_t at) noexcept nogil:
     """Copy a row to the place that `take_places` has found for it."""
     cdef char* place = <char*>borrowed(&c.borrowed, bits, slot).row
     if c.slab.row >= STREAM_ROW and c.block.batch * c.slab.row >= STREAM_BATCH:
@@ -182,7 +182,7 @@ cdef inline void write_place(const Column* c, int bits, slot_t slot, Rows rows, 
         memcpy(place, rows.at(at), c.slab.row)
 
 
-cdef inline void write_rows(const Columns* columns, int bits, Span[slot_t] slots, size_t n, const Part* parts,
+cdef inline void write_rows(const QueueColumns* columns, int bits, Span[slot_t] slots, size_t n, const Part* parts,
                             size_t at) noexcept nogil:
     cdef const Column* c
     cdef int i
@@ -198,7 +198,7 @@ cdef inline void write_rows(const Columns* columns, int bits, Span[slot_t] slots
             slab_write(&c.slab, bits, slots, n, parts[i].rows, at)
 
 
-cdef inline size_t copied_bytes(const Columns* columns, const Part* parts) noexcept nogil:
+cdef inline size_t copied_bytes(const QueueColumns* columns, const Part* parts) noexcept nogil:
     """How much of one element is copied."""
     cdef size_t total = columns.row_bytes
     cdef int i
@@ -208,7 +208,7 @@ cdef inline size_t copied_bytes(const Columns* columns, const Part* parts) noexc
     return total
 
 
-cdef inline void write(Columns* columns, int bits, Span[slot_t] slots, size_t n, const Part* parts,
+cdef inline void write(QueueColumns* columns, int bits, Span[slot_t] slots, size_t n, const Part* parts,
                        size_t at) noexcept:
     """Put n elements, from number `at` of the parts on, into their slots."""
     cdef Column* c
@@ -241,7 +241,7 @@ cdef inline const char* row_in(const Column* c, int bits, slot_t slot) noexcept 
 
 
 cdef inline void read_borrowed(const Column* c, int bits, Span[slot_t] slots, size_t n,
-                               Rows rows) noexcept nogil:
+                               RowSpan rows) noexcept nogil:
     cdef size_t row = c.slab.row, i = 0, length
     cdef bint past = row >= STREAM_ROW and n * row >= STREAM_BATCH
     cdef const char* source = row_in(c, bits, slots[0]) if n else NULL
@@ -268,7 +268,7 @@ cdef inline void read_borrowed(const Column* c, int bits, Span[slot_t] slots, si
 
 
 cdef inline void read_nogil(const Column* c, int bits, Span[slot_t] slots, size_t n,
-                            Rows rows) noexcept nogil:
+                            RowSpan rows) noexcept nogil:
     if is_set(c.borrows):
         read_borrowed(c, bits, slots, n, rows)
     else:
@@ -277,7 +277,7 @@ cdef inline void read_nogil(const Column* c, int bits, Span[slot_t] slots, size_
 
 cdef inline void read_rows(const Column* c, int bits, Span[slot_t] slots, size_t n, char* out) noexcept:
     """Copy the rows of n slots to `out`, which has room for as many: an address, as `out` may be a single number."""
-    cdef Rows rows = rows_at(out, n, c.slab.row)
+    cdef RowSpan rows = rows_at(out, n, c.slab.row)
     if n * c.slab.row < NOGIL_BYTES:
         read_nogil(c, bits, slots, n, rows)
     else:
@@ -298,7 +298,7 @@ cdef inline void read_references(const Column* c, int bits, Span[slot_t] slots, 
         Py_XDECREF(old)
 
 
-cdef inline void drop_references(const Columns* columns, int bits, Span[slot_t] slots, size_t begin,
+cdef inline void drop_references(const QueueColumns* columns, int bits, Span[slot_t] slots, size_t begin,
                                  size_t end) noexcept:
     cdef size_t k
     cdef int i
@@ -310,7 +310,7 @@ cdef inline void drop_references(const Columns* columns, int bits, Span[slot_t] 
                 swap_reference(&columns.column[i], bits, slots[k], <PyObject*>None)
 
 
-cdef inline void close_recyclers(Columns* columns) noexcept:
+cdef inline void close_recyclers(QueueColumns* columns) noexcept:
     """Free the memory that is kept for batches to come, and keep none from now on."""
     cdef int i
     for i in range(columns.width):

@@ -9,7 +9,7 @@ cimport numpy as cnp
 from blocks cimport ASSEMBLES
 from borrowed cimport Borrowed, borrowed
 from columns cimport (
-    ARRAY, BYTES, LARGE, LARGE_ALONE, OBJECT, ROWS, Column, Columns, Form, close_recyclers, publish_width,
+    ARRAY, BYTES, LARGE, LARGE_ALONE, OBJECT, ROWS, Column, QueueColumns, Form, close_recyclers, publish_width,
 )
 from fastpath cimport PAYLOAD
 from growth cimport kept_chunks
@@ -83,7 +83,7 @@ cdef inline void forget_columns(Column* column, int width) noexcept:
     free(column)
 
 
-cdef inline int describe(Queue* q, Columns* columns, object owner, list components) except -1:
+cdef inline int describe(Queue* q, QueueColumns* columns, object owner, list components) except -1:
     """Set the components: a list of (dtype, form, shape). Once: whatever allocates may run a finaliser that enqueues
     the first element itself, so the last look is just before the change."""
     cdef int width = len(components), i
@@ -123,7 +123,7 @@ cdef inline int describe(Queue* q, Columns* columns, object owner, list componen
     return 0
 
 
-cdef inline void forget(Queue* q, Columns* columns) noexcept:
+cdef inline void forget(Queue* q, QueueColumns* columns) noexcept:
     """Free the columns and all chunks of slots."""
     cdef int i, k
     cdef Column* c

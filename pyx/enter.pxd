@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
 from accept cimport chosen_fit, fits, many_fit
-from columns cimport Column, Columns, Part, take_places, width_of, write
+from columns cimport Column, QueueColumns, Part, take_places, width_of, write
 from fastpath cimport put_fast
 from growth cimport claim, release
 from limits cimport NAPPERS, NEAR, slot_room
@@ -45,7 +45,7 @@ cdef extern from *:
 
 # Matching values with components --------------------------------------------------------------------------------------
 
-cdef inline bint is_direct(const Columns* columns) noexcept:
+cdef inline bint is_direct(const QueueColumns* columns) noexcept:
     """Whether values may be taken as they come, without `_convert`. The width is read first: it is published last."""
     return width_of(columns) > 0 and columns.direct
 
@@ -59,7 +59,7 @@ cdef inline tuple values_of(object vals):
     return (vals,)
 
 
-cdef inline bint fit(const Columns* columns, tuple values, Part* parts, bint converted, list copies,
+cdef inline bint fit(const QueueColumns* columns, tuple values, Part* parts, bint converted, list copies,
                      bint given) except -1:
     """Whether the values of one element can be stored as they are; see `fits`."""
     cdef int i
@@ -79,7 +79,7 @@ cdef inline Py_ssize_t rows_fit(Column* c, PyObject* value, Part* part, bint con
     return many_fit(c, <object>value, part, converted, given)       # no second reference, for `lasts`
 
 
-cdef inline Py_ssize_t rows_of(const Columns* columns, object owner, int index, PyObject* value) except -2:
+cdef inline Py_ssize_t rows_of(const QueueColumns* columns, object owner, int index, PyObject* value) except -2:
     """How many rows a value of component number `index` holds if they can be stored as they are; else -1."""
     cdef Part part
     if not 0 <= index < width_of(columns):
@@ -87,7 +87,7 @@ cdef inline Py_ssize_t rows_of(const Columns* columns, object owner, int index, 
     return rows_fit(&columns.column[index], value, &part, False, False)
 
 
-cdef inline Py_ssize_t fit_many(const Columns* columns, tuple values, Part* parts, bint converted,
+cdef inline Py_ssize_t fit_many(const QueueColumns* columns, tuple values, Part* parts, bint converted,
                                 bint given) except -2:
     """How many elements the values hold if all can be stored as they are; else -1. See `many_fit`."""
     cdef Py_ssize_t n = -1, rows
@@ -104,13 +104,13 @@ cdef inline Py_ssize_t fit_many(const Columns* columns, tuple values, Part* part
 
 # Writing and storing --------------------------------------------------------------------------------------------------
 
-cdef inline void may_nap(const Queue* q, const Columns* columns, Attempt* a, Call call) noexcept:
+cdef inline void may_nap(const Queue* q, const QueueColumns* columns, Attempt* a, Call call) noexcept:
     """Whether the owner of an enqueue may hear late that it is done; see invariant 8 of waiting.pxd."""
     a.patient = q.order == LOCKSTEP and call == ENQUEUE_MANY
     a.naps = a.patient or columns.small and call == ENQUEUE and q.capacity >= NAPPERS
 
 
-cdef inline int store_parts(Queue* q, Columns* columns, object owner, Part* parts, size_t n, Call call,
+cdef inline int store_parts(Queue* q, QueueColumns* columns, object owner, Part* parts, size_t n, Call call,
                             int64_t deadline, bint each) except -1:
     """Store n elements, in pieces; raise what the queue answered. `owner` has the hooks and makes the error of this
     call."""
@@ -154,7 +154,7 @@ cdef inline int store_parts(Queue* q, Columns* columns, object owner, Part* part
     return 0
 
 
-cdef inline int store_converted(Queue* q, Columns* columns, object owner, tuple values, bint many,
+cdef inline int store_converted(Queue* q, QueueColumns* columns, object owner, tuple values, bint many,
                                 int64_t deadline, bint each) except -1:
     """Store values that `_convert` has brought into the form that slots take."""
     cdef Room[Part] room
@@ -171,7 +171,7 @@ cdef inline int store_converted(Queue* q, Columns* columns, object owner, tuple 
     return 0
 
 
-cdef inline int put_in_front(Queue* q, Columns* columns, object owner, tuple values) except -1:
+cdef inline int put_in_front(Queue* q, QueueColumns* columns, object owner, tuple values) except -1:
     """Undo a dequeue: converted elements are in front again, even if the queue is full or closed."""
     cdef Room[Part] room
     cdef Part* parts = room.of(columns.width)

@@ -6,7 +6,7 @@ way costs half.
 
 from libc.string cimport memcpy
 
-from columns cimport ROWS, Column, Columns, Part, swap_reference
+from columns cimport ROWS, Column, QueueColumns, Part, swap_reference
 from orders cimport ring_pop
 from serving cimport flush, holds_enqueues
 from slab cimport slab_row
@@ -18,7 +18,7 @@ cdef enum:
     PAYLOAD = 128
 
 
-cdef inline bint put_now(Queue* q, const Columns* columns, const Part* parts) noexcept:
+cdef inline bint put_now(Queue* q, const QueueColumns* columns, const Part* parts) noexcept:
     """Store one element if that can be done at once; else change nothing. A free slot refers to None, so that what a
     reference replaces runs no code under the lock."""
     cdef const Column* c
@@ -47,7 +47,7 @@ cdef inline bint put_now(Queue* q, const Columns* columns, const Part* parts) no
     return True
 
 
-cdef inline bint put_fast(Queue* q, const Columns* columns, const Part* parts) noexcept:
+cdef inline bint put_fast(Queue* q, const QueueColumns* columns, const Part* parts) noexcept:
     """`put_now`, if the lock is free."""
     cdef bint stored
     if not q.lock.try_lock():

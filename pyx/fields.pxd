@@ -12,20 +12,20 @@ cdef enum Kind:
     SKIPPED, STRING, FLOAT32, FLOAT64, BOOL, INT32, INT64, UINT64  # numbers last
 
 
-cdef struct Piece:
+cdef struct FieldText:
     const char* text  # NULL for a missing field
     Py_ssize_t size
     bint doubled      # it has quotes, each written twice
 
 
-cdef struct Column:
+cdef struct CsvColumn:
     Kind kind
     bint optional     # a missing field has a default
     bint quick        # a field that begins like a number is one, and not the text of a missing field
     int size          # of a number, in bytes; 1 of a bool
     char default[8]   # as a number
     char* out         # numbers: where record 0 goes; an address, as there are columns of six dtypes
-    Piece* pieces     # strings: AT_ONCE of them
+    FieldText* pieces     # strings: AT_ONCE of them
 
 
 cdef inline uint32_t small_letters(const char* text) noexcept nogil:
@@ -53,7 +53,9 @@ cdef inline const char* read_truth(const char* at, const char* end, char* value)
     return NULL
 
 
-cdef inline const char* read_number(const char* at, const char* end, Column* column, Py_ssize_t index) noexcept nogil:
+cdef inline const char* read_number(
+    const char* at, const char* end, CsvColumn* column, Py_ssize_t index
+) noexcept nogil:
     """Read a number into its place; returns what comes after it and spaces, or NULL."""
     cdef char* out = column.out + index * column.size
     at = past_spaces(at, end)
@@ -93,7 +95,7 @@ cdef inline bint store_whole(Kind kind, uint64_t number, bint negative, char* ou
 
 
 cdef inline const char* read_short(
-    const char* at, const char* end, const Column* column, Py_ssize_t index
+    const char* at, const char* end, const CsvColumn* column, Py_ssize_t index
 ) noexcept nogil:
     """As `read_number`, for some digits or a bool with nothing around them; NULL if it is another number, or none."""
     cdef char* out = column.out + index * column.size

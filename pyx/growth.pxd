@@ -5,7 +5,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
 from borrowed cimport Borrowed
-from columns cimport ROWS, Column, Columns, drop_references
+from columns cimport ROWS, Column, QueueColumns, drop_references
 from memory cimport chunk_memory
 from orders cimport Ranked, pool_move, ring_move
 from slab cimport CHUNKS, chunk_first
@@ -18,7 +18,7 @@ cdef enum:
     SPARE_SLOTS = 1 << 17
 
 cdef struct Growth:
-    Columns* columns
+    QueueColumns* columns
     int chunk                   # the number of the new chunk
     void** memory               # of each component: rows; then of each one: a list of references, or room for Borrowed
     void* order                 # room for all slots in the order of the queue
@@ -125,7 +125,7 @@ cdef inline void discard(Growth* g, list added) noexcept:
         (<dict>g.columns.lists).pop(key, None)
 
 
-cdef inline int grow(Queue* q, Columns* columns, int chunk) except -1:
+cdef inline int grow(Queue* q, QueueColumns* columns, int chunk) except -1:
     """Add a chunk, as many slots as there are, unless another thread has."""
     cdef Growth g
     cdef Attempt a
@@ -152,7 +152,7 @@ cdef inline int grow(Queue* q, Columns* columns, int chunk) except -1:
     return 0
 
 
-cdef inline int claim(Queue* q, Columns* columns, Attempt* a, slot_t* slots, size_t n) except -1:
+cdef inline int claim(Queue* q, QueueColumns* columns, Attempt* a, slot_t* slots, size_t n) except -1:
     """Take n free slots, adding some if there are too few."""
     start(a, ENQUEUE, slots, n, n)
     locked(step_claim, q, a)
@@ -199,7 +199,7 @@ cdef inline void step_remove(Queue* q, Attempt* a) noexcept nogil:
     q.allocated = first
 
 
-cdef inline void shrink(Queue* q, Columns* columns, int chunk) noexcept:
+cdef inline void shrink(Queue* q, QueueColumns* columns, int chunk) noexcept:
     """Free that chunk if it is still the last one, no slot is in use, and that is worth it."""
     cdef Growth g
     cdef Attempt a
@@ -225,7 +225,7 @@ cdef inline void shrink(Queue* q, Columns* columns, int chunk) noexcept:
     free(g.memory)
 
 
-cdef inline void release(Queue* q, Columns* columns, Attempt* a) noexcept:
+cdef inline void release(Queue* q, QueueColumns* columns, Attempt* a) noexcept:
     """Free the slots from `begin` to `count`, and drop what they refer to."""
     drop_references(columns, q.bits, a.slots, a.begin, a.count)
     locked(step_release, q, a)

@@ -15,7 +15,7 @@ from accept cimport out_fits, owner as owner_of
 from blocks cimport note_batch
 from borrowed cimport Borrowed, borrowed
 from columns cimport (
-    ROWS, Column, Columns, PyArray_Scalar, close_recyclers, empty, is_set, is_sole, read_references, read_rows,
+    ROWS, Column, QueueColumns, PyArray_Scalar, close_recyclers, empty, is_set, is_sole, read_references, read_rows,
     reference,
 )
 from growth cimport release
@@ -29,7 +29,7 @@ from waiting cimport Guard, check_process, guard_attempt, park, step_withdraw, w
 
 # Slots into arrays ----------------------------------------------------------------------------------------------------
 
-cdef inline int check_out(const Columns* columns, object owner, int i, object out, size_t n, bint cut) except -1:
+cdef inline int check_out(const QueueColumns* columns, object owner, int i, object out, size_t n, bint cut) except -1:
     """Check an output array: that it has n rows of the component, or with `cut` at least as many."""
     if not out_fits(&columns.column[i], out, n, cut):
         raise owner._wrong_out(i, out, n)
@@ -41,7 +41,7 @@ cdef inline object first_rows(object out, size_t n):
     return out if <size_t>cnp.PyArray_DIM(<cnp.ndarray>out, 0) == n else out[:n]
 
 
-cdef inline int check_apart(const Columns* columns, object owner, tuple outs) except -1:
+cdef inline int check_apart(const QueueColumns* columns, object owner, tuple outs) except -1:
     """Check that no array for one component, all of which are contiguous, shares memory with that for another."""
     cdef cnp.ndarray one, other
     cdef char* a
@@ -91,7 +91,7 @@ cdef inline object whole_array(const Column* c, int bits, Span[slot_t] slots, si
     return <object>array
 
 
-cdef inline object value_of(const Queue* q, Columns* columns, object owner, int i, const Attempt* a, bint many,
+cdef inline object value_of(const Queue* q, QueueColumns* columns, object owner, int i, const Attempt* a, bint many,
                             object out):
     """The value of one component: of one element, or of many stacked."""
     cdef Column* c = &columns.column[i]
@@ -130,7 +130,7 @@ cdef inline object value_of(const Queue* q, Columns* columns, object owner, int 
     return owner._pack(i, values, out)
 
 
-cdef inline object hand_over(const Queue* q, Columns* columns, object owner, const Attempt* a, bint many,
+cdef inline object hand_over(const Queue* q, QueueColumns* columns, object owner, const Attempt* a, bint many,
                              tuple out):
     """The values of all components, as the caller gets them."""
     cdef list results
@@ -158,8 +158,8 @@ cdef inline int make_room(Queue* q, Attempt* a) except -1:
     return 0
 
 
-cdef inline object collect(Queue* q, Columns* columns, object owner, size_t n, Call call, bint many, int64_t deadline,
-                           tuple out):
+cdef inline object collect(Queue* q, QueueColumns* columns, object owner, size_t n, Call call, bint many,
+                           int64_t deadline, tuple out):
     """Wait for n elements and hand them over; if that fails, put them back. `owner` has the hooks and makes errors."""
     cdef slot_t[NEAR] near
     cdef size_t room = min(n, <size_t>ROOM)
@@ -195,7 +195,7 @@ cdef inline object collect(Queue* q, Columns* columns, object owner, size_t n, C
             free(a.slots.data)
 
 
-cdef inline object collect_many(Queue* q, Columns* columns, object owner, int width, object n, Call call,
+cdef inline object collect_many(Queue* q, QueueColumns* columns, object owner, int width, object n, Call call,
                                 int64_t deadline, object out):
     """As `collect`, once n and the output arrays are checked."""
     cdef Py_ssize_t count = -1

@@ -17,7 +17,7 @@ cdef cppclass Ring:
     size_t head
     size_t count
 
-cdef cppclass Pool:
+cdef cppclass SlotPool:
     Span[slot_t] slots
     size_t count
 
@@ -104,20 +104,20 @@ cdef inline slot_t* ring_move(Ring* r, slot_t* larger, size_t entries) noexcept 
     return old
 
 
-# Pool ---------------------------------------------------------------------------------------------------------------
+# SlotPool -----------------------------------------------------------------------------------------------------------
 
-cdef inline void pool_append(Pool* p, slot_t slot) noexcept nogil:
+cdef inline void pool_append(SlotPool* p, slot_t slot) noexcept nogil:
     p.slots[p.count] = slot
     p.count += 1
 
 
-cdef inline void pool_push(Pool* p, Span[slot_t] slots, size_t begin, size_t n) noexcept nogil:
+cdef inline void pool_push(SlotPool* p, Span[slot_t] slots, size_t begin, size_t n) noexcept nogil:
     if n:
         copy_slots(p.slots, p.count, slots, begin, n)
     p.count += n
 
 
-cdef inline slot_t* pool_move(Pool* p, slot_t* larger, size_t entries) noexcept nogil:
+cdef inline slot_t* pool_move(SlotPool* p, slot_t* larger, size_t entries) noexcept nogil:
     """Continue in a larger array; return the old one."""
     cdef slot_t* old = p.slots.data
     if old != NULL:
@@ -126,14 +126,14 @@ cdef inline slot_t* pool_move(Pool* p, slot_t* larger, size_t entries) noexcept 
     return old
 
 
-cdef inline void pool_push_back(Pool* p, Span[slot_t] slots, size_t n) noexcept nogil:
+cdef inline void pool_push_back(SlotPool* p, Span[slot_t] slots, size_t n) noexcept nogil:
     """Put the first n slots, which were taken, back: the last taken first."""
     while n:
         n -= 1
         pool_append(p, slots[n])
 
 
-cdef inline void pool_take(Pool* p, Philox* random, Span[slot_t] out, size_t begin, size_t n) noexcept nogil:
+cdef inline void pool_take(SlotPool* p, Philox* random, Span[slot_t] out, size_t begin, size_t n) noexcept nogil:
     """Draw n slots; the last one moves to the place of each that is drawn."""
     cdef uint32_t count = <uint32_t>p.count
     cdef uint32_t drawn
@@ -152,7 +152,7 @@ cdef inline void pool_take(Pool* p, Philox* random, Span[slot_t] out, size_t beg
 
 # Lockstep: the ring holds what the pool has no place for yet ----------------------------------------------------------
 
-cdef inline void lockstep_push(Pool* p, Ring* r, size_t places, Span[slot_t] slots, size_t begin,
+cdef inline void lockstep_push(SlotPool* p, Ring* r, size_t places, Span[slot_t] slots, size_t begin,
                                size_t n) noexcept nogil:
     """Fill the pool up to `places`; the rest goes to the ring."""
     cdef size_t first = min(n, places - p.count)
@@ -160,7 +160,7 @@ cdef inline void lockstep_push(Pool* p, Ring* r, size_t places, Span[slot_t] slo
     ring_push(r, slots, begin + first, n - first)
 
 
-cdef inline void lockstep_take(Pool* p, Ring* r, Philox* random, Span[slot_t] out, size_t begin,
+cdef inline void lockstep_take(SlotPool* p, Ring* r, Philox* random, Span[slot_t] out, size_t begin,
                                size_t n) noexcept nogil:
     """Draw n slots. The last one moves to the place of each that is drawn, and the head of the ring to its place."""
     cdef size_t filled = min(n, r.count), end = begin + filled, last = p.count - 1, head = r.head, mask = r.mask

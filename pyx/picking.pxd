@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from slab cimport SOON, ahead, fetch_row, move
-from span cimport Rows, within
+from span cimport RowSpan, within
 
 
 cdef inline bint in_order(const int64_t[::1] numbers, Py_ssize_t at, Py_ssize_t n) noexcept nogil:
@@ -18,7 +18,7 @@ cdef inline bint in_order(const int64_t[::1] numbers, Py_ssize_t at, Py_ssize_t 
     return different == 0
 
 
-cdef inline void pick(Rows to, Rows rows, const int64_t[::1] numbers, Py_ssize_t at,
+cdef inline void pick(RowSpan to, RowSpan rows, const int64_t[::1] numbers, Py_ssize_t at,
                       size_t size) noexcept nogil:
     """Copy a row for each of `to`. They lie anywhere, so each is fetched some rows before."""
     cdef Py_ssize_t i, n = to.n, fetched = n - min(n, <Py_ssize_t>SOON)
@@ -29,7 +29,7 @@ cdef inline void pick(Rows to, Rows rows, const int64_t[::1] numbers, Py_ssize_t
         move(to.at(i), rows.at(numbers[at + i]), size)
 
 
-cdef inline void pick_large(Rows to, Rows rows, const int64_t[::1] numbers, Py_ssize_t at,
+cdef inline void pick_large(RowSpan to, RowSpan rows, const int64_t[::1] numbers, Py_ssize_t at,
                             size_t size) noexcept nogil:
     """As `pick`, for rows of whose lines the processor finds the later ones by itself. Images of 150 KB took as long
     past the caches (6.4 us) as through them (6.4 and 5.3), where their reader finds them."""
@@ -40,7 +40,7 @@ cdef inline void pick_large(Rows to, Rows rows, const int64_t[::1] numbers, Py_s
         memcpy(to.at(i), rows.at(numbers[at + i]), size)
 
 
-cdef inline void pick_rows(Rows to, Rows rows, const int64_t[::1] numbers, Py_ssize_t at,
+cdef inline void pick_rows(RowSpan to, RowSpan rows, const int64_t[::1] numbers, Py_ssize_t at,
                            size_t size) noexcept nogil:
     """Copy the rows of the numbers from `at` on, of `size` bytes, to where they fit. Where the size is a constant, a
     small row is one move and not a call."""

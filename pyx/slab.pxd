@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from streaming cimport STREAM_BATCH, stream, streamed
-from span cimport CHECKED, Rows, Span, fetch, out_of_bounds, slot_t, within
+from span cimport CHECKED, RowSpan, Span, fetch, out_of_bounds, slot_t, within
 
 cdef extern from *:
     """
@@ -89,19 +89,19 @@ cdef inline bint neighbours(Span[slot_t] slots, size_t n, int bits) noexcept nog
     return different == 0
 
 
-cdef inline void copy_in(const Slab* s, int bits, slot_t slot, Rows rows, size_t at,
+cdef inline void copy_in(const Slab* s, int bits, slot_t slot, RowSpan rows, size_t at,
                          size_t n) noexcept nogil:
     """Copy n rows into as many neighbours."""
     within(rows.at(at + n - 1))
     memcpy(slab_row(s, bits, slot), rows.at(at), n * s.row)
 
 
-cdef inline void copy_out(const Slab* s, int bits, slot_t slot, Rows rows, size_t at, size_t n) noexcept nogil:
+cdef inline void copy_out(const Slab* s, int bits, slot_t slot, RowSpan rows, size_t at, size_t n) noexcept nogil:
     within(rows.at(at + n - 1))
     memcpy(rows.at(at), slab_row(s, bits, slot), n * s.row)
 
 
-cdef inline void scatter(const Slab* s, int bits, Span[slot_t] slots, size_t n, Rows rows, size_t at,
+cdef inline void scatter(const Slab* s, int bits, Span[slot_t] slots, size_t n, RowSpan rows, size_t at,
                          size_t size) noexcept nogil:
     """Copy n rows from `at` on into their slots. Where `size` is a constant, a row is one move and not a call."""
     cdef size_t i
@@ -109,14 +109,14 @@ cdef inline void scatter(const Slab* s, int bits, Span[slot_t] slots, size_t n, 
         memcpy(slab_row(s, bits, slots[i]), rows.at(at + i), size)
 
 
-cdef inline void gather(const Slab* s, int bits, Span[slot_t] slots, size_t n, Rows rows,
+cdef inline void gather(const Slab* s, int bits, Span[slot_t] slots, size_t n, RowSpan rows,
                         size_t size) noexcept nogil:
     cdef size_t i
     for i in range(n):
         memcpy(rows.at(i), slab_row(s, bits, slots[i]), size)
 
 
-cdef inline void slab_write(const Slab* s, int bits, Span[slot_t] slots, size_t n, Rows rows,
+cdef inline void slab_write(const Slab* s, int bits, Span[slot_t] slots, size_t n, RowSpan rows,
                             size_t at) noexcept nogil:
     """Copy n rows from `at` on into their slots."""
     cdef size_t i = 0, length
@@ -140,7 +140,7 @@ cdef inline void slab_write(const Slab* s, int bits, Span[slot_t] slots, size_t 
             i += length
 
 
-cdef inline void pick(const Slab* s, int bits, Span[slot_t] slots, size_t n, Rows rows,
+cdef inline void pick(const Slab* s, int bits, Span[slot_t] slots, size_t n, RowSpan rows,
                       Span[int64_t] numbers, size_t at, size_t size) noexcept nogil:
     """As `scatter`, of the rows that the numbers from `at` on name: anywhere, so each is fetched some rows before."""
     cdef size_t i, fetched = n - min(n, <size_t>SOON)
@@ -151,7 +151,7 @@ cdef inline void pick(const Slab* s, int bits, Span[slot_t] slots, size_t n, Row
         move(slab_row(s, bits, slots[i]), rows.at(numbers[at + i]), size)
 
 
-cdef inline void slab_fill(const Slab* s, int bits, Span[slot_t] slots, size_t n, Rows rows,
+cdef inline void slab_fill(const Slab* s, int bits, Span[slot_t] slots, size_t n, RowSpan rows,
                            Span[int64_t] numbers, size_t at) noexcept nogil:
     """Copy the rows of the numbers from `at` on into n slots."""
     if s.row == 4:
@@ -165,7 +165,7 @@ cdef inline void slab_fill(const Slab* s, int bits, Span[slot_t] slots, size_t n
 
 
 cdef inline void gather_far(const Slab* s, int bits, Span[slot_t] slots, size_t n,
-                            Rows rows) noexcept nogil:
+                            RowSpan rows) noexcept nogil:
     """As `gather`, for rows of more than a line or two: each is fetched some rows before. To look for neighbours took
     as long as to copy a row of 128 bytes."""
     cdef size_t i
@@ -176,7 +176,7 @@ cdef inline void gather_far(const Slab* s, int bits, Span[slot_t] slots, size_t 
 
 
 cdef inline void slab_read(const Slab* s, int bits, Span[slot_t] slots, size_t n,
-                           Rows rows) noexcept nogil:
+                           RowSpan rows) noexcept nogil:
     """Copy the rows of n slots out."""
     cdef size_t i = 0, length
     if n and s.row <= SMALL and neighbours(slots, n, bits):

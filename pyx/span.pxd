@@ -34,7 +34,7 @@ cdef extern from *:
     };
     template <class Item> static inline pipeline_Span<Item> pipeline_span(Item* data, size_t n) { return {data, n}; }
 
-    struct pipeline_Rows {
+    struct pipeline_RowSpan {
         char* data;
         size_t n, row;
         char* at(size_t i) const {
@@ -42,7 +42,9 @@ cdef extern from *:
             return data + i * row;
         }
     };
-    static inline pipeline_Rows pipeline_rows(const void* data, size_t n, size_t row) { return {(char*)data, n, row}; }
+    static inline pipeline_RowSpan pipeline_rows(const void* data, size_t n, size_t row) {
+        return {(char*)data, n, row};
+    }
 
     /* The build with bounds checks evaluates `place`; any other build drops the whole expression. */
     #ifdef PIPELINE_BOUNDS
@@ -56,12 +58,12 @@ cdef extern from *:
         size_t n
         Item& operator[](size_t i) noexcept nogil
     Span[Item] span "pipeline_span" [Item](Item* data, size_t n) noexcept nogil
-    cppclass Rows "pipeline_Rows":              # n rows of `row` bytes
+    cppclass RowSpan "pipeline_RowSpan":              # n rows of `row` bytes
         char* data
         size_t n
         size_t row
         char* at(size_t i) noexcept nogil
-    Rows rows_at "pipeline_rows"(const void* data, size_t n, size_t row) noexcept nogil
+    RowSpan rows_at "pipeline_rows"(const void* data, size_t n, size_t row) noexcept nogil
     void fetch "__builtin_prefetch"(const void* place) noexcept nogil      # have it in the cache soon
     void within "pipeline_within"(const void* place) noexcept nogil
     bint CHECKED "pipeline_checked"

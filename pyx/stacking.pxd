@@ -9,7 +9,7 @@ from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 
 from streaming cimport STREAM_BATCH, STREAM_ROW, stream, streamed
-from span cimport Rows, Span, within
+from span cimport RowSpan, Span, within
 
 ctypedef cnp.npy_intp intp
 
@@ -49,7 +49,7 @@ cdef extern from *:
 cdef enum:
     MAX_RANK = 64
 
-cdef enum Status:
+cdef enum StackStatus:
     SAME
     OTHER_DTYPE             # another dtype object; it may yet be equivalent
     OTHER_RANK
@@ -60,12 +60,12 @@ cdef struct Fill:
     intp size
     bint uniform            # all its bytes are equal
 
-cdef cppclass Output:       # what is written
-    Rows rows               # as rows of one size each
+cdef cppclass StackOutput:       # what is written
+    RowSpan rows               # as rows of one size each
     Span[char] bytes        # as bytes, one after the other
     intp at                 # how many of these are written
 
-cdef struct Parts:
+cdef struct StackInputs:
     Array** arrays
     intp count
     intp item               # bytes of one element
@@ -101,7 +101,7 @@ cdef inline bint has_shape(Array* array, int rank, const intp* dims) noexcept no
     return True
 
 
-cdef inline Status scan(Parts* p, intp* at) noexcept nogil:
+cdef inline StackStatus scan(StackInputs* p, intp* at) noexcept nogil:
     """Compare the arrays from `at` on with the first, and note what they have in common. `at` is where it stopped."""
     cdef Descr* descr = descr_of(p.arrays[0])
     cdef Array* array
@@ -128,13 +128,13 @@ cdef inline Status scan(Parts* p, intp* at) noexcept nogil:
     return SAME
 
 
-cdef inline void gather(Rows rows, Array** arrays, size_t size) noexcept nogil:
+cdef inline void gather(RowSpan rows, Array** arrays, size_t size) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(<Py_ssize_t>rows.n):
         memcpy(rows.at(i), data_of(arrays[i]), size)
 
 
-cdef inline void gather_rows(Rows rows, Array** arrays, size_t size) noexcept nogil:
+cdef inline void gather_rows(RowSpan rows, Array** arrays, size_t size) noexcept nogil:
     """Copy as many arrays of `size` contiguous bytes. Where the size is a constant, a small row is one move and not a
     call."""
     cdef Py_ssize_t i
@@ -156,14 +156,14 @@ cdef inline void gather_rows(Rows rows, Array** arrays, size_t size) noexcept no
         gather(rows, arrays, size)
 
 
-cdef inline void put(Output* out, const char* source, intp size) noexcept nogil:
+cdef inline void put(StackOutput* out, const char* source, intp size) noexcept nogil:
     """Write `size` > 0 bytes."""
     within(&out.bytes[out.at + size - 1])
     memcpy(&out.bytes[out.at], source, size)
     out.at += size
 
 
-cdef inline void put_items(Output* out, const char* source, intp count, intp stride, size_t size) noexcept nogil:
+cdef inline void put_items(StackOutput* out, const char* source, intp count, intp stride, size_t size) noexcept nogil:
     """Write `count` > 0 elements that lie apart."""
     cdef intp i
     within(&out.bytes[out.at + count * <intp>size - 1])
@@ -172,7 +172,7 @@ cdef inline void put_items(Output* out, const char* source, intp count, intp str
     out.at += count * <intp>size
 
 
-cdef inline void put_strided(Output* out, const char* source, intp count, intp stride, size_t size) noexcept nogil:
+cdef inline void put_strided(StackOutput* out, const char* source, intp count, intp stride, size_t size) noexcept nogil:
     if size == 4:
         put_items(out, source, count, stride, 4)
     elif size == 8:
@@ -185,7 +185,7 @@ cdef inline void put_strided(Output* out, const char* source, intp count, intp s
         put_items(out, source, count, stride, size)
 
 
-cdef inline void put_fill(Output* out, intp size, const Fill* fill) noexcept nogil:
+cdef inline void put_fill(StackOutput* out, intp size, const Fill* fill) noexcept nogil:
     """Repeat the element over `size` bytes, by doubling what is there already."""
     cdef intp done
     cdef char* to
@@ -204,7 +204,7 @@ cdef inline void put_fill(Output* out, intp size, const Fill* fill) noexcept nog
     out.at += size
 
 
-cdef inline void put_axes(Output* out, const intp* room, const char* source, const intp* dims, const intp* strides,
+cdef inline void put_axes(StackOutput* out, const intp* room, const char* source, const intp* dims, const intp* strides,
                           int rank, intp item, const Fill* fill) noexcept nogil:
     """Write the array and then what its axes lack of `room`, in the order of memory."""
     cdef intp i
@@ -222,8 +222,8 @@ cdef inline void put_axes(Output* out, const intp* room, const char* source, con
         put_fill(out, (room[0] - dims[0]) * product(room + 1, rank - 1) * item, fill)
 
 
-cdef inline void put_array(Output* out, const intp* room, const char* source, const intp* dims, const intp* strides,
-                           int rank, intp item, const Fill* fill) noexcept nogil:
+cdef inline void put_array(StackOutput* out, const intp* room, const char* source, const intp* dims,
+                           const intp* strides, int rank, intp item, const Fill* fill) noexcept nogil:
     """Write one array whose last axes, where they are whole and contiguous, count as one large element."""
     if product(dims, rank) * item == 0:
         put_fill(out, product(room, rank) * item, fill)
@@ -234,7 +234,7 @@ cdef inline void put_array(Output* out, const intp* room, const char* source, co
     put_axes(out, room, source, dims, strides, rank, item, fill)
 
 
-cdef inline void put_arrays(Output* out, const Parts* p, const intp* places, const intp* room,
+cdef inline void put_arrays(StackOutput* out, const StackInputs* p, const intp* places, const intp* room,
                             const Fill* fill) noexcept nogil:
     """`places` has address, dimensions and strides of each array; without `room` nothing is padded."""
     cdef const intp* dims
@@ -263,7 +263,7 @@ cdef inline const char* span(Array* array, const char** end) noexcept nogil:
     return begin
 
 
-cdef inline intp overlapping(Parts* p, Array* out) noexcept nogil:
+cdef inline intp overlapping(StackInputs* p, Array* out) noexcept nogil:
     """The index of an array with bytes in common with the memory that `out` spans, or -1."""
     cdef const char* out_end
     cdef const char* end

@@ -6,7 +6,7 @@ Every function here runs with the queue's lock held.
 from libc.stdint cimport int64_t
 
 from orders cimport (
-    Heap, Pool, Ranked, Ring, heap_push, heap_take, lockstep_push, lockstep_take, pool_append, pool_push,
+    Heap, SlotPool, Ranked, Ring, heap_push, heap_take, lockstep_push, lockstep_take, pool_append, pool_push,
     pool_push_back, pool_take, ring_append, ring_push, ring_push_front, ring_take,
 )
 from philox cimport Philox
@@ -14,7 +14,7 @@ from slab cimport Slab, slab_row
 from sync cimport condition_variable, mutex
 from span cimport Span, slot_t, span
 
-cdef enum Order:
+cdef enum QueueOrder:
     FIFO
     LOCKSTEP            # the last one in which no element depends on how many there were when it left
     SHUFFLE
@@ -83,13 +83,13 @@ cdef enum Fullness:
 cdef cppclass Queue:
     mutex* lock                 # guards everything below except the rows themselves
     long forks                  # which process made the queue; set once
-    Order order
+    QueueOrder order
     bint closed
     size_t capacity
     size_t min_after_dequeue    # elements that stay in the pool while the queue is open
     size_t count                # elements in the store
     Ring ring
-    Pool pool
+    SlotPool pool
     Heap heap
     Ring outlet                 # lockstep: what was put back; it leaves first
     Philox random

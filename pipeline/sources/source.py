@@ -60,10 +60,10 @@ class Table(Protocol):
     def facts(self) -> dict[str, Any]:
         """What tells the rows from others; plain data. A method `files` may tell the files from changed ones.
 
-        An attribute `one_by_one` may say that rows are made one by one, so that shapes may differ. If it costs less to make
-        several at once, a method `loose` does as `take`, with objects for arrays of several shapes.
-        `at_hand` says that any rows lie in memory, and only have to be gathered. A method `named` may return what the
-        row of a number is called, such as its file; else it is "row" and the number.
+        An attribute `one_by_one` may say that rows are made one by one, so that shapes may differ. If it costs less to
+        make several at once, a method `loose` does as `take`, with objects for arrays of several shapes. `at_hand` says
+        that any rows lie in memory, and only have to be gathered. A method `named` may return what the row of a number
+        is called, such as its file; else it is "row" and the number.
         """
 
 

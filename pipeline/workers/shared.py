@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._batch import Mapped, put_past
+from pipeline._batch import MappedMemory, put_past
 
 # Bytes from which something lies in a segment; what is smaller is sent in the message.
 LARGE = 1 << 16
@@ -31,7 +31,7 @@ LARGE = 1 << 16
 PAST = 1 << 22
 
 
-class Memory(Mapped):
+class Memory(MappedMemory):
     """A segment. Nobody else writes to it while there are arrays over it, so a queue may borrow its rows."""
 
     __slots__ = ()

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import InvalidArgumentError, decode_csv
-from pipeline._csv import Table
+from pipeline._csv import CsvTable
 from pipeline.decode.csv.numbers import number
 
 FLOATS = [np.dtype(np.float32), np.dtype(np.float64)]
@@ -96,7 +96,7 @@ def taken(texts, dtype):
     """What the compiled code makes of texts, which it must not leave to Python."""
     column = np.empty(len(texts), dtype)
     lines = tuple(text.encode() for text in texts)
-    done = Table([column], [None], b",", False, b"", True).fill(lines, 0)
+    done = CsvTable([column], [None], b",", False, b"", True).fill(lines, 0)
     assert done == len(lines), lines[done]
     return column
 

@@ -1,4 +1,4 @@
-"""Table, the compiled part of decode_csv: which records it takes, and what it makes of them."""
+"""CsvTable, the compiled part of decode_csv: which records it takes, and what it makes of them."""
 
 import random
 import re
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipeline import InvalidArgumentError, decode_csv
-from pipeline._csv import Cut, Table, cut_records
+from pipeline._csv import CsvTable, Cut, cut_records
 
 WORDS = """
     0 1 00 9007199254740993 16777217.0 1.5 - -0 -0.0 . .. .5 5. -.5 e5 1e5 1E-7 1e400 1e-400 1e-40 1.17549435e-38
@@ -30,7 +30,7 @@ KINDS = [np.float32, np.float64, np.int32, np.int64, str]
 def table(*dtypes, rows=4, quotes=True, na=b"", exact=True):
     arrays = [np.empty(rows, dtype) for dtype in dtypes]
     defaults = [b"" if array.dtype == object else array.dtype.type(7) for array in arrays]
-    return arrays, Table(arrays, defaults, b",", quotes, na, exact)
+    return arrays, CsvTable(arrays, defaults, b",", quotes, na, exact)
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,13 @@ def test_records_that_it_takes(record):
 )
 def test_records_that_it_leaves(record):
     arrays = [np.empty(3, np.int32), np.empty(3, np.float64)]
-    assert Table(arrays, [np.int32(7), None], b",", True, b"", True).fill((b"1,1", record, b"2,2"), 0) == 1
-    assert Table(arrays, [np.int32(7), None], b",", True, b"", True).fill((b"1,1", record, b"2,2"), 2) == 3
+    assert CsvTable(arrays, [np.int32(7), None], b",", True, b"", True).fill((b"1,1", record, b"2,2"), 0) == 1
+    assert CsvTable(arrays, [np.int32(7), None], b",", True, b"", True).fill((b"1,1", record, b"2,2"), 2) == 3
 
 
 def test_skipped_columns_may_hold_anything_but_quotes_in_the_wrong_place():
     array = np.empty(3, np.int64)
-    filled = Table([None, array], [None, None], b",", True, b"", False)
+    filled = CsvTable([None, array], [None, None], b",", True, b"", False)
     assert filled.fill((b"x,1,y", b'"a,""b",2', b'a"b,3'), 0) == 2
     assert array[:2].tolist() == [1, 2]
 
@@ -234,7 +234,7 @@ def test_a_part_of_a_cut_keeps_its_text():
     part = cut_records(text, 0, len(text), b",", True, True, 9)[0][1:][1:]
     del text
     arrays = [None, np.empty(1, np.int64)]
-    assert Table(arrays, [None, None], b",", True, b"", True).fill(part, 0) == 1
+    assert CsvTable(arrays, [None, None], b",", True, b"", True).fill(part, 0) == 1
     assert arrays[1].tolist() == [1]
 
 
@@ -248,7 +248,7 @@ def test_a_cut_and_a_tuple_of_its_records_give_the_same():
         found = []
         for each in (cut, tuple(cut)):
             arrays = [np.zeros(len(cut), kind) for kind in kinds]
-            filled = Table(arrays, [None] * width, b",", True, b"", True).fill(each, 0)
+            filled = CsvTable(arrays, [None] * width, b",", True, b"", True).fill(each, 0)
             found.append((filled, [array[:filled].tolist() for array in arrays]))
         assert repr(found[0]) == repr(found[1])
 
@@ -272,7 +272,7 @@ def test_short_numbers_are_what_they_are_by_themselves(dtype):
         blocks = [np.zeros((2, 2), dtype) for _ in rows]
         for row, block in zip(rows, blocks, strict=True):
             for lines in ((row,), (row, row)):
-                filled = Table([*block[:, : len(lines)]], [None, None], b",", True, b"", True).fill(lines, 0)
+                filled = CsvTable([*block[:, : len(lines)]], [None, None], b",", True, b"", True).fill(lines, 0)
                 expected = plainly(row, dtype)
                 assert filled == (0 if expected is None else len(lines)), row
                 if expected is not None:

@@ -176,7 +176,7 @@ class Caller:
             "Gather": lambda: [(np.arange(9.0),), tuple, np.arange(rng.choice([0, 9])), np.arange(9)],
             "Cut": lambda: [b"a,1\nb,2\n"],
             "Table": lambda: [[np.zeros(3), np.zeros(3, object)], [np.float64(0), b"x"], b",", True, b"", True],
-            "Mapped": lambda: [-1, rng.choice([1, 4096])],
+            "MappedMemory": lambda: [-1, rng.choice([1, 4096])],
         }.get(name)
         args = usual() if usual and rng.random() < 0.8 else self.args(name)
         if args and rng.random() < 0.2:

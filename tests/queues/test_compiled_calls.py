@@ -10,8 +10,8 @@ import tempfile
 import numpy as np
 import pipeline
 from pipeline import FIFOQueue
-from pipeline._batch import Mapped, read_rows
-from pipeline._csv import Table
+from pipeline._batch import MappedMemory, read_rows
+from pipeline._csv import CsvTable
 from pipeline._queue import Engine, FORMS, ORDERS
 from pipeline._flow import Draw, Kept, call_each, fold, fold_hashes, items_at, pump
 from pipeline._next import Gather
@@ -65,11 +65,11 @@ def careless(values=None, dtypes=[object]):
     return made
 
 def table(arrays, defaults=[None], lines=(b"1",) * 1000000, first=0):
-    Table(arrays, defaults, b",", True, b"", True).fill(lines, first)
+    CsvTable(arrays, defaults, b",", True, b"", True).fill(lines, first)
 
 def mapped():
     with tempfile.TemporaryFile() as file:
-        bytes(memoryview(Mapped(file.fileno(), 8192)))
+        bytes(memoryview(MappedMemory(file.fileno(), 8192)))
 """
 CALLS = {
     "Turn": ["turn().pulling()", "turn().begin(None)", "turn().gave(None)"],
@@ -109,14 +109,19 @@ CALLS = {
         "careless((5,))._give_back('x')",
     ],
     "Queue._outputs": ["careless(dtypes=[np.int64] * 2).dequeue_many(2, out=(1, 2))", "careless().dequeue_many('x')"],
-    "Table": ["table(None)", "table([np.zeros(3)] * 99, [])", "table([np.zeros(1)])", "table([np.zeros(1, object)])"],
-    "Table's arrays": [
+    "CsvTable": [
+        "table(None)",
+        "table([np.zeros(3)] * 99, [])",
+        "table([np.zeros(1)])",
+        "table([np.zeros(1, object)])",
+    ],
+    "CsvTable's arrays": [
         "table([np.broadcast_to(0.0, 10**6)])",
         "table([np.zeros(20)[::2]])",
         "table([np.zeros(3)], [np.int8(3)])",
     ],
-    "Table.fill": ["table([np.zeros(3)], lines=(b'1',), first=-10**9)", "table([np.zeros(3)], lines=None)"],
-    "Mapped": ["mapped()"],
+    "CsvTable.fill": ["table([np.zeros(3)], lines=(b'1',), first=-10**9)", "table([np.zeros(3)], lines=None)"],
+    "MappedMemory": ["mapped()"],
     "read_rows": [
         *[f"read_rows({file}, 0, np.arange(3), np.zeros(24, np.uint8))" for file in (-1, 10**5)],
         *[
@@ -156,7 +161,7 @@ def test_what_is_no_record_is_read_by_no_table():
         HEAD
         + """
 numbers = np.zeros(3)
-table = Table([numbers], [None], b",", True, b"", True)
+table = CsvTable([numbers], [None], b",", True, b"", True)
 assert table.fill((b"1", None, b"3"), 0) == 1
 assert table.fill((b"1", 5, b"3"), 2) == 3
 assert numbers.tolist() == [1, 0, 3]

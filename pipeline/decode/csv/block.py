@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._csv import Cut, Table
+from pipeline._csv import CsvTable, Cut
 from pipeline._lines import all_bytes
 from pipeline.decode.csv.record import RecordFormat, to_bytes
 from pipeline.memory import keep_pages
 
-_WIDEST = 1 << 16  # columns; a Table knows each, also those that nobody wants
+_WIDEST = 1 << 16  # columns; a CsvTable knows each, also those that nobody wants
 
 
 def decode_block(records: Iterable[Any], form: RecordFormat) -> list[NDArray[Any]]:
@@ -42,7 +42,7 @@ def decode_block(records: Iterable[Any], form: RecordFormat) -> list[NDArray[Any
     return arrays
 
 
-def _table(form: RecordFormat, arrays: Sequence[NDArray[Any]]) -> Table | None:
+def _table(form: RecordFormat, arrays: Sequence[NDArray[Any]]) -> CsvTable | None:
     """What fills the arrays from records; None if numbers may contain the delimiter, or for very many columns."""
     width = form.fields
     if form.delim in b' \r\n"-.+' or form.delim.isalnum() or width > _WIDEST or (form.quotes and b'"' in form.na):
@@ -51,4 +51,4 @@ def _table(form: RecordFormat, arrays: Sequence[NDArray[Any]]) -> Table | None:
     defaults: list[Any] = [None] * width
     for place, array, column in zip(form.select or range(len(arrays)), arrays, form.columns, strict=True):
         wanted[place], defaults[place] = array, column.default
-    return Table(wanted, defaults, form.delim, form.quotes, form.na, form.exact, form.lenient)
+    return CsvTable(wanted, defaults, form.delim, form.quotes, form.na, form.exact, form.lenient)

@@ -62,6 +62,15 @@ _WHY = {
     "use tf.gather, tf.gather(..., batch_dims=) or tf.gather_nd": "batch_gather diag_part repeat",
     "use tf.shape or tf.identity of each tensor": "identity_n shape_n",
     "use tf.identity": "guarantee_const",
+    "use a Python list of tensors and tf.stack, tf.map_fn or tf.scan": "TensorArray",
+    "use tf.scan, whose last row (with reverse=True its first) is the result": "foldl foldr",
+    "use tf.parse_single_sequence_example, and tf.train.batch(..., dynamic_pad=True)": "io.parse_sequence_example",
+    "use tf.device with a name: all runs on the CPU": "DeviceSpec colocate_with",
+    "use tf.check_numerics of each tensor": "add_check_numerics_ops debugging.assert_all_finite "
+    "verify_tensor_all_finite",
+    "use a reader with compressed files, or zlib in a tf.py_func": "decode_compressed io.decode_compressed",
+    "use tf.assert_less(tf.abs(x - y), tolerance)": "assert_near debugging.assert_near",
+    "use isinstance": "assert_proper_iterable debugging.assert_proper_iterable",
     "use tf.reshape and tf.transpose": "batch_to_space batch_to_space_nd manip.batch_to_space_nd "
     "manip.space_to_batch_nd required_space_to_batch_paddings space_to_batch space_to_batch_nd",
     "use the operators, tf.floordiv and tf.floormod, which round down, or tf.div_no_nan": "math.multiply_no_nan "

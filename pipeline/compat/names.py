@@ -53,7 +53,7 @@ MODULES: dict[str, str] = {
     ".runners.looper": "train.LooperThread",
     "graph.default_session": "get_default_session",
     "graph.definitions": "NodeDef GraphDef AttrValue",
-    "graph.device_names": "DeviceSpec train.replica_device_setter",
+    "graph.device_names": "train.replica_device_setter",
     "graph.dimensions": "Dimension dimension_value compat.dimension_value",
     "graph.dtypes": _dtypes(
         "float16 half bfloat16 float32 float64 double int8 int16 int32 int64 uint8 uint16 uint32 uint64"
@@ -61,7 +61,7 @@ MODULES: dict[str, str] = {
     + _dtypes("bool string complex64 complex128 qint8 quint8 qint16 quint16 qint32 resource variant DType as_dtype"),
     "graph.graph": "Graph",
     "graph.graph_keys": "GraphKeys",
-    "graph.scopes": "get_default_graph reset_default_graph name_scope op_scope control_dependencies colocate_with "
+    "graph.scopes": "get_default_graph reset_default_graph name_scope op_scope control_dependencies "
     "device container add_to_collection add_to_collections get_collection get_collection_ref set_random_seed "
     "random.set_random_seed",
     "graph.seeds": "get_seed=seeds_or_none random.get_seed=seeds_or_none",
@@ -96,20 +96,17 @@ MODULES: dict[str, str] = {
     "ops.arrays.sorting": "sort argsort nn.top_k math.top_k searchsorted",
     "ops.arrays.stacking": "stack parallel_stack unstack",
     "ops.arrays.uniques": "unique unique_with_counts setdiff1d",
-    "ops.control.asserting": "Assert debugging.Assert check_numerics debugging.check_numerics "
-    "verify_tensor_all_finite debugging.assert_all_finite=verify_tensor_all_finite add_check_numerics_ops",
+    "ops.control.asserting": "Assert debugging.Assert check_numerics debugging.check_numerics",
     "ops.control.case": "case",
     "ops.control.checks": _debugging(
         "assert_less assert_less_equal assert_greater assert_greater_equal assert_none_equal "
-        "assert_equal assert_negative assert_positive assert_non_negative assert_non_positive assert_near "
-        "assert_proper_iterable"
+        "assert_equal assert_negative assert_positive assert_non_negative assert_non_positive"
     ),
     "ops.control.cond": "cond",
     "ops.control.flow": "no_op group tuple",
-    "ops.control.map_fn": "map_fn foldl foldr scan",
+    "ops.control.map_fn": "map_fn scan",
     "ops.control.printing": "Print print",
     "ops.control.py_func": "py_func numpy_function",
-    "ops.control.tensor_array": "TensorArray",
     "ops.control.while_loop": "while_loop",
     "ops.files.gfile": "read_file io.read_file write_file io.write_file matching_files io.matching_files gfile.GFile "
     "gfile.FastGFile gfile.Open=GFile io.gfile.GFile",
@@ -145,8 +142,7 @@ MODULES: dict[str, str] = {
         "ResizeMethod resize_images resize=resize_images resize_bilinear resize_nearest_neighbor resize_bicubic "
         "resize_area resize_image_with_pad"
     ),
-    "ops.lookup.ids": "lookup.StaticVocabularyTable "
-    + _within("contrib.lookup", "index_table_from_file index_table_from_tensor"),
+    "ops.lookup.ids": "contrib.lookup.index_table_from_file contrib.lookup.index_table_from_tensor",
     "ops.lookup.tables": _within(
         "lookup contrib.lookup", "KeyValueTensorInitializer TextFileIndex TextFileInitializer StaticHashTable"
     )
@@ -186,11 +182,11 @@ MODULES: dict[str, str] = {
     "math.cosh tanh math.tanh nn.tanh asinh math.asinh acosh math.acosh atanh math.atanh sigmoid math.sigmoid "
     "nn.sigmoid abs math.abs sign math.sign round math.round",
     "ops.parse.audio": "audio.decode_wav",
-    "ops.parse.decoding": "decode_raw io.decode_raw decode_csv io.decode_csv decode_compressed io.decode_compressed",
+    "ops.parse.decoding": "decode_raw io.decode_raw decode_csv io.decode_csv",
     "ops.parse.examples": "parse_example io.parse_example parse_single_example io.parse_single_example",
     "ops.parse.features": "SparseFeature io.SparseFeature",
     "ops.files.record_writer": "python_io.TFRecordWriter io.TFRecordWriter",
-    "ops.parse.sequences": "parse_single_sequence_example io.parse_single_sequence_example io.parse_sequence_example",
+    "ops.parse.sequences": "parse_single_sequence_example io.parse_single_sequence_example",
     "ops.random.classes": "multinomial random.multinomial random.categorical",
     "ops.random.numbers": ""
     "random_uniform random.uniform=random_uniform random_normal random.normal=random_normal truncated_normal "

@@ -328,16 +328,6 @@ def npy(data):
 # The drop-in's own formats.
 
 
-@target(gzip.compress(LINES), gzip.compress(bytes(1 << 21)), gzip.compress(LINES)[:-9])
-def decompress(data):
-    import pipeline.compat.v1 as tf
-
-    with tf.Graph().as_default(), tf.Session() as session:
-        op = tf.io.decode_compressed(tf.constant(data), "GZIP", max_record_bytes=LIMIT)
-        found = outcome(session.run, op)
-    assert isinstance(found, type) or len(found) <= LIMIT
-
-
 def _tensors():
     from pipeline.compat.graph import dtypes
     from pipeline.compat.ops.strings.tensors import packed

@@ -1,4 +1,4 @@
-"""The contexts `device` and `colocate_with`. They only label operations: all run on the CPU."""
+"""The context `device`. It only labels operations: all run on the CPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ class Contexts:
 
     def __init__(self) -> None:
         self.devices: list[Callable[[Operation], str] | None] = []
-        self.colocations: list[Operation] = []
         self.controllers: list[Controller] = []
 
 
@@ -25,8 +24,7 @@ class LocalContexts(threading.local, Contexts):
 
     def __init__(self, before: Contexts) -> None:
         super().__init__()
-        self.devices, self.colocations = before.devices, before.colocations
-        self.controllers = before.controllers
+        self.devices, self.controllers = before.devices, before.controllers
 
 
 class Controller:
@@ -44,22 +42,17 @@ class Placement:
         self._contexts = Contexts()
 
     def switch_to_thread_local(self) -> None:
-        """Let `device`, `colocate_with` and `control_dependencies` hold for the thread that enters them alone."""
+        """Let `device` and `control_dependencies` hold for the thread that enters them alone."""
         if not isinstance(self._contexts, LocalContexts):
             self._contexts = LocalContexts(self._contexts)
 
     def _place(self, op: Operation) -> None:
-        """Set an operation's device and colocation groups."""
+        """Set an operation's device."""
         op._device = ""
         for function in reversed(self._contexts.devices):
             if function is None:
                 break
             op._device = function(op)
-        if self._contexts.colocations:
-            near = self._contexts.colocations[::-1]
-            op._device = next((each._device for each in near if each._device), op._device)
-            groups = sorted({group for each in near for group in each.colocation_groups()})
-            op.attrs = {**op.attrs, "_class": groups}
 
     @contextlib.contextmanager
     def device(self, device_name_or_function: Any) -> Iterator[None]:
@@ -68,7 +61,7 @@ class Placement:
         The device shows in their `device` attribute; it does not change where they run.
 
         Args:
-            device_name_or_function: A name, a DeviceSpec, or a function of the operation. Outer contexts fill in what
+            device_name_or_function: A name, or a function of the operation. Outer contexts fill in what
                 it leaves open; None makes the operations ignore the outer contexts.
 
         Raises:
@@ -82,27 +75,3 @@ class Placement:
             yield
         finally:
             self._contexts.devices = old
-
-    @contextlib.contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Give the operations made within the context the device of another operation.
-
-        Args:
-            op: An operation, or what has one, such as a tensor.
-            ignore_existing: Ignore the outer colocations; `op` may then be None.
-
-        Raises:
-            ValueError: `op` is None without `ignore_existing`.
-        """
-        if op is None and not ignore_existing:
-            raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
-        devices, near = self._contexts.devices, self._contexts.colocations
-        self._contexts.devices = []
-        self._contexts.colocations = [] if ignore_existing else near
-        if op is not None:
-            op = getattr(op, "_as_graph_element", lambda: op)()
-            self._contexts.colocations = [*self._contexts.colocations, getattr(op, "op", op)]
-        try:
-            yield
-        finally:
-            self._contexts.devices, self._contexts.colocations = devices, near

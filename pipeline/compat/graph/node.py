@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -55,14 +54,7 @@ def node(
     op.made_at = caller()
     graph._add(op, name or op_type, list(inputs), list(control_inputs))
     op.outputs = [new_tensor(op, i, dtype, shape) for i, (dtype, shape) in enumerate(outputs)]
-    if ref_inputs and any(inputs[i].dtype._is_ref_dtype for i in ref_inputs):
-        # An operation on a variable is colocated with it.
-        with contextlib.ExitStack() as near:
-            for i in ref_inputs:
-                near.enter_context(graph.colocate_with(inputs[i].op))
-            graph._added(op)
-    else:
-        graph._added(op)
+    graph._added(op)
     return op
 
 

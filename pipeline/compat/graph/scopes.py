@@ -80,11 +80,6 @@ def control_dependencies(control_inputs: Any) -> contextlib.AbstractContextManag
     return get_default_graph().control_dependencies(control_inputs)
 
 
-def colocate_with(op: Any, ignore_existing: bool = False) -> contextlib.AbstractContextManager[None]:
-    """Give the operations made within the context the device of `op`; see Graph.colocate_with."""
-    return get_default_graph().colocate_with(op, ignore_existing)
-
-
 def device(device_name_or_function: Any) -> contextlib.AbstractContextManager[None]:
     """Give the operations made within the context a device; see Graph.device. They run on the CPU regardless."""
     return get_default_graph().device(device_name_or_function)

@@ -234,10 +234,6 @@ class Operation:
         """Run the operation in `session`, or in the default session."""
         session_for(session, self.graph, "execute operation", "run").run(self, feed_dict)
 
-    def colocation_groups(self) -> list[bytes]:
-        """Return the groups that share a device: those of `colocate_with`, or the operation's own."""
-        return list(self.attrs.get("_class", ())) or [f"loc:@{self.name}".encode()]
-
     def _add_control_input(self, op: Operation) -> None:
         self.control_inputs.append(op)
 

@@ -4,7 +4,6 @@ from pipeline.compat.areas.record_input import RecordInput as RecordInput
 from pipeline.compat.areas.staging import MapStagingArea as MapStagingArea, StagingArea as StagingArea
 from pipeline.compat.graph.default_session import get_default_session as get_default_session
 from pipeline.compat.graph.definitions import AttrValue as AttrValue, GraphDef as GraphDef, NodeDef as NodeDef
-from pipeline.compat.graph.device_names import DeviceSpec as DeviceSpec
 from pipeline.compat.graph.dimensions import Dimension as Dimension, dimension_value as dimension_value
 from pipeline.compat.graph.dtypes import (
     DType as DType, as_dtype as as_dtype, bfloat16 as bfloat16, bool as bool, complex128 as complex128,
@@ -16,11 +15,10 @@ from pipeline.compat.graph.dtypes import (
 from pipeline.compat.graph.graph import Graph as Graph
 from pipeline.compat.graph.graph_keys import GraphKeys as GraphKeys
 from pipeline.compat.graph.scopes import (
-    add_to_collection as add_to_collection, add_to_collections as add_to_collections, colocate_with as colocate_with,
-    container as container, control_dependencies as control_dependencies, device as device,
-    get_collection as get_collection, get_collection_ref as get_collection_ref,
-    get_default_graph as get_default_graph, name_scope as name_scope, op_scope as op_scope,
-    reset_default_graph as reset_default_graph, set_random_seed as set_random_seed,
+    add_to_collection as add_to_collection, add_to_collections as add_to_collections, container as container,
+    control_dependencies as control_dependencies, device as device, get_collection as get_collection,
+    get_collection_ref as get_collection_ref, get_default_graph as get_default_graph, name_scope as name_scope,
+    op_scope as op_scope, reset_default_graph as reset_default_graph, set_random_seed as set_random_seed,
 )
 from pipeline.compat.graph.seeds import seeds_or_none as _get_seed
 from pipeline.compat.graph.shapes import TensorShape as TensorShape, broadcast_static_shape as broadcast_static_shape
@@ -65,24 +63,19 @@ from pipeline.compat.ops.arrays.stacking import parallel_stack as parallel_stack
 from pipeline.compat.ops.arrays.uniques import (
     setdiff1d as setdiff1d, unique as unique, unique_with_counts as unique_with_counts,
 )
-from pipeline.compat.ops.control.asserting import (
-    Assert as Assert, add_check_numerics_ops as add_check_numerics_ops, check_numerics as check_numerics,
-    verify_tensor_all_finite as verify_tensor_all_finite,
-)
+from pipeline.compat.ops.control.asserting import Assert as Assert, check_numerics as check_numerics
 from pipeline.compat.ops.control.case import case as case
 from pipeline.compat.ops.control.checks import (
     assert_equal as assert_equal, assert_greater as assert_greater, assert_greater_equal as assert_greater_equal,
-    assert_less as assert_less, assert_less_equal as assert_less_equal, assert_near as assert_near,
-    assert_negative as assert_negative, assert_non_negative as assert_non_negative,
-    assert_non_positive as assert_non_positive, assert_none_equal as assert_none_equal,
-    assert_positive as assert_positive, assert_proper_iterable as assert_proper_iterable,
+    assert_less as assert_less, assert_less_equal as assert_less_equal, assert_negative as assert_negative,
+    assert_non_negative as assert_non_negative, assert_non_positive as assert_non_positive,
+    assert_none_equal as assert_none_equal, assert_positive as assert_positive,
 )
 from pipeline.compat.ops.control.cond import cond as cond
 from pipeline.compat.ops.control.flow import group as group, no_op as no_op, tuple as tuple
-from pipeline.compat.ops.control.map_fn import foldl as foldl, foldr as foldr, map_fn as map_fn, scan as scan
+from pipeline.compat.ops.control.map_fn import map_fn as map_fn, scan as scan
 from pipeline.compat.ops.control.printing import Print as Print, print as print
 from pipeline.compat.ops.control.py_func import numpy_function as numpy_function, py_func as py_func
-from pipeline.compat.ops.control.tensor_array import TensorArray as TensorArray
 from pipeline.compat.ops.control.while_loop import while_loop as while_loop
 from pipeline.compat.ops.files.gfile import (
     matching_files as matching_files, read_file as read_file, write_file as write_file,
@@ -133,9 +126,7 @@ from pipeline.compat.ops.math.unary import (
     negative as negative, reciprocal as reciprocal, rint as rint, round as round, rsqrt as rsqrt, sigmoid as sigmoid,
     sign as sign, sin as sin, sinh as sinh, sqrt as sqrt, square as square, tan as tan, tanh as tanh,
 )
-from pipeline.compat.ops.parse.decoding import (
-    decode_compressed as decode_compressed, decode_csv as decode_csv, decode_raw as decode_raw,
-)
+from pipeline.compat.ops.parse.decoding import decode_csv as decode_csv, decode_raw as decode_raw
 from pipeline.compat.ops.parse.examples import (
     parse_example as parse_example, parse_single_example as parse_single_example,
 )

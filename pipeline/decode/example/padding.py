@@ -12,14 +12,13 @@ from pipeline.files.limits import MAX_RECORD_BYTES
 LEAST_PART = 1 / 16
 
 
-def check_padding(name: str, counts: NDArray[np.int64], size: int, what: str = "values") -> None:
+def check_padding(name: str, counts: NDArray[np.int64], size: int) -> None:
     """Check that padding does not take most of an array of more than 1 GiB.
 
     Args:
         name: The feature.
         counts: How many each example has.
         size: The bytes of one.
-        what: What one of them is called, in the plural.
 
     Raises:
         ResourceExhaustedError: It does; `record` is the index of the longest example.
@@ -30,7 +29,7 @@ def check_padding(name: str, counts: NDArray[np.int64], size: int, what: str = "
         return
     longest = int(counts.argmax())
     text = (
-        f"'{name}' of {len(counts):,} examples would be padded to {most:,} {what} each, as example {longest} has: "
+        f"'{name}' of {len(counts):,} examples would be padded to {most:,} values each, as example {longest} has: "
         f"{padded * size:,} bytes, of which {values / padded:.2%} are not padding. "
         "Parse fewer examples at a time, or use a VarLenFeature"
     )

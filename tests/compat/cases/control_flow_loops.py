@@ -1,4 +1,4 @@
-"""while_loop, TensorArray, map_fn, foldl, foldr and scan."""
+"""while_loop, map_fn and scan."""
 
 from compat_cases import case, table
 
@@ -75,16 +75,6 @@ def while_shape_invariant_does_not_hold(tf):
     return tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x), [0, tf.constant([1])], shape_invariants=shapes)
 
 
-def fold_left(tf):
-    x = tf.constant([1, 2, 3])
-    return [tf.foldl(lambda a, x: a - x, x), tf.foldl(lambda a, x: a - x, x, initializer=10, name="f")]
-
-
-def fold_right(tf):
-    x = tf.constant([1, 2, 3])
-    return [tf.foldr(lambda a, x: a - x, x), tf.foldr(lambda a, x: a - x, x, initializer=10)]
-
-
 def scanning(tf):
     x = tf.constant([1, 2, 3])
     return [
@@ -93,42 +83,6 @@ def scanning(tf):
         tf.scan(lambda a, x: a + x, x, reverse=True),
         tf.scan(lambda a, x: (a[0] + x, a[1] * x), x, initializer=(0, 1)),
     ]
-
-
-def tensor_array(tf):
-    array = tf.TensorArray(tf.int32, 3)
-    array = array.write(0, 1).write(1, 2).write(2, 5)
-    return [array.stack(), array.size()]
-
-
-def tensor_array_unstack(tf):
-    array = tf.TensorArray(tf.float32, 2, clear_after_read=False).unstack([[1.0, 2.0], [3.0, 4.0]])
-    return [array.read(0), array.gather([1, 0]), array.concat()]
-
-
-def tensor_array_grows(tf):
-    array = tf.TensorArray(tf.int32, 0, dynamic_size=True)
-    _, array = tf.while_loop(lambda i, _: i < 3, lambda i, a: (i + 1, a.write(i, i * i)), [0, array])
-    return array.stack()
-
-
-def tensor_array_read_twice(tf):
-    array = tf.TensorArray(tf.int32, 1).write(0, 1)
-    return array.read(0) + array.read(0)
-
-
-@case(message="inferred element shape")
-def array_of_different_shapes(tf, sess):
-    more = tf.placeholder(tf.int32)
-    array = tf.TensorArray(tf.int32, 2).write(0, [1, 2]).write(1, more)
-    sess.run(array.read(0), {more: [1, 2, 3]})
-
-
-@case(message="Index 0 has shape: .2. but index 1 has shape: .3.")
-def stack_of_different_shapes(tf, sess):
-    more = tf.placeholder(tf.int32)
-    array = tf.TensorArray(tf.int32, 2, infer_shape=False).write(0, [1, 2]).write(1, more)
-    sess.run(array.stack(), {more: [1, 2, 3]})
 
 
 table(
@@ -178,8 +132,14 @@ table(
     map_strings=lambda tf: tf.map_fn(lambda x: tf.string_join([x, "!"]), tf.constant(["a", "b"])),
     map_a_scalar=lambda tf: tf.map_fn(lambda x: x, tf.constant(3)),
     map_to_another_dtype_undeclared=lambda tf: tf.map_fn(lambda x: tf.cast(x, tf.float32), tf.constant([1, 2])),
-    fold_of_nothing=lambda tf: tf.foldl(lambda a, x: a - x, tf.placeholder_with_default(tf.zeros([0]), [None])),
-    tensor_array_out_of_range=lambda tf: tf.TensorArray(tf.int32, 1).unstack([1]).read(3),
-    tensor_array_of_another_dtype=lambda tf: tf.TensorArray(tf.int32, 1).write(0, tf.constant(1.0)).flow,
-    tensor_array_without_size=lambda tf: tf.TensorArray(tf.int32).flow,
+    map_to_rows_of_different_lengths=(
+        lambda tf: tf.map_fn(lambda x: tf.range(x), tf.constant([1, 2])),
+        "inferred element shape",
+    ),
+    map_to_rows_of_any_length=(
+        lambda tf: tf.map_fn(lambda x: tf.range(x), tf.constant([2, 3]), infer_shape=False),
+        "Index 0 has shape: .2. but index 1 has shape: .3.",
+    ),
+    scan_to_rows_of_different_lengths=lambda tf: tf.scan(lambda a, x: tf.range(x[0]), tf.constant([[1], [2]])),
+    scan_of_no_rows=lambda tf: tf.scan(lambda a, x: a + x, tf.zeros([0, 2]), initializer=tf.constant([1.0, 2.0])),
 )

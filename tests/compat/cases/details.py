@@ -56,21 +56,6 @@ def _sparse(tf, values=(2.0, 3.0)):
     return tf.SparseTensor([[0, 1], [1, 0]], list(values), [2, 2])
 
 
-@case(graph=False)
-def gaps_of_a_tensor_array(tf):
-    def gaps(**options):
-        array = tf.TensorArray(tf.float32, size=3, **options)
-        return array.write(0, tf.ones([2, 2])).write(2, tf.ones([2, 2])).concat()
-
-    return [gaps(element_shape=[2, 2]), gaps(), tf.TensorArray(tf.float32, size=2, element_shape=[1, 2]).concat()]
-
-
-@case(message="Could not read from TensorArray index 1")
-def gaps_of_no_known_shape(tf):
-    array = tf.TensorArray(tf.float32, size=3, infer_shape=False)
-    return array.write(0, tf.ones([1, 2])).write(2, tf.ones([2, 2])).concat()
-
-
 def messages_of_a_session(tf):
     config = tf.ConfigProto()
     config.session_inter_op_thread_pool.add().num_threads = 3

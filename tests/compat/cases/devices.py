@@ -1,4 +1,4 @@
-"""Devices: names, nesting, functions, colocation, and what they show in."""
+"""Devices: names, nesting, functions, and what they show in."""
 
 import contextlib
 
@@ -26,40 +26,6 @@ def under(tf, *devices):
         for each in devices:
             stack.enter_context(tf.device(each))
         return tf.constant(1).device
-
-
-def colocation(tf):
-    with tf.device("/cpu:0"):
-        a = tf.constant(1, name="a")
-    b = tf.constant(2, name="b")
-    with tf.device("/gpu:1"):
-        with tf.colocate_with(a):
-            c = tf.constant(3)
-        with tf.colocate_with(b):
-            d = tf.constant(3)
-        with tf.colocate_with(a), tf.colocate_with(b):
-            e = tf.constant(3)
-        with tf.colocate_with(a), tf.device("/job:j"):
-            f = tf.constant(4)
-        with tf.colocate_with(a), tf.colocate_with(b, ignore_existing=True):
-            g = tf.constant(4)
-    tensors = [a, b, c, d, e, f, g]
-    return [[each.device for each in tensors], [each.op.colocation_groups() for each in tensors]]
-
-
-def colocation_with_nothing(tf):
-    with tf.colocate_with(None):
-        pass
-
-
-def what_works_on_a_variable_is_where_it_is(tf):
-    with tf.device("/cpu:0"):
-        v = tf.Variable([1.0, 2.0], name="v")
-        w = tf.get_variable("w", [2])
-    with tf.device("/gpu:0"):
-        assigned, added, read = v.assign([1.0, 2.0]), v + 1, v.read_value()
-    parts = [v, v.op, v.initializer, v.initial_value, v.value(), w, w.initial_value, assigned, added, read]
-    return [each.device for each in parts]
 
 
 def queues(tf):
@@ -96,20 +62,6 @@ def reports_are_on_the_cpu(tf):
     return [(op.name, op.device) for op in tf.get_default_graph().get_operations() if op.device]
 
 
-def parts_of_a_name(tf):
-    spec = tf.DeviceSpec.from_string("/job:ps/replica:1/task:2/cpu:3")
-    other = tf.DeviceSpec(job="w", device_type="gpu")
-    merged = spec.make_merged_spec(other)
-    changed = tf.DeviceSpec(task=1)
-    changed.parse_from_string("/gpu:1")
-    changed.job = "j"
-    return [
-        [spec.job, spec.replica, spec.task, spec.device_type, spec.device_index],
-        [spec.to_string(), other.to_string(), merged.to_string(), changed.to_string(), repr(other)],
-        [spec.replace(task=4).to_string(), spec == tf.DeviceSpec("ps", 1, 2, "CPU", 3), spec == other],
-    ]
-
-
 table(
     names_in_full=lambda tf: [under(tf, each) for each in NAMES],
     inner_contexts_leave_the_rest_to_outer_ones=lambda tf: [
@@ -120,7 +72,6 @@ table(
         under(tf, "/gpu:1", ""),
         under(tf, "/gpu:1", None),
         under(tf, "/job:a/task:1", None, "/cpu:0"),
-        under(tf, tf.DeviceSpec(job="a"), tf.DeviceSpec(device_type="CPU", device_index=1)),
     ],
     functions_of_the_operation=lambda tf: [
         under(tf, lambda op: "/cpu:0"),
@@ -128,7 +79,6 @@ table(
         under(tf, lambda op: "/cpu:0", "/job:x"),
         under(tf, "/gpu:0", lambda op: op.device + "/job:q"),
         under(tf, lambda op: "/cpu:1" if op.type == "Const" else ""),
-        under(tf, lambda op: tf.DeviceSpec(job=op.type)),
     ],
     a_function_that_gives_no_name=lambda tf: under(tf, lambda op: None),
     an_unknown_name=(lambda tf: under(tf, "/foo:0"), "Unknown attribute 'foo'"),

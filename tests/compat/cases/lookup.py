@@ -35,27 +35,6 @@ def columns_of_a_file(tf, tmp):
     return tf.lookup.StaticHashTable(columns, "?").lookup(tf.constant([2, 5], tf.int64))
 
 
-def vocabulary(tf):
-    words = tf.lookup.KeyValueTensorInitializer(["a", "b"], [0, 1], value_dtype=tf.int64)
-    return tf.lookup.StaticVocabularyTable(words, 3).lookup(tf.constant(["a", "x", "y"]))
-
-
-def vocabulary_without_buckets(tf):
-    words = tf.lookup.KeyValueTensorInitializer(["a", "b"], [0, 1], value_dtype=tf.int64)
-    return tf.lookup.StaticVocabularyTable(words, 0)
-
-
-def vocabulary_of_int64_and_int32_keys(tf):
-    words = tf.lookup.KeyValueTensorInitializer(tf.constant([5, 7], tf.int64), tf.constant([0, 1], tf.int64))
-    words = tf.lookup.StaticVocabularyTable(words, 3, lookup_key_dtype=tf.int32)
-    return words.lookup(tf.constant([5, 9])), words.size()
-
-
-def size_of_a_vocabulary(tf):
-    words = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
-    return [tf.lookup.StaticVocabularyTable(words, 3).size(), tf.lookup.StaticVocabularyTable(None, 2).size(name="n")]
-
-
 def of_file(tf, tmp, content, **options):
     with open(f"{tmp}/words", "wb") as file:
         file.write(content)
@@ -88,13 +67,6 @@ table(
     fewer_values=lambda tf: _hashed(tf, ["a", "b"], [1]),
     default_of_another_type=lambda tf: _hashed(tf, default="x"),
     no_tables=lambda tf: tf.tables_initializer(),
-    vocabulary_of_buckets=lambda tf: tf.lookup.StaticVocabularyTable(None, 3).lookup(tf.constant(["a", "x", "y"])),
-    vocabulary_of_int32=lambda tf: tf.lookup.StaticVocabularyTable(
-        tf.lookup.KeyValueTensorInitializer(["a", "b"], [0, 1]), 3
-    ),
-    vocabulary_without_a_table_takes_strings=lambda tf: tf.lookup.StaticVocabularyTable(
-        None, 3, lookup_key_dtype=tf.int32
-    ).lookup(tf.constant([1])),
     keys_of_rank_two=lambda tf: _hashed(tf, [["a"]], [[1]]),
     default_of_rank_one=lambda tf: _hashed(tf, default=[1]),
     export_before_it_is_filled=lambda tf, sess: sess.run(_hashed(tf).export()),

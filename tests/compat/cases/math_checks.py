@@ -41,34 +41,6 @@ def floats_that_are_less(tf):
         return tf.constant(1)
 
 
-def assert_near_holds(tf):
-    with tf.control_dependencies([tf.assert_near([1.0], [1.0 + 1e-7])]):
-        return tf.constant(1)
-
-
-def proper_iterables(tf, sess):
-    found = []
-    for value in ([1], (1, 2), "ab", np.zeros(2), tf.constant([1]), 3, {"a": 1}):
-        try:
-            tf.assert_proper_iterable(value)
-            found.append("good")
-        except TypeError:
-            found.append("bad")
-    return found
-
-
-def numbers_that_are_finite(tf):
-    x = tf.constant([1.0, 2.0])
-    return tf.check_numerics(x, "msg"), tf.verify_tensor_all_finite(x, "msg"), tf.debugging.assert_all_finite(x, "m")
-
-
-def checks_of_all_numbers(tf):
-    x = tf.constant([1.0])
-    y = tf.exp(x)
-    with tf.control_dependencies([tf.add_check_numerics_ops()]):
-        return tf.identity(y)
-
-
 def print_to_a_file(tf, sess, tmp):
     values = [
         tf.constant(np.arange(8)),
@@ -146,15 +118,9 @@ table(
         "Condition x > 0 did not hold element-wise",
     ),
     floats_that_are_not_less_when_run=lambda tf: tf.assert_less(_unknown(tf, [1.0, 2.0], [2]), 1.5),
-    assert_near_fails=lambda tf: tf.assert_near(tf.constant([1.0]), [1.1]),
-    assert_near_with_tolerance=lambda tf: tf.assert_near(tf.constant([1.0]), [1.1], rtol=0.2, message="near"),
     numbers_that_are_not_finite=(
         lambda tf: tf.check_numerics(tf.constant([1.0, np.nan]), "msg"),
         "msg : Tensor had NaN values",
-    ),
-    numbers_that_are_infinite_too=(
-        lambda tf: tf.verify_tensor_all_finite(tf.constant([1.0, np.inf, np.nan]), "msg"),
-        "msg : Tensor had Inf and NaN values",
     ),
     integers_are_not_checked=lambda tf: tf.check_numerics(tf.constant(1), "msg"),
     print_passes_its_input_on=lambda tf: tf.Print(

@@ -121,9 +121,8 @@ def scopes_of_values_of_two_graphs(tf):
         pass
 
 
-def colocation_and_device_are_taken(tf):
-    a = tf.constant(1, name="a")
-    with tf.device("/cpu:0"), tf.colocate_with(a):
+def device_and_container_are_taken(tf):
+    with tf.device("/cpu:0"):
         b = tf.constant(2, name="b")
     with tf.device(None):
         c = tf.constant(3)

@@ -108,10 +108,6 @@ table(
     parse_tensor_vector=lambda tf: tf.parse_tensor(["abc"], tf.float32),
     parse_tensor_fields=lambda tf: tf.parse_tensor(b"\x08\x03\x12\x04\x12\x02\x08\x03:\x01\x07", tf.int32),
     parse_tensor_empty=lambda tf: tf.parse_tensor("", tf.int32),
-    decode_compressed_zlib=lambda tf: tf.decode_compressed(b"x\x9c\xcb\xc8\x04\x00\x01;\x00\xd2", "ZLIB"),
-    decode_compressed_none=lambda tf: tf.io.decode_compressed(["hi"], name="d"),
-    decode_compressed_kind=lambda tf: tf.decode_compressed("hi", "X"),
-    decode_compressed_damaged=lambda tf: tf.decode_compressed("hi", "ZLIB"),
 )
 
 

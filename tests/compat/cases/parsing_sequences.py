@@ -1,4 +1,4 @@
-"""parse_sequence_example and parse_single_sequence_example."""
+"""parse_single_sequence_example."""
 
 from compat_cases import table
 
@@ -26,11 +26,7 @@ def _steps(tf):
     return sequence(tf, {"c": [1], "s": [b"x", b"y"]}, lists)
 
 
-def _both_steps(tf):
-    return [_steps(tf), sequence(tf, {"c": [2], "s": [b"z"]}, {"x": [[7.0, 8.0]], "y": [[4, 5, 6]]})]
-
-
-# Features of the context and of the lists; each pair is asked of one example and of two.
+# Features of the context and of the lists; each pair is asked of one example.
 FEATURES = {
     "ok": lambda tf: (
         {"c": tf.FixedLenFeature([], tf.int64), "s": tf.VarLenFeature(tf.string)},
@@ -61,18 +57,11 @@ FEATURES = {
 }
 
 
-def asked(name, features):
-    table(
-        **{
-            f"sequence_{name}": lambda tf: list(tf.parse_single_sequence_example(_steps(tf), *features(tf))),
-            f"sequences_{name}": lambda tf: list(tf.io.parse_sequence_example(_both_steps(tf), *features(tf))),
-        }
-    )
+def asked(features):
+    return lambda tf: list(tf.parse_single_sequence_example(_steps(tf), *features(tf)))
 
 
-for name, features in FEATURES.items():
-    asked(name, features)
-
+table("sequence_", **{name: asked(features) for name, features in FEATURES.items()})
 table(
     sequence_vector=lambda tf: list(
         tf.parse_single_sequence_example(
@@ -81,23 +70,9 @@ table(
             {"x": tf.FixedLenSequenceFeature([2], tf.float32), "y": tf.VarLenFeature(tf.int64)},
         )
     ),
-    sequences_scalar=lambda tf: list(
-        tf.io.parse_sequence_example(
-            _steps(tf),
-            {"c": tf.FixedLenFeature([], tf.int64), "s": tf.VarLenFeature(tf.string)},
-            {"x": tf.FixedLenSequenceFeature([2], tf.float32), "y": tf.VarLenFeature(tf.int64)},
-        )
-    ),
     sequence_unknown=lambda tf: list(
         tf.parse_single_sequence_example(
             tf.placeholder_with_default(_steps(tf), None),
-            {"c": tf.FixedLenFeature([], tf.int64), "s": tf.VarLenFeature(tf.string)},
-            {"x": tf.FixedLenSequenceFeature([2], tf.float32), "y": tf.VarLenFeature(tf.int64)},
-        )
-    ),
-    sequences_unknown=lambda tf: list(
-        tf.io.parse_sequence_example(
-            tf.placeholder_with_default(_both_steps(tf), None),
             {"c": tf.FixedLenFeature([], tf.int64), "s": tf.VarLenFeature(tf.string)},
             {"x": tf.FixedLenSequenceFeature([2], tf.float32), "y": tf.VarLenFeature(tf.int64)},
         )
@@ -115,15 +90,6 @@ table(
             {"c": tf.FixedLenFeature([], tf.int64), "s": tf.VarLenFeature(tf.string)},
             {"x": tf.FixedLenSequenceFeature([2], tf.float32), "y": tf.VarLenFeature(tf.int64)},
             "example",
-            "scope",
-        )
-    ),
-    sequences_names=lambda tf: list(
-        tf.io.parse_sequence_example(
-            _both_steps(tf),
-            {"c": tf.FixedLenFeature([], tf.int64), "s": tf.VarLenFeature(tf.string)},
-            {"x": tf.FixedLenSequenceFeature([2], tf.float32), "y": tf.VarLenFeature(tf.int64)},
-            ["a", "b"],
             "scope",
         )
     ),

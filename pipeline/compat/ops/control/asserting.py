@@ -9,12 +9,12 @@ import numpy as np
 from pipeline.compat.graph.dtypes import bool as bool_
 from pipeline.compat.graph.dtypes import int32, string
 from pipeline.compat.graph.node import node, tensor_node
-from pipeline.compat.graph.scopes import control_dependencies, get_default_graph, name_scope
+from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.kernels.formatting import summarize as summarized
 from pipeline.compat.ops.control.cond import cond
-from pipeline.compat.ops.control.flow import group, no_op, with_dependencies
-from pipeline.compat.ops.making.inputs import FLOATS, first_input, fixed_input, renamed
+from pipeline.compat.ops.control.flow import no_op
+from pipeline.compat.ops.making.inputs import FLOATS, first_input, fixed_input
 from pipeline.compat.values.convert import convert_n, convert_to_tensor
 from pipeline.errors import invalid
 
@@ -72,34 +72,3 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
         dtype = tensor.dtype.base_dtype
         attrs = {"T": dtype, "message": message}
         return tensor_node("CheckNumerics", [tensor], kernel, dtype, tensor.shape, name=scope, attrs=attrs)
-
-
-def verify_tensor_all_finite(
-    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
-) -> Any:
-    """Return the tensor; at run time raise InvalidArgumentError if an element is infinite or NaN.
-
-    Args:
-        t: Old name of `x`.
-        msg: Old name of `message`.
-        name: Name of the ops.
-        x: The tensor.
-        message: How the error message begins.
-    """
-    x = renamed("x", x, "t", t)
-    text = renamed("message", message, "msg", msg)
-    with name_scope(name, "VerifyFinite", [t, x]):
-        x = convert_to_tensor(x, name="x")
-        checked = check_numerics(x, message=text)
-        return with_dependencies([checked], x)
-
-
-def add_check_numerics_ops() -> Operation:
-    """Return an op that runs `check_numerics` on every float tensor made so far, one after another."""
-    checks: list[Any] = []
-    for op in list(get_default_graph().get_operations()):
-        for output in op.outputs:
-            if output.dtype.name in ("float16", "float32", "float64"):
-                with control_dependencies(checks):
-                    checks = [check_numerics(output, message=f"{op.name}:{output.value_index}")]
-    return group(*checks)

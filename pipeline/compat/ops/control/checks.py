@@ -13,9 +13,7 @@ from pipeline.compat.ops.control.asserting import Assert
 from pipeline.compat.ops.control.flow import no_op
 from pipeline.compat.ops.math import comparing
 from pipeline.compat.ops.math.reducing import reduce_all
-from pipeline.compat.ops.math.unary import abs as abs_
 from pipeline.compat.values.convert import convert_to_tensor
-from pipeline.compat.values.sparse_tensor import SparseTensor
 from pipeline.compat.values.static import get_static_value
 from pipeline.errors import invalid
 
@@ -99,49 +97,3 @@ assert_positive = _with_zero(">", "assert_positive", assert_less, True)
 assert_non_negative = _with_zero(">=", "assert_non_negative", assert_less_equal, True)
 # The error shows one text where the others show two, as in TensorFlow.
 assert_non_positive = _with_zero("<=", "assert_non_positive", assert_less_equal, False, join=True)
-
-
-def assert_near(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
-    data: Any = None,
-    summarize: Any = None,
-    message: Any = None,
-    name: str | None = None,
-) -> Operation:
-    """Return an op that raises InvalidArgumentError unless |x - y| < atol + rtol * |y| for all elements.
-
-    Args:
-        x: A float tensor.
-        y: A tensor of the same dtype that broadcasts with x.
-        rtol: The relative tolerance; by default 10 times the dtype's machine epsilon.
-        atol: The absolute tolerance; the same default.
-        data: What the error shows instead of x and y.
-        summarize: How many elements of each tensor it shows.
-        message: How the error message begins.
-        name: Name of the scope.
-    """
-    message = prefix(message)
-    with name_scope(name, "assert_near", [x, y]):
-        x = convert_to_tensor(x, name="x")
-        y = convert_to_tensor(y, name="y", dtype=x.dtype.base_dtype)
-        dtype = x.dtype.real_dtype.base_dtype
-        tolerance = 10 * np.finfo(dtype.as_numpy_dtype).eps
-        rtol = convert_to_tensor(tolerance if rtol is None else rtol, name="rtol", dtype=dtype)
-        atol = convert_to_tensor(tolerance if atol is None else atol, name="atol", dtype=dtype)
-        if data is None:
-            first = f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}"
-            data = [message, first, f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
-        bound = atol + rtol * abs_(y)
-        difference = abs_(x - y)
-        return Assert(reduce_all(comparing.less(difference, bound)), data, summarize=summarize)
-
-
-def assert_proper_iterable(values: Any) -> None:
-    """Raise TypeError unless `values` is an iterable other than a tensor, an array or a string."""
-    if isinstance(values, (Tensor, SparseTensor, np.ndarray, bytes, str)):
-        raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
-    if not hasattr(values, "__iter__"):
-        raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')

@@ -9,7 +9,6 @@ from pipeline.compat.graph.scopes import get_default_graph, name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.control.contexts import Branch, merge, switch
 from pipeline.compat.ops.control.flow import identity_of, variables_as_tensors, with_dependencies
-from pipeline.compat.ops.control.tensor_array import flows, with_flows
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.nesting import assert_same_structure, flatten, pack_as
 
@@ -79,7 +78,7 @@ def _cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], st
             if given is None:
                 raise ValueError(f"'{which}' must have a return value.")
             given = variables_as_tensors(given)
-            outputs = [_output(context, each) for each in flatten(with_flows(given), composites=True)]
+            outputs = [_output(context, each) for each in flatten(given, composites=True)]
             pack_as(given, outputs, composites=True)  # uses up the same op names as TensorFlow for sparse results
             results.append((given, outputs))
     (given, if_true), (other, if_false) = results
@@ -95,7 +94,7 @@ def _cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], st
                 f"Received {one.dtype.name} from 'true_fn' and {two.dtype.name} from 'false_fn'."
             )
     merged = [merge([two, one]) for one, two in zip(if_true, if_false, strict=True)]
-    return pack_as(given, flows(flatten(given, composites=True), merged), composites=True)
+    return pack_as(given, merged, composites=True)
 
 
 def _single(result: Any) -> Any:

@@ -132,10 +132,7 @@ def switch(data: Tensor, pred: Tensor, name: str | None = None) -> tuple[Tensor,
     attrs = {"T": data.dtype.base_dtype}
     op_type = "RefSwitch" if ref else "Switch"
     # Stateful, so that it is not evaluated before the run: which branch is taken is not known then.
-    with data.op.graph.colocate_with(data.op, ignore_existing=True):
-        made = node(
-            op_type, [data, pred], outputs, _switch, name or "Switch", attrs=attrs, stateful=True, ref_inputs=refs
-        )
+    made = node(op_type, [data, pred], outputs, _switch, name or "Switch", attrs=attrs, stateful=True, ref_inputs=refs)
     return made.outputs[0], made.outputs[1]
 
 

@@ -6,7 +6,7 @@ import builtins
 from typing import Any
 
 from pipeline.compat.graph.node import node, tensor_node
-from pipeline.compat.graph.scopes import colocate_with, control_dependencies, device, name_scope
+from pipeline.compat.graph.scopes import control_dependencies, device, name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.nesting import flatten, map_structure
@@ -38,12 +38,12 @@ def variables_as_tensors(structure: Any) -> Any:
 
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
     """Return the value of `output_tensor`, available only once all `dependencies` have run."""
-    with name_scope(name, "control_dependency", list(dependencies) + [output_tensor]) as scope:
-        with colocate_with(output_tensor), control_dependencies(dependencies):
-            if isinstance(output_tensor, IndexedSlices):
-                values = identity_of(output_tensor.values, scope)
-                return IndexedSlices(values, output_tensor.indices, output_tensor.dense_shape)
-            return identity_of(convert_to_tensor(output_tensor), scope)
+    scope_of = name_scope(name, "control_dependency", list(dependencies) + [output_tensor])
+    with scope_of as scope, control_dependencies(dependencies):
+        if isinstance(output_tensor, IndexedSlices):
+            values = identity_of(output_tensor.values, scope)
+            return IndexedSlices(values, output_tensor.indices, output_tensor.dense_shape)
+        return identity_of(convert_to_tensor(output_tensor), scope)
 
 
 def group(*inputs: Any, **kwargs: Any) -> Operation:

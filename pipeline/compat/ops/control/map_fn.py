@@ -1,4 +1,4 @@
-"""map_fn, foldl, foldr and scan: a function applied to each row of tensors, in a while_loop."""
+"""map_fn and scan: a function applied to each row of tensors, in a while_loop."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _as_arrays(tensors: list[Tensor], count: Any, shaped: bool = False) -> list[
     arrays = []
     for each in tensors:
         shape = each.get_shape()[1:] if shaped else None
-        arrays.append(TensorArray(each.dtype, size=count, dynamic_size=False, element_shape=shape))
+        arrays.append(TensorArray(each.dtype, size=count, element_shape=shape))
     return [array.unstack(each) for array, each in zip(arrays, tensors, strict=True)]
 
 
@@ -109,7 +109,7 @@ def map_fn(
         start = constant(0)
         like = elems if signature is None else signature
         kinds = [each.dtype for each in tensors] if signature is None else map(dtypes.as_dtype, flatten(signature))
-        results = [TensorArray(each, count, dynamic_size=False, infer_shape=infer_shape) for each in kinds]
+        results = [TensorArray(each, count, infer_shape=infer_shape) for each in kinds]
 
         def compute(i: Any, written: Any) -> Any:
             value = fn(pack_as(elems, [each.read(i) for each in rows]))
@@ -119,78 +119,6 @@ def map_fn(
 
         _, written = while_loop(lambda i, _: i < count, compute, (start, results), maximum_iterations=count)
         return pack_as(like, _stacked(written, static_count))
-
-
-def foldl(
-    fn: Any,
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Return the last result of `accumulated = fn(accumulated, row)`, computed for each row from the first on.
-
-    Args:
-        fn: Called with what has accumulated and a row.
-        elems: A tensor, or nested tensors with the same number of rows.
-        initializer: The first value of `accumulated`; by default the first row, and `fn` starts at the second.
-        parallel_iterations: Without effect.
-        back_prop: Without effect.
-        swap_memory: Without effect.
-        name: Name of the scope.
-
-    Raises:
-        TypeError: `fn` is not callable.
-    """
-    return _fold(fn, elems, initializer, name or None, "foldl", False)
-
-
-def foldr(
-    fn: Any,
-    elems: Any,
-    initializer: Any = None,
-    parallel_iterations: int = 10,
-    back_prop: bool = True,
-    swap_memory: bool = False,
-    name: str | None = None,
-) -> Any:
-    """As `foldl`, from the last row back."""
-    return _fold(fn, elems, initializer, name or None, "foldr", True)
-
-
-def _fold(fn: Any, elems: Any, initializer: Any, name: str | None, default_name: str, backwards: bool) -> Any:
-    _check_callable(fn)
-    with name_scope(name, default_name, [elems]):
-        tensors = [convert_to_tensor(each, name="elem") for each in flatten(elems)]
-        count = _count(tensors[0])
-        arrays = []
-        for each in tensors:
-            arrays.append(TensorArray(each.dtype, size=count, dynamic_size=False).unstack(each))
-
-        def row(i: Any) -> Any:
-            return pack_as(elems, [array.read(i) for array in arrays])
-
-        if backwards:
-            position = count - 1 if initializer is None else count
-            accumulated = row(position) if initializer is None else initializer
-        else:
-            accumulated = row(0) if initializer is None else initializer
-            position = constant(1 if initializer is None else 0)
-
-        def compute(i: Any, accumulated: Any) -> Any:
-            if backwards:
-                i = i - 1
-                return [i, fn(accumulated, row(i))]
-            accumulated = fn(accumulated, row(i))
-            return [i + 1, accumulated]
-
-        def goes_on(i: Any, _: Any) -> Any:
-            return i > 0 if backwards else i < count
-
-        _, result = while_loop(goes_on, compute, [position, accumulated], maximum_iterations=count)
-        return result
 
 
 def scan(
@@ -206,12 +134,14 @@ def scan(
 ) -> Any:
     """Return all the values of `accumulated = fn(accumulated, row)`, one for each row, stacked.
 
-    The other arguments are those of `foldl`.
-
     Args:
+        fn: Called with what has accumulated and a row.
+        elems: A tensor, or nested tensors with the same number of rows.
         initializer: The first value of `accumulated`, not part of the result; by default the first row, which is.
         infer_shape: Check that all results have the same shape.
         reverse: Go from the last row back.
+        parallel_iterations, back_prop, swap_memory: Without effect.
+        name: Name of the scope.
 
     Raises:
         TypeError: `fn` is not callable.
@@ -261,6 +191,6 @@ def _arrays_for(values: list[Tensor], count: Any, infer_shape: bool) -> list[Ten
     """Empty TensorArrays for `count` values such as these."""
     shapes = [each.get_shape() if infer_shape else None for each in values]
     return [
-        TensorArray(each.dtype, count, dynamic_size=False, infer_shape=infer_shape, element_shape=shape)
+        TensorArray(each.dtype, count, infer_shape=infer_shape, element_shape=shape)
         for each, shape in zip(values, shapes, strict=True)
     ]

@@ -177,9 +177,7 @@ def _shapes(loop_vars: Any, invariants: Any) -> list[TensorShape]:
         raise ValueError("while_loop: 'shape_invariants' must have the same structure as 'loop_vars'")
     shapes: list[TensorShape] = []
     for leaf, shape in zip(leaves, given, strict=True):
-        if isinstance(leaf, TensorArray):
-            shapes.append(as_shape([]))
-        elif isinstance(leaf, SparseTensor):
+        if isinstance(leaf, SparseTensor):
             rank = as_shape(shape).ndims
             shapes += [as_shape([None, rank]), as_shape([None]), as_shape([rank])]
         elif isinstance(leaf, IndexedSlices):
@@ -257,7 +255,7 @@ def while_loop(
     Args:
         cond: Returns a bool scalar.
         body: Returns the next values, in the structure of `loop_vars`.
-        loop_vars: A list or tuple of tensors, TensorArrays, sparse tensors, or nested structures of them.
+        loop_vars: A list or tuple of tensors, sparse tensors, or nested structures of them.
         shape_invariants: Shapes that hold in every iteration; by default those of `loop_vars`.
         parallel_iterations: Without effect: iterations run one after another.
         back_prop: Without effect.

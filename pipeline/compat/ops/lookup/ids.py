@@ -10,7 +10,6 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.masking import where_v2
 from pipeline.compat.ops.arrays.sequences import range as range_
 from pipeline.compat.ops.arrays.shaping import size
-from pipeline.compat.ops.control.flow import no_op
 from pipeline.compat.ops.lookup.tables import (
     KeyValueTensorInitializer,
     StaticHashTable,
@@ -29,33 +28,15 @@ class _IdTable:
     """A table from words or integers to int64 numbers, with buckets for keys that are not in it.
 
     Args:
-        table: A StaticHashTable of int64 values, or None for buckets only.
+        table: A StaticHashTable of int64 values.
         num_oov_buckets: How many buckets there are; their numbers follow those of the table.
-        name: Name of the table.
-        key_dtype: The dtype of the keys to look up.
-
-    Raises:
-        TypeError: A dtype is wrong.
+        key_dtype: The dtype of the keys to look up: string, or an integer type where those of the table are int64.
     """
 
-    def __init__(
-        self, table: StaticHashTable | None, num_oov_buckets: int, name: str | None = None, key_dtype: Any = None
-    ) -> None:
-        wanted = None if key_dtype is None else as_dtype(key_dtype)
-        if table is not None:
-            wanted = table.key_dtype if wanted is None else wanted
-            if table.key_dtype not in (int64, string):
-                raise TypeError(f"Invalid `key_dtype`, expected int64 or string, but got {table.key_dtype}.")
-            if table.key_dtype.is_integer != wanted.is_integer:
-                kind = "integer" if wanted.is_integer else "non-integer"
-                raise TypeError(f"Invalid `key_dtype`, expected {kind} but got {table.key_dtype}.")
-        self.key_dtype: DType = string if wanted is None else wanted
-        self.value_dtype: DType = int64
-        if not self.key_dtype.is_integer and self.key_dtype != string:
-            raise TypeError(f"Invalid `key_dtype`, expected integer or string, got {self.key_dtype}.")
+    def __init__(self, table: StaticHashTable, num_oov_buckets: int, key_dtype: DType) -> None:
+        self.key_dtype, self.value_dtype = key_dtype, int64
         self._table, self._buckets = table, int(num_oov_buckets)
-        name = name.rstrip("/") if name else None
-        self._name = (name or (table.name if table is not None else "hash_bucket")).split("/")[-1]
+        self._name = table.name.split("/")[-1]
 
     @property
     def name(self) -> str:
@@ -63,17 +44,14 @@ class _IdTable:
         return self._name
 
     @property
-    def resource_handle(self) -> Tensor | None:
-        """The table's resource tensor; None if there are buckets only."""
-        return None if self._table is None else self._table.resource_handle
+    def resource_handle(self) -> Tensor:
+        """The table's resource tensor."""
+        return self._table.resource_handle
 
     @property
     def initializer(self) -> Any:
         """The operation that fills the table."""
-        if self._table is not None:
-            return self._table.initializer
-        with name_scope(None, "init"):
-            return no_op()
+        return self._table.initializer
 
     @property
     def init(self) -> Any:
@@ -83,7 +61,7 @@ class _IdTable:
     def size(self, name: str | None = None) -> Any:
         """Return the number of keys plus the number of buckets, int64."""
         with name_scope(name, f"{self._name}_Size"):
-            known: Any = convert_to_tensor(0, dtype=int64) if self._table is None else self._table.size()
+            known: Any = self._table.size()
             return known + self._buckets
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
@@ -97,7 +75,7 @@ class _IdTable:
             raise TypeError(f"Dtype of argument `keys` must be {self.key_dtype}, received: {keys.dtype}")
         sparse = keys if isinstance(keys, SparseTensor) else None
         values = keys if sparse is None else sparse.values
-        if self._table is not None and self._table.key_dtype == int64:
+        if self._table.key_dtype == int64:
             values = cast(values, int64)
         with name_scope(name, f"{self._name}_Lookup", [keys]):
             ids = self._ids(values)
@@ -108,42 +86,9 @@ class _IdTable:
     def _ids(self, values: Any) -> Any:
         words = values if values.dtype.base_dtype == string else as_string(values)
         buckets = to_hash_bucket_fast(words, self._buckets, name="hash_bucket")
-        if self._table is None:
-            return buckets
         known = self._table.lookup(values)
         buckets = add(buckets, self._table.size())
         return where_v2(not_equal(known, self._table.default_value), known, buckets)
-
-
-class StaticVocabularyTable(_IdTable):
-    """A table from words to numbers, with buckets for words that are not in it.
-
-    Args:
-        initializer: Fills the table with int64 values from 0 on; None for buckets only.
-        num_oov_buckets: How many buckets there are; their numbers follow those of the table.
-        lookup_key_dtype: The dtype of the keys to look up.
-        name: Name of the table.
-        experimental_is_anonymous: Ignored.
-
-    Raises:
-        ValueError: There are no buckets.
-        TypeError: A dtype is wrong.
-    """
-
-    def __init__(
-        self,
-        initializer: Any,
-        num_oov_buckets: int,
-        lookup_key_dtype: Any = None,
-        name: str | None = None,
-        experimental_is_anonymous: bool = False,
-    ) -> None:
-        if num_oov_buckets <= 0:
-            raise ValueError("`num_oov_buckets` must be > 0; use StaticHashTable.")
-        if initializer is not None and initializer.value_dtype != int64:
-            raise TypeError(f"Invalid `value_dtype`, expected {int64} but got {initializer.value_dtype}.")
-        table = None if initializer is None else StaticHashTable(initializer, -1)
-        super().__init__(table, num_oov_buckets, name=name, key_dtype=lookup_key_dtype if table is not None else string)
 
 
 def index_table_from_file(
@@ -196,7 +141,7 @@ def index_table_from_file(
                 name="table_init",
             )
             table = StaticHashTable(initializer, default_value)
-        return _IdTable(table, num_oov_buckets, key_dtype=wanted) if num_oov_buckets else table
+        return _IdTable(table, num_oov_buckets, wanted) if num_oov_buckets else table
 
 
 def index_table_from_tensor(
@@ -237,7 +182,7 @@ def index_table_from_tensor(
                 cast(keys, int64) if keys.dtype.is_integer else keys, values, name="table_init"
             )
             table = StaticHashTable(initializer, default_value)
-        return _IdTable(table, num_oov_buckets, key_dtype=wanted) if num_oov_buckets else table
+        return _IdTable(table, num_oov_buckets, wanted) if num_oov_buckets else table
 
 
 def _check_buckets(num_oov_buckets: int) -> None:

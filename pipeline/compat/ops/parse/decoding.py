@@ -1,10 +1,9 @@
-"""decode_raw, decode_csv and decode_compressed: from bytes to typed tensors."""
+"""decode_raw and decode_csv: from bytes to typed tensors."""
 
 from __future__ import annotations
 
 import itertools
 import operator
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,15 +13,13 @@ from pipeline.compat.graph.node import node, tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.making.inputs import check_allowed, dtype_of, renamed
-from pipeline.compat.ops.making.text import at_most_rank, encoded, one_or_all, string_op, text
+from pipeline.compat.ops.making.text import at_most_rank, encoded, one_or_all, text
 from pipeline.compat.ops.strings.elements import float_of, int_of
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.decode import raw
 from pipeline.decode.csv.block import decode_block
 from pipeline.decode.csv.record import ColumnType, RecordFormat
-from pipeline.errors import DataLossError, InvalidArgumentError, invalid
-from pipeline.files.compression import WINDOW_BITS
-from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
+from pipeline.errors import InvalidArgumentError, invalid
 
 _RAW: tuple[str, ...] = ("float16", "float32", "float64", "int32", "uint16", "uint8", "int16", "int8", "int64")
 _RAW += ("complex64", "complex128", "bool", "bfloat16")
@@ -212,42 +209,3 @@ def _column(index: int, default: Any) -> ColumnType:
     if array.size > 1:
         raise invalid(f"There should only be 1 default per field but field {index} has {array.size}")
     return ColumnType(array.dtype, array.ravel()[0] if array.size else None)
-
-
-def decode_compressed(
-    bytes: Any, compression_type: str = "", name: str | None = None, *, max_record_bytes: int | None = MAX_RECORD_BYTES
-) -> Tensor:
-    """Decompress strings.
-
-    Args:
-        bytes: Strings of any shape.
-        compression_type: "ZLIB", "GZIP", or "" for none.
-        name: Name of the op.
-        max_record_bytes: A string that unpacks to more bytes is an error; None for no limit.
-
-    Raises:
-        ResourceExhaustedError: At run time: a string unpacks to more than the limit.
-        DataLossError: At run time: a string is damaged.
-        InvalidArgumentError: At run time: there is no such compression.
-    """
-    kind, most = encoded(compression_type), byte_limit(max_record_bytes)
-
-    def function(value: Any) -> Any:
-        if not kind:
-            return value
-        if kind not in (b"ZLIB", b"GZIP"):
-            raise invalid("Only ZLIB, GZIP or NONE are supported compressions")
-        import zlib
-
-        engine = zlib.decompressobj(WINDOW_BITS[kind.decode()])
-        try:
-            data = engine.decompress(value, min(most, sys.maxsize - 1) + 1)
-        except zlib.error as error:
-            raise DataLossError(None, None, f"inflate() failed: {error}") from error
-        if len(data) > most:
-            raise too_long(f"a string of {len(value):,} compressed bytes unpacks to", most)
-        if not engine.eof:
-            raise DataLossError(None, None, "inflate() failed: incomplete or truncated stream")
-        return data
-
-    return string_op("DecodeCompressed", bytes, function, name, argument="bytes", attrs={"compression_type": kind})

@@ -11,7 +11,6 @@ from pipeline.compat.ops.making.text import objects, one_or_all
 from pipeline.compat.ops.parse.features import Asked, Defaults
 from pipeline.decode.example.features import Wanted
 from pipeline.decode.example.locate import FoundList, find_lists
-from pipeline.decode.example.padding import check_padding
 from pipeline.errors import invalid, show
 from pipeline.proto.wire import LEN, WireError, fields
 
@@ -19,7 +18,7 @@ Sparse = tuple[Any, Any, Any]
 
 
 class Sequences:
-    """The kernel of ParseSequenceExampleV2: parses one SequenceExample or a block of them."""
+    """The kernel of ParseSequenceExampleV2 for one SequenceExample."""
 
     def __init__(self, context: Asked, steps: Asked, defaults: Defaults) -> None:
         self._context = defaults
@@ -27,66 +26,44 @@ class Sequences:
         self._missing_allowed = {one.key for one in steps.dense if one.allow_missing}
         self._sparse = len(context.sparse), len(steps.sparse)
 
-    def __call__(self, serialized: Any, names: Any, *keys_and_defaults: Any) -> Any:
-        single = isinstance(serialized, bytes)
-        if not single and serialized.ndim > 1:
-            raise invalid(f"Expected serialized to be a scalar or vector, got shape: {show(serialized.shape)}")
-        block = [serialized] if single else serialized.tolist()
-        called = [b"<unknown>"] * len(block)
-        if np.size(names):
-            called = [names] if isinstance(names, bytes) else np.ravel(names).tolist()
-            if len(called) != len(block):
-                raise invalid("Expected debug_name to have the same shape as serialized")
-        shown_names = [one.decode(errors="replace") for one in called]
-        lists, steps = [], []
-        for data, name in zip(block, shown_names, strict=True):
-            try:
-                lists.append(find_lists(data))
-                steps.append(find_steps(data))
-            except WireError as error:
-                raise invalid(f"Invalid protocol message input, example id: {name}: {error}") from error
-        context = [
-            _context(one, [row.get(one.key) for row in lists], shown_names, single)
-            for one in self._context.wanted(keys_and_defaults[7:])
-        ]
+    def __call__(self, serialized: Any, called: Any, *keys_and_defaults: Any) -> Any:
+        if not isinstance(serialized, bytes):
+            raise invalid(f"Expected serialized to be a scalar, got shape: {show(serialized.shape)}")
+        called = called if isinstance(called, bytes) else (np.ravel(called).tolist() or [b"<unknown>"])[0]
+        name = called.decode(errors="replace")
+        try:
+            found, steps = find_lists(serialized), find_steps(serialized)
+        except WireError as error:
+            raise invalid(f"Invalid protocol message input, example id: {name}: {error}") from error
+        context = [_context(one, found.get(one.key), name) for one in self._context.wanted(keys_and_defaults[7:])]
         sequences, lengths = [], []
         for one in self._steps:
-            rows = [row.get(one.key) for row in steps]
+            places = steps.get(one.key)
             if one.form == "any":
-                sequences.append(_sparse_steps(one, rows, shown_names, single))
+                sequences.append(_sparse([_step(one, place, i, name) for i, place in enumerate(places or ())], one))
                 continue
-            dense, counts = self._dense_steps(one, rows, shown_names, single)
+            dense = self._dense_steps(one, places, name)
             sequences.append(dense)
-            lengths.append(counts)
+            lengths.append(np.int64(len(dense)))
         return one_or_all([*_in_order(context, self._sparse[0]), *_in_order(sequences, self._sparse[1]), *lengths])
 
-    def _dense_steps(
-        self, one: Wanted, rows: Sequence[list[FoundList] | None], names: Sequence[str], single: bool
-    ) -> tuple[Any, Any]:
-        values = []
-        for row, name in zip(rows, names, strict=True):
-            if row is None and one.name not in self._missing_allowed:
+    def _dense_steps(self, one: Wanted, places: list[FoundList] | None, name: str) -> Any:
+        if places is None and one.name not in self._missing_allowed:
+            raise invalid(
+                f"Name: {name}, Feature list '{one.name}' is required but could not be found.  Did you mean to "
+                "include it in feature_list_dense_missing_assumed_empty or feature_list_dense_defaults?"
+            )
+        steps = [_step(one, place, i, name) for i, place in enumerate(places or ())]
+        for i, step in enumerate(steps):
+            if len(step) != one.size:
                 raise invalid(
-                    f"Name: {name}, Feature list '{one.name}' is required but could not be found.  Did you mean to "
-                    "include it in feature_list_dense_missing_assumed_empty or feature_list_dense_defaults?"
+                    f"Name: {name}, Key: {one.name}, Index: {i}.  Number of values != expected.  "
+                    f"values size: {len(step)} but output shape: {show(one.shape)}"
                 )
-            values.append([_step(one, place, i, name) for i, place in enumerate(row or ())])
-            for i, step in enumerate(values[-1]):
-                if len(step) != one.size:
-                    raise invalid(
-                        f"Name: {name}, Key: {one.name}, Index: {i}.  Number of values != expected.  "
-                        f"values size: {len(step)} but output shape: {show(one.shape)}"
-                    )
-        counts = np.array([len(row) for row in values], np.int64)
-        check_padding(one.name, counts, one.size * one.kind.dtype.itemsize, "steps")
-        longest = int(counts.max(initial=0))
-        filler = b"" if one.kind.dtype.hasobject else 0
-        dense = np.full((len(values), longest, one.size), filler, one.kind.dtype)
-        for i, row in enumerate(values):
-            for j, step in enumerate(row):
-                dense[i, j] = step
-        dense = dense.reshape(len(values), longest, *one.shape)
-        return (dense[0], counts[0]) if single else (dense, counts)
+        dense = np.empty((len(steps), one.size), one.kind.dtype)
+        for i, step in enumerate(steps):
+            dense[i] = step
+        return dense.reshape(len(steps), *one.shape)
 
 
 def _in_order(values: list[Any], sparse: int) -> list[Any]:
@@ -95,57 +72,38 @@ def _in_order(values: list[Any], sparse: int) -> list[Any]:
     return [one[i] for i in range(3) for one in parts] + values[sparse:]
 
 
-def _context(one: Wanted, found: Sequence[FoundList | None], names: Sequence[str], single: bool) -> Any:
-    rows = []
-    for place, name in zip(found, names, strict=True):
-        if place is None and one.default is not None:
-            rows.append(one.default)
-            continue
-        if place is None or not place[0]:
-            rows.append(np.empty(0, one.kind.dtype))
-            continue
-        if place[0] != one.kind.number:
-            raise invalid(
-                f"Name: {name}, Context feature: {one.name}.  Data types don't match. Expected type: {one.kind.name}"
-            )
-        rows.append(_read(one, place, name))
+def _context(one: Wanted, place: FoundList | None, name: str) -> Any:
+    if place is None and one.default is not None:
+        values = one.default
+    elif place is None or not place[0]:
+        values = np.empty(0, one.kind.dtype)
+    elif place[0] != one.kind.number:
+        raise invalid(
+            f"Name: {name}, Context feature: {one.name}.  Data types don't match. Expected type: {one.kind.name}"
+        )
+    else:
+        values = _read(one, place, name)
     if one.form == "any":
-        return _ragged([[row] for row in rows], single, steps=False, kind=one.kind.dtype)
-    sizes = [len(row) for row in rows] or [0]
-    for size in sizes:
-        if size != one.size:
-            raise invalid(
-                f"Inconsistent max number of elements for feature {one.name}: expected {one.size}, "
-                f"but found {max(sizes)}"
-            )
-    array = np.array(rows, one.kind.dtype).reshape(len(rows), *one.shape)
-    if not single:
-        return array
-    return array[0]
+        indices, values, shape = _sparse([values], one)
+        return np.ascontiguousarray(indices[:, 1:]), values, shape[1:]
+    if len(values) != one.size:
+        raise invalid(
+            f"Inconsistent max number of elements for feature {one.name}: expected {one.size}, but found {len(values)}"
+        )
+    return np.array([values], one.kind.dtype).reshape(1, *one.shape)[0]
 
 
-def _sparse_steps(one: Wanted, rows: Sequence[list[FoundList] | None], names: Sequence[str], single: bool) -> Sparse:
-    values = [
-        [_step(one, place, i, name) for i, place in enumerate(row or ())] for row, name in zip(rows, names, strict=True)
-    ]
-    return _ragged(values, single, kind=one.kind.dtype)
-
-
-def _ragged(rows: Sequence[Sequence[Any]], single: bool, steps: bool = True, kind: Any = None) -> Sparse:
-    """Vectors as a sparse tensor with the axes row, step, index; `single` drops the row, not `steps` the step."""
+def _sparse(steps: Sequence[Any], one: Wanted) -> Sparse:
+    """Vectors as a sparse tensor with the axes step and index."""
     places, parts = [], []
-    for i, row in enumerate(rows):
-        for j, step in enumerate(row):
-            index = np.empty((len(step), 3), np.int64)
-            index[:, 0], index[:, 1], index[:, 2] = i, j, np.arange(len(step))
-            places.append(index)
-            parts.append(step if isinstance(step, np.ndarray) else objects(step))
-    indices = np.concatenate(places) if places else np.empty((0, 3), np.int64)
-    values = np.concatenate(parts) if parts else np.empty(0, kind)
-    longest = max((len(step) for row in rows for step in row), default=0)
-    shape = np.array([len(rows), max(map(len, rows), default=0), longest], np.int64)
-    kept = ([1, 2] if steps else [2]) if single else ([0, 1, 2] if steps else [0, 2])
-    return np.ascontiguousarray(indices[:, kept]), values, shape[kept]
+    for i, step in enumerate(steps):
+        index = np.empty((len(step), 2), np.int64)
+        index[:, 0], index[:, 1] = i, np.arange(len(step))
+        places.append(index)
+        parts.append(step if isinstance(step, np.ndarray) else objects(step))
+    indices = np.concatenate(places) if places else np.empty((0, 2), np.int64)
+    values = np.concatenate(parts) if parts else np.empty(0, one.kind.dtype)
+    return indices, values, np.array([len(steps), max(map(len, steps), default=0)], np.int64)
 
 
 def _step(one: Wanted, place: FoundList, index: int, name: str) -> Any:

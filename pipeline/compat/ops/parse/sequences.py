@@ -1,4 +1,4 @@
-"""parse_single_sequence_example and parse_sequence_example: from serialized SequenceExamples to tensors."""
+"""parse_single_sequence_example: from a serialized SequenceExample to tensors."""
 
 from __future__ import annotations
 
@@ -52,40 +52,7 @@ def parse_single_sequence_example(
     with name_scope(name, "ParseSingleSequenceExample", [serialized, example_name]):
         with name_scope(name, "ParseSingleExample", [serialized, example_name]):
             tensor = scalar_serialized(serialized)
-        return _parse(tensor, example_name, context, steps, name)[:2]
-
-
-def parse_sequence_example(
-    serialized: Any,
-    context_features: _Features | None = None,
-    sequence_features: _Features | None = None,
-    example_names: Any = None,
-    name: str | None = None,
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Parse a vector of serialized SequenceExamples.
-
-    Args:
-        serialized: A vector of strings.
-        context_features: For each key a FixedLenFeature or VarLenFeature.
-        sequence_features: For each key a FixedLenSequenceFeature or VarLenFeature.
-        example_names: What error messages call the examples.
-        name: Name of the scope.
-
-    Returns:
-        The two dicts of `parse_single_sequence_example`, with the examples as first axis and shorter feature lists
-        padded with zeros or empty strings; and a dict of the number of steps in each dense feature list.
-
-    Raises:
-        ValueError, TypeError: The features are invalid.
-        InvalidArgumentError: At run time: a string is not a SequenceExample, or its features do not fit.
-    """
-    if not (context_features or sequence_features):
-        raise ValueError(
-            "Both `context_features` and `sequence_features` argument are None, but at least one should have values."
-        )
-    context, steps = _asked(context_features, sequence_features)
-    with name_scope(name, "ParseSequenceExample", [serialized, example_names]):
-        return _parse(serialized, example_names, context, steps, name)
+        return _parse(tensor, example_name, context, steps, name)
 
 
 def _asked(context_features: _Features | None, sequence_features: _Features | None) -> tuple[Asked, Asked]:
@@ -95,8 +62,8 @@ def _asked(context_features: _Features | None, sequence_features: _Features | No
 
 
 def _parse(
-    serialized: Any, names: Any, context: Asked, steps: Asked, name: str | None
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    serialized: Any, name_of_example: Any, context: Asked, steps: Asked, name: str | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     with name_scope(name, "ParseSequenceExample", [serialized]):
         for one in steps.dense:
             if one.default is not None:
@@ -104,14 +71,13 @@ def _parse(
         tensor = convert_to_tensor(serialized, name="serialized")
         defaults = [default_tensor(one) for one in context.dense]
         with name_scope(name, _OP, [serialized]) as scope:
-            outputs = _node(tensor, [] if names is None else names, context, steps, defaults, scope)
+            outputs = _node(tensor, [] if name_of_example is None else name_of_example, context, steps, defaults, scope)
     split = 3 * len(context.sparse) + len(context.dense)
     lists = split + 3 * len(steps.sparse) + len(steps.dense)
-    found = (
+    return (
         dict(zip(context.keys, sparse_and_dense(outputs[:split], len(context.sparse)), strict=True)),
         dict(zip(steps.keys, sparse_and_dense(outputs[split:lists], len(steps.sparse)), strict=True)),
     )
-    return (*found, dict(zip((one.key for one in steps.dense), outputs[lists:], strict=True)))
 
 
 def _node(

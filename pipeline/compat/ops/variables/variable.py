@@ -12,7 +12,6 @@ from pipeline.compat.graph.graph import Graph
 from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.graph.scopes import (
     add_to_collections,
-    colocate_with,
     control_dependencies,
     device,
     get_default_graph,
@@ -128,8 +127,7 @@ class Variable:
                 raise ValueError(f"initial_value must have a shape specified: {value}")
             value = without_uninitialized(scope, value)
             self._initializer_op = state.assign(self._variable, value, validate_shape=validate_shape).op
-            with colocate_with(self._variable):
-                self._snapshot = identity_of(self._variable, "read")
+            self._snapshot = identity_of(self._variable, "read")
 
     # Properties
 

@@ -11,16 +11,12 @@ from pipeline.compat.ops.images.decode import (
     extract_jpeg_shape as extract_jpeg_shape, is_jpeg as is_jpeg,
 )
 from pipeline.compat.ops.images.encode import encode_jpeg as encode_jpeg, encode_png as encode_png
-from pipeline.compat.ops.parse.decoding import (
-    decode_compressed as decode_compressed, decode_csv as decode_csv, decode_raw as decode_raw,
-)
+from pipeline.compat.ops.parse.decoding import decode_csv as decode_csv, decode_raw as decode_raw
 from pipeline.compat.ops.parse.examples import (
     parse_example as parse_example, parse_single_example as parse_single_example,
 )
 from pipeline.compat.ops.parse.features import SparseFeature as SparseFeature
-from pipeline.compat.ops.parse.sequences import (
-    parse_sequence_example as parse_sequence_example, parse_single_sequence_example as parse_single_sequence_example,
-)
+from pipeline.compat.ops.parse.sequences import parse_single_sequence_example as parse_single_sequence_example
 from pipeline.compat.ops.sparse.strings import (
     deserialize_many_sparse as deserialize_many_sparse, serialize_many_sparse as serialize_many_sparse,
     serialize_sparse as serialize_sparse,

@@ -1,6 +1,8 @@
 """How many workers of which kind: what the judge tries, keeps and undoes, from what a loop waited for."""
 
 from collections import Counter
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -160,3 +162,91 @@ def test_it_begins_with_what_was_kept_not_with_what_was_tried_last():
     assert chosen.choice == (HERE, 1)
     judge.after(machine(each)(judge.choice))
     assert chosen.choice == (THREADS, 2)
+
+
+class Model(NamedTuple):
+    """A loop over a function on a machine with two processors; times are ms an example.
+
+    Attributes:
+        waits: How long the function waits for something that is not the processor.
+        holds: How long it computes with the GIL.
+        computes: How long it computes without.
+        loop: How long the loop takes to make its batches, with the GIL.
+        step: How long the loop does something else, in which the GIL is free.
+        serves: How many calls can wait at the same time.
+        sent: Whether processes can call it.
+    """
+
+    waits: float = 0.0
+    holds: float = 0.0
+    computes: float = 0.0
+    loop: float = 0.004
+    step: float = 0.0
+    serves: int = 1000
+    sent: bool = True
+
+    def rate(self, choice):
+        """Examples in a second."""
+        call = self.waits + self.holds + self.computes
+        if choice.kind == HERE:
+            return 1000 / (call + self.loop + self.step)
+        send, number = (0.006, min(choice.number, 64)) if choice.kind == PROCESSES else (0.002, choice.number)
+        holds = self.holds * (1.1 if number > 1 else 1.0)  # handing the GIL over costs
+        lock = self.loop + send + (holds if choice.kind == THREADS else 0)
+        limits = [
+            number / (self.waits + holds + self.computes + send),
+            1 / lock,
+            1 / (self.loop + send + self.step),
+            2 / (holds + self.computes + self.loop + send),
+            self.serves / max(self.waits, 1e-9),
+        ]
+        return 1000 * min(limits)
+
+    def period(self, choice):
+        rate, call = self.rate(choice), (self.waits + self.holds + self.computes) / 1000
+        alone = (self.holds + self.computes) / 1000 / call
+        if choice.kind == HERE:
+            return Period(rate, rate * call, rate * call, alone)
+        waited = max(0.0, 1 - rate * (self.step + self.loop) / 1000)
+        idle = waited < 0.01  # the loop is what limits: workers wait for it
+        busy = min(choice.number, rate * call) if idle else choice.number
+        return Period(rate, waited, busy, min(1.0, rate * call * alone / busy))
+
+    def best(self):
+        kinds = [Choice(HERE, 1), *(Choice(THREADS, 2**n) for n in range(1, 6))]
+        return max(self.rate(choice) for choice in [*kinds, *[Choice(PROCESSES, 2)] * self.sent])
+
+
+# The pipelines of `make bench-auto`.
+MODELS = {
+    "a disk, 4 ms": Model(waits=4),
+    "a network, 20 ms": Model(waits=20),
+    "a fast disk, 0.5 ms": Model(waits=0.5),
+    "waits of 1 to 20 ms": Model(waits=6),
+    "4 ms, a consumer of 10 ms": Model(waits=4, step=1.25),
+    "4 ms, a consumer of 40 ms": Model(waits=4, step=5),
+    "a server that serves 6 at once": Model(waits=4, serves=6, sent=False),
+    "a server that serves one": Model(waits=2, serves=1, sent=False),
+    "a filter that waits 3 ms": Model(waits=3),
+    "flat_map that waits 4 ms": Model(waits=4, loop=0.016),
+    "a wait, then Python code": Model(waits=4, loop=0.1),
+    "a wait and Python code": Model(waits=4, holds=0.2),
+    "a cast": Model(holds=0.0004),
+    "NumPy on 784 numbers": Model(holds=0.002),
+    "a cast, a consumer of 40 ms": Model(holds=0.0004, step=5),
+    "Python code, 1 ms": Model(holds=1),
+    "Python code that no process can import": Model(holds=1, sent=False),
+    "Python code, a consumer of 10 ms": Model(holds=1, step=1.25),
+    "SHA-256 of 1 MiB": Model(computes=1),
+    "zlib, 128 KiB": Model(computes=0.3, holds=0.01),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_within_10_percent_of_the_best_by_hand(name):
+    model = MODELS[name]
+    choices = run(Judge(Chosen(), 2, lambda: 2 if model.sent else 0), model.period, 120)  # half a minute
+    settling = [choice for before, choice in pairwise(choices) if choice != before]  # a period each
+    rates = [model.rate(choice) for choice in [*choices, *settling]]
+    assert model.rate(settled(choices)) >= 0.9 * model.best()
+    assert sum(rates) / len(rates) >= 0.95 * rates[0]

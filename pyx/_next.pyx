@@ -575,7 +575,10 @@ cdef PyObject* bare_next(PyObject* self) noexcept:
     if type(failed) is StopIteration and failed.value is None:
         return NULL  # without an error: the end
     if isinstance(failed, Exception):
-        show_users(failed)
+        try:
+            show_users(failed)
+        except BaseException as error:  # Ctrl-C: without it, this would be the end
+            failed = error
     bare_restore(failed)
     return NULL
 

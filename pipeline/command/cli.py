@@ -108,17 +108,22 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
         OpError: A file cannot be read, has a malformed line or is cut short, or no file has an example; the message
             names it. Or the state cannot be loaded or saved.
     """
+    coord = Coordinator()
+    with _stopped_by_ctrl_c(coord) as struck:
+        return _run(settings, saving, watch, coord, struck)
+
+
+def _run(settings: Settings, saving: Saving, watch: bool, coord: Coordinator, struck: list[int]) -> Report:
+    """As `run`; `coord` stops, and `struck` is no longer empty, from the first Ctrl-C on."""
     settings = settings._replace(format=settings.format or format_of(settings.files))
     source = FilePipeline(settings)
-    coord = Coordinator()
     batches = source.batches(coord)
     saving.load(batches)
     taken = examples = 0
     first = 0.0
     interrupted = False
     start = now = time.perf_counter()
-    watching = monitor() if watch else Sampler()
-    with watching as sampler, _progress(settings) as show, _stopped_by_ctrl_c(coord) as struck:
+    with monitor() if watch else Sampler() as sampler, _progress(settings) as show:
         try:
             for components in batches:
                 now = time.perf_counter()

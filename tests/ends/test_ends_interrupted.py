@@ -10,6 +10,8 @@ import sys
 import pytest
 from helpers import run_script
 
+import pipeline
+
 STEP = 10  # `make exits` tries every moment
 LOOPS = ["one_source", "several_sources", "producer"]
 SCRIPT = """
@@ -29,3 +31,20 @@ def test_no_thread_is_left(make, closed):
     paths = [tests, os.path.join(tests, "support")]
     done = run_script(SCRIPT.format(make=make, closed=closed, first=first, step=STEP, paths=paths))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), f"from moment {first}"
+
+
+def test_an_error_is_on_its_way():
+    """Ctrl-C while the traceback of an error is cut: it came out as the end, without a word."""
+    failing = iter(pipeline.dataset([1, 2]).map(lambda number: 1 // 0))
+
+    def strike(frame, event, _):
+        if frame.f_globals["__name__"] == "pipeline.tracebacks":
+            sys.settrace(None)
+            raise KeyboardInterrupt
+
+    sys.settrace(strike)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            next(failing)
+    finally:
+        sys.settrace(None)

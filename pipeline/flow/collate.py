@@ -126,12 +126,13 @@ class Collate:
 
     def _leaf(self, values: list[Any], name: Any) -> Any:
         where = f"{self._kind}: {'the value' if name is None else f'component {name!r}'}"
+        hint = _BY_TENSORS if self.tensors else _BY_BATCH
         if self.plain:
-            return stacked(values, where)
+            return stacked(values, where, hint)
         fill = self._pad.get(name) if isinstance(self._pad, Mapping) else self._pad
         if (fill is not None or self._splits) and _is_array(telling(values)):
             return self._ragged(values, fill, where)
-        return stacked(values, where)
+        return stacked(values, where, hint)
 
     def _ragged(self, values: list[Any], fill: Any, where: str) -> Any:
         arrays = [as_array(value, where) for value in values]
@@ -169,8 +170,14 @@ def bare(value: Any) -> Any:
     return value[0] if type(value) in (tuple, list, TupleParts, Parts) and len(value) == 1 else value
 
 
-def stacked(values: list[Any], where: str) -> Any:
+# How rows that differ in length are batched: by the method, and by TensorFlow's functions.
+_BY_BATCH, _BY_TENSORS = "use batch(n, pad=0)", "pass dynamic_pad=True"
+
+
+def stacked(values: list[Any], where: str, hint: str = _BY_BATCH) -> Any:
     """Return values, one of each example, as one array: numbers and arrays stacked, strings and others as objects.
+
+    `hint` says what to do where shapes differ.
 
     Raises:
         InvalidArgumentError: They differ in shape.
@@ -190,7 +197,7 @@ def stacked(values: list[Any], where: str) -> Any:
     try:
         return native(stack(arrays))
     except InvalidArgumentError:
-        raise _shapes_differ(arrays, where) from None
+        raise _shapes_differ(arrays, where, hint) from None
     except TypeError:
         i, odd = next((i, each) for i, each in enumerate(arrays) if each.dtype != arrays[0].dtype)
         text = f"{where} has dtype {arrays[0].dtype} in one example and {odd.dtype} in another"
@@ -240,11 +247,11 @@ def exact(array: Any, given: Any, where: str) -> Any:
     raise invalid(f"{where}: float64 does not hold all digits of the integer {lost}, and no other dtype all numbers")
 
 
-def _shapes_differ(arrays: list[Any], where: str) -> Exception:
+def _shapes_differ(arrays: list[Any], where: str, hint: str) -> Exception:
     i, odd = next((i, each) for i, each in enumerate(arrays) if each.shape != arrays[0].shape)
     one, other = list(arrays[0].shape), list(odd.shape)
     what = f"{where} has shape {one} in one example and {other} in another"
-    return _odd(invalid(f"{what}; make them equal, or use batch(n, pad=0)"), i)
+    return _odd(invalid(f"{what}; make them equal, or {hint}"), i)
 
 
 def _odd(error: Exception, i: int) -> Exception:

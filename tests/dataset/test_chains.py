@@ -162,6 +162,7 @@ class Strikes:
 
     def __call__(self, number, frame):
         if self.on:
+            self.on = False
             raise Interrupt
 
 

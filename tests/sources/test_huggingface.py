@@ -73,7 +73,7 @@ class TestDataset(SourceContract):
             state = batches.state_dict()
         other = pipeline.huggingface(dataset(COUNT + 1).select(range(1, COUNT + 1)), COLUMNS)
         with pipeline.batch(other, 3, deterministic=True) as batches:
-            text = "source 'huggingface': its values are others than when the state was saved"
+            text = "huggingface: its values are others than when the state was saved"
             with pytest.raises(pipeline.StateMismatchError, match=text):
                 batches.load_state_dict(state)
 
@@ -227,24 +227,28 @@ def filtered(data):
     return data.to_iterable_dataset().filter(lambda row: True)
 
 
+def columns_of(rows):
+    """The values of rows, by column."""
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
 @pytest.mark.parametrize("form", [as_it_is, streamed, filtered])
 def test_columns_beside_images_are_what_their_features_say(form):
-    """The first batch has rows of equal lengths in all columns."""
     data = form(beside_images())
-    for batch in pipeline.batch(pipeline.huggingface(data), 2):
-        assert batch["image"].shape == (2, 4, 4, 3)
-        assert batch["count"].dtype == np.int32
-        assert batch["score"].tolist() == [i + 2.0**-40 for i in batch["count"].tolist()]
+    for batch in pipeline.huggingface(data).batch(2, collate=columns_of):
+        assert np.stack(batch["image"]).shape == (2, 4, 4, 3)
+        assert [row.dtype for row in batch["count"]] == 2 * [np.int32]
+        assert batch["score"] == [i + 2.0**-40 for i in batch["count"]]
         assert [row.dtype for row in batch["ids"]] == 2 * [np.int16]
         assert batch["words"][0].tolist() == ["é".encode()]
-        assert batch["box"]["side"].dtype == np.int8
-        assert batch["box"]["name"].tolist() == [b"x", b"x"]
-        assert batch["box"]["crop"].shape == (2, 2, 2, 3)
-        assert batch["grid"].dtype == np.int16
-        assert batch["grid"].shape == (2, 2, 2)
+        assert [box["side"].dtype for box in batch["box"]] == 2 * [np.int8]
+        assert [box["name"] for box in batch["box"]] == [b"x", b"x"]
+        assert [box["crop"].shape for box in batch["box"]] == 2 * [(2, 2, 3)]
+        assert np.stack(batch["grid"]).dtype == np.int16
+        assert np.stack(batch["grid"]).shape == (2, 2, 2)
         assert [row.dtype for row in batch["track"]] == 2 * [np.uint8]
         assert [len(row) for row in batch["frames"]] == [0, 1]
-    *_, batch = pipeline.batch(pipeline.huggingface(data, ["image", "ids", "track", "words"]), 2, ragged="pad")
+    *_, batch = pipeline.huggingface(data, ["image", "ids", "track", "words"]).batch(2, pad=0)
     assert batch["ids"].tolist() == [[4, 4], [7, 0]]
     assert batch["track"].tolist() == [[[4, 4], [4, 4]], [[0, 0], [0, 0]]]
     assert batch["words"].tolist() == [["é".encode()]] * 2
@@ -278,13 +282,16 @@ def test_images_of_several_sizes(form):
     images = [np.full((4 + (i == 5), 4, 3), i, np.uint8) for i in range(6)]
     data = datasets.Dataset.from_dict({"image": images}, features=datasets.Features({"image": datasets.Image()}))
     source = pipeline.huggingface(form(data))
-    with raises(ValueError, "huggingface: column 'image': examples differ in shape"):
-        list(pipeline.batch(source, 6))
-    for options in ({"dynamic_pad": True}, {"ragged": "pad"}, {"ragged": {"image": "pad"}}):
-        shapes = [batch["image"].shape for batch in pipeline.batch(source, 3, **options)]
-        assert shapes == [(3, 4, 4, 3), (3, 5, 4, 3)]
-    for options in ({}, {"on_error": "skip"}, {"workers": pipeline.threads(2)}):
-        [batch] = pipeline.batch(source, 6, function=lambda row: row["image"][-4:], **options)
+    with raises(ValueError, "batch: component 'image' has shape [4, 4, 3] in one example and [5, 4, 3] in another"):
+        list(source.batch(6))
+    for batches in (
+        pipeline.batch(source, 3, dynamic_pad=True),
+        source.batch(3, pad=0),
+        source.batch(3, pad={"image": 0}),
+    ):
+        assert [batch["image"].shape for batch in batches] == [(3, 4, 4, 3), (3, 5, 4, 3)]
+    for options in ({}, {"on_error": "skip"}, {"workers": 2}):
+        [batch] = source.map(lambda row: row["image"][-4:], **options).batch(6)
         assert batch[:, 0, 0, 0].tolist() == list(range(6))
     assert [example["image"].shape[0] for example in source] == [4] * 5 + [5]
 
@@ -304,16 +311,18 @@ def test_columns_of_a_format_vary_if_their_features_say_so(kind, streamed):
     columns = {"ids": rows, "pair": [[1, 2]] * 140, "box": [{"ids": list(map(str, row)), "n": 1} for row in rows]}
     data = datasets.Dataset.from_dict(columns, features=datasets.Features(features)).with_format(kind)
     source = pipeline.huggingface(data.to_iterable_dataset() if streamed else data)
-    for batch, length in zip(pipeline.batch(source, 70), (2, 1), strict=True):
-        assert [len(row) for row in batch["ids"]] == [length] * 70
+    for batch, length in zip(source.batch(70), (2, 1), strict=True):
+        assert batch["ids"].shape == (70, length)
         assert batch["box"]["ids"][0].tolist() == [b"1", b"2"][:length] or length == 1
         assert batch["pair"].shape == (70, 2)
         assert batch["box"]["n"].tolist() == [1] * 70
-    for options in ({}, {"function": dict}, {"num_threads": 0}):
-        [batch] = pipeline.batch(source, 140, ragged={"ids": "pad", "box/ids": "row_splits"}, **options)
+    for each in (source, source.map(dict), source.map(dict, workers=2)):
+        [batch] = each.batch(140, pad={"ids": 0, "box/ids": b""})
         assert batch["ids"].tolist() == [[1, 2]] * 70 + [[3, 0]] * 70
+        assert batch["box"]["ids"].tolist() == [[b"1", b"2"]] * 70 + [[b"3", b""]] * 70
+        [batch] = each.batch(140, collate="row_splits")
         assert batch["box"]["ids"][0].tolist() == [b"1", b"2"] * 70 + [b"3"] * 70
-    [batch] = pipeline.batch(pipeline.huggingface(data, ["ids", "pair"]), 140, ragged="pad")
+    [batch] = pipeline.huggingface(data, ["ids", "pair"]).batch(140, pad=0)
     assert batch["ids"].tolist() == [[1, 2]] * 70 + [[3, 0]] * 70
     assert batch["pair"].tolist() == [[1, 2]] * 140
 
@@ -336,7 +345,7 @@ def test_rows_of_a_stream_are_what_their_features_say():
     features = datasets.Features({**features, "image": datasets.Image()})
     stream = datasets.IterableDataset.from_generator(rows, features=features)
     for data in (stream, stream.filter(lambda row: True), stream.with_format("arrow")):
-        [batch] = pipeline.batch(pipeline.huggingface(data, defaults={"score": -1}), 6, ragged={"ids": "pad"})
+        [batch] = pipeline.huggingface(data, defaults={"score": -1}).batch(6, pad={"ids": 0})
         assert batch["ids"].dtype == np.int16
         assert batch["ids"].tolist() == [[0, 0], [1, 0], [2, 2], [0, 0], [4, 0], [5, 5]]
         assert batch["kind"].tolist() == [0, 1] * 3
@@ -361,30 +370,39 @@ def test_rows_of_a_stream_that_do_not_fit_its_features():
         list(pipeline.batch(mapped(lambda row: {}), 4))
 
 
-@pytest.mark.parametrize("options", [{}, {"function": dict}, {"num_threads": 0}], ids=str)
-def test_a_stream_whose_features_nobody_knows(options, monkeypatch):
+def made(source, how):
+    return source if how is None else source.map(dict, **how)
+
+
+HOW = [None, {}, {"workers": 2}]
+
+
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_a_stream_whose_features_nobody_knows(how, monkeypatch):
     """All rows of its first pieces are of one length."""
     monkeypatch.setattr("pipeline.sources.huggingface._PIECE", 7)
     stream = dataset().to_iterable_dataset().map(lambda row: {"ids": [1] * (2 if row["n"] < 20 else 3)})
-    batches = pipeline.batch(pipeline.huggingface(stream, ["n", "ids"]), 10, ragged="pad", **options)
+    batches = made(pipeline.huggingface(stream, ["n", "ids"]), how).batch(10, pad=0)
     assert [batch["ids"].shape for batch in batches] == [(10, 2), (10, 2), (10, 3)]
 
 
-@pytest.mark.parametrize("options", [{}, {"function": dict}], ids=str)
-@pytest.mark.parametrize("ragged", [None, "pad", {"box/ids": "row_splits"}], ids=str)
-def test_structs_of_a_stream_whose_features_nobody_knows(ragged, options):
+@pytest.mark.parametrize("how", HOW, ids=str)
+@pytest.mark.parametrize("form", [{"collate": columns_of}, {"pad": 0}, {"collate": "row_splits"}], ids=["list", "pad", "splits"])
+def test_structs_of_a_stream_whose_features_nobody_knows(form, how):
     stream = dataset().to_iterable_dataset()
     stream = stream.map(lambda row: {"box": {"n": row["n"], "word": row["word"], "ids": [row["n"]] * (row["n"] % 3)}})
-    for batch in pipeline.batch(pipeline.huggingface(stream, ["n", "box"]), 10, ragged=ragged, **options):
-        assert batch["box"]["n"].tolist() == batch["n"].tolist()
-        assert batch["box"]["word"].tolist() == [f"{i}é".encode() for i in batch["n"].tolist()]
-        ids = batch["box"]["ids"]
-        if ragged is None:
-            assert [row.tolist() for row in ids] == [[i] * (i % 3) for i in batch["n"].tolist()]
-        elif ragged == "pad":
+    for batch in made(pipeline.huggingface(stream, ["n", "box"]), how).batch(10, **form):
+        numbers = [int(n) for n in batch["n"]]
+        box = batch["box"] if isinstance(batch["box"], dict) else columns_of(batch["box"])
+        assert [int(n) for n in box["n"]] == numbers
+        assert list(box["word"]) == [f"{i}é".encode() for i in numbers]
+        ids = box["ids"]
+        if "pad" in form:
             assert ids.shape == (10, 2)
+        elif form["collate"] == "row_splits":
+            assert ids[0].tolist() == [i for i in numbers for _ in range(i % 3)]
         else:
-            assert ids[0].tolist() == [i for i in batch["n"].tolist() for _ in range(i % 3)]
+            assert [row.tolist() for row in ids] == [[i] * (i % 3) for i in numbers]
 
 
 def test_a_transform():
@@ -393,17 +411,17 @@ def test_a_transform():
     assert got["double"].tolist() == [[i, i] for i in range(COUNT)]
 
 
-@pytest.mark.parametrize("options", [{}, {"function": dict}, {"num_threads": 0}, {"deterministic": True}], ids=str)
-def test_a_transform_whose_rows_vary(options):
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_a_transform_whose_rows_vary(how):
     rows = [list(range(i % 5)) for i in range(COUNT)]
     data = dataset().with_transform(lambda asked: {"ids": [list(range(n % 5)) for n in asked["n"]]})
-    [got] = pipeline.batch(pipeline.huggingface(data), COUNT, ragged="pad", **options)
+    source = made(pipeline.huggingface(data), how)
+    [got] = source.batch(COUNT, pad=0)
     assert got["ids"].tolist() == [row + [0] * (4 - len(row)) for row in rows]
-    for ragged in ("row_splits", {"ids": "row_splits"}):
-        [got] = pipeline.batch(pipeline.huggingface(data), COUNT, ragged=ragged, **options)
-        values, splits = got["ids"]
-        assert values.tolist() == [each for row in rows for each in row]
-        assert splits.tolist() == np.cumsum([0, *map(len, rows)]).tolist()
+    [got] = source.batch(COUNT, collate="row_splits")
+    values, splits = got["ids"]
+    assert values.tolist() == [each for row in rows for each in row]
+    assert splits.tolist() == np.cumsum([0, *map(len, rows)]).tolist()
 
 
 def test_two_loops_share_a_stream():
@@ -464,12 +482,14 @@ def test_defaults(streamed):
     )
     data = data.to_iterable_dataset() if streamed else data
     source = pipeline.huggingface(data, defaults={"n": -1, "word": "none", "box/size": 0, "words": ["q"]})
-    [batch] = pipeline.batch(source, 300)
+    [batch] = source.batch(300, collate="row_splits")
     assert batch["n"].tolist() == [1, -1, 3] * 100
     assert batch["n"].dtype == np.int64
     assert batch["word"].tolist() == [b"x", b"none", b"z"] * 100
     assert batch["box"]["size"].tolist() == [1, 0, 0] * 100
-    assert [words.tolist() for words in batch["words"]] == [[b"a"], [b"q"], []] * 100
+    words, splits = batch["words"]
+    assert words.tolist() == [b"a", b"q"] * 100
+    assert np.diff(splits).tolist() == [1, 1, 0] * 100
     with raises(ValueError, "huggingface: column 'word' of type string has missing values,"):
         list(pipeline.batch(pipeline.huggingface(data, ["n", "word"], {"n": -1}), 300))
 
@@ -504,8 +524,14 @@ class TestFeatures:
         import datasets
 
         data = datasets.Dataset.from_dict({"x": values}, features=datasets.Features({"x": feature}))
-        [batch] = pipeline.batch(pipeline.huggingface(form(data), **options), len(values))
+        [batch] = pipeline.huggingface(form(data), **options).batch(len(values))
         return batch["x"]
+
+    def rows(self, form, feature, values, **options):
+        import datasets
+
+        data = datasets.Dataset.from_dict({"x": values}, features=datasets.Features({"x": feature}))
+        return [row["x"].tolist() for row in pipeline.huggingface(form(data), **options)]
 
     def test_chats(self, form):
         import datasets
@@ -528,8 +554,7 @@ class TestFeatures:
         feature = datasets.Value("string_view")
         assert self.batch(form, feature, ["a", "a longer string"], shuffle=form is as_it_is).dtype == object
         assert self.batch(form, feature, ["a", "a longer string"]).tolist() == [b"a", b"a longer string"]
-        got = self.batch(form, datasets.List(feature), [["a"], ["b", "c"]])
-        assert [each.tolist() for each in got] == [[b"a"], [b"b", b"c"]]
+        assert self.rows(form, datasets.List(feature), [["a"], ["b", "c"]]) == [[b"a"], [b"b", b"c"]]
 
     def test_images_that_are_not_decoded(self, form):
         """Their path or their bytes are often missing."""
@@ -550,8 +575,7 @@ class TestFeatures:
         feature, lists = datasets.List(datasets.Value("int64")), [[1, None], [2]]
         with raises(ValueError, "huggingface: column 'x/item' of type int64 has missing values, 1 of 3: see defaults="):
             self.batch(form, feature, lists)
-        got = self.batch(form, feature, lists, defaults={"x/item": -1})
-        assert [each.tolist() for each in got] == [[1, -1], [2]]
+        assert self.rows(form, feature, lists, defaults={"x/item": -1}) == [[1, -1], [2]]
 
 
 @pytest.mark.parametrize("form", ["mapped", "transform"])

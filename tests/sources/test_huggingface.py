@@ -375,6 +375,7 @@ def made(source, how):
 
 
 HOW = [None, {}, {"workers": 2}]
+FORMS = {"list": {"collate": columns_of}, "pad": {"pad": 0}, "splits": {"collate": "row_splits"}}
 
 
 @pytest.mark.parametrize("how", HOW, ids=str)
@@ -387,7 +388,7 @@ def test_a_stream_whose_features_nobody_knows(how, monkeypatch):
 
 
 @pytest.mark.parametrize("how", HOW, ids=str)
-@pytest.mark.parametrize("form", [{"collate": columns_of}, {"pad": 0}, {"collate": "row_splits"}], ids=["list", "pad", "splits"])
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_structs_of_a_stream_whose_features_nobody_knows(form, how):
     stream = dataset().to_iterable_dataset()
     stream = stream.map(lambda row: {"box": {"n": row["n"], "word": row["word"], "ids": [row["n"]] * (row["n"] % 3)}})

@@ -43,6 +43,7 @@ class TestDataset(SourceContract):
     known = False
     shuffles = False
     shards = 4
+
     @pytest.fixture(autouse=True)
     def _small_pieces(self, monkeypatch):
         monkeypatch.setattr("pipeline.sources.tf_data._PIECE", 7)
@@ -54,7 +55,7 @@ class TestDataset(SourceContract):
         return check(batch)
 
     def refuses(self, batches):
-        text = "tf_data has no position to go back to: the source is a tf.data.Dataset, whose iterators cannot say where"
+        text = "tf_data has no position to go back to: the source is a tf.data.Dataset, whose iterators cannot say"
         with raises(pipeline.FailedPreconditionError, text):
             batches.state_dict()
 

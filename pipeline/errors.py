@@ -81,6 +81,15 @@ class OpError(Exception):
     Attributes:
         stored: How many elements of the failed `enqueue` or `enqueue_many` are in the queue and stay there; None if no
             enqueue failed, or if how many is unknown.
+
+    Examples:
+        >>> queue = pipeline.FIFOQueue(2, "int32", [()])
+        >>> queue.close()
+        >>> try:
+        ...     queue.dequeue()
+        ... except pipeline.errors.OpError as error:  # whatever a queue raises
+        ...     print(type(error).__name__, error.error_code)
+        OutOfRangeError 11
     """
 
     error_code = UNKNOWN
@@ -105,7 +114,17 @@ class OpError(Exception):
 
 
 class CancelledError(OpError):
-    """A call was cancelled, or an element was enqueued into a closed queue."""
+    """A call was cancelled, or an element was enqueued into a closed queue.
+
+    Examples:
+        >>> queue = pipeline.FIFOQueue(2, "int32", [()])
+        >>> queue.close()
+        >>> try:
+        ...     queue.enqueue(1)
+        ... except pipeline.errors.CancelledError:
+        ...     print("nobody wants more elements")
+        nobody wants more elements
+    """
 
     error_code = CANCELLED
 
@@ -117,37 +136,84 @@ class UnknownError(OpError):
 
 
 class InvalidArgumentError(OpError, ValueError):
-    """A value, shape, dtype or count is not valid for this call."""
+    """A value, shape, dtype or count is not valid for this call.
+
+    Examples:
+        >>> try:
+        ...     list(pipeline.dataset([[1, 2], [3]]).map(np.array).batch(2))
+        ... except pipeline.errors.InvalidArgumentError:  # or ValueError
+        ...     print("rows of one batch differ in length")
+        rows of one batch differ in length
+    """
 
     error_code = INVALID_ARGUMENT
 
 
 class DeadlineExceededError(OpError, TimeoutError):
-    """A call did not finish within its `timeout`; nothing was lost."""
+    """A call did not finish within its `timeout`; nothing was lost.
+
+    Examples:
+        >>> queue = pipeline.FIFOQueue(2, "int32", [()])
+        >>> try:
+        ...     queue.dequeue(timeout=0.01)
+        ... except pipeline.errors.DeadlineExceededError:  # or TimeoutError
+        ...     print("nothing came")
+        nothing came
+    """
 
     error_code = DEADLINE_EXCEEDED
 
 
 class NotFoundError(OpError, FileNotFoundError):
-    """A file does not exist."""
+    """A file does not exist.
+
+    Examples:
+        >>> try:
+        ...     next(iter(pipeline.text("missing.txt")))
+        ... except pipeline.errors.NotFoundError:  # or FileNotFoundError
+        ...     print("no such file")
+        no such file
+    """
 
     error_code = NOT_FOUND
 
 
 class AlreadyExistsError(OpError, FileExistsError):
-    """Something that the call should create already exists."""
+    """Something that the call should create already exists.
+
+    Examples:
+        >>> issubclass(pipeline.errors.AlreadyExistsError, FileExistsError)
+        True
+    """
 
     error_code = ALREADY_EXISTS
 
 
 class PermissionDeniedError(OpError, PermissionError):
-    """The caller lacks the permission for this."""
+    """The caller lacks the permission for this.
+
+    Examples:
+        >>> issubclass(pipeline.errors.PermissionDeniedError, PermissionError)
+        True
+    """
 
     error_code = PERMISSION_DENIED
 
 
 class ResourceExhaustedError(OpError):
-    """A resource is used up or a limit is exceeded."""
+    """A resource is used up or a limit is exceeded.
+
+    Examples:
+        >>> with open("long.txt", "w") as file:
+        ...     _ = file.write("x" * 1000)
+        >>> names = pipeline.FIFOQueue(1, "string", [()])
+        >>> names.enqueue("long.txt")
+        >>> try:
+        ...     pipeline.TextLineReader(max_record_bytes=100).read(names)
+        ... except pipeline.errors.ResourceExhaustedError:
+        ...     print("a line is longer than it may be")
+        a line is longer than it may be
+    """
 
     error_code = RESOURCE_EXHAUSTED
 
@@ -157,6 +223,14 @@ class FailedPreconditionError(OpError):
 
     Attributes:
         uninitialized: The graph's variable that has no value yet; None if there is another reason.
+
+    Examples:
+        >>> numbers = iter(pipeline.dataset(iter([1, 2, 3])))
+        >>> try:
+        ...     numbers.state_dict()
+        ... except pipeline.errors.FailedPreconditionError:
+        ...     print("an iterator cannot be rewound")
+        an iterator cannot be rewound
     """
 
     error_code = FAILED_PRECONDITION
@@ -164,19 +238,45 @@ class FailedPreconditionError(OpError):
 
 
 class AbortedError(OpError):
-    """The call was aborted."""
+    """The call was aborted.
+
+    Examples:
+        >>> def load(path):
+        ...     raise pipeline.errors.AbortedError(None, None, f"{path}: the server went away")
+        >>> list(pipeline.dataset(["a.csv"]).map(load, on_error="skip"))
+        []
+    """
 
     error_code = ABORTED
 
 
 class OutOfRangeError(OpError):
-    """The input is used up: a closed queue has too few elements, or the last epoch is over."""
+    """The input is used up: a closed queue has too few elements, or the last epoch is over.
+
+    Examples:
+        >>> queue = pipeline.FIFOQueue(2, "int32", [()])
+        >>> queue.enqueue(1)
+        >>> queue.close()
+        >>> try:
+        ...     queue.dequeue_many(2)
+        ... except pipeline.errors.OutOfRangeError:
+        ...     print("only", len(queue.dequeue_up_to(2)), "left")
+        only 1 left
+    """
 
     error_code = OUT_OF_RANGE
 
 
 class UnimplementedError(OpError, NotImplementedError):
-    """The call is not supported by this object."""
+    """The call is not supported by this object.
+
+    Examples:
+        >>> try:
+        ...     pipeline.TFRecordReader().serialize_state()
+        ... except pipeline.errors.UnimplementedError:
+        ...     print("use a dataset, which has states")
+        use a dataset, which has states
+    """
 
     error_code = UNIMPLEMENTED
 
@@ -188,13 +288,31 @@ class InternalError(OpError):
 
 
 class UnavailableError(OpError):
-    """Something that the call needs is currently unavailable."""
+    """Something that the call needs is currently unavailable.
+
+    Examples:
+        >>> def load(path):
+        ...     raise pipeline.errors.UnavailableError(None, None, f"{path}: the server does not answer")
+        >>> paths = iter(pipeline.dataset(["a.csv"]).map(load, on_error="skip"))
+        >>> list(paths), paths.num_errors
+        ([], 1)
+    """
 
     error_code = UNAVAILABLE
 
 
 class DataLossError(OpError):
-    """Data is corrupt or truncated beyond recovery."""
+    """Data is corrupt or truncated beyond recovery.
+
+    Examples:
+        >>> with open("damaged.tfrecord", "wb") as file:
+        ...     _ = file.write(b"not a TFRecord file")
+        >>> try:
+        ...     list(pipeline.tfrecord("damaged.tfrecord"))
+        ... except pipeline.errors.DataLossError:
+        ...     print("write or copy the file again")
+        write or copy the file again
+    """
 
     error_code = DATA_LOSS
 
@@ -216,6 +334,14 @@ class StateMismatchError(InvalidArgumentError):
 
     Attributes:
         differences: The same, a list.
+
+    Examples:
+        >>> state = iter(pipeline.dataset(range(8)).batch(2)).state_dict()
+        >>> try:
+        ...     iter(pipeline.dataset(range(8)).batch(4)).load_state_dict(state)
+        ... except pipeline.errors.StateMismatchError as error:
+        ...     print(error)
+        batch: n was 2 when the state was saved and is 4 now
     """
 
     def __init__(self, differences: Sequence[tuple[str, Any, Any]], message: str | None = None) -> None:
@@ -230,12 +356,22 @@ _BY_CODE: dict[int, type[OpError]] = {kind.error_code: kind for kind in reversed
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
-    """Return the error class of a code; KeyError for a code that has none."""
+    """Return the error class of an `error_code`; KeyError for a code that has none.
+
+    Examples:
+        >>> pipeline.errors.exception_type_from_error_code(pipeline.errors.OUT_OF_RANGE).__name__
+        'OutOfRangeError'
+    """
     return _BY_CODE[error_code]
 
 
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """Return the code of an error class; UNKNOWN for a class that has none."""
+    """Return the code of the error class `cls`; UNKNOWN for a class that has none.
+
+    Examples:
+        >>> pipeline.errors.error_code_from_exception_type(pipeline.errors.OutOfRangeError)
+        11
+    """
     return cls.error_code if cls in _BY_CODE.values() else UNKNOWN
 
 

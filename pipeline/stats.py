@@ -20,6 +20,13 @@ class QueueStats(NamedTuple):
         full_s: Seconds with the queue full.
         age_s: Seconds since the queue was created.
         waiting_enqueues, waiting_dequeues: Calls that are waiting now.
+
+    Examples:
+        >>> queue = pipeline.FIFOQueue(10, "int32", [()])
+        >>> queue.enqueue_many(np.arange(3))
+        >>> stats = queue.stats()
+        >>> stats.size, stats.high_water, stats.full_s
+        (3, 3, 0.0)
     """
 
     capacity: int

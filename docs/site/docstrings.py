@@ -18,7 +18,7 @@ for module in ("errors", "image", "proto", "types"):
 NAMES |= {name: name for name in NAMES.values()}
 NAMES |= {f"cluster.{name}": f"pipeline.cluster.{name}" for name in pipeline.cluster.__all__}
 NAMES |= {f"torch.{name}": f"pipeline.torch.{name}" for name in ("DataLoader", "IterableDataset", "dataset", "shard")}
-NAMES |= {"torch.to_tensors": "pipeline.torch.to_tensors"}
+NAMES |= {name: f"pipeline.{name}" for name in ("torch.to_tensors", "jax.DataLoader", "keras.PyDataset")}
 # Names that are looked for together: each has the others of its line below "See Also", unless it says so itself.
 RELATED = """
 csv text jsonl parquet feather tfrecord fixed_length webdataset image_folder
@@ -41,9 +41,46 @@ image.encode_jpeg image.encode_png
 image.resize image.crop image.central_crop image.random_crop image.flip_left_right image.flip_up_down
 proto.Example proto.Features proto.Feature proto.BytesList proto.FloatList proto.Int64List
 torch.DataLoader torch.IterableDataset torch.dataset torch.shard torch.to_tensors
+jax.DataLoader torch.DataLoader keras.PyDataset
+keras.PyDataset torch.DataLoader jax.DataLoader
+proto.SequenceExample proto.FeatureLists proto.FeatureList proto.Features
+types.DatasetIterator Dataset save_state load_state
+Dataset dataset mix zip interleave types.DatasetIterator
+replay types.ReplayBuffer
+types.ReplayBuffer replay
+types.QueueBase FIFOQueue RandomShuffleQueue types.QueueStats
+types.QueueStats FIFOQueue types.QueueBase
+types.ReaderBase TextLineReader TFRecordReader
+types.Drawing draw
+types.SparseTensorValue VarLenFeature parse_example
+types.TFRecordOptions types.TFRecordCompressionType TFRecordWriter tfrecord
+types.TFRecordCompressionType types.TFRecordOptions
+TFRecordWriter tfrecord TFRecordReader proto.Example
+ListValue example_rng
+show_config report
+set_deterministic set_random_seed
+errors.OpError errors.InvalidArgumentError errors.OutOfRangeError
+errors.OutOfRangeError errors.CancelledError errors.DeadlineExceededError
+errors.CancelledError errors.OutOfRangeError errors.AbortedError
+errors.DeadlineExceededError errors.UnavailableError errors.AbortedError
+errors.InvalidArgumentError errors.StateMismatchError errors.FailedPreconditionError
+errors.FailedPreconditionError errors.InvalidArgumentError errors.StateMismatchError
+errors.StateMismatchError errors.FailedPreconditionError save_state
+errors.DataLossError errors.NotFoundError errors.ResourceExhaustedError
+errors.ResourceExhaustedError errors.DataLossError
+errors.NotFoundError errors.PermissionDeniedError errors.DataLossError
+errors.PermissionDeniedError errors.NotFoundError
+errors.AbortedError errors.UnavailableError errors.CancelledError
+errors.AlreadyExistsError errors.NotFoundError
+errors.UnavailableError errors.AbortedError
+errors.UnimplementedError errors.FailedPreconditionError
 cluster.read cluster.workers cluster.serve cluster.consume cluster.RemoteQueue
 """
-SEE = {name: [each for each in line.split() if each != name] for line in RELATED.split("\n") for name in line.split()}
+SEE: dict[str, list[str]] = {}
+for _line in RELATED.split("\n"):
+    for _name in _line.split():
+        _first = _name not in SEE or _line.startswith(f"{_name} ")  # a line of its own counts
+        SEE[_name] = [each for each in _line.split() if each != _name] if _first else SEE[_name]
 CODE = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)|([*|]|(?<=\w)_(?!\w))")
 
 

@@ -18,17 +18,21 @@ _log = logger("pipeline.batches")
 
 
 class DataLoader(Loader):
-    """The batches of a dataset as arrays of JAX, on a device or laid out over several, in their structure.
+    """Give a dataset's batches as JAX arrays, on one device or sharded over several.
 
-    Each `iter` begins the next epoch, also where the one before was left in the middle: epoch i is `dataset.epoch(i)`,
-    another random order. Some batches are on their way to the device while the training step works; `state_dict` knows
-    of them. Nothing that is done to other batches changes
-    an array, also on a CPU, where arrays of JAX share the memory of the batch: the loader has it for itself.
+    Each `iter` begins the next epoch, even if you left the last one early: epoch i is `dataset.epoch(i)`, with its own
+    order. Some batches are on their way to the device while your step works; `state_dict` does not count them. The
+    loader owns the memory of its arrays, so nothing changes them later.
 
-    Without `jax_enable_x64` JAX has no 64 bits: int64 becomes int32, and an integer that does not fit is an error;
-    float64 becomes float32. The log says which components that concerns.
+    Without `jax_enable_x64` JAX has no 64-bit numbers: int64 becomes int32, float64 becomes float32, and an integer
+    that does not fit is an error. The log names these components.
 
-    Thread safety: one thread at a time may use a loader.
+    Thread safety: use it from one thread at a time.
+
+    Examples:
+        >>> data = pipeline.arrays(np.arange(6, dtype="int32")).batch(4)
+        >>> [batch.tolist() for batch in pipeline.jax.DataLoader(data)]
+        [[0, 1, 2, 3], [4, 5]]
     """
 
     @tells_keywords
@@ -36,12 +40,12 @@ class DataLoader(Loader):
         """Make a loader; nothing starts before the first batch.
 
         Args:
-            data: A dataset of batches, such as `source.batch(128)`; or its iterator, for one epoch. Where JAX has
-                several processes and it has no `shard`, each of them reads its own share.
-            device: Where arrays go to: a `jax.Device` or `jax.sharding.Sharding`; a structure of these like that of a
-                batch, in which one may stand for a part of it; or None for JAX's default. If a sharding spans several
-                processes, each passes its own rows of the global array.
-            prefetch: How many batches are on the device beside the one that the step works on; at most 64.
+            data: A dataset of batches, such as `source.batch(128)`; or its iterator, for one epoch. If JAX has
+                several processes and the dataset has no `shard`, each reads its part.
+            device: A `jax.Device` or `jax.sharding.Sharding`; a structure of them like the batch's, where one may
+                stand for a part; or None for JAX's default. If a sharding spans several processes, each passes its
+                rows of the global array.
+            prefetch: How many batches are on the device besides the one you work on; at most 64.
 
         Raises:
             TypeError: `data` gives no batches, `device` is something else, or `prefetch` is not an integer.

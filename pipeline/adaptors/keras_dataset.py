@@ -32,13 +32,18 @@ Names = str | Sequence[str] | None
 
 
 class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
-    """A `keras.utils.PyDataset` of the batches of a dataset, for `fit`, `evaluate` and `predict` with any backend.
+    """Give a dataset's batches to Keras's `fit`, `evaluate` and `predict`, with any backend.
 
-    Epoch i of Keras is `dataset.epoch(i)`, another random order. The batches come in the order of the dataset, whatever
-    `shuffle` of `fit` says. The dataset has threads and processes of its own, so that Keras needs none: `workers` above
-    1 and `use_multiprocessing` are a ValueError.
+    Epoch i of Keras is `dataset.epoch(i)`, with its own order; the `shuffle` of `fit` does nothing. The dataset has its
+    own threads and processes, so `workers` above 1 and `use_multiprocessing` are a ValueError.
 
     Thread safety: you may call every method from every thread.
+
+    Examples:
+        >>> data = pipeline.arrays({"image": np.zeros((6, 2), "float32"), "label": np.arange(6)}).batch(2)
+        >>> dataset = pipeline.keras.PyDataset(data, x="image", y="label")
+        >>> len(dataset)
+        3
     """
 
     @tells_keywords

@@ -32,30 +32,34 @@ def dataset(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> Source:
-    """Make a source of the examples of a Dataset of PyTorch, in their structure, with arrays in place of tensors.
+    """Read the examples of a PyTorch Dataset, IterableDataset or DataLoader, with arrays instead of tensors.
 
-    A map-style Dataset is read by number; `__getitems__`, where it has that, is asked for several. The threads of a
-    loop ask for items at once. To have processes do so, pass the Dataset itself to a batch function, with
-    `workers=pipeline.processes(n)`.
+    A map-style Dataset is indexed, and asked for several items at once if it has `__getitems__`. An IterableDataset is
+    a stream. A DataLoader is a stream of batches, whose rows are the examples.
 
-    An IterableDataset is read as a stream. So is a torch DataLoader: its batches are blocks, whose rows are the
-    examples. A resumed loop continues a stream that has `state_dict` and `load_state_dict`, such as torchdata's
-    StatefulDataLoader. It reads any other stream from the start of its epoch, so that must give the same again.
+    A resumed iterator continues a stream that has `state_dict` and `load_state_dict`, such as torchdata's
+    StatefulDataLoader. It reads any other stream again from the start of its epoch, so the stream must repeat itself.
+    If a stream or its sampler has `set_epoch`, it is called with the epoch's number.
 
     Args:
         data: A Dataset, an IterableDataset or a DataLoader of `torch.utils.data`.
-        num_epochs: How often it is read; None means without end.
-        shuffle: Whether the order is random, another one in each epoch; of map-style Datasets only.
-        seed: Seed for the orders.
-        shard: (index, count): read the items `index`, `index + count`, ... of each order; of map-style Datasets only.
+        num_epochs: How often to read it; None repeats for ever.
+        shuffle: Read in random order, another one each epoch; for map-style Datasets.
+        seed: Seed for the order.
+        shard: (index, count): read your host's part: every count-th item; for map-style Datasets.
 
     Returns:
-        The source, for the batch functions. Of each epoch a stream is told the number, if it or its sampler has
-        `set_epoch`. What an item raises has a note that names the item.
+        A Dataset. An error that an item raises has a note with the item's number.
 
     Raises:
         ValueError: `num_epochs` or `shard` is wrong, or an argument is not for streams.
         TypeError: `data` is something else, or a number is not an integer.
+
+    Examples:
+        >>> import torch
+        >>> data = torch.utils.data.TensorDataset(torch.arange(4))
+        >>> [batch.tolist() for (batch,) in pipeline.torch.dataset(data).batch(2)]
+        [[0, 1], [2, 3]]
     """
     data_kinds = torch.utils.data
     if isinstance(data, (data_kinds.IterableDataset, data_kinds.DataLoader)):

@@ -29,12 +29,17 @@ _of_parent: tuple[int, int] | None = None
 
 
 def shard() -> tuple[int, int]:
-    """Return (index, count): which share of the input is that of this process, for arguments called `shard`.
+    """Return (index, count): this process's part of the input, for arguments called `shard`.
 
-    It counts the processes of `torch.distributed` once their group is initialised, and the workers of a torch
-    DataLoader, in which each of them is a process of its own. (0, 1) if there is nothing of that.
+    It counts the processes of an initialised `torch.distributed` group, and the workers of a torch DataLoader. Without
+    them it is (0, 1).
 
     Thread safety: you may call it from any thread.
+
+    Examples:
+        >>> pipeline.torch.shard()
+        (0, 1)
+        >>> source = pipeline.arrays(np.arange(10), shard=pipeline.torch.shard())
     """
     rank, world = _rank()
     worker = torch.utils.data.get_worker_info()
@@ -53,23 +58,28 @@ def _rank() -> tuple[int, int]:
 
 
 class DataLoader(Loader):
-    """The batches of a dataset as tensors of PyTorch: what a training loop, Lightning or Accelerate iterates over.
+    """Give a dataset's batches as PyTorch tensors, to your loop, Lightning or Accelerate.
 
-    Each `iter` begins the next epoch, as that of torch's DataLoader does: epoch i is `dataset.epoch(i)`, another random
-    order. (Sources that cannot be read again are read on.) The threads and processes that prepare the batches are those
-    of the dataset: `map(..., workers=)`, `prefetch`.
+    Each `iter` begins the next epoch, as torch's DataLoader does: epoch i is `dataset.epoch(i)`, with its own order. A
+    source you can read only once continues instead. Your dataset's own threads and processes prepare the batches, as
+    `map(..., workers=)` and `prefetch` say.
 
-    Tensors share the memory of the batches; nothing else does. See `to_tensors` for dtypes. Batches have the structure
-    of the examples: tuples are tuples.
+    Tensors share the memory of their batch. See `to_tensors` for dtypes. Batches have the structure of the examples.
 
-    In a process group of `torch.distributed` each process gets its share of the batches of all, unless the dataset has
-    a `shard`: equally many, disjoint. All processes must write the same dataset, with seeds.
+    In a `torch.distributed` group each process gets an equal, disjoint part of the batches, unless the dataset has a
+    `shard`. Write the same dataset with seeds in every process.
 
-    `state_dict` and `load_state_dict` are the Stateful protocol of `torch.distributed.checkpoint`: batches that wait on
-    the device are not lost, and a seed that was drawn is part of the state. If the dataset has no position to go back
-    to, as with `ordered=False`, a state begins its epoch again, and a warning says so: Lightning asks every loader.
+    `state_dict` and `load_state_dict` work with `torch.distributed.checkpoint`. A state counts only batches you got,
+    and includes seeds that were drawn. If your dataset cannot be rewound, such as with `ordered=False`, a state begins
+    its epoch again and a warning says so, because Lightning asks every loader.
 
-    Thread safety: one thread at a time may use it.
+    Thread safety: use it from one thread at a time.
+
+    Examples:
+        >>> data = pipeline.arrays((np.zeros((6, 2), "float32"), np.arange(6))).batch(4)
+        >>> loader = pipeline.torch.DataLoader(data)
+        >>> [(tuple(images.shape), labels.tolist()) for images, labels in loader]
+        [((4, 2), [0, 1, 2, 3]), ((2, 2), [4, 5])]
     """
 
     @tells_keywords
@@ -86,13 +96,12 @@ class DataLoader(Loader):
 
         Args:
             data: A dataset of batches, such as `source.batch(128)`; or its iterator, for one epoch.
-            device: Where the tensors shall be, such as "cuda"; None: where they are, in the memory of the host. On an
-                accelerator they are copied by a stream of their own, while the one before is worked on.
-            pin_memory: Copy tensors into page-locked memory, from which an accelerator copies faster, and while the
-                program goes on. Without an accelerator it does nothing, which a warning says.
-            prefetch: How many batches are on the device before they are asked for. None are without `device`: the
-                dataset prepares them.
-            shard: Whether processes share the batches; False for data that is a part of the input already.
+            device: Where to copy tensors, such as "cuda"; None leaves them in host memory. An accelerator copies each
+                batch in its own stream, while you work on the one before.
+            pin_memory: Copy tensors into page-locked memory, which an accelerator copies from faster. Without an
+                accelerator it only logs a warning.
+            prefetch: How many batches to copy to `device` ahead.
+            shard: Whether processes split the batches; False if your data is one process's part already.
 
         Raises:
             TypeError: `data` gives no batches, such as a source.
@@ -163,16 +172,23 @@ def _record(value: Any, stream: Any) -> None:
 
 
 class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
-    """The batches of a dataset as a dataset for torch's own DataLoader, which must get `batch_size=None`.
+    """Give a dataset's batches to torch's own DataLoader, which needs `batch_size=None`.
 
-    Where the DataLoader has workers, each of them runs the dataset for its share of the batches, and so does each
-    process of `torch.distributed`; what cannot be shared is a FailedPreconditionError, as every worker would read all
-    of it. Prefer `DataLoader`, where the dataset has threads or processes of its own: see `pipeline.processes`.
+    Each worker of that DataLoader, and each `torch.distributed` process, runs the dataset for its part of the batches.
+    A dataset that cannot be split raises a FailedPreconditionError, because every worker would read all of it. If your
+    dataset has its own threads or processes, prefer `DataLoader` of this module.
 
-    Each `iter` begins an epoch. Workers that live for one epoch only draw the round of random orders from the seed that
-    torch's DataLoader gives them; with several processes of `torch.distributed` they need `set_epoch`.
+    Each `iter` begins an epoch. Workers that live for one epoch draw the order from the seed torch's DataLoader gives
+    them. With several `torch.distributed` processes call `set_epoch`.
 
-    Thread safety: one thread at a time may use it.
+    Thread safety: use it from one thread at a time.
+
+    Examples:
+        >>> import torch
+        >>> data = pipeline.arrays(np.arange(6)).batch(2)
+        >>> loader = torch.utils.data.DataLoader(pipeline.torch.IterableDataset(data), batch_size=None)
+        >>> [batch.tolist() for batch in loader]
+        [[0, 1], [2, 3], [4, 5]]
     """
 
     @tells_keywords
@@ -182,8 +198,8 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         Args:
             data: A dataset of batches, or a function that makes one. Workers that are not forked
                 (multiprocessing_context="spawn" or "forkserver") get it by pickle.
-            shard: Whether workers and processes share the batches; False for data that is a part of the input already,
-                by `pipeline.torch.shard()`.
+            shard: Whether workers and processes split the batches; False if your data has
+                `shard=pipeline.torch.shard()` already.
 
         Raises:
             TypeError: `data` is none of these.

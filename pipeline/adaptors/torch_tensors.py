@@ -19,18 +19,22 @@ _PLAIN = (bool, int, float, complex, str, bytes)
 
 
 def to_tensors(batch: Any) -> Any:
-    """Return a batch with tensors in place of its arrays, in the same structure.
+    """Return a batch with tensors instead of arrays, in the same structure.
 
-    Tensors share the memory of arrays that may be written. Those that are read-only, of the other byte order or with
-    negative strides are copied. Arrays of strings and objects, and values that are no arrays, stay what they are.
-    bfloat16 and the float8 types of ml_dtypes become torch's.
+    Tensors share the memory of writable arrays. Arrays that are read-only, byte-swapped or have negative strides are
+    copied. Strings, objects and values that are not arrays stay as they are. bfloat16 and float8 of ml_dtypes become
+    torch's types.
 
     Args:
-        batch: Arrays in dicts, lists, tuples, named tuples and dataclasses, inside each other: a batch of a loop, or
-            what a dequeue returns.
+        batch: Arrays in nested dicts, lists, tuples, named tuples and dataclasses, such as a batch or what a dequeue
+            returns.
 
     Raises:
         TypeError: PyTorch has no such dtype; the message names the component.
+
+    Examples:
+        >>> pipeline.torch.to_tensors({"label": np.arange(3)})
+        {'label': tensor([0, 1, 2])}
     """
     return mapping(batch, change_of)(batch)
 

@@ -29,8 +29,9 @@ def serve(
     Args:
         batches: An iterator, or anything else to iterate over.
         name: Name for the consumers.
-        consumers: Number of consumers: i of n gets the batches i, i + n, ... None: whoever asks first gets the next
-        batch. ahead: How many batches may wait for each consumer, or for all if `consumers` is None.
+        consumers: Number of consumers: i of n gets the batches i, i + n, ... With None the first to ask gets the next
+            batch.
+        ahead: How many batches may wait for each consumer, or for all if `consumers` is None.
         address: As for `workers`.
 
     Returns:
@@ -60,6 +61,9 @@ def consume(
     name: str, shard: tuple[int, int] | None = None, *, consumer: str | None = None, address: str | None = None
 ) -> Consumer:
     """Iterate over the batches another program serves.
+
+        for batch in pipeline.cluster.consume("train", shard=(0, 4)):
+            train_step(batch)
 
     When you ask for the next batch, you are done with the last one. If you die instead and come back with the same
     `shard` or `consumer`, you get that batch again. If two consumers use the same one, the newer takes over.

@@ -80,6 +80,11 @@ class Dataset(Generic[T_co]):
 
         Raises:
             ValueError: `i` is negative, or you can read a source only once.
+
+        Examples:
+            >>> numbers = pipeline.dataset(range(4)).shuffle(seed=1)
+            >>> [list(numbers.epoch(i)) for i in range(2)]
+            [[3, 0, 1, 2], [1, 3, 2, 0]]
         """
         number = integer(i, "epoch: i")
         if number < 0:
@@ -138,27 +143,52 @@ class Dataset(Generic[T_co]):
         Raises:
             TypeError: The function is not callable, is async, or cannot be sent to the workers.
             ValueError: An option is wrong.
+
+        Examples:
+            >>> list(pipeline.dataset(range(4)).map(lambda number: number * 10, workers=2))
+            [0, 10, 20, 30]
         """
         calls = transforms.Calls(workers, ordered, on_error, max_errors, seed)
         return self._then(transforms.Map, function, calls)
 
     @tells_keywords_too(map)
     def map_batches(self, function: Callable[[T_co], U], **options: Unpack[CallOptions]) -> Dataset[U]:
-        """Call your function with each batch: `map` after `batch`, with the same options."""
+        """Call your function with each batch: `map` after `batch`. Options and errors are those of `map`.
+
+        Examples:
+            >>> batches = pipeline.dataset(range(4)).batch(2).map_batches(lambda batch: batch * 10)
+            >>> [batch.tolist() for batch in batches]
+            [[0, 10], [20, 30]]
+        """
         return self._then(transforms.Map, function, transforms.Calls(**options))
 
     @tells_keywords_too(map)
     def filter(self, function: Callable[[T_co], object], **options: Unpack[CallOptions]) -> Dataset[T_co]:
-        """Keep the elements your function is true for. It takes the options that `map` takes."""
+        """Keep the elements your function is true for. Options and errors are those of `map`.
+
+        Examples:
+            >>> list(pipeline.dataset(range(6)).filter(lambda number: number % 2))
+            [1, 3, 5]
+        """
         return self._then(transforms.Filter, function, transforms.Calls(**options))
 
     @tells_keywords_too(map)
     def flat_map(self, function: Callable[[T_co], Iterable[U]], **options: Unpack[CallOptions]) -> Dataset[U]:
-        """Replace each element by those your function makes: any iterable. It takes the options that `map` takes."""
+        """Replace each element by those your function makes: any iterable. Options and errors are those of `map`.
+
+        Examples:
+            >>> list(pipeline.dataset(["a b", "c"]).flat_map(str.split))
+            ['a', 'b', 'c']
+        """
         return self._then(transforms.FlatMap, function, transforms.Calls(**options))
 
     def enumerate(self) -> Dataset[tuple[int, T_co]]:
-        """Put its number in the pass before each element."""
+        """Put its number in the pass before each element.
+
+        Examples:
+            >>> list(pipeline.dataset(["a", "b"]).enumerate())
+            [(0, 'a'), (1, 'b')]
+        """
         self._needs_no_time("enumerate")
         return self._then(transforms.Enumerated)
 
@@ -175,6 +205,14 @@ class Dataset(Generic[T_co]):
 
         Raises:
             ValueError: `buffer_size` is less than 1, or None where elements come one after the other.
+
+        Examples:
+            >>> list(pipeline.dataset(range(6)).shuffle(seed=1))
+            [3, 5, 0, 4, 1, 2]
+            >>> def stream():  # its elements have no numbers, so they go through a pool
+            ...     yield from range(6)
+            >>> sorted(pipeline.dataset(stream).shuffle(3, seed=1))
+            [0, 1, 2, 3, 4, 5]
         """
         self._needs_no_time("shuffle")
         if buffer_size is None:
@@ -188,7 +226,15 @@ class Dataset(Generic[T_co]):
 
     @tells_keywords
     def repeat(self, n: int | None = None) -> Dataset[T_co]:
-        """Repeat the dataset: n passes, each in its own order; None repeats without end, 0 gives no elements."""
+        """Repeat the dataset: n passes, each in its own order; None repeats without end, 0 gives no elements.
+
+        Raises:
+            ValueError: `n` is negative, you can read the source only once, or there is nothing to repeat without end.
+
+        Examples:
+            >>> list(pipeline.dataset(["a", "b"]).repeat(2))
+            ['a', 'b', 'a', 'b']
+        """
         self._needs_passes("repeat")
         if n is None and self._node.length() == 0:
             raise invalid("repeat: there are no elements, and repeat() without a number would look for one forever")
@@ -201,13 +247,29 @@ class Dataset(Generic[T_co]):
 
     @tells_keywords
     def take(self, n: int) -> Dataset[T_co]:
-        """Keep the first n elements."""
+        """Keep the first n elements.
+
+        Raises:
+            ValueError: `n` is negative, or behind `batch(max_wait=...)`.
+
+        Examples:
+            >>> list(pipeline.dataset(range(10)).take(3))
+            [0, 1, 2]
+        """
         self._needs_no_time("take")
         return self._then(transforms.Take, _at_least(n, 0, "take: n"))
 
     @tells_keywords
     def skip(self, n: int) -> Dataset[T_co]:
-        """Leave out the first n elements."""
+        """Leave out the first n elements.
+
+        Raises:
+            ValueError: `n` is negative, or behind `batch(max_wait=...)`.
+
+        Examples:
+            >>> list(pipeline.dataset(range(5)).skip(3))
+            [3, 4]
+        """
         self._needs_no_time("skip")
         return self._then(transforms.Skip, _at_least(n, 0, "skip: n"))
 
@@ -224,6 +286,10 @@ class Dataset(Generic[T_co]):
 
         Raises:
             ValueError: Not 0 <= i < n; or an order upstream is drawn by chance, so that hosts would differ.
+
+        Examples:
+            >>> [list(pipeline.dataset(range(5)).shard(host, 2)) for host in range(2)]
+            [[0, 2, 4], [1, 3]]
         """
         self._needs_no_time("shard")
         count = _at_least(n, 1, "shard: n")
@@ -243,7 +309,15 @@ class Dataset(Generic[T_co]):
 
     @tells_keywords
     def concatenate(self, other: Dataset[U]) -> Dataset[T_co | U]:
-        """Append another dataset."""
+        """Append the `other` dataset.
+
+        Raises:
+            TypeError: `other` is not a dataset.
+
+        Examples:
+            >>> list(pipeline.dataset([1, 2]).concatenate(pipeline.dataset([3])))
+            [1, 2, 3]
+        """
         following = node_of(other, "concatenate")
         _check_read_once([self._node, following], "concatenate")
         return self._then(transforms.Concatenate, following)
@@ -259,6 +333,11 @@ class Dataset(Generic[T_co]):
 
         Raises:
             ValueError: Elements cannot be had by number, or the weights are wrong.
+
+        Examples:
+            >>> drawn = list(pipeline.dataset(["common", "rare"]).sample([1, 9], 1000, seed=1))
+            >>> drawn.count("rare")
+            909
         """
         if not (self._node.indexed and self._node.orderable):
             raise self._no_order("sample", "it needs a sequence")
@@ -316,17 +395,42 @@ class Dataset(Generic[T_co]):
 
         Raises:
             ValueError, TypeError: An argument is out of range.
+
+        Examples:
+            >>> [batch.tolist() for batch in pipeline.dataset(range(5)).batch(2)]
+            [[0, 1], [2, 3], [4]]
+            >>> words = pipeline.dataset([np.array([1, 2]), np.array([3])])
+            >>> next(iter(words.batch(2, pad=0))).tolist()
+            [[1, 2], [3, 0]]
         """
         size = _at_least(n, 1, "batch: n")
         return self._then(transforms.Batch, size, drop_remainder, pad, collate, max_wait)
 
     def unbatch(self) -> Dataset[Any]:
-        """Take batches apart into their rows."""
+        """Take batches apart into their rows.
+
+        Examples:
+            >>> list(pipeline.dataset([np.array([1, 2]), np.array([3])]).unbatch())
+            [np.int64(1), np.int64(2), np.int64(3)]
+        """
         return self._then(transforms.Unbatch)
 
     @tells_keywords
     def window(self, size: int, stride: int | None = None, *, drop_remainder: bool = True) -> Dataset[Any]:
-        """Stack `size` neighbours. Each window begins `stride` elements after the one before."""
+        """Stack `size` neighbours. Each window begins `stride` elements after the one before.
+
+        Args:
+            size: How many elements to a window.
+            stride: None for `size`, so that windows do not overlap.
+            drop_remainder: Whether windows at the end that are not full are dropped.
+
+        Raises:
+            ValueError: `size` or `stride` is less than 1.
+
+        Examples:
+            >>> [window.tolist() for window in pipeline.dataset(range(5)).window(3, 1)]
+            [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
+        """
         length = _at_least(size, 1, "window: size")
         step = length if stride is None else _at_least(stride, 1, "window: stride")
         return self._then(transforms.Window, length, step, truth(drop_remainder, "window: drop_remainder"))
@@ -349,6 +453,14 @@ class Dataset(Generic[T_co]):
             length: Your function from an element to its length.
             pad: Value to fill shorter rows with, for all components or by name.
             pad_to_boundary: Pad to the bucket's boundary instead.
+
+        Raises:
+            ValueError: Boundaries do not ascend, or there is not one batch size more than boundaries.
+
+        Examples:
+            >>> words = pipeline.dataset([np.arange(n) for n in (1, 5, 2, 6)])
+            >>> [batch.shape for batch in words.bucket([4], [2, 2])]
+            [(2, 2), (2, 6)]
         """
         ends = [integer(each, "bucket: a boundary") for each in boundaries]
         sizes = [_at_least(each, 1, "bucket: a batch size") for each in batch_sizes]
@@ -373,6 +485,15 @@ class Dataset(Generic[T_co]):
             split: Whether a sequence may continue in the next row. If not, each goes into the first open row with
                 room, out of up to 16, and a longer one is an error.
             pad: Value at a row's end.
+
+        Raises:
+            ValueError: `length` is less than 1; while you iterate: a sequence does not fit.
+
+        Examples:
+            >>> tokens = pipeline.dataset([np.array([1, 2, 3]), np.array([4, 5])])
+            >>> row = next(iter(tokens.pack(6)))
+            >>> row["tokens"].tolist(), row["segment_ids"].tolist()
+            ([1, 2, 3, 4, 5, 0], [1, 1, 1, 2, 2, 0])
         """
         size, splits = _at_least(length, 1, "pack: length"), truth(split, "pack: split")
         if not splits:  # sequences are held for later, and found again by their numbers
@@ -381,7 +502,16 @@ class Dataset(Generic[T_co]):
 
     @tells_keywords
     def prefetch(self, n: int = 2) -> Dataset[T_co]:
-        """Let a thread prepare up to n elements while you work with the last one; 0 changes nothing."""
+        """Let a thread prepare up to n elements while you work with the last one; 0 changes nothing.
+
+        Raises:
+            ValueError: `n` is negative.
+
+        Examples:
+            >>> batches = pipeline.dataset(range(4)).batch(2).prefetch(2)
+            >>> [batch.tolist() for batch in batches]
+            [[0, 1], [2, 3]]
+        """
         if isinstance(n, str) and n == "auto":
             text = 'prefetch: n cannot be "auto": more than 2 only helps where times vary. Write .prefetch(2), and '
             raise ValueError(text + 'workers="auto" in map, which finds how many threads or processes the loop needs')
@@ -393,6 +523,11 @@ class Dataset(Generic[T_co]):
         `fingerprint(content=True)` of the iterator then tells two runs apart whose elements differ in one bit. Before
         `batch` it is the same for any batch size. Elements may consist of arrays, numbers, strings, and containers of
         them.
+
+        Examples:
+            >>> batches = iter(pipeline.dataset([1.0, 2.0]).checksum().batch(2))
+            >>> next(batches).tolist(), batches.fingerprint(content=True)
+            ([1.0, 2.0], '2-079a7d13d21beef3')
         """
         return self._then(transforms.Checksum)
 
@@ -438,6 +573,10 @@ class Dataset(Generic[T_co]):
 
         Raises:
             FailedPreconditionError: There are no elements, or the source can be read once.
+
+        Examples:
+            >>> pipeline.dataset([{"image": np.zeros((2, 2), "float32"), "label": 7}]).spec
+            {'image': (dtype('float32'), (2, 2)), 'label': (dtype('int64'), ())}
         """
         if self._node.once is not None:
             text = f"spec: {self._node.once}, and a look at its first element would use that up"
@@ -537,6 +676,9 @@ def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, 
         datasets: A list of datasets, or one dataset whose elements are datasets, such as `d.map(to_dataset)`.
         cycle_length: How many are open at once; None for all in a list, and 4 in a dataset.
         block_length: How many elements to take in a turn.
+
+    Raises:
+        ValueError: There are no datasets, or a number is less than 1. TypeError: Something is not a dataset.
 
     Examples:
         >>> list(pipeline.interleave([pipeline.dataset(["a", "b", "c"]), pipeline.dataset(range(2))]))

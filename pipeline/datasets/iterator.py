@@ -92,6 +92,15 @@ class DatasetIterator(Next[T_co]):
 
     Attributes:
         grace: Seconds that threads get to end in `close`; 10 by default.
+
+    Examples:
+        >>> squares = pipeline.dataset(range(5)).map(lambda number: number**2)
+        >>> with iter(squares) as numbers:
+        ...     first, state = next(numbers), numbers.state_dict()
+        >>> resumed = iter(squares)
+        >>> resumed.load_state_dict(state)
+        >>> list(resumed)
+        [1, 4, 9, 16]
     """
 
     grace = 10.0

@@ -44,6 +44,14 @@ class ReplayBuffer(Dataset[Any]):
     """A buffer of examples: a Dataset of random draws from it, with replacement. See `replay`.
 
     Thread safety: you may call every method from every thread. Iterators may run while others add.
+
+    Examples:
+        >>> buffer = pipeline.replay(100, priorities=True, seed=1)
+        >>> keys = [buffer.add(step, priority=1.0) for step in range(3)]
+        >>> buffer.update(keys[:2], 0.0)
+        2
+        >>> next(iter(buffer)).example
+        np.int64(2)
     """
 
     def __init__(

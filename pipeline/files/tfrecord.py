@@ -23,7 +23,12 @@ def framed(record: bytes, crc: Callable[[bytes], int]) -> bytes:
 
 
 class TFRecordCompressionType:
-    """How a TFRecord file is compressed, as a number."""
+    """How a TFRecord file is compressed, as a number.
+
+    Examples:
+        >>> pipeline.types.TFRecordOptions(pipeline.types.TFRecordCompressionType.GZIP).compression_type
+        'GZIP'
+    """
 
     NONE = 0
     ZLIB = 1
@@ -49,6 +54,10 @@ class TFRecordOptions:
 
     Raises:
         InvalidArgumentError: The compression type does not exist; the error is a ValueError too.
+
+    Examples:
+        >>> pipeline.types.TFRecordOptions("GZIP", compression_level=9).compression_type
+        'GZIP'
     """
 
     def __init__(

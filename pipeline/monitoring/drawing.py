@@ -17,6 +17,12 @@ class Drawing:
 
     Attributes:
         svg: The picture as SVG. It brings a light and a dark background.
+
+    Examples:
+        >>> drawing = pipeline.draw(pipeline.FIFOQueue(10, "int32", [()], name="examples"))
+        >>> drawing.save("run.svg")
+        >>> str(drawing).startswith("<svg")
+        True
     """
 
     def __init__(self, svg: str) -> None:

@@ -92,6 +92,12 @@ class MetricsCollector:
         ImportError: prometheus_client is missing.
 
     Thread safety: you may call `collect` from any thread at any time.
+
+    Examples:
+        >>> import prometheus_client
+        >>> registry = prometheus_client.CollectorRegistry()
+        >>> registry.register(pipeline.MetricsCollector())
+        >>> text = prometheus_client.generate_latest(registry)
     """
 
     def __init__(self) -> None:

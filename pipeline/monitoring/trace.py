@@ -45,6 +45,10 @@ def trace(path: str | os.PathLike[str], *, interval: float = 0.005, max_bytes: i
         ValueError, TypeError: An argument has a wrong value or type.
 
     Thread safety: you may call it from any thread.
+
+    Examples:
+        >>> with pipeline.trace("run.json.gz"):
+        ...     batches = list(pipeline.dataset(range(4)).batch(2))
     """
     name = path_text(path, "trace: path")
     if not name.endswith((".json", ".json.gz")):

@@ -26,6 +26,15 @@ class QueueBase:
         queue_ref: The queue that receives the calls.
 
     Thread safety: all methods of all queues may be called from any thread; each element is delivered once.
+
+    Examples:
+        >>> def drain(queue: pipeline.types.QueueBase) -> list:
+        ...     return list(queue)
+        >>> queue = pipeline.FIFOQueue(3, "int32", [()])
+        >>> queue.enqueue_many(np.arange(3))
+        >>> queue.close()
+        >>> [int(number) for number in drain(queue)]
+        [0, 1, 2]
     """
 
     def __init__(self, dtypes: Any, shapes: Any, names: Any, queue_ref: Any) -> None:

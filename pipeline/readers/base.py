@@ -65,6 +65,16 @@ class ReaderBase:
     Thread safety: you may call every method from every thread. A lock is held during a whole call, also while it waits
     for the queue: reads of one reader run one after the other, each record goes to one caller, and the counters wait
     too. `errors` and `num_errors` do not.
+
+    Examples:
+        >>> def first(reader: pipeline.types.ReaderBase, name: str) -> bytes:
+        ...     names = pipeline.FIFOQueue(1, "string", [()])
+        ...     names.enqueue(name)
+        ...     return reader.read(names).value
+        >>> with open("words.txt", "w") as file:
+        ...     _ = file.write("red" + chr(10) + "blue")
+        >>> first(pipeline.TextLineReader(), "words.txt"), first(pipeline.WholeFileReader(), "words.txt")
+        (b'red', b'red\\nblue')
     """
 
     supports_serialize = False

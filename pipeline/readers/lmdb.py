@@ -31,6 +31,15 @@ class LMDBReader(ReaderBase):
         TypeError: It is not an integer.
 
     Thread safety: as ReaderBase.
+
+    Examples:
+        >>> import lmdb
+        >>> with lmdb.open("words.lmdb") as database, database.begin(write=True) as transaction:
+        ...     _ = transaction.put(b"colour", b"red")
+        >>> names = pipeline.FIFOQueue(1, "string", [()])
+        >>> names.enqueue("words.lmdb")
+        >>> tuple(pipeline.LMDBReader().read(names))
+        (b'colour', b'red')
     """
 
     _close_file = staticmethod(os.close)  # at the end of the interpreter `__del__` may find no `os` any more

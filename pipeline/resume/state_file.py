@@ -70,7 +70,7 @@ def save_state(path: Path, state: Any) -> None:
 
 
 def load_state(path: Path) -> Any:
-    """Return the state that `save_state` wrote to a file.
+    """Return the state that `save_state` wrote to the file at `path`.
 
     Raises:
         NotFoundError: There is no such file.

@@ -54,6 +54,12 @@ def grain(
         TypeError: `data` is something else, or a number is not an integer.
         ImportError: Grain is not installed.
         InvalidArgumentError: When you iterate: elements differ in shape or structure.
+
+    Examples:
+        >>> import grain
+        >>> squares = grain.MapDataset.range(4).map(lambda number: number**2)
+        >>> [batch.tolist() for batch in pipeline.grain(squares).batch(2)]
+        [[0, 1], [4, 9]]
     """
     library = needs("grain", "grain", "grain")
     if isinstance(data, library.MapDataset):

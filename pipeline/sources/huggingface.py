@@ -56,6 +56,12 @@ def huggingface(
         ValueError: An option is wrong, or does not fit this kind of dataset.
         TypeError: `dataset` is something else, such as a DatasetDict.
         ImportError: datasets is not installed.
+
+    Examples:
+        >>> import datasets
+        >>> words = datasets.Dataset.from_dict({"word": ["red", "blue"], "label": [0, 1]})
+        >>> [batch["label"].tolist() for batch in pipeline.huggingface(words).batch(2)]
+        [[0, 1]]
     """
     library = needs("datasets", "huggingface", "huggingface")
     if isinstance(columns, (str, bytes)):

@@ -44,6 +44,11 @@ def tf_data(
         ValueError: `num_epochs` or `shard` is wrong.
         TypeError: `dataset` is something else, or has a component such as a SparseTensor.
         ImportError: TensorFlow is not installed.
+
+    Examples:
+        >>> import tensorflow as tf
+        >>> [batch.tolist() for batch in pipeline.tf_data(tf.data.Dataset.range(4)).batch(2)]
+        [[0, 1], [2, 3]]
     """
     library = needs("tensorflow", "tf_data", "tensorflow")
     if not isinstance(dataset, library.data.Dataset):

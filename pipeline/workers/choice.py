@@ -72,6 +72,11 @@ def processes(
         TypeError: `count` is not an integer, `setup` cannot be sent, or `preload` does not name modules.
 
     Thread safety: you may call it, and the result's methods, from any thread.
+
+    Examples:
+        >>> with pipeline.processes(2) as workers:
+        ...     list(pipeline.dataset(["one", "three"]).map(len, workers=workers))
+        [3, 5]
     """
     if method not in METHODS:
         raise ValueError(f"processes: method must be 'forkserver' or 'spawn', got {method!r:.80}")

@@ -34,6 +34,13 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], *, exampl
     Raises:
         InvalidArgumentError: The bytes are not an Example, or a feature is missing or has another type or length.
         ValueError: `features` is invalid.
+
+    Examples:
+        >>> example = pipeline.proto.Example()
+        >>> example.features.feature["label"].int64_list.value.append(7)
+        >>> features = {"label": pipeline.FixedLenFeature([], "int64")}
+        >>> int(pipeline.parse_single_example(example.SerializeToString(), features)["label"])
+        7
     """
     asked = wanted(features)
     data = _bytes(serialized, "")

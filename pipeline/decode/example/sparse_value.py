@@ -15,6 +15,13 @@ class SparseTensorValue(NamedTuple):
         indices: int64[n, 2]: the row and column of each value.
         values: The n values.
         dense_shape: int64[2]: the numbers of rows and columns.
+
+    Examples:
+        >>> example = pipeline.proto.Example()
+        >>> example.features.feature["words"].int64_list.value.extend([5, 6])
+        >>> found = pipeline.parse_example([example.SerializeToString()], {"words": pipeline.VarLenFeature("int64")})
+        >>> found["words"].values.tolist(), found["words"].dense_shape.tolist()
+        ([5, 6], [1, 2])
     """
 
     indices: NDArray[np.int64]

@@ -59,6 +59,11 @@ def decode_image(
             invalid for it.
         TypeError: `contents` is not bytes.
         ImportError: Pillow is not installed (extra `image`).
+
+    Examples:
+        >>> data = pipeline.image.encode_png(np.zeros((2, 3, 3), np.uint8))
+        >>> pipeline.image.decode_image(data, dtype="float32").shape
+        (2, 3, 3)
     """
     kind = np.dtype(dtype)
     if kind not in (np.uint8, np.uint16, np.float32, np.float64):
@@ -73,7 +78,13 @@ def decode_image(
 def decode_png(
     contents: Any, channels: int = 0, dtype: Any = np.uint8, *, max_pixels: int = MAX_PIXELS
 ) -> NDArray[Any]:
-    """Decode a PNG image; as in TensorFlow, also a JPEG or a GIF with one frame. Arguments as for `decode_image`."""
+    """Decode a PNG image; as in TensorFlow, also a JPEG or a GIF with one frame. Arguments as for `decode_image`.
+
+    Examples:
+        >>> data = pipeline.image.encode_png(np.full((2, 3, 1), 65535, np.uint16))
+        >>> pipeline.image.decode_png(data, dtype="uint16").max()
+        np.uint16(65535)
+    """
     kind = np.dtype(dtype)
     if kind not in (np.uint8, np.uint16):
         raise invalid(f"Value for attr 'dtype' of {kind} is not in the list of allowed values: uint8, uint16")
@@ -105,6 +116,11 @@ def decode_jpeg(
 
     Returns:
         An array uint8[height, width, channels].
+
+    Examples:
+        >>> data = pipeline.image.encode_jpeg(np.zeros((16, 32, 3), np.uint8))
+        >>> pipeline.image.decode_jpeg(data, ratio=2).shape
+        (8, 16, 3)
     """
     if ratio not in (1, 2, 4, 8):
         raise invalid(f"ratio must be 1, 2, 4, or 8, got {ratio}")
@@ -123,6 +139,11 @@ def decode_gif(contents: Any, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uin
 
     As in TensorFlow, each frame is drawn over the one before it, whatever the file says, and the image is as wide and
     as high as the largest frames.
+
+    Examples:
+        >>> image = pipeline.image.encode_png(np.zeros((2, 3, 3), np.uint8))
+        >>> pipeline.image.decode_gif(image).shape  # one frame
+        (1, 2, 3, 3)
     """
     data, found = _open(contents)
     if found == "GIF":
@@ -134,6 +155,12 @@ def decode_bmp(contents: Any, channels: int = 0, *, max_pixels: int = MAX_PIXELS
     """Decode a BMP image to uint8[height, width, channels]; `channels` is 0, 3 or 4. Errors as for `decode_image`.
 
     As in TensorFlow, an image of 8 bits is gray: if it has a palette, you get the indices.
+
+    Examples:
+        >>> import struct
+        >>> header = struct.pack("<2sIHHIIiiHHIIiiII", b"BM", 58, 0, 0, 54, 40, 1, 1, 1, 24, 0, 4, 0, 0, 0, 0)
+        >>> pipeline.image.decode_bmp(header + bytes([255, 0, 0, 0])).tolist()  # blue comes first in the file
+        [[[0, 0, 255]]]
     """
     data, found = _open(contents)
     if found != "BMP":

@@ -29,6 +29,12 @@ def encode_png(image: Any, compression: int = -1) -> bytes:
     Raises:
         InvalidArgumentError: The array or `compression` is invalid.
         ImportError: Pillow is not installed (extra `image`).
+
+    Examples:
+        >>> image = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+        >>> data = pipeline.image.encode_png(image)
+        >>> bool((pipeline.image.decode_png(data) == image).all())
+        True
     """
     array = _image(image, (np.uint8, np.uint16))
     if array.shape[2] not in (1, 2, 3, 4):
@@ -68,6 +74,11 @@ def encode_jpeg(
     Raises:
         InvalidArgumentError: An argument is invalid.
         ImportError: Pillow is not installed (extra `image`).
+
+    Examples:
+        >>> data = pipeline.image.encode_jpeg(np.full((8, 8, 3), 200, np.uint8), quality=90)
+        >>> pipeline.image.decode_jpeg(data).shape
+        (8, 8, 3)
     """
     array = _image(image, (np.uint8,))
     if format not in _CHANNELS:

@@ -27,6 +27,43 @@ EVERY = 1024
 MOST = 40
 
 
+class Filling:
+    """A NumberPool that has places for what came so far: a pool may be much larger than its input.
+
+    Args:
+        seeds: Of the draws.
+        places: How many it has at last.
+    """
+
+    def __init__(self, seeds: tuple[int, int], places: int) -> None:
+        self._seeds, self._places = seeds, places
+        self._come: list[NDArray[np.int64]] = []
+        self._count = 0
+        self._full: NumberPool | None = None
+
+    def exchange(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Put numbers in; each that finds all places filled draws one."""
+        if self._full is None:
+            if self._count + len(numbers) <= self._places:
+                self._come.append(numbers)
+                self._count += len(numbers)
+                return np.empty(0, np.int64)
+            self._full = self._filled(self._places)
+        return self._full.exchange(numbers)
+
+    def drain(self, limit: int) -> NDArray[np.int64]:
+        """Draw what is left; the input has ended."""
+        if self._full is None:
+            self._full = self._filled(self._count)
+        return self._full.drain(limit)
+
+    def _filled(self, places: int) -> NumberPool:
+        full = NumberPool(*self._seeds, places)
+        full.load(np.concatenate([*self._come, np.empty(0, np.int64)]))
+        self._come = []
+        return full
+
+
 class Journal:
     """Where an input stood: (number of the next arrival, position), thinned with age.
 
@@ -89,7 +126,7 @@ class Pool:
         self._begin()
 
     def _begin(self) -> None:
-        self._numbers = NumberPool(*self._seeds, self._held_back)
+        self._numbers: Filling | NumberPool = Filling(self._seeds, self._held_back)
         self._store = self._empty()
         self._draws = self._arrivals = 0
         self._total: int | None = None
@@ -165,10 +202,10 @@ class Pool:
 
     def _fill(self, draws: int) -> None:
         """Read again what the pool held after so many draws."""
-        held = held_at(self._seeds, self._held_back, draws, self._total)
-        end = self._held_back + draws
-        if self._total is not None:
-            end = min(end, self._total)
+        held_back, end = self._held_back, self._held_back + draws
+        if self._total is not None:  # a pool that was never full is as one of the size of the input
+            held_back, end = min(held_back, self._total), min(end, self._total)
+        held = held_at(self._seeds, held_back, draws, self._total)
         slots = np.empty(len(held), np.int64)
         reached = self._read(held, slots, end)
         if reached < end:
@@ -178,7 +215,7 @@ class Pool:
             self._store = self._empty()
             self._fill(draws)
             return
-        self._numbers = NumberPool(*self._seeds, self._held_back, draws)
+        self._numbers = NumberPool(*self._seeds, held_back, draws)
         self._numbers.load(slots)
         self._draws, self._arrivals, self._sought = draws, end, None
 

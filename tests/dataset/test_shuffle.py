@@ -20,8 +20,9 @@ def test_a_pool(source, size):
     assert all(x <= i + size - 1 for i, x in enumerate(found))  # no element comes before it is in the pool
 
 
-def test_a_pool_of_numbers_needs_memory_for_the_elements_there_are():
-    data = SOURCES["list"].shuffle(10**7, seed=1)
+@pytest.mark.parametrize("source", SOURCES)
+def test_a_pool_needs_memory_for_the_elements_there_are(source):
+    data = SOURCES[source].shuffle(10**7, seed=1)
     expected = list(SOURCES["stream"].shuffle(100, seed=1))
     with memory_below(8_000_000):  # a number for each place is 80 MB
         assert list(data) == expected

@@ -192,8 +192,9 @@ bench-tf: build $(VENV)-tf/.installed
 	$(BIN)/python bench/runs/compat.py $(TF)
 	$(BIN)/python bench/runs/images.py $(TF)
 
+# SHORT=1: the ten workloads at the head of docs/performance.md, in a quarter of an hour; without it 40 minutes.
 bench-peers: build $(APART:%=$(VENV)-peers/%/.installed)
-	$(BIN)/python bench/peers/run.py --environments $(VENV)-peers --peers $(PEERS) --work $(WORK)
+	$(BIN)/python bench/peers/run.py --environments $(VENV)-peers --peers $(PEERS) --work $(WORK) $(SHORT:%=--short)
 
 # A peer that cannot be installed is left out, and the comparison says so.
 $(VENV)-peers/%/.installed: bench/peers/%.txt

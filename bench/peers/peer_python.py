@@ -20,22 +20,22 @@ def ways(directory, work):
         return {
             "gather of a permutation": lambda: gather(data),
             "gather of a permutation into one array": lambda: gather_into(data),
-            "pool of rows, np.stack": lambda: batched(pooled(data, WORKS[work].pool), np.stack),
+            "pool of rows, np.array": lambda: batched(pooled(data, WORKS[work].pool), np.array),
         }
     if work == "padded":
         parts = split(*padded_rows(directory))
         return {"loop": lambda: batched(cycle(parts), pad)}
     if work.startswith("decode"):
         number = workers(work)
-        loop = {"loop, np.stack": lambda: batched(map(decode, cycle(range(DECODED))), np.stack)} if number == 1 else {}
+        loop = {"loop, np.array": lambda: batched(map(decode, cycle(range(DECODED))), np.array)} if number == 1 else {}
         return loop | {"threads, a whole batch each": lambda: by_threads(number)}
     if work == "csv":
         return {"csv, np.array": lambda: batched(endless(lambda: table(path(directory, work))), to_array)}
     if work == "jpeg":
-        ways = {"Pillow, np.stack": by_pillow, "simplejpeg, np.stack": by_simplejpeg}
+        ways = {"Pillow, np.array": by_pillow, "simplejpeg, np.array": by_simplejpeg}
         return {way: lambda read=read: batched(images(directory, read), columns) for way, read in ways.items()}
     if work == "tar":
-        return {"tarfile, np.stack": lambda: batched(endless(lambda: samples(paths(directory, work))), columns)}
+        return {"tarfile, np.array": lambda: batched(endless(lambda: samples(paths(directory, work))), columns)}
     if work in ("lines", "tfrecord"):
         read = {"lines": lines, "tfrecord": records}[work]
         return {"loop": lambda: batched(endless(lambda: read(path(directory, work))), list)}
@@ -85,7 +85,7 @@ def by_threads(number):
     def fill(first):
         numbers = cycle(range(first, DECODED))
         while not over.is_set():
-            batches.put(np.stack([decode(next(numbers)) for _ in range(BATCH)]))
+            batches.put(np.array([decode(next(numbers)) for _ in range(BATCH)]))
 
     threads = [threading.Thread(target=fill, args=(i,), daemon=True) for i in range(number)]
     for thread in threads:
@@ -114,7 +114,7 @@ def samples(names):
 
 def columns(pairs):
     values, labels = zip(*pairs, strict=True)
-    return np.stack(values), np.array(labels)
+    return np.array(values), np.array(labels)
 
 
 def table(name):

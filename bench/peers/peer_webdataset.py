@@ -13,15 +13,15 @@ def ways(directory, work):
     if pool := WORKS[work].pool:
         data = rows(directory, work)
         mix = webdataset.shuffle(pool, initial=pool)
-        return {"shuffle, batched": lambda: stages(lambda: endless(data), np.stack, mix)}
+        return {"shuffle, batched": lambda: stages(lambda: endless(data), np.array, mix)}
     if work == "padded":
         parts = split(*padded_rows(directory))
         return {"batched": lambda: stages(lambda: cycle(parts), pad)}
     if work == "decode_1":
-        return {"map, batched": lambda: stages(lambda: cycle(range(DECODED)), np.stack, webdataset.map(decode))}
+        return {"map, batched": lambda: stages(lambda: cycle(range(DECODED)), np.array, webdataset.map(decode))}
     if work == "tar":
         return {"decode, batched": lambda: iter(shards(directory))}
-    read = {"lines": (lines, list), "tfrecord": (records, list), "csv": (table, np.stack)}.get(work)
+    read = {"lines": (lines, list), "tfrecord": (records, list), "csv": (table, np.array)}.get(work)
     if not read:
         return {}
     return {"batched": lambda: stages(lambda: endless(lambda: read[0](path(directory, work))), read[1])}

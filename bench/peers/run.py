@@ -2,9 +2,10 @@
 
     python bench/peers/run.py [--peers NAME...] [--work NAME...]
 
-A run of all of them writes bench/results/peers.json and peers.md, the plots, and the table in docs/performance.md. A
-run of some prints its tables and leaves those files alone. With --update, a run of all peers in some workloads replaces
-these workloads in the results. One peer runs at a time.
+A run of all of them writes bench/results/peers.json and peers.md, the plots, the chart of README.md, and the tables in
+docs/performance.md. A run of some prints its tables and leaves those files alone. With --update, a run of all peers in
+some workloads replaces these workloads in the results. --short is that for the rows at the head of docs/performance.md,
+in at most a quarter of an hour. One peer runs at a time.
 """
 
 import argparse
@@ -77,11 +78,15 @@ def parse():
     parser.add_argument("--peers", nargs="*", help="which, of: " + " ".join(PEERS))
     parser.add_argument("--work", nargs="*", help="which, of: " + " ".join(WORKS))
     parser.add_argument("--update", action="store_true", help="put these into the results of the last full run")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--minutes", type=float, default=12, help="begin no round that would end later")
+    parser.add_argument("--short", action="store_true", help="those at the head of the page, in 14 minutes")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--minutes", type=float, help="begin no round that would end later; 40, or 14 with --short")
     parser.add_argument("--seconds", type=float, default=0.5, help="seconds of one measurement")
     parser.add_argument("--environments", type=Path, default=ROOT / ".venv-peers")
     options = parser.parse_args()
+    if options.short:
+        options.work, options.update = options.work or list(show.FELT), True
+    options.minutes = options.minutes or (14 if options.short else 40)
     options.peers, options.work = options.peers or list(PEERS), options.work or list(WORKS)
     for given, all_of_them in ((options.peers, PEERS), (options.work, WORKS)):
         if unknown := set(given) - set(all_of_them):

@@ -1,6 +1,7 @@
 """Writes the results of the peers as Markdown tables and as plots."""
 
 import json
+import runpy
 import sys
 import textwrap
 from pathlib import Path
@@ -16,6 +17,20 @@ PICTURES = {
     "peers_files": ["lines", "csv", "tfrecord", "parquet", "arrow", "tar", "jpeg", "padded"],
     "peers_decode": ["decode_1", "decode_2", "decode_4"],
 }
+# The rows at the head of the page: what is measured there in which unit, and how much of that a row has.
+FELT = {
+    "f32_4": ("shuffled rows of 4 numbers in memory", "M rows/s", 1e-6),
+    "image": ("shuffled images of 150 KB in memory", "k images/s", 1e-3),
+    "jpeg": ("folder of JPEG files, decoded and cut", "images/s", 1),
+    "decode_2": ("Python function of 50 µs, two workers", "k examples/s", 1e-3),
+    "csv": ("CSV of 17 columns", "MB/s", 114e-6),
+    "parquet": ("Parquet of 16 f32 columns and labels", "MB/s", 95e-6),
+    "tfrecord": ("TFRecords of 256 bytes", "MB/s", 272e-6),
+    "tar": ("tar shards of 3 KB arrays and labels", "k samples/s", 1e-3),
+    "padded": ("rows of 1 to 100 numbers, padded", "M rows/s", 1e-6),
+    "pack": ("sequences packed into rows of 1,024", "M tokens/s", 1024e-6),
+}
+SHOWN = ("torch", "tf.data", "grain")  # the columns of that table; the fastest of the others has one more
 HEAD = ["", "rows/s", "lowest", "highest", "ours / peer", "us of processor time a row"]
 OURS, OTHERS, BASELINE = "#c0392b", "#7f9fbf", "#b5b5b5"
 
@@ -25,8 +40,10 @@ def write(result):
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "peers.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     (RESULTS / "peers.md").write_text("# The peers, measured\n\n" + tables(result) + "\n", encoding="utf-8")
+    put_in_page("felt", felt(result["results"]))
     put_in_page("peers", intro(result) + "\n\n" + summary(result))
     draw(result["results"])
+    runpy.run_path(str(IMAGES / "drawings.py"), run_name="__main__")  # the chart of README.md
 
 
 def updated(result, works):
@@ -35,16 +52,16 @@ def updated(result, works):
     kept = [cell for cell in last["results"] if cell["work"] not in works]
     order = list(WORKS)
     merged = sorted(kept + result["results"], key=lambda cell: order.index(cell["work"]))
-    anew = {"work": works} | {key: result[key] for key in ("machine", "rounds", "seconds")}
-    return last | {"results": merged, "anew": [*last.get("anew", []), anew]}
+    anew = {"work": works} | {key: result[key] for key in ("machine", "rounds", "seconds", "versions")}
+    left_out = last["left_out"] | result["left_out"]
+    return last | {"results": merged, "left_out": left_out, "anew": [*last.get("anew", []), anew]}
 
 
 def intro(result):
     versions = ", ".join(f"{peer} {version}" for peer, version in result["versions"].items())
     anew = "".join(
-        f" Measured again, load average {one['machine']['load_before']}, {one['rounds']} rounds of {one['seconds']} s: "
-        + "; ".join(WORKS[work].title for work in one["work"])
-        + "."
+        f" Measured again with ours {one['versions']['ours']}, load average {one['machine']['load_before']}, "
+        f"{one['rounds']} rounds of {one['seconds']} s: " + "; ".join(WORKS[work].title for work in one["work"]) + "."
         for one in result.get("anew", [])
     )
     text = (
@@ -65,6 +82,32 @@ def tables(result):
     if result["left_out"]:
         parts.append("Left out: " + "; ".join(f"{peer}: {why}" for peer, why in result["left_out"].items()) + ".")
     return "\n\n".join(parts)
+
+
+def felt(results):
+    """Return the table at the head of the page: the median of each one's fastest way, and who else is fastest.
+
+    A queue or a function in a loop of one's own is no loader: what it gives is in the other tables.
+    """
+    lines = []
+    for work, (title, unit, each) in FELT.items():
+        cells = [cell for cell in results if cell["work"] == work and "rate" in cell]
+        cells = [cell for cell in cells if not cell["way"].endswith("in one thread")]
+        rates = {peer: best(cells, peer) * each for peer in dict.fromkeys(cell["peer"] for cell in cells)}
+        if "ours" not in rates:
+            continue
+        others = {peer: rate for peer, rate in rates.items() if peer not in ("ours", *SHOWN)}
+        other = max(others, key=others.get, default=None)
+        most = max(rates.values())
+        row = [_bold(rates.get(peer), most) for peer in ("ours", *SHOWN)]
+        lines.append([f"{title}, {unit}", *row, f"{other}: {_bold(others[other], most)}" if other else "-"])
+    return table(["", "queue-runner", "PyTorch", "tf.data", "Grain", "fastest of the others"], lines)
+
+
+def _bold(rate, most):
+    if rate is None:
+        return "-"
+    return f"**{number(rate)}**" if rate == most else number(rate)
 
 
 def rows(cells):

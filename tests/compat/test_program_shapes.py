@@ -195,3 +195,54 @@ def test_neighbours_of_records_named_in_other_records(sess, tmp_path, readers):
             number = int(names[at][1:])
             assert near[at].tolist() == [(number + j) % 5 for j in range(1, 4)]
             assert text[at] == b"text %d" % near[at][chosen[at]]
+
+
+def test_speech_by_the_length_of_its_text(sess, tmp_path):
+    """Sentences as bytes, sounds by a Python function, batches of sentences of about one length."""
+    letters = "PE abcdefgh"
+    sentences = ["abc", "a", "hgfedc bca", "bad", "cab dab", "face", "egg", "dead bee"]
+    sounds = [np.arange(len(each) * 2, dtype=np.float32).reshape(-1, 2) + i for i, each in enumerate(sentences)]
+    paths = []
+    for number, sound in enumerate(sounds):
+        paths.append(str(tmp_path / f"{number}.npy"))
+        np.save(paths[-1], sound)
+    codes = [np.array([letters.index(each) for each in f"{text}E"], np.int32) for text in sentences]
+
+    def load(path):
+        sound = np.load(path.decode())
+        padded = np.pad(sound, [[0, -len(sound) % 4], [0, 0]], mode="constant")
+        return path, padded.reshape(-1, 8), padded * 2
+
+    path, length, text = tf.train.slice_input_producer(
+        [paths, list(map(len, codes)), [each.tobytes() for each in codes]], num_epochs=1
+    )
+    text = tf.decode_raw(text, tf.int32)
+    name, reduced, doubled = tf.py_func(load, [path], [tf.string, tf.float32, tf.float32])
+    for tensor, shape in ((name, ()), (text, (None,)), (reduced, (None, 8)), (doubled, (None, 2))):
+        tensor.set_shape(shape)
+    lengths, batch = tf.contrib.training.bucket_by_sequence_length(
+        length,
+        [text, reduced, doubled, name],
+        batch_size=2,
+        bucket_boundaries=[4, 7],
+        num_threads=3,
+        capacity=8,
+        dynamic_pad=True,
+        allow_smaller_final_batch=True,
+    )
+    assert [each.get_shape().as_list() for each in batch] == [[None, None], [None, None, 8], [None, None, 2], [None]]
+    with running(sess):
+        found = drain(sess, [lengths, *batch])
+    seen = []
+    for counts, *parts in found:
+        assert len({sum(count >= each for each in (4, 7)) for count in counts}) == 1
+        assert parts[0].shape[1] == max(counts)
+        for count, words, few, many, path in zip(counts, *parts, strict=True):
+            number = paths.index(path.decode())
+            seen.append(number)
+            assert count == len(codes[number])
+            assert words.tolist() == codes[number].tolist() + [0] * (len(words) - count)
+            assert np.array_equal(many[: len(sounds[number])], sounds[number] * 2)
+            assert not many[len(sounds[number]) :].any()
+            assert np.array_equal(few.reshape(-1, 2) * 2, many)
+    assert sorted(seen) == list(range(8))

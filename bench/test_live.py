@@ -23,7 +23,7 @@ WORK = {"128 x f32[784]": np.zeros((4096, 784), np.float32), "scalars": np.zeros
 
 def terminal(plain):
     """A table as for a terminal of 120 columns, that nobody sees."""
-    table = show.Table.__new__(show.Table)
+    table = show.LiveTable.__new__(show.LiveTable)
     table._console = live_table.console(io.StringIO(), force_terminal=True, width=120, height=40)
     table.screen = Screen(io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
     table.screen.open()

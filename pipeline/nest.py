@@ -28,7 +28,7 @@ class ListValue(list[Any]):
     """
 
 
-class Parts(list[Any]):
+class ListParts(list[Any]):
     """A list that is part of the structure of a block, where other lists are columns of rows."""
 
 
@@ -49,7 +49,7 @@ def is_nested(value: Any, many: bool) -> bool:
     if isinstance(value, list):
         if isinstance(value, ListValue):
             return False
-        return isinstance(value, Parts) or (not many and not all(map(_is_plain, value)))
+        return isinstance(value, ListParts) or (not many and not all(map(_is_plain, value)))
     return is_dataclass(value)
 
 
@@ -169,7 +169,7 @@ class Nest:
                 object.__setattr__(made, key, part)  # it may be frozen
             return made
         if many and self._kind in (list, tuple):
-            return Parts(parts) if issubclass(self._kind, list) else TupleParts(parts)
+            return ListParts(parts) if issubclass(self._kind, list) else TupleParts(parts)
         return make_like(self._kind, parts)
 
     def _parts(self, value: Any) -> list[Any]:

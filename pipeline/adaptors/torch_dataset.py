@@ -18,7 +18,7 @@ from pipeline.resume.stateful import is_stateful, iterator_at
 from pipeline.sources.extras import MANY, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import Source, TableSource
-from pipeline.sources.stream import Columns, StreamSource
+from pipeline.sources.stream import BlockPiece, StreamSource
 
 # Examples of a stream between two places that it can go back to.
 _PIECE = 16
@@ -186,12 +186,12 @@ class _Stream:
                 return
             yield number, piece
 
-    def _piece(self, examples: Iterator[Any]) -> Columns | _Examples | None:
+    def _piece(self, examples: Iterator[Any]) -> BlockPiece | _Examples | None:
         """The next examples; None at the end."""
         found = list(itertools.islice(examples, 1 if self._blocks else _PIECE))
         if not found:
             return None
-        return Columns(block_of(found[0])) if self._blocks else _Examples(found)
+        return BlockPiece(block_of(found[0])) if self._blocks else _Examples(found)
 
     def block(self, piece: Any) -> Any:
         return self._block(piece)

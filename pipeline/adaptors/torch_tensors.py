@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline.adaptors.structure import Change, mapping
 from pipeline.dtypes import object_vector, strings_as_bytes
-from pipeline.nest import Nest, Parts, make_like, parts_of
+from pipeline.nest import ListParts, Nest, make_like, parts_of
 from pipeline.sources.extras import needs
 
 torch: Any = needs("torch", "pipeline.torch", "torch")
@@ -88,7 +88,7 @@ def block_of(batch: Any) -> Any:
     if not isinstance(batch, list):
         return _array(batch)
     if not all(isinstance(each, _PLAIN) for each in batch):
-        return Parts([block_of(value) for value in batch])
+        return ListParts([block_of(value) for value in batch])
     strings = any(isinstance(each, (str, bytes)) for each in batch)
     return strings_as_bytes(object_vector(batch) if strings else np.array(batch))
 

@@ -14,7 +14,7 @@ from pipeline.batches.request import checked
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.transforms.bucket import Bucket
 from pipeline.datasets.transforms.map import Map
-from pipeline.datasets.transforms.steps import Calls
+from pipeline.datasets.transforms.steps import CallSettings
 from pipeline.dtypes import integer
 from pipeline.flow.collate import bare
 from pipeline.keywords import tells_keywords
@@ -90,7 +90,7 @@ def bucket_by_sequence_length(
         coord=coord,
     )
     examples, at_once = examples_of([tensors], request)
-    pairs = Map(examples, _Measured(input_length), Calls(on_error=on_error, max_errors=max_errors))
+    pairs = Map(examples, _Measured(input_length), CallSettings(on_error=on_error, max_errors=max_errors))
     pad = 0 if dynamic_pad else None
     made = Bucket(pairs, boundaries, sizes, _first, pad, False, not allow_smaller_final_batch)
     return run(ahead(made, [tensors], request, at_once, request.capacity), request)

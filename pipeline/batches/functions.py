@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.batches.recipe import Pool, batches_of
+from pipeline.batches.recipe import PoolOptions, batches_of
 from pipeline.batches.request import (
     batch_capacity,
     check_joined_min_after_dequeue,
@@ -161,7 +161,7 @@ def shuffle_batch(
         max_errors=max_errors,
         coord=coord,
     )
-    return batches_of([tensors], request, Pool(min_after_dequeue, seed))
+    return batches_of([tensors], request, PoolOptions(min_after_dequeue, seed))
 
 
 @tells_keywords
@@ -279,7 +279,7 @@ def shuffle_batch_join(
         coord=coord,
         joined=True,
     )
-    return batches_of(sources, request, Pool(min_after_dequeue, seed))
+    return batches_of(sources, request, PoolOptions(min_after_dequeue, seed))
 
 
 def _sources(given: Any) -> list[Any]:

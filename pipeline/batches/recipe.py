@@ -22,7 +22,7 @@ from pipeline.datasets.transforms.map import Map
 from pipeline.datasets.transforms.prefetch import Prefetched
 from pipeline.datasets.transforms.several import Several
 from pipeline.datasets.transforms.shuffle import Shuffle
-from pipeline.datasets.transforms.steps import Calls
+from pipeline.datasets.transforms.steps import CallSettings
 from pipeline.datasets.transforms.unbatch import Unbatch
 from pipeline.producers.queue import ProducerQueue
 from pipeline.producers.slices import SliceSource
@@ -38,7 +38,7 @@ _LOOKED_AT = 64
 _SEVERAL = "expected one source of examples, not a list of them: that is for batch_join and shuffle_batch_join"
 
 
-class Pool:
+class PoolOptions:
     """What a pool is asked for.
 
     Args:
@@ -50,7 +50,7 @@ class Pool:
         self.min_after_dequeue, self.seed = min_after_dequeue, seed
 
 
-def batches_of(sources: Sequence[Any], request: Request, pool: Pool | None = None) -> DatasetIterator[Any]:
+def batches_of(sources: Sequence[Any], request: Request, pool: PoolOptions | None = None) -> DatasetIterator[Any]:
     """Return an iterator over the batches of a source, or of several that are joined."""
     examples, at_once = examples_of(sources, request)
     if pool is not None:
@@ -62,7 +62,7 @@ def batches_of(sources: Sequence[Any], request: Request, pool: Pool | None = Non
     return run(ahead(made, sources, request, at_once, room // request.batch_size), request)
 
 
-def _pool_size(request: Request, pool: Pool) -> int:
+def _pool_size(request: Request, pool: PoolOptions) -> int:
     """Return how many examples to draw from: in TensorFlow there are at least so many before a batch is drawn.
 
     An order that is fixed must not depend on the batch size, so it draws from what there is for the last of a batch.
@@ -102,7 +102,7 @@ def examples_of(sources: Sequence[Any], request: Request) -> tuple[Node, bool]:
         found = Unbatch(found, tensors=True)
     if request.shapes is not None or request.on_error == "skip":
         fit = Fit(request.shapes, request.dynamic_pad)
-        found = Map(found, fit, Calls(on_error=request.on_error, max_errors=request.max_errors))
+        found = Map(found, fit, CallSettings(on_error=request.on_error, max_errors=request.max_errors))
     return found, at_once
 
 

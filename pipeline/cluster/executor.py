@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from pipeline.cluster.ray_client import RayCall, RayClient
-from pipeline.cluster.task import Held, Order, Pickled, versions
+from pipeline.cluster.task import FunctionSpec, Held, Pickled, versions
 
 # Bytes of a pickled function from which it goes to workers by the object store, once for each machine.
 _LARGE = 1 << 16
@@ -74,9 +74,9 @@ class RayWorkers(Executor):
             self.client.put(call)
         return call.future
 
-    def order(self, function: Callable[..., Any]) -> Order:
+    def order(self, function: Callable[..., Any]) -> FunctionSpec:
         """What a worker needs to know to call a function; raises TypeError if it cannot be pickled."""
-        return Order(self._function(function), self._setup, versions())
+        return FunctionSpec(self._function(function), self._setup, versions())
 
     def check(self, function: Callable[..., Any]) -> None:
         """Raise TypeError for a function that cannot be pickled."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from pipeline.cluster.actors import POLL, ask, place
 from pipeline.cluster.connect import connect
-from pipeline.cluster.rows import HOLD, Rows
+from pipeline.cluster.rows import HOLD, RowQueueActor
 from pipeline.dtypes import integer
 from pipeline.errors import AbortedError, DeadlineExceededError, InvalidArgumentError, OpError, invalid
 from pipeline.nest import Nest, length, map_values, parts_of
@@ -80,7 +80,7 @@ class RemoteQueue:
         ]
         ray = connect(_WHAT, address)
         name = None if shared_name is None else f"queue {shared_name}"
-        actor = place(ray, Rows, name, name is not None, what, capacity, min_after_dequeue, seed)
+        actor = place(ray, RowQueueActor, name, name is not None, what, capacity, min_after_dequeue, seed)
         self._set(actor, shared_name, (dtypes, shapes, names))
         found = self._ask("what")
         if found != what:

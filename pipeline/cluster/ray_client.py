@@ -14,7 +14,7 @@ from typing import Any
 
 from pipeline.cluster.cancelling import Cancelling
 from pipeline.cluster.connect import LEFT
-from pipeline.cluster.task import Note, Order, Unfit, call
+from pipeline.cluster.task import FunctionSpec, Note, Unfit, call
 from pipeline.diagnostics.wording import named
 from pipeline.errors import AbortedError, CancelledError
 from pipeline.workers.chunks import FailedItem, WorkerDied
@@ -34,7 +34,7 @@ class RayCall:
     """
 
     def __init__(
-        self, future: Future[Any], order: Order, args: list[Any], kwargs: dict[str, Any], held: list[Any]
+        self, future: Future[Any], order: FunctionSpec, args: list[Any], kwargs: dict[str, Any], held: list[Any]
     ) -> None:
         self.future = future
         self.parts = (order, args, kwargs, *held)

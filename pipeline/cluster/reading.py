@@ -20,7 +20,7 @@ from pipeline.dtypes import integer
 from pipeline.errors import AbortedError, OutOfRangeError
 from pipeline.on_error import add_note
 from pipeline.sources.order import Epochs
-from pipeline.sources.stream import About, Columns, PartsCursor, PartsSource
+from pipeline.sources.stream import About, BlockPiece, PartsCursor, PartsSource
 from pipeline.workers.chunks import FailedItem
 
 _WHAT = "cluster.read"
@@ -146,7 +146,7 @@ class _Parts:
         self.workers.client.stay()
         return _Flight(self._task.remote(self._order, self.parts[part], place, *self._arguments))
 
-    def block(self, piece: Columns) -> Any:
+    def block(self, piece: BlockPiece) -> Any:
         return piece.block
 
     def facts(self) -> dict[str, Any]:
@@ -210,7 +210,7 @@ class _RemoteCursor(PartsCursor):
         where = f"{_WHAT}: part {part}, {self._remote.names[part]}, after {{}} examples"
         try:
             while (block := self._next_block(flight, where.format(row))) is not None:
-                piece = Columns(block)
+                piece = BlockPiece(block)
                 yield row, piece
                 row += len(piece)
         finally:

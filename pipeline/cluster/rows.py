@@ -1,4 +1,4 @@
-"""Rows: the actor behind a RemoteQueue."""
+"""RowQueueActor: the actor behind a RemoteQueue."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Handed:
                 yield int(self.blocks[begin]), self.rows[begin:end]
 
 
-class Rows:
+class RowQueueActor:
     """The actor behind a RemoteQueue: a queue of which row of which block comes next, and the references to the blocks.
 
     What one call of a program asks for, in one or several calls of this, is a request. The program draws a number for

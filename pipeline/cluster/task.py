@@ -39,7 +39,7 @@ class Pickled(NamedTuple):
     data: Any
 
 
-class Order(NamedTuple):
+class FunctionSpec(NamedTuple):
     """What a worker needs to know for any call.
 
     Attributes:
@@ -82,7 +82,7 @@ def versions() -> dict[str, str]:
     return {"queue-runner": pipeline.__version__, "NumPy": np.__version__.split(".")[0]}
 
 
-def call(order: Order, args: Sequence[Any], kwargs: dict[str, Any], *held: Any) -> tuple[Any, Note]:
+def call(order: FunctionSpec, args: Sequence[Any], kwargs: dict[str, Any], *held: Any) -> tuple[Any, Note]:
     """Call a function.
 
     Args:
@@ -106,7 +106,7 @@ def call(order: Order, args: Sequence[Any], kwargs: dict[str, Any], *held: Any) 
     return result, note(began)
 
 
-def read_part(order: Order, part: Any, first: int, most: int, many: bool) -> Iterator[tuple[Any, Note]]:
+def read_part(order: FunctionSpec, part: Any, first: int, most: int, many: bool) -> Iterator[tuple[Any, Note]]:
     """Read a part, and give its examples in blocks. Where a block ends depends on the examples alone.
 
     Args:
@@ -169,7 +169,7 @@ def _leaves(example: Any) -> Sequence[Any]:
     return Nest(example, False).flatten(example) if is_nested(example, False) else [example]
 
 
-def prepared(order: Order) -> Callable[..., Any]:
+def prepared(order: FunctionSpec) -> Callable[..., Any]:
     """The function of an order, in a process that is ready for it; raises Unfit."""
     _check_versions(order.versions)
     if order.setup is not None and order.setup.key not in _ready:

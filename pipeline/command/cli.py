@@ -25,7 +25,7 @@ from pipeline.command.check import report as check_report
 from pipeline.command.completion import PROGRAM, SHELLS, completion
 from pipeline.command.feed import FilePipeline, Settings, nothing_in
 from pipeline.command.formats import HELP, format_of, record_bytes
-from pipeline.command.report import Report
+from pipeline.command.report import FeedReport
 from pipeline.command.saving import EVERY, Saving
 from pipeline.errors import OpError
 from pipeline.monitoring.monitor import monitor
@@ -101,7 +101,7 @@ def _prepare_output() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
+def run(settings: Settings, saving: Saving, watch: bool = False) -> FeedReport:
     """Run the files through the pipeline until they end or Ctrl-C is pressed; `watch`: show what it does meanwhile.
 
     Raises:
@@ -113,7 +113,7 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> Report:
         return _run(settings, saving, watch, coord, struck)
 
 
-def _run(settings: Settings, saving: Saving, watch: bool, coord: Coordinator, struck: list[int]) -> Report:
+def _run(settings: Settings, saving: Saving, watch: bool, coord: Coordinator, struck: list[int]) -> FeedReport:
     """As `run`; `coord` stops, and `struck` is no longer empty, from the first Ctrl-C on."""
     settings = settings._replace(format=settings.format or format_of(settings.files))
     source = FilePipeline(settings)
@@ -144,7 +144,7 @@ def _run(settings: Settings, saving: Saving, watch: bool, coord: Coordinator, st
     figures = examples, taken, source.bytes_read, seconds, first
     fingerprint = batches.fingerprint() if settings.deterministic else None
     stats = source.files.stats()
-    report = Report(*figures, stats, made, dict(columns), interrupted, settings._asdict(), fingerprint)
+    report = FeedReport(*figures, stats, made, dict(columns), interrupted, settings._asdict(), fingerprint)
     if report.nothing_to_read:
         raise nothing_in(settings.files, "example")
     saving.save(batches)

@@ -22,7 +22,7 @@ _OPTIONS = {
 _STAGES = {"consumer": "consumer", "pool": "shuffle", "capacity": "queue", "start": "start"}
 
 
-class Report(NamedTuple):
+class FeedReport(NamedTuple):
     """The figures of one run.
 
     Attributes:

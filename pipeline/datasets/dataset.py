@@ -148,7 +148,7 @@ class Dataset(Generic[T_co]):
             >>> list(pipeline.dataset(range(4)).map(lambda number: number * 10, workers=2))
             [0, 10, 20, 30]
         """
-        calls = transforms.Calls(workers, ordered, on_error, max_errors, seed)
+        calls = transforms.CallSettings(workers, ordered, on_error, max_errors, seed)
         return self._then(transforms.Map, function, calls)
 
     @tells_keywords_too(map)
@@ -160,7 +160,7 @@ class Dataset(Generic[T_co]):
             >>> [batch.tolist() for batch in batches]
             [[0, 10], [20, 30]]
         """
-        return self._then(transforms.Map, function, transforms.Calls(**options))
+        return self._then(transforms.Map, function, transforms.CallSettings(**options))
 
     @tells_keywords_too(map)
     def filter(self, function: Callable[[T_co], object], **options: Unpack[CallOptions]) -> Dataset[T_co]:
@@ -170,7 +170,7 @@ class Dataset(Generic[T_co]):
             >>> list(pipeline.dataset(range(6)).filter(lambda number: number % 2))
             [1, 3, 5]
         """
-        return self._then(transforms.Filter, function, transforms.Calls(**options))
+        return self._then(transforms.Filter, function, transforms.CallSettings(**options))
 
     @tells_keywords_too(map)
     def flat_map(self, function: Callable[[T_co], Iterable[U]], **options: Unpack[CallOptions]) -> Dataset[U]:
@@ -180,7 +180,7 @@ class Dataset(Generic[T_co]):
             >>> list(pipeline.dataset(["a b", "c"]).flat_map(str.split))
             ['a', 'b', 'c']
         """
-        return self._then(transforms.FlatMap, function, transforms.Calls(**options))
+        return self._then(transforms.FlatMap, function, transforms.CallSettings(**options))
 
     def enumerate(self) -> Dataset[tuple[int, T_co]]:
         """Put its number in the pass before each element.
@@ -297,10 +297,15 @@ class Dataset(Generic[T_co]):
         if not 0 <= number < count:
             raise ValueError(f"shard: i must be 0 to {count - 1}, got {i}")
         for node in nodes_of(self._node):
-            seed = None if isinstance(node, transforms.Steps) else node.seed()
+            seed = None if isinstance(node, transforms.FunctionNode) else node.seed()
             if count > 1 and seed is not None and seed.drawn:
                 raise invalid(f"shard: {node.kind} has no seed, so each host would draw another order; give it a seed")
-            if count > 1 and isinstance(node, transforms.Steps) and node.workers is not None and not node.ordered:
+            if (
+                count > 1
+                and isinstance(node, transforms.FunctionNode)
+                and node.workers is not None
+                and not node.ordered
+            ):
                 raise invalid(
                     f"shard: with ordered=False each host would get the results of {node.name} in another order: "
                     f"write shard before {node.kind}, or leave out ordered=False"
@@ -347,7 +352,7 @@ class Dataset(Generic[T_co]):
             raise invalid(f"sample: expected {length:,} weights, one for each element, got shape {list(found.shape)}")
         checked = _weights(found, "sample")
         count = length if n is None else _at_least(n, 0, "sample: n")
-        return self._then(transforms.Sample, checked, count, seed)
+        return self._then(transforms.WeightedSample, checked, count, seed)
 
     # Several into one
 

@@ -42,7 +42,7 @@ class Opening(Run):
         self,
         name: str,
         seeds: dict[Seed, tuple[int, int]],
-        parts: Mapping[Node, Part] | None = None,
+        parts: Mapping[Node, NodeStats] | None = None,
         stops_with: Coordinator | None = None,
     ) -> None:
         super().__init__(name, stops_with)
@@ -111,7 +111,7 @@ class Opening(Run):
             if differs is not None:
                 raise StateMismatchError([(f"files of {parts.kind}", None, None)], differs)
 
-    def part(self, node: Node) -> Part | None:
+    def part(self, node: Node) -> NodeStats | None:
         """Return what is measured of a part of the recipe; None if nothing is."""
         return self._parts.get(node.stands_for or node)
 
@@ -138,7 +138,7 @@ class Opening(Run):
         return self._seeds.get(seed) or seed.pair
 
 
-class Part:
+class NodeStats:
     """What is measured of one part of a running recipe.
 
     Args:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.datasets.node import Node, Part, nodes_of
+from pipeline.datasets.node import Node, NodeStats, nodes_of
 from pipeline.diagnostics import live
 from pipeline.diagnostics.live import PartFacts
 
 
-def measured(node: Node) -> dict[Node, Part]:
+def measured(node: Node) -> dict[Node, NodeStats]:
     """Return what is measured of a recipe: of each part that is a row of a report."""
-    return {each: Part(each) for each in nodes_of(node) if each.stage}
+    return {each: NodeStats(each) for each in nodes_of(node) if each.stage}
 
 
-def facts_of_parts(node: Node, parts: Mapping[Node, Part]) -> list[PartFacts]:
+def facts_of_parts(node: Node, parts: Mapping[Node, NodeStats]) -> list[PartFacts]:
     """Return what the parts of a recipe say, each after its inputs."""
     found: dict[int, PartFacts] = {}
     _visit(node, parts, 0, found)
@@ -29,7 +29,7 @@ def name_of_recipe(node: Node) -> str:
     return node.label()
 
 
-def _visit(node: Node, parts: Mapping[Node, Part], workers: int, found: dict[int, PartFacts]) -> list[int]:
+def _visit(node: Node, parts: Mapping[Node, NodeStats], workers: int, found: dict[int, PartFacts]) -> list[int]:
     """Note a part and its inputs; return the numbers of what gives its elements.
 
     Args:

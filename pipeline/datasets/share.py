@@ -10,7 +10,7 @@ from pipeline.datasets.origins.source import OfSource
 from pipeline.datasets.transforms.prefetch import Prefetched
 from pipeline.datasets.transforms.repeat import Repeat
 from pipeline.datasets.transforms.shard import Shard
-from pipeline.datasets.transforms.steps import Steps
+from pipeline.datasets.transforms.steps import FunctionNode
 from pipeline.errors import FailedPreconditionError
 
 
@@ -96,7 +96,7 @@ def _why_not(node: Node, alike: bool) -> str | None:
         return f"{node.once}, which cannot be read from its start by each"
     for each in nodes_of(node):
         seed = each.seed()
-        if isinstance(each, Steps):
+        if isinstance(each, FunctionNode):
             if each.workers is not None and not each.ordered:
                 return f"with ordered=False each would get the results of {each.name} in another order"
         elif seed is not None and seed.drawn and not alike:

@@ -10,7 +10,7 @@ from pipeline.diagnostics.causes import Cause, InputUsedUp
 from pipeline.diagnostics.ends import EndOfInput
 from pipeline.diagnostics.frames import shown
 from pipeline.diagnostics.wording import count
-from pipeline.diagnostics.workers import Worker, WorkerGroup, current_worker
+from pipeline.diagnostics.workers import WorkerGroup, WorkerRecord, current_worker
 from pipeline.errors import FailedPreconditionError
 from pipeline.logs import logger
 from pipeline.stats import QueueStats
@@ -131,7 +131,7 @@ class Watchdog:
         text = f"{call} of {queue.kind} '{queue.name}' would wait forever: {which}{made} {verb} never started."
         raise FailedPreconditionError(None, None, f"{text}\n{_missing_call(groups[0])}")
 
-    def _asks_itself(self, queue: WatchedQueue, call: str, worker: Worker) -> None:
+    def _asks_itself(self, queue: WatchedQueue, call: str, worker: WorkerRecord) -> None:
         who = worker.group.member(worker.number, own=True)
         text = f"{call} of {queue.kind} '{queue.name}' would wait forever: {who}"
         hint = "The source of a loop cannot ask it for batches, and a finalizer that runs meanwhile cannot either."

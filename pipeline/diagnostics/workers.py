@@ -173,7 +173,7 @@ class WorkerGroup:
             return WorkerFailure(self, number, RuntimeError("the thread ended before it began"), None, None)
 
 
-class Worker:
+class WorkerRecord:
     """One thread of a group. Within that thread `current_worker()` returns it.
 
     Attributes:
@@ -243,19 +243,19 @@ class OfThread(threading.local):
     """What is known of a thread.
 
     Attributes:
-        worker: The Worker whose thread it is.
+        worker: The WorkerRecord whose thread it is.
         keys: The keys of the records that it read last; None if nothing was read since somebody forgot them.
     """
 
-    worker: Worker | None = None
+    worker: WorkerRecord | None = None
     keys: Sequence[bytes] | None = None
 
 
 this_thread = OfThread()
 
 
-def current_worker() -> Worker | None:
-    """Return the Worker of this thread; None outside of a QueueRunner's threads."""
+def current_worker() -> WorkerRecord | None:
+    """Return the WorkerRecord of this thread; None outside of a QueueRunner's threads."""
     return this_thread.worker
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.flow.block import Block, Columns, Examples, Numbers, join_made
-from pipeline.flow.ids import Parts, as_array, as_parts, marked, select
+from pipeline.flow.ids import PartHashes, as_array, as_parts, marked, select
 from pipeline.flow.table import Index
 
 # Passes whose indices are kept: one over a shuffled table is as large as that.
@@ -98,9 +98,11 @@ class _Scattered:
         return None
 
 
-def _scattered_ids(blocks: Sequence[tuple[NDArray[np.int64], Block]], count: int) -> Parts:
+def _scattered_ids(blocks: Sequence[tuple[NDArray[np.int64], Block]], count: int) -> PartHashes:
     order = np.argsort(np.concatenate([places for places, _ in blocks]), kind="stable")
     parts = [as_parts(block.ids) for _, block in blocks]
-    merged = Parts(np.concatenate([each.hashes for each in parts]), np.concatenate([each.counts for each in parts]))
-    found: Parts = select(merged, order)
+    merged = PartHashes(
+        np.concatenate([each.hashes for each in parts]), np.concatenate([each.counts for each in parts])
+    )
+    found: PartHashes = select(merged, order)
     return found

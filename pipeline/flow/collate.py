@@ -13,7 +13,7 @@ from pipeline._flow import as_tensors as listed_as_tensors
 from pipeline.dtypes import native, object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.flow.block import Block, Columns, Examples, own
-from pipeline.nest import ListValue, Nest, Parts, TupleParts, has_nested, is_nested, map_values
+from pipeline.nest import ListParts, ListValue, Nest, TupleParts, has_nested, is_nested, map_values
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -167,7 +167,7 @@ def as_tensors(values: Columns | Examples) -> Columns | Examples:
 
 def bare(value: Any) -> Any:
     """Return the only component of a tuple, and anything else as it is."""
-    return value[0] if type(value) in (tuple, list, TupleParts, Parts) and len(value) == 1 else value
+    return value[0] if type(value) in (tuple, list, TupleParts, ListParts) and len(value) == 1 else value
 
 
 # How rows that differ in length are batched: by the method, and by TensorFlow's functions.

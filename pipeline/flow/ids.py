@@ -1,6 +1,6 @@
 """Ids: what tells the elements of an order apart, and the fingerprint of an order.
 
-The ids of a block are a `range` or an int64 array, or `Parts` where an element is made of several, such as a batch.
+The ids of a block are a `range` or an int64 array, or `PartHashes` where elements are made of several, as batches are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pipeline._flow import fold, fold_hashes, fold_range, mix_ids, salted
 
 
-class Parts:
+class PartHashes:
     """Elements by the fingerprint of what each consists of, and how many examples that is."""
 
     __slots__ = ("counts", "hashes")
@@ -27,13 +27,13 @@ class Parts:
         return len(self.hashes)
 
 
-Ids: TypeAlias = "range | NDArray[np.int64] | Parts"
+Ids: TypeAlias = "range | NDArray[np.int64] | PartHashes"
 
 
 def select(ids: Ids, which: Any) -> Any:
     """Return the ids of some elements: a slice, or an array of places."""
-    if isinstance(ids, Parts):
-        return Parts(ids.hashes[which], ids.counts[which])
+    if isinstance(ids, PartHashes):
+        return PartHashes(ids.hashes[which], ids.counts[which])
     if isinstance(ids, range) and not isinstance(which, slice):
         return np.arange(ids.start, ids.stop, ids.step)[which]
     return ids[which]
@@ -49,42 +49,44 @@ def joined(many: Sequence[Ids]) -> Ids:
         ends = [(a.stop, b.start) for a, b in itertools.pairwise(many)]  # type: ignore[union-attr]
         if len(steps) == 1 and all(stop == start for stop, start in ends):
             return range(first.start, many[-1].stop, first.step)  # type: ignore[union-attr]
-    if any(isinstance(each, Parts) for each in many):
+    if any(isinstance(each, PartHashes) for each in many):
         parts = [as_parts(each) for each in many]
-        return Parts(np.concatenate([each.hashes for each in parts]), np.concatenate([each.counts for each in parts]))
+        return PartHashes(
+            np.concatenate([each.hashes for each in parts]), np.concatenate([each.counts for each in parts])
+        )
     return np.concatenate([as_array(each) for each in many])
 
 
-def as_parts(ids: Ids) -> Parts:
+def as_parts(ids: Ids) -> PartHashes:
     """Return ids of any kind by their hashes."""
-    if isinstance(ids, Parts):
+    if isinstance(ids, PartHashes):
         return ids
-    return Parts(mix_ids(as_array(ids)), np.ones(len(ids), np.int64))
+    return PartHashes(mix_ids(as_array(ids)), np.ones(len(ids), np.int64))
 
 
-def marked(ids: Ids, number: int) -> Parts:
+def marked(ids: Ids, number: int) -> PartHashes:
     """Return other ids of the same elements: those of input `number`, of several that are read as one."""
     parts = as_parts(ids)
-    return Parts(salted(parts.hashes, number), parts.counts)
+    return PartHashes(salted(parts.hashes, number), parts.counts)
 
 
 def folded(ids: Ids, value: int) -> int:
     """Return the fingerprint of an order after these elements."""
     if isinstance(ids, range):
         return fold_range(ids.start, ids.step, len(ids), value)
-    if isinstance(ids, Parts):
+    if isinstance(ids, PartHashes):
         return fold_hashes(np.ascontiguousarray(ids.hashes), np.ascontiguousarray(ids.counts), value)
     return fold(np.ascontiguousarray(ids), value)
 
 
 def count(ids: Ids) -> int:
     """Return how many examples elements consist of."""
-    return int(ids.counts.sum()) if isinstance(ids, Parts) else len(ids)
+    return int(ids.counts.sum()) if isinstance(ids, PartHashes) else len(ids)
 
 
-def as_one(ids: Ids) -> Parts:
+def as_one(ids: Ids) -> PartHashes:
     """Return the id of one element that consists of these."""
-    return Parts(np.array([folded(ids, 0)], np.uint64), np.array([count(ids)], np.int64))
+    return PartHashes(np.array([folded(ids, 0)], np.uint64), np.array([count(ids)], np.int64))
 
 
 def as_array(ids: Any) -> NDArray[np.int64]:

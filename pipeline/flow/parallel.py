@@ -19,10 +19,10 @@ from pipeline.flow.segment import GRID, Marks, output_ids, refuse_or_skip, selec
 from pipeline.flow.steps import Calls, Failure, Output, Step, only_map, run, run_alone
 from pipeline.flow.stream import Stream, dropped, shorter
 from pipeline.flow.table import TableRows
-from pipeline.nest import Nest, Parts, TupleParts
+from pipeline.nest import ListParts, Nest, TupleParts
 from pipeline.runners.stop_flag import StopFlag
-from pipeline.workers.chunks import Block as Made
 from pipeline.workers.chunks import FailedItem, Gathered, WorkerDied, finished, here
+from pipeline.workers.chunks import ResultBlock as Made
 from pipeline.workers.threads import AtOnce, Threads
 
 # Bytes of results that may wait, beside one chunk for each worker and one in hand.
@@ -53,7 +53,7 @@ class Chunk(NamedTuple):
     future: Future[Any]
 
 
-class Part(NamedTuple):
+class DueResult(NamedTuple):
     """What is due: outputs, or a failure.
 
     Attributes:
@@ -198,8 +198,8 @@ class Parallel:
 
     def _reset(self) -> None:
         self._chunks: deque[Chunk] = deque()
-        self._parts: deque[Part] = deque()
-        self._ending: Part | None = None  # whose outputs are delivered, and its inputs not yet done with
+        self._parts: deque[DueResult] = deque()
+        self._ending: DueResult | None = None  # whose outputs are delivered, and its inputs not yet done with
         self._marks = Marks(self._stream, self._one_to_one, any(step.skip for step in self._steps), self._grid)
         self._ended = False
         self._slow = False  # whether the last inputs took long to come
@@ -237,7 +237,7 @@ class Parallel:
                 continue  # all that was due was skipped before more inputs were claimed
             self._receive()
 
-    def _deliver(self, part: Part, made: Block, n: int) -> Block:
+    def _deliver(self, part: DueResult, made: Block, n: int) -> Block:
         if len(made) > n:
             self._parts[0] = part._replace(made=made[n:])
             self._marks.delivered(part.begin, None, n)
@@ -386,7 +386,7 @@ class Parallel:
             end = chunk.end if k + 1 == len(results) else None
             if isinstance(result[0], FailedItem):
                 failed, index, skip = result
-                self._parts.append(Part(Failure(index, failed.error, skip), chunk, begin, end))
+                self._parts.append(DueResult(Failure(index, failed.error, skip), chunk, begin, end))
                 continue
             made, indices, paths = result
             if paths is None:  # one output each
@@ -397,7 +397,7 @@ class Parallel:
                 ids = output_ids(chunk.block, indices, paths, self._steps)
                 block = Block(values_of(made), ids, select_numbers(chunk.block, indices))
                 last = self._one_at_most and indices[-1] + 1 == len(chunk.block)
-            self._parts.append(Part(block, chunk, begin, end, last))
+            self._parts.append(DueResult(block, chunk, begin, end, last))
         if not results:
             self._marks.delivered(begin, chunk.end, 0)
 
@@ -496,4 +496,4 @@ def values_of(made: Made) -> Columns | Examples:
         return Columns(dict(zip(container, components, strict=True)), made.size)
     if hasattr(container, "_make"):
         return Columns(container._make(components), made.size)
-    return Columns(TupleParts(components) if issubclass(container, tuple) else Parts(components), made.size)
+    return Columns(TupleParts(components) if issubclass(container, tuple) else ListParts(components), made.size)

@@ -10,7 +10,7 @@ import numpy as np
 from pipeline._flow import Kept
 from pipeline.errors import FailedPreconditionError
 from pipeline.flow.block import Block, Examples
-from pipeline.flow.ids import Ids, Parts, as_parts, select
+from pipeline.flow.ids import Ids, PartHashes, as_parts, select
 from pipeline.flow.pump import values_of
 from pipeline.flow.run import Limited, Run
 from pipeline.flow.steps import Calls, Failure, Output, Step, kept, only_map, run, run_alone
@@ -301,7 +301,7 @@ def output_ids(claim: Block, indices: list[int], paths: list[int], steps: Sequen
     if not any(paths):
         return ids
     parts = as_parts(ids)
-    return Parts(parts.hashes ^ np.array(paths, np.uint64), parts.counts)
+    return PartHashes(parts.hashes ^ np.array(paths, np.uint64), parts.counts)
 
 
 def select_numbers(claim: Block, indices: list[int]) -> Any:

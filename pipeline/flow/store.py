@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pipeline.dtypes import object_vector
 from pipeline.flow.block import Block, Columns, Examples
-from pipeline.flow.ids import Parts, as_parts
+from pipeline.flow.ids import PartHashes, as_parts
 from pipeline.flow.table import TableRows
 from pipeline.nest import map_values
 from pipeline.queues.rows import Rows
@@ -50,9 +50,9 @@ class Store:
             self._objects[slots] = object_vector(list(made.examples()))
         return slots
 
-    def take(self, slots: NDArray[np.int64]) -> tuple[Columns | Examples, Parts]:
+    def take(self, slots: NDArray[np.int64]) -> tuple[Columns | Examples, PartHashes]:
         """Take elements out; return them and their ids."""
-        ids = Parts(self._hashes[slots], self._counts[slots])
+        ids = PartHashes(self._hashes[slots], self._counts[slots])
         if self._objects is not None:
             values: Columns | Examples = Examples(self._objects[slots].tolist())
             self._objects[slots] = None

@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.errors import FailedPreconditionError, StateMismatchError
 from pipeline.flow.block import Block, Examples, join
-from pipeline.flow.ids import Parts, count, folded
+from pipeline.flow.ids import PartHashes, count, folded
 
 # Elements that are taken at once where they are dropped.
 _DROPPED = 1024
@@ -40,7 +40,7 @@ class Stream(Protocol):
         """Close files and end threads."""
 
 
-class Choice(Stream, Protocol):
+class ChoosingStream(Stream, Protocol):
     """A stream whose `take` only chooses the numbers of elements, and does not make any.
 
     Elements that were taken and are not needed cost nothing to go back from.
@@ -89,7 +89,7 @@ def block_of(element: Element | None, number: int) -> Block | None:
     if element is None:
         return None
     found, value, size = element
-    ids = Parts(np.array([value], np.uint64), np.array([size], np.int64))
+    ids = PartHashes(np.array([value], np.uint64), np.array([size], np.int64))
     return Block(Examples([found]), ids, range(number - 1, number))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 Emit = Callable[..., None]  # as TraceFile.write
 
 
-class Level:
+class LevelTrack:
     """One queue.
 
     Args:

@@ -15,7 +15,7 @@ NAME = 12, 30  # columns: the least, where a quarter of the terminal is no more,
 _EIGHTHS = " \u258f\u258e\u258d\u258c\u258b\u258a\u2589\u2588"
 
 
-class Column(NamedTuple):
+class TableColumn(NamedTuple):
     """A column of the table: its head, the side to which it is aligned, the text of a stage and its style."""
 
     head: str
@@ -61,15 +61,15 @@ def _percent(share: float | None) -> str:
 
 # The more important, the further in front; those at the end are left out first.
 _COLUMNS = (
-    Column("rate/s", "right", rate),
-    Column("level", "left", _bar, "cyan"),
-    Column("holds", "right", _held),
-    Column("", "left", _note, "green"),
-    Column("busy", "right", lambda stage: _percent(stage.busy)),
-    Column("waits in", "right", lambda stage: _percent(stage.waits_in)),
-    Column("waits out", "right", lambda stage: _percent(stage.waits_out)),
-    Column("threads", "right", lambda stage: str(stage.threads or "")),
-    Column("cpu", "right", lambda stage: "" if stage.cpu is None else f"{stage.cpu:.1f}"),
+    TableColumn("rate/s", "right", rate),
+    TableColumn("level", "left", _bar, "cyan"),
+    TableColumn("holds", "right", _held),
+    TableColumn("", "left", _note, "green"),
+    TableColumn("busy", "right", lambda stage: _percent(stage.busy)),
+    TableColumn("waits in", "right", lambda stage: _percent(stage.waits_in)),
+    TableColumn("waits out", "right", lambda stage: _percent(stage.waits_out)),
+    TableColumn("threads", "right", lambda stage: str(stage.threads or "")),
+    TableColumn("cpu", "right", lambda stage: "" if stage.cpu is None else f"{stage.cpu:.1f}"),
 )
 _ORDER = "level", "holds", "rate/s", "threads", "cpu", "busy", "waits in", "waits out", ""  # from left to right
 
@@ -103,7 +103,7 @@ def lines(report: Report, console: Any) -> list[str]:
     return drawn[-height:]
 
 
-def _fitting(stages: Iterable[Stage], width: int, encoding: str) -> list[Column]:
+def _fitting(stages: Iterable[Stage], width: int, encoding: str) -> list[TableColumn]:
     """The columns for which there is room beside the names."""
     stages, kept = list(stages), []
     longest = max(cells(printable(f"> {stage.kind} {stage.name}")) for stage in stages)
@@ -138,7 +138,7 @@ def _chosen(report: Report, room: int) -> tuple[list[Stage], int]:
     return [stage for stage in stages if stage.id in chosen], len(stages) - len(chosen)
 
 
-def _table(report: Report, stages: Sequence[Stage], columns: Sequence[Column], width: int) -> Any:
+def _table(report: Report, stages: Sequence[Stage], columns: Sequence[TableColumn], width: int) -> Any:
     text = importlib.import_module("rich.text").Text
     table = importlib.import_module("rich.table").Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     most = max(NAME[0], min(NAME[1], width - _width_of(stages, columns)))
@@ -154,7 +154,7 @@ def _table(report: Report, stages: Sequence[Stage], columns: Sequence[Column], w
     return table
 
 
-def _width_of(stages: Sequence[Stage], columns: Sequence[Column]) -> int:
+def _width_of(stages: Sequence[Stage], columns: Sequence[TableColumn]) -> int:
     return 2 + sum(max(len(each.head), *(cells(each.text(stage)) for stage in stages)) + 2 for each in columns)
 
 

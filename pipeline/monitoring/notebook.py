@@ -17,7 +17,7 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-class Output:
+class CellOutput:
     """The output of the cell that runs now."""
 
     def __init__(self) -> None:

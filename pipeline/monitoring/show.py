@@ -13,7 +13,7 @@ from typing import Any, Protocol, TextIO
 from pipeline.monitoring import live_table
 from pipeline.monitoring.lines import line
 from pipeline.monitoring.model import Report
-from pipeline.monitoring.notebook import Output, in_notebook
+from pipeline.monitoring.notebook import CellOutput, in_notebook
 from pipeline.monitoring.sampler import Sampler
 from pipeline.monitoring.screen import Screen
 
@@ -113,7 +113,7 @@ class Show:
     def forget(self) -> None:
         """In the child of a fork: write to the streams as they were, and draw nothing."""
         self._thread = None
-        if isinstance(self._face, Table):
+        if isinstance(self._face, LiveTable):
             self._face.screen.let_go()
 
 
@@ -127,12 +127,12 @@ def face(plain: bool) -> Face:
     if not stream.isatty() or os.environ.get("TERM") in (None, "", "dumb"):
         return Lines(stream)
     try:
-        return Table(stream)
+        return LiveTable(stream)
     except ImportError:
         return Lines(stream, HINT)
 
 
-class Table:
+class LiveTable:
     """A table that is drawn anew at the lower end of a terminal."""
 
     every = OFTEN
@@ -162,7 +162,7 @@ class Picture:
     every = 2 * OFTEN
 
     def __init__(self) -> None:
-        self._output = Output()
+        self._output = CellOutput()
 
     def show(self, report: Report) -> None:
         if report.stages:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.proto.fields import Part, Parts, Scalar, Scalars
+from pipeline.proto.fields import MessageField, MessageListField, Scalar, Scalars
 from pipeline.proto.message import Message
 from pipeline.proto.scalar_types import BYTES, DOUBLE, FLOAT, INT32, INT64, STRING, Enumeration
 from pipeline.proto.tensor import TensorProto
@@ -31,7 +31,7 @@ _DATA_CLASSES = ("DATA_CLASS_UNKNOWN", "DATA_CLASS_SCALAR", "DATA_CLASS_TENSOR",
 class SummaryMetadata(Message):
     """How TensorBoard shows a value."""
 
-    plugin_data = Part(1, _PluginData)
+    plugin_data = MessageField(1, _PluginData)
     display_name = Scalar(2, STRING)
     summary_description = Scalar(3, STRING)
     data_class = Scalar(4, Enumeration(dict(enumerate(_DATA_CLASSES)).get))
@@ -57,18 +57,18 @@ class _Value(Message):
     tag = Scalar(1, STRING)
     simple_value = Scalar(2, FLOAT, oneof="value")
     obsolete_old_style_histogram = Scalar(3, BYTES, oneof="value")
-    image = Part(4, _Image, oneof="value")
-    histo = Part(5, HistogramProto, oneof="value")
-    audio = Part(6, _Audio, oneof="value")
+    image = MessageField(4, _Image, oneof="value")
+    histo = MessageField(5, HistogramProto, oneof="value")
+    audio = MessageField(6, _Audio, oneof="value")
     node_name = Scalar(7, STRING)
-    tensor = Part(8, TensorProto, oneof="value")
-    metadata = Part(9, SummaryMetadata)
+    tensor = MessageField(8, TensorProto, oneof="value")
+    metadata = MessageField(9, SummaryMetadata)
 
 
 class Summary(Message):
     """Values by tag, at one step."""
 
-    value = Parts(1, _Value)
+    value = MessageListField(1, _Value)
     Value, Image, Audio = _Value, _Image, _Audio
 
 
@@ -105,8 +105,8 @@ class Event(Message):
     step = Scalar(2, INT64)
     file_version = Scalar(3, STRING, oneof="what")
     graph_def = Scalar(4, BYTES, oneof="what")
-    summary = Part(5, Summary, oneof="what")
-    session_log = Part(7, SessionLog, oneof="what")
-    tagged_run_metadata = Part(8, TaggedRunMetadata, oneof="what")
+    summary = MessageField(5, Summary, oneof="what")
+    session_log = MessageField(7, SessionLog, oneof="what")
+    tagged_run_metadata = MessageField(8, TaggedRunMetadata, oneof="what")
     meta_graph_def = Scalar(9, BYTES, oneof="what")
-    source_metadata = Part(10, _SourceMetadata)
+    source_metadata = MessageField(10, _SourceMetadata)

@@ -16,7 +16,7 @@ from pipeline._next import frames_now
 from pipeline.diagnostics import live
 from pipeline.diagnostics.frames import waiting_in
 from pipeline.monitoring.activities import Activity, activities_of
-from pipeline.monitoring.levels import Level
+from pipeline.monitoring.levels import LevelTrack
 from pipeline.monitoring.trace_file import TraceFile
 from pipeline.monitoring.tracks import Track
 
@@ -42,7 +42,7 @@ class Tracer:
         self._start = self._last = self._flushed = time.monotonic_ns()
         self._numbers = itertools.count(1)
         self._tracks: dict[int, tuple[Track, threading.Thread | None]] = {}  # by the ident of the thread
-        self._levels: dict[int, Level] = {}  # by the number of the queue
+        self._levels: dict[int, LevelTrack] = {}  # by the number of the queue
         self._over: set[int] = set()  # queues that had come to their end before the trace
         self._names: collections.Counter[str] = collections.Counter()
         self._later: list[spans.Event] = []  # what was noted after the last sample
@@ -153,7 +153,7 @@ class Tracer:
             if number in self._over:
                 continue
             if level is None:
-                level = Level(self._unique(queue.name), self._file.write, self._process, self._start)
+                level = LevelTrack(self._unique(queue.name), self._file.write, self._process, self._start)
                 self._levels[number] = level
                 if not known:
                     level.sample(self._last, 0)

@@ -93,7 +93,7 @@ class Numbered:
         return facts
 
 
-class Rows(Protocol):
+class RowSource(Protocol):
     """An array, or what gives its rows as one does."""
 
     dtype: np.dtype[Any]
@@ -104,7 +104,7 @@ class Rows(Protocol):
     def __getitem__(self, numbers: NDArray[np.int64], /) -> NDArray[Any]: ...
 
 
-def digest(arrays: Sequence[NDArray[Any] | Rows]) -> str:
+def digest(arrays: Sequence[NDArray[Any] | RowSource]) -> str:
     """Return a digest of arrays, 16 hex digits: all strings in order; of others shape, dtype and some of their rows.
 
     Objects that are no strings count by the name of their class. Strings are those of arrays in memory only.

@@ -15,7 +15,7 @@ from pipeline._turns import Ready
 from pipeline.diagnostics.causes import InputUsedUp
 from pipeline.diagnostics.ends import end_of_input, with_end
 from pipeline.diagnostics.live import note_input, queues
-from pipeline.diagnostics.workers import Worker, WorkerGroup, current_worker
+from pipeline.diagnostics.workers import WorkerGroup, WorkerRecord, current_worker
 from pipeline.diagnostics.workers import this_thread as worker_of_thread
 from pipeline.errors import DeadlineExceededError, OutOfRangeError, invalid
 from pipeline.producers.numbered import Numbered, at_least_one
@@ -58,7 +58,7 @@ class ProducerQueue(FIFOQueue):
     owner: Book | None = None
     _starting = threading.Lock()
     _before = 0  # elements that were taken before the thread began
-    _noted: weakref.ref[Worker] | None = None  # the thread of a loop that took from it last
+    _noted: weakref.ref[WorkerRecord] | None = None  # the thread of a loop that took from it last
     _hand: FIFOQueue | None = None
 
     def number(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.proto.fields import Part, PartMap, Parts, Scalars
+from pipeline.proto.fields import MessageField, MessageListField, PartMap, Scalars
 from pipeline.proto.message import Message
 from pipeline.proto.scalar_types import BYTES, FLOAT, INT64
 
@@ -55,9 +55,9 @@ class Feature(Message):
         'float_list'
     """
 
-    bytes_list = Part(1, BytesList, oneof="kind")
-    float_list = Part(2, FloatList, oneof="kind")
-    int64_list = Part(3, Int64List, oneof="kind")
+    bytes_list = MessageField(1, BytesList, oneof="kind")
+    float_list = MessageField(2, FloatList, oneof="kind")
+    int64_list = MessageField(3, Int64List, oneof="kind")
 
 
 class Features(Message):
@@ -85,7 +85,7 @@ class Example(Message):
         7
     """
 
-    features = Part(1, Features)
+    features = MessageField(1, Features)
 
 
 class FeatureList(Message):
@@ -98,7 +98,7 @@ class FeatureList(Message):
         1
     """
 
-    feature = Parts(1, Feature)
+    feature = MessageListField(1, Feature)
 
 
 class FeatureLists(Message):
@@ -126,5 +126,5 @@ class SequenceExample(Message):
         2
     """
 
-    context = Part(1, Features)
-    feature_lists = Part(2, FeatureLists)
+    context = MessageField(1, Features)
+    feature_lists = MessageField(2, FeatureLists)

@@ -147,7 +147,7 @@ class Scalars(Field[ScalarList]):
         return [f"{self.name}: {self._kind.text(each)}" for each in value.items]
 
 
-class Part(Field[_M]):
+class MessageField(Field[_M]):
     """A message within the message. Reading it sets nothing; it counts as set once something in it is."""
 
     def __init__(self, number: int, kind: type[_M], oneof: str = "") -> None:
@@ -182,7 +182,7 @@ class Part(Field[_M]):
         return block(self.name, value._lines())
 
 
-class Parts(Field[MessageList[_M]]):
+class MessageListField(Field[MessageList[_M]]):
     """A list of messages."""
 
     def __init__(self, number: int, kind: type[_M]) -> None:

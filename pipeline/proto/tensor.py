@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.proto.fields import Part, Parts, Scalar, Scalars
+from pipeline.proto.fields import MessageField, MessageListField, Scalar, Scalars
 from pipeline.proto.message import Message
 from pipeline.proto.scalar_types import BOOL, BYTES, DOUBLE, FLOAT, INT32, INT64, STRING, Enumeration
 
@@ -30,7 +30,7 @@ class _Dim(Message):
 class TensorShapeProto(Message):
     """A shape: a size for each dimension, -1 for one that is unknown."""
 
-    dim = Parts(2, _Dim)
+    dim = MessageListField(2, _Dim)
     unknown_rank = Scalar(3, BOOL)
     Dim = _Dim
 
@@ -39,7 +39,7 @@ class TensorProto(Message):
     """A tensor's value: its bytes in `tensor_content`, or its elements in the list for its dtype."""
 
     dtype = Scalar(1, DATA_TYPE)
-    tensor_shape = Part(2, TensorShapeProto)
+    tensor_shape = MessageField(2, TensorShapeProto)
     version_number = Scalar(3, INT32)
     tensor_content = Scalar(4, BYTES)
     float_val = Scalars(5, FLOAT)

@@ -15,7 +15,7 @@ from typing import Any
 from pipeline.diagnostics.causes import InputUsedUp, because
 from pipeline.diagnostics.live import groups
 from pipeline.diagnostics.wording import count
-from pipeline.diagnostics.workers import Worker, WorkerGroup, current_worker
+from pipeline.diagnostics.workers import WorkerGroup, WorkerRecord, current_worker
 from pipeline.errors import OpError, OutOfRangeError
 from pipeline.logs import logger
 from pipeline.runners.coordinator import Coordinator
@@ -170,7 +170,7 @@ class QueueRunner:
         try:
             group, loop = self._group_for(sess), loop_of_thread.coord
             for number, op in enumerate(self._enqueue_ops, 1):
-                worker = Worker(group, number, counted=self._counts)
+                worker = WorkerRecord(group, number, counted=self._counts)
                 threads.append(self._thread(self._thread_body, op_name(op), sess, coord, op, worker, loop))
             group.begin(self.name, [*threads])
             groups.add(group)
@@ -233,7 +233,7 @@ class QueueRunner:
         return type(self)._run is QueueRunner._run
 
     def _thread_body(
-        self, sess: Any, coord: Coordinator | None, op: Any, worker: Worker, loop: Coordinator | None
+        self, sess: Any, coord: Coordinator | None, op: Any, worker: WorkerRecord, loop: Coordinator | None
     ) -> None:
         try:
             if worker.group.gate is not None:
@@ -260,7 +260,7 @@ class QueueRunner:
         """
         worker = current_worker()
         if worker is None:  # in a thread that the program made itself
-            worker = Worker(self._group_for(sess), 1)
+            worker = WorkerRecord(self._group_for(sess), 1)
             worker.group.begin(self.name, [threading.current_thread()])
             with worker.as_current():
                 self._fill(sess, enqueue_op, coord, worker)
@@ -268,7 +268,7 @@ class QueueRunner:
             worker.counted = True  # also if a subclass wraps this
             self._fill(sess, enqueue_op, coord, worker)
 
-    def _fill(self, sess: Any, op: Any, coord: Coordinator | None, worker: Worker) -> None:
+    def _fill(self, sess: Any, op: Any, coord: Coordinator | None, worker: WorkerRecord) -> None:
         try:
             run = self._callable(sess, op)
             while coord is None or not coord.should_stop():
@@ -289,7 +289,7 @@ class QueueRunner:
         finally:
             self._leave(sess, worker)
 
-    def _note(self, error: BaseException, worker: Worker, alone: bool = True) -> None:
+    def _note(self, error: BaseException, worker: WorkerRecord, alone: bool = True) -> None:
         """Note the exception that ends a thread, in `exceptions_raised` too if no coordinator hears of it."""
         if worker.failure is not None and worker.failure.error is error:
             return
@@ -303,7 +303,7 @@ class QueueRunner:
                     self._exceptions_raised.append(error)
                 _log.error("Exception in QueueRunner: %s", error)
 
-    def _leave(self, sess: Any, worker: Worker, at_end: bool = False) -> int:
+    def _leave(self, sess: Any, worker: WorkerRecord, at_end: bool = False) -> int:
         """Count a thread as ended; return how many are running. `at_end`: it may still have to close the queue."""
         key = self if sess is None else sess
         with self._lock:

@@ -24,7 +24,7 @@ from pipeline.memory import in_memory
 from pipeline.nest import ListValue, Nest, parts_of
 from pipeline.producers.numbered import digest, parse_shard
 from pipeline.queues.rows import Rows
-from pipeline.sources.extras import MANY, Picked, closed, is_closed, last_used, place_of, stacked
+from pipeline.sources.extras import MANY, RowSelection, closed, is_closed, last_used, place_of, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
@@ -44,7 +44,7 @@ _ALIGNED_BYTES = 16 << 20
 _PIECES_OF_A_HOST = 8
 
 
-class Column(Protocol):
+class ArrayColumn(Protocol):
     """A column of a table of arrays."""
 
     def __len__(self) -> int: ...
@@ -175,7 +175,7 @@ def _refuse_groups(given: Any) -> None:
         )
 
 
-def column(given: Any, where: str, mapped: bool = False) -> Column:
+def column(given: Any, where: str, mapped: bool = False) -> ArrayColumn:
     """Make a column of what `arrays` takes for one; `mapped` is for files."""
     if isinstance(given, (str, os.PathLike)):
         return _of_file(os.fspath(given), where, mapped)
@@ -273,7 +273,7 @@ class _InFile:
         return digest([self._file])
 
 
-def _of_file(path: str | bytes, where: str, mapped: bool) -> Column:
+def _of_file(path: str | bytes, where: str, mapped: bool) -> ArrayColumn:
     """Open a local file, map it into memory, or read a remote one."""
     name, remote = os.fsencode(path), b"://" in os.fsencode(path)
     text, where_of = os.fsdecode(name), f"arrays: {where}: {os.fsdecode(name)}"
@@ -346,7 +346,7 @@ class _Pieces:
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
         piece = int(numbers[0]) // self._step
-        return Picked(numbers - piece * self._step).of(self._load(piece))
+        return RowSelection(numbers - piece * self._step).of(self._load(piece))
 
     def _piece(self, piece: int) -> NDArray[Any]:
         first = piece * self._step

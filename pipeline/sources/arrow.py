@@ -16,7 +16,7 @@ from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
 from pipeline.nest import ListValue, map_values
 from pipeline.producers.numbered import sampled
-from pipeline.sources.extras import MANY, Picked, chosen, needs
+from pipeline.sources.extras import MANY, RowSelection, chosen, needs
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
@@ -132,7 +132,7 @@ class ArrowRows:
     def take(self, numbers: NDArray[np.int64]) -> dict[str, Any]:
         """Return the rows of these numbers; InvalidArgumentError if a value is missing."""
         block: dict[str, Any] = dict.fromkeys(self._table.schema.names)  # in this order
-        rows_of = Picked(numbers).of
+        rows_of = RowSelection(numbers).of
         block |= {
             name: rows_of(array) if type(array) is np.ndarray else map_values(rows_of, array)
             for name, array in self._arrays.items()

@@ -33,7 +33,7 @@ from pipeline.sources.extras import MANY, chosen
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.stream import StreamSource
-from pipeline.sources.text import Piece, Records, cut_pieces, lines_to_skip, opened
+from pipeline.sources.text import Piece, PieceRecords, cut_pieces, lines_to_skip, opened
 
 _EXACT = 1 << 53  # float64 holds all integers up to that
 _LOOKED_AT = 1000  # rows that decide the dtypes that nobody gave
@@ -212,9 +212,9 @@ class _Rows:
             if place is not None:
                 file.go_to(place)
             for piece in cut_pieces(file, self._syntax.cut, name):
-                yield piece.offset, Records(piece, 0, piece.records, _Whole(form, piece))
+                yield piece.offset, PieceRecords(piece, 0, piece.records, _Whole(form, piece))
 
-    def block(self, given: Records) -> dict[str, NDArray[Any]]:
+    def block(self, given: PieceRecords) -> dict[str, NDArray[Any]]:
         whole: _Whole = given.how
         try:
             arrays = whole.rows(given.first, len(given)) or whole.form.decoded(given.records)
@@ -222,7 +222,7 @@ class _Rows:
             raise self._told(error, given) from None
         return {name: arrays[name] for name in self._columns}
 
-    def named(self, given: Records, i: int) -> str:
+    def named(self, given: PieceRecords, i: int) -> str:
         """The file of a row, and the line where it begins."""
         return given.piece.line(given.piece.lines_to(given.first + i))
 
@@ -257,7 +257,7 @@ class _Rows:
             raise invalid(text + ("; see columns=" if len(header) > len(self._columns) else ""))
         return ordered(self._columns, header)
 
-    def _told(self, error: InvalidArgumentError, given: Records) -> InvalidArgumentError:
+    def _told(self, error: InvalidArgumentError, given: PieceRecords) -> InvalidArgumentError:
         """The error of a record, with its file, line and column."""
         record: int = error.record  # type: ignore[attr-defined]
         file = given.piece.name

@@ -167,7 +167,7 @@ class Once:
         return Once, (self._function,)
 
 
-class Picked:
+class RowSelection:
     """Rows with these numbers, one at least. Whether they are neighbours is looked at once for all columns."""
 
     def __init__(self, numbers: NDArray[np.int64]) -> None:

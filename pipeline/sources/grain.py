@@ -20,7 +20,7 @@ from pipeline.producers.numbered import Numbered
 from pipeline.sources.extras import needs, stacked
 from pipeline.sources.order import Epochs, Order
 from pipeline.sources.source import Source, TableSource
-from pipeline.sources.stream import Columns, StreamSource
+from pipeline.sources.stream import BlockPiece, StreamSource
 
 # Elements that are read at once.
 _PIECE = 64
@@ -171,7 +171,7 @@ class _Stream:
                 add_note(error, f"grain: in element {count + len(piece)} after the {begin}")
             count += len(piece)
             if piece:
-                yield before, Columns(map_values(_column, piece[0])) if self._batched else piece
+                yield before, BlockPiece(map_values(_column, piece[0])) if self._batched else piece
             elif error is None:
                 return
         raise error

@@ -22,7 +22,7 @@ from pipeline.sources.arrow import (
 )
 from pipeline.sources.extras import MANY, needs, stacked
 from pipeline.sources.source import rows_of
-from pipeline.sources.stream import Columns
+from pipeline.sources.stream import BlockPiece
 
 Join = Callable[[list[Any], str], Any]
 
@@ -121,7 +121,7 @@ class RowsForm(ArrowForm):
 
     def piece(self, rows: Any) -> Any:
         """As that of ArrowForm."""
-        return Columns(_typed(rows, self._features))
+        return BlockPiece(_typed(rows, self._features))
 
     def block(self, rows: Any, join: Join = stacked) -> dict[str, Any]:
         """As that of ArrowForm."""
@@ -164,7 +164,7 @@ class GivenForm:
 
     def piece(self, rows: Any) -> Any:
         """As that of ArrowForm."""
-        return Columns(dict(rows.items()))
+        return BlockPiece(dict(rows.items()))
 
     def block(self, piece: Any, join: Join = stacked) -> dict[str, Any]:
         """As that of ArrowForm; `join` makes columns of what may have any shape."""

@@ -53,7 +53,7 @@ class Parts(Protocol):
         """
 
 
-class Stream(Parts, Protocol):
+class SequentialParts(Parts, Protocol):
     """Parts that are read one after the other."""
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
@@ -63,7 +63,7 @@ class Stream(Parts, Protocol):
         """
 
 
-class Columns:
+class BlockPiece:
     """A piece that is a block already."""
 
     def __init__(self, block: Any) -> None:
@@ -72,8 +72,8 @@ class Columns:
     def __len__(self) -> int:
         return length(self.block)
 
-    def __getitem__(self, rows: slice) -> Columns:
-        return Columns(map_values(lambda column: column[rows], self.block))
+    def __getitem__(self, rows: slice) -> BlockPiece:
+        return BlockPiece(map_values(lambda column: column[rows], self.block))
 
 
 class About(NamedTuple):
@@ -138,7 +138,7 @@ class PartsSource(Source):
 class StreamSource(PartsSource):
     """The examples of a stream; see PartsSource."""
 
-    def __init__(self, stream: Stream, epochs: Epochs) -> None:
+    def __init__(self, stream: SequentialParts, epochs: Epochs) -> None:
         super().__init__(stream, epochs, _StreamCursor)
 
 

@@ -82,12 +82,12 @@ class _Lines:
             else:
                 file.go_to(place)
             for piece in cut_pieces(file, cut_lines, name):
-                yield piece.offset, Records(piece, 0, piece.records)
+                yield piece.offset, PieceRecords(piece, 0, piece.records)
 
-    def block(self, given: Records) -> Any:
+    def block(self, given: PieceRecords) -> Any:
         return object_vector(given.records)
 
-    def named(self, given: Records, i: int) -> str:
+    def named(self, given: PieceRecords, i: int) -> str:
         """The file of a line, and its number there."""
         return given.piece.line(given.first + i)
 
@@ -157,7 +157,7 @@ class Piece:
             return self.name
 
 
-class Records:
+class PieceRecords:
     """Some records of a piece.
 
     Args:
@@ -175,8 +175,8 @@ class Records:
     def __len__(self) -> int:
         return len(self.records)
 
-    def __getitem__(self, rows: slice) -> Records:
-        return Records(self.piece, self.first + (rows.start or 0), self.records[rows], self.how)
+    def __getitem__(self, rows: slice) -> PieceRecords:
+        return PieceRecords(self.piece, self.first + (rows.start or 0), self.records[rows], self.how)
 
 
 # Cuts the part of a text that begins and ends at these bytes into records, and says where the first one begins that is

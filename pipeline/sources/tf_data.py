@@ -14,7 +14,7 @@ from pipeline.on_error import add_note
 from pipeline.producers.numbered import parse_shard
 from pipeline.sources.extras import MANY, needs, stacked
 from pipeline.sources.order import Epochs
-from pipeline.sources.stream import Columns, StreamSource
+from pipeline.sources.stream import BlockPiece, StreamSource
 
 # Elements of one shape are batched by TensorFlow, so many bytes at once, but not more elements than this.
 _PIECE_BYTES = 1 << 20
@@ -101,9 +101,9 @@ class _Stream:
             number += self._size
             values = [element] if self._nest is None else self._nest.flatten(element)
             columns = list(map(self._column, values, self._varies, self._ragged))
-            yield 0, Columns(columns[0] if self._nest is None else self._nest.pack(columns, True))
+            yield 0, BlockPiece(columns[0] if self._nest is None else self._nest.pack(columns, True))
 
-    def block(self, piece: Columns) -> Any:
+    def block(self, piece: BlockPiece) -> Any:
         return piece.block
 
     def facts(self) -> dict[str, Any]:

@@ -108,7 +108,7 @@ def _check_decoders(decoders: Any) -> None:
             )
 
 
-class Sample(NamedTuple):
+class ShardSample(NamedTuple):
     """The files of a key.
 
     Attributes:
@@ -148,7 +148,7 @@ class _Shards:
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield lists of samples; a place is that of the first of them."""
-        piece: list[Sample] = []
+        piece: list[ShardSample] = []
         size = 0
         for sample in _samples(self.names[part], place or 0, self._limit):
             piece.append(sample)
@@ -159,7 +159,7 @@ class _Shards:
         if piece:
             yield piece[0].place, piece
 
-    def block(self, piece: Sequence[Sample]) -> dict[str, Any]:
+    def block(self, piece: Sequence[ShardSample]) -> dict[str, Any]:
         rows = [self._decoded(sample) for sample in piece]
         if any(row.keys() != rows[0].keys() for row in rows):
             other = next(i for i, row in enumerate(rows) if row.keys() != rows[0].keys())
@@ -167,7 +167,7 @@ class _Shards:
             raise invalid(f"webdataset: {piece[other].shard}: samples differ: {first}; {second}. Choose columns")
         return {name: self._column(piece, [row[name] for row in rows], name) for name in rows[0]}
 
-    def _column(self, piece: Sequence[Sample], values: list[Any], name: str) -> Any:
+    def _column(self, piece: Sequence[ShardSample], values: list[Any], name: str) -> Any:
         """A column of samples; an error names the first that is not like the first of all."""
         try:
             return stacked(values, f"webdataset: {name!r}")
@@ -178,7 +178,7 @@ class _Shards:
                 stacked([values[0], value], where, named.__getitem__)
             raise
 
-    def named(self, piece: Sequence[Sample], i: int) -> str:
+    def named(self, piece: Sequence[ShardSample], i: int) -> str:
         """Shard and key of a sample."""
         key = os.fsencode(piece[i].key).decode(errors="backslashreplace")  # it may be shown anywhere
         return f"{piece[i].shard}:{key}"
@@ -187,13 +187,13 @@ class _Shards:
         columns = None if self._columns is None else [name for name, _ in self._columns]
         return {"files": len(self.names), "values": columns}
 
-    def _decoded(self, sample: Sample) -> dict[str, Any]:
+    def _decoded(self, sample: ShardSample) -> dict[str, Any]:
         if sample.twice:
             raise invalid(f"webdataset: {sample.shard}: sample {sample.key!r} has {sample.twice!r} twice")
         chosen = self._columns or [(name, [name]) for name in ["__key__", *sample.files]]
         return {name: self._value(sample, name, extensions) for name, extensions in chosen}
 
-    def _value(self, sample: Sample, name: str, extensions: Sequence[str]) -> Any:
+    def _value(self, sample: ShardSample, name: str, extensions: Sequence[str]) -> Any:
         if name == "__key__":
             return os.fsencode(sample.key)
         where = f"webdataset: {sample.shard}: sample {sample.key!r}"
@@ -237,7 +237,7 @@ def _plain(value: Any) -> Any:
     return object_vector(flat).reshape(array.shape)
 
 
-def _samples(name: str, place: int, limit: int) -> Iterator[Sample]:
+def _samples(name: str, place: int, limit: int) -> Iterator[ShardSample]:
     """Yield the samples of an archive from a place on; none has more bytes than the limit."""
     compression = compression_of(name)
     opened = open_file(os.fsencode(name), compression)
@@ -259,9 +259,9 @@ def _samples(name: str, place: int, limit: int) -> Iterator[Sample]:
                     raise too_long(f"with {each.member.name!r}, sample {key!r} has", limit)
                 files[each.extension] = each.read() if number >= place or not compression else b""
             if not compression:
-                yield Sample(at or 0, name, key, files, twice)
+                yield ShardSample(at or 0, name, key, files, twice)
             elif number >= place:
-                yield Sample(number, name, key, files, twice)
+                yield ShardSample(number, name, key, files, twice)
     except (DataLossError, InvalidArgumentError, ResourceExhaustedError) as error:
         raise type(error)(None, None, f"webdataset: {name}: {error}") from error
     finally:

@@ -20,7 +20,7 @@ from pipeline.tracebacks import RemoteTraceback, of_user
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1  # of an int64
 
 
-class Block(NamedTuple):
+class ResultBlock(NamedTuple):
     """Examples of neighbouring items of a chunk that have the same structure, dtypes and shapes, stacked.
 
     Attributes:
@@ -208,9 +208,9 @@ class _Growing:
             here.put(self._columns[i], self._size, part)
         self._size += 1
 
-    def block(self) -> Block:
+    def block(self) -> ResultBlock:
         """What has been added."""
-        return Block(self._size, self._container, [self._finished(column) for column in self._columns])
+        return ResultBlock(self._size, self._container, [self._finished(column) for column in self._columns])
 
     def _finished(self, column: Any) -> Any:
         return finished(column if isinstance(column, list) or len(column) == self._size else column[: self._size])
@@ -243,6 +243,6 @@ class Gathered:
         self._paths.append(path)
         return True
 
-    def done(self) -> tuple[Block, list[int], list[int]]:
+    def done(self) -> tuple[ResultBlock, list[int], list[int]]:
         """Return what was added."""
         return self._growing.block(), self._indices, self._paths

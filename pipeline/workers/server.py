@@ -1,4 +1,4 @@
-"""Server: a process that has imported libraries, and forks worker processes that need not import them again."""
+"""WorkerForkServer: a process that has imported libraries and forks workers that need not import them again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from multiprocessing import context, forkserver, popen_forkserver, reduction, sp
 from typing import Any
 
 
-class Server(forkserver.ForkServer):
+class WorkerForkServer(forkserver.ForkServer):
     """A fork server of ours: that of `multiprocessing` is the program's, and imports nothing more once it runs.
 
     It ends when nothing refers to it any more and the processes that it forked have ended.
@@ -49,21 +49,21 @@ def _leave(server: dict[str, Any]) -> None:
             os.close(alive)
 
 
-_current = Server(())
+_current = WorkerForkServer(())
 
 
-def server_of(modules: Collection[str]) -> Server:
+def server_of(modules: Collection[str]) -> WorkerForkServer:
     """Return a server that has imported these modules, at the latest when it forks. For one thread at a time."""
     global _current
     if not _current.modules.issuperset(modules):
-        _current = Server(_current.modules.union(modules))
+        _current = WorkerForkServer(_current.modules.union(modules))
     return _current
 
 
 def _forget() -> None:
     """In a forked process: the server is its parent's."""
     global _current
-    _current = Server(())
+    _current = WorkerForkServer(())
 
 
 os.register_at_fork(after_in_child=_forget)

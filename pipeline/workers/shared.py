@@ -52,7 +52,7 @@ class Reply(NamedTuple):
     given_up: list[int]
 
 
-class Segment:
+class SharedSegment:
     """A segment as its worker has it.
 
     Args:
@@ -98,20 +98,20 @@ class Writer:
     """The segments of a worker. For one thread.
 
     Args:
-        send: Sends a descriptor, as `Segment` wants it.
+        send: Sends a descriptor, as `SharedSegment` wants it.
     """
 
     def __init__(self, send: Callable[[int], object]) -> None:
         self._send = send
         self._count = 0
-        self._free: dict[int, Segment] = {}
-        self._lent: dict[int, Segment] = {}
-        self._taken: dict[int, Segment] = {}  # for the result that is being made, by address
+        self._free: dict[int, SharedSegment] = {}
+        self._lent: dict[int, SharedSegment] = {}
+        self._taken: dict[int, SharedSegment] = {}  # for the result that is being made, by address
         self._given_up: list[int] = []
 
-    def segment(self, size: int) -> Segment:
+    def segment(self, size: int) -> SharedSegment:
         """A new segment."""
-        segment = Segment(self._count, size, self._send)
+        segment = SharedSegment(self._count, size, self._send)
         self._count += 1
         return segment
 
@@ -143,7 +143,7 @@ class Writer:
         Raises:
             Exception: The result cannot be pickled.
         """
-        used: list[tuple[Segment, int]] = []
+        used: list[tuple[SharedSegment, int]] = []
 
         def kept_in_stream(buffer: pickle.PickleBuffer) -> bool:
             raw = buffer.raw()
@@ -167,7 +167,7 @@ class Writer:
         given_up, self._given_up = self._given_up, []
         return pickle.dumps(Reply(stream, buffers, given_up))
 
-    def _take(self, size: int) -> Segment:
+    def _take(self, size: int) -> SharedSegment:
         """A segment for the result that is being made. One that is too small gives way to a larger one."""
         fitting = [each for each in self._free.values() if len(each.memory) >= size]
         if fitting:
@@ -181,7 +181,7 @@ class Writer:
         self._taken[segment.address] = segment
         return segment
 
-    def _place(self, raw: memoryview) -> Segment:
+    def _place(self, raw: memoryview) -> SharedSegment:
         """The segment where these bytes lie; they are copied if they lie elsewhere."""
         address = np.frombuffer(raw, np.uint8).__array_interface__["data"][0]
         if address not in self._taken:

@@ -18,7 +18,7 @@ from pipeline.workers.server import Forked
 KEPT = 60.0
 
 
-class Kind(NamedTuple):
+class ProcessKind(NamedTuple):
     """What a worker must have in common with others to do their work.
 
     Attributes:
@@ -53,7 +53,7 @@ class Starter:
         """Return a worker: a spare one, or one that has yet to get ready. Raises what a new Worker does."""
         mine, libraries = needs.of(tuple(self._modules))
         around = os.getcwd(), tuple(sys.path), dict(os.environ) if self._method == "spawn" else None
-        kind = Kind(self._method, self._setup, around)
+        kind = ProcessKind(self._method, self._setup, around)
         worker = _take(kind, mine)
         if worker is None:
             process: Any
@@ -82,7 +82,7 @@ def keep(worker: Worker) -> None:
     _drop_dead()
 
 
-def _take(kind: Kind, mine: dict[str, int]) -> Worker | None:
+def _take(kind: ProcessKind, mine: dict[str, int]) -> Worker | None:
     """Return a spare worker of a kind, whose modules are still those of the program."""
     _drop_dead()
     with _lock:

@@ -31,7 +31,7 @@ def calls():
 
 
 def actor(capacity=10, min_after_dequeue=None):
-    return actors.Rows("what", capacity, min_after_dequeue, 1)
+    return actors.RowQueueActor("what", capacity, min_after_dequeue, 1)
 
 
 def rows_in(found):
@@ -174,7 +174,7 @@ def test_rows_that_a_program_was_killed_with_do_not_stay(monkeypatch):
     assert rows_in(rows.dequeue(3, 4, False, 0.0)) == [4, 5, 6, 7]
 
 
-@pytest.mark.parametrize("ends", [actors.Rows.withdraw, lambda rows, request: rows.enqueue(request, 4, 6)])
+@pytest.mark.parametrize("ends", [actors.RowQueueActor.withdraw, lambda rows, request: rows.enqueue(request, 4, 6)])
 def test_who_no_longer_waits_for_room_is_not_given_up(monkeypatch, ends):
     monkeypatch.setattr(actors, "POLL", 0.0)
     rows = actor(4)

@@ -3,7 +3,7 @@
 import pytest
 
 from pipeline import QueueStats
-from pipeline.command.report import Report
+from pipeline.command.report import FeedReport
 from pipeline.monitoring.model import Edge, Stage, Tank, Verdict
 from pipeline.monitoring.model import Report as Run
 
@@ -21,7 +21,7 @@ def report(kind="waiting", knob="num_threads", text="", examples=1000, verdicts=
     found = (Verdict(3, 1, kind, knob, 8, 2.0, text),) if verdicts is None else verdicts
     run = Run(10.0, True, stages, (Edge(1, 2), Edge(2, 3)), 4, 0.0, found)
     settings = {"threads": 4, "batch_size": 10}
-    made = Report(examples, 100, 5_000_000, 10.0, 0.1, STATS, run, {"int64": 3, "bytes": 1}, False, settings)
+    made = FeedReport(examples, 100, 5_000_000, 10.0, 0.1, STATS, run, {"int64": 3, "bytes": 1}, False, settings)
     return made._replace(**changes)
 
 

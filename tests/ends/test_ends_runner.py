@@ -11,7 +11,7 @@ from orchestration import no_thread_left, source
 
 import pipeline.compat.v1 as tf
 from pipeline import Coordinator, FIFOQueue, QueueRunner
-from pipeline.diagnostics.workers import Worker, WorkerGroup
+from pipeline.diagnostics.workers import WorkerGroup, WorkerRecord
 from pipeline.errors import FailedPreconditionError, OutOfRangeError
 
 
@@ -43,7 +43,7 @@ def lines(function):
 
 
 LOOP = [QueueRunner._fill, QueueRunner._leave, QueueRunner._note, QueueRunner._callable]
-LOOP += [WorkerGroup.leave, WorkerGroup.reached_end, Worker.fail, Worker.as_current.__wrapped__]
+LOOP += [WorkerGroup.leave, WorkerGroup.reached_end, WorkerRecord.fail, WorkerRecord.as_current.__wrapped__]
 PLACES = [(function, line) for function in LOOP for line in lines(function)]
 NAMES = [f"{function.__name__}+{line - function.__code__.co_firstlineno}" for function, line in PLACES]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.errors import InvalidArgumentError
-from pipeline.proto.fields import Part, PartMap, Parts, Scalar, ScalarMapField, Scalars
+from pipeline.proto.fields import MessageField, MessageListField, PartMap, Scalar, ScalarMapField, Scalars
 from pipeline.proto.message import Message
 from pipeline.proto.scalar_types import BOOL, BYTES, DOUBLE, FLOAT, INT32, INT64, STRING, Enumeration
 from pipeline.proto.tensor import TensorProto, shape_message, type_name
@@ -26,7 +26,7 @@ class Leaf(Message):
 class Tree(Message):
     """One field of each kind; declared out of order, since numbers decide the order."""
 
-    leaves = Parts(9, Leaf)
+    leaves = MessageListField(9, Leaf)
     whole = Scalar(1, INT32)
     real = Scalar(2, DOUBLE)
     single = Scalar(3, FLOAT)
@@ -38,8 +38,8 @@ class Tree(Message):
     named = PartMap(10, Leaf)
     counts = ScalarMapField(11, INT32)
     number = Scalar(12, INT64, oneof="choice")
-    leaf = Part(13, Leaf, oneof="choice")
-    part = Part(14, Leaf)
+    leaf = MessageField(13, Leaf, oneof="choice")
+    part = MessageField(14, Leaf)
 
 
 def full():

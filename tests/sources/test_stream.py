@@ -7,7 +7,7 @@ import pytest
 
 import pipeline
 from pipeline.sources.order import Epochs
-from pipeline.sources.stream import Columns, StreamSource
+from pipeline.sources.stream import BlockPiece, StreamSource
 
 
 class Numbers:
@@ -27,7 +27,7 @@ class Numbers:
         self.open += 1
         try:
             for first in range(place or 0, 300, 3):
-                yield first, Columns(np.arange(first, first + 3))
+                yield first, BlockPiece(np.arange(first, first + 3))
         finally:
             self.open -= 1
 

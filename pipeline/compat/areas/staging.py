@@ -13,7 +13,7 @@ from pipeline.compat.graph.node import node
 from pipeline.compat.graph.scopes import get_default_graph, name_scope
 from pipeline.compat.graph.shapes import TensorShape, as_shape, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
-from pipeline.compat.kernels.staging import Buffer, Map
+from pipeline.compat.kernels.staging import Buffer, StagingMap
 from pipeline.compat.ops.control.flow import no_op
 from pipeline.compat.ops.making.inputs import fixed_input
 from pipeline.compat.ops.making.text import one_or_all
@@ -232,10 +232,10 @@ class MapStagingArea(_Area):
     ) -> None:
         super().__init__(dtypes, shapes, names, shared_name, capacity, memory_limit)
         self._ordered = ordered
-        self._kind = "OrderedMap" if ordered else "Map"
+        self._kind = "OrderedMap" if ordered else "StagingMap"
 
     def _make(self) -> Any:
-        return Map(len(self._dtypes), self._ordered, self._capacity, self._memory_limit)
+        return StagingMap(len(self._dtypes), self._ordered, self._capacity, self._memory_limit)
 
     def put(self, key: Any, vals: Any, indices: Sequence[int] | None = None, name: str | None = None) -> Operation:
         """Return an operation that adds components of an element.

@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.compat.graph.dtypes import DType, as_dtype, string
 from pipeline.compat.graph.shapes import TensorShape
-from pipeline.proto.fields import Part, PartMap, Parts, Scalar, Scalars
+from pipeline.proto.fields import MessageField, MessageListField, PartMap, Scalar, Scalars
 from pipeline.proto.message import Message
 from pipeline.proto.scalar_types import BOOL, BYTES, FLOAT, INT32, INT64, STRING
 from pipeline.proto.tensor import DATA_TYPE, TensorProto, TensorShapeProto, shape_message
@@ -27,21 +27,21 @@ class _ListValue(Message):
     f = Scalars(4, FLOAT)
     b = Scalars(5, BOOL)
     type = Scalars(6, DATA_TYPE)
-    shape = Parts(7, TensorShapeProto)
-    tensor = Parts(8, TensorProto)
+    shape = MessageListField(7, TensorShapeProto)
+    tensor = MessageListField(8, TensorProto)
 
 
 class AttrValue(Message):
     """The value of an attribute: exactly one field is set."""
 
-    list = Part(1, _ListValue, oneof="value")
+    list = MessageField(1, _ListValue, oneof="value")
     s = Scalar(2, BYTES, oneof="value")
     i = Scalar(3, INT64, oneof="value")
     f = Scalar(4, FLOAT, oneof="value")
     b = Scalar(5, BOOL, oneof="value")
     type = Scalar(6, DATA_TYPE, oneof="value")
-    shape = Part(7, TensorShapeProto, oneof="value")
-    tensor = Part(8, TensorProto, oneof="value")
+    shape = MessageField(7, TensorShapeProto, oneof="value")
+    tensor = MessageField(8, TensorProto, oneof="value")
     ListValue = _ListValue
 
 
@@ -63,8 +63,8 @@ class _VersionDef(Message):
 class GraphDef(Message):
     """The operations of a graph."""
 
-    node = Parts(1, NodeDef)
-    versions = Part(4, _VersionDef)
+    node = MessageListField(1, NodeDef)
+    versions = MessageField(4, _VersionDef)
 
 
 def node_def(op: Operation, add_shapes: bool = False, largest: int | None = None) -> NodeDef:

@@ -14,7 +14,7 @@ from pipeline.compat.queues.queues import FIFOQueue, PaddingFIFOQueue, RandomShu
 from pipeline.compat.queues.runner import QueueRunner, add_queue_runner
 
 
-class Request(NamedTuple):
+class BatchArguments(NamedTuple):
     """What a batch function was asked for, under the names of its parameters.
 
     Attributes:
@@ -86,7 +86,7 @@ class Request(NamedTuple):
         summarize_fraction(name, queue, self.capacity, min_after_dequeue)
 
 
-def batches(request: Request) -> Any:
+def batches(request: BatchArguments) -> Any:
     """Add all that a request needs to the graph; returns the tensors of a batch, in the container of the examples."""
     sources = request.sources()
     tensors = [tensor for source in sources for tensor in source]
@@ -99,7 +99,7 @@ def batches(request: Request) -> Any:
         return like(request.tensors if request.tensors_list is None else request.tensors_list[0], results)
 
 
-def _dequeued(request: Request, sources: Sequence[Sequence[Any]], scope: str) -> Any:
+def _dequeued(request: BatchArguments, sources: Sequence[Sequence[Any]], scope: str) -> Any:
     """Make the queue, its runner, the summary and the dequeue op; returns the tensors of a batch."""
     many = request.enqueue_many
     keep = as_keep_input(request.keep_input, many)

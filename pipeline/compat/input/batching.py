@@ -1,6 +1,6 @@
 """tf.train.batch and its seven relatives: TensorFlow's signatures.
 
-Each passes its arguments, which are all its `locals()`, on to `batches` as a Request.
+Each passes its arguments, which are all its `locals()`, on to `batches` as BatchArguments.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.compat.input.batch_graph import Request, batches
+from pipeline.compat.input.batch_graph import BatchArguments, batches
 
 
 def batch(
@@ -44,7 +44,7 @@ def batch(
     Raises:
         ValueError: There are no tensors; a shape cannot be inferred.
     """
-    return batches(Request("batch", **locals()))
+    return batches(BatchArguments("batch", **locals()))
 
 
 def maybe_batch(
@@ -68,7 +68,7 @@ def maybe_batch(
     Raises:
         ValueError: The rank of `keep_input` is unknown or another.
     """
-    return batches(Request("batch", **locals()))
+    return batches(BatchArguments("batch", **locals()))
 
 
 def batch_join(
@@ -91,7 +91,7 @@ def batch_join(
         ValueError: The list is empty; keys or shapes differ.
         TypeError: Dtypes differ.
     """
-    return batches(Request("batch_join", **locals()))
+    return batches(BatchArguments("batch_join", **locals()))
 
 
 def maybe_batch_join(
@@ -107,7 +107,7 @@ def maybe_batch_join(
     name: str | None = None,
 ) -> Any:
     """Make batches of the examples to keep of several sources; see `batch_join` and `maybe_batch`."""
-    return batches(Request("batch_join", **locals()))
+    return batches(BatchArguments("batch_join", **locals()))
 
 
 def shuffle_batch(
@@ -133,7 +133,7 @@ def shuffle_batch(
     Raises:
         ValueError: `capacity` is not above `min_after_dequeue`.
     """
-    return batches(Request("shuffle_batch", **locals()))
+    return batches(BatchArguments("shuffle_batch", **locals()))
 
 
 def maybe_shuffle_batch(
@@ -151,7 +151,7 @@ def maybe_shuffle_batch(
     name: str | None = None,
 ) -> Any:
     """Make shuffled batches of the examples to keep; see `shuffle_batch` and `maybe_batch`."""
-    return batches(Request("shuffle_batch", **locals()))
+    return batches(BatchArguments("shuffle_batch", **locals()))
 
 
 def shuffle_batch_join(
@@ -170,7 +170,7 @@ def shuffle_batch_join(
 
     If `capacity` is not above `min_after_dequeue`, the first use of the queue raises InvalidArgumentError.
     """
-    return batches(Request("shuffle_batch_join", **locals()))
+    return batches(BatchArguments("shuffle_batch_join", **locals()))
 
 
 def maybe_shuffle_batch_join(
@@ -187,4 +187,4 @@ def maybe_shuffle_batch_join(
     name: str | None = None,
 ) -> Any:
     """Make shuffled batches of the examples to keep of several sources; see `shuffle_batch_join`."""
-    return batches(Request("shuffle_batch_join", **locals()))
+    return batches(BatchArguments("shuffle_batch_join", **locals()))

@@ -25,7 +25,7 @@ class Sparse(NamedTuple):
     shape: Any
 
 
-class Example:
+class StoredExample:
     """An example in the store; its states are those of the segment `at`."""
 
     def __init__(
@@ -72,8 +72,8 @@ class Segments:
     def __init__(self, capacity: int, steps: int, states: int, pad: bool) -> None:
         self._condition = threading.Condition()
         self._capacity, self._steps, self._states, self._pad = capacity, steps, states, pad
-        self._waiting: dict[bytes, Example] = {}  # by the key of the segment whose states are to come
-        self._ready: list[tuple[int, Example]] = []  # a heap: older examples first
+        self._waiting: dict[bytes, StoredExample] = {}  # by the key of the segment whose states are to come
+        self._ready: list[tuple[int, StoredExample]] = []  # a heap: older examples first
         self._keys: set[bytes] = set()  # of the examples that are not finished
         self._inserted = 0
         self._closed = self._cancelled = False
@@ -97,7 +97,7 @@ class Segments:
         sequences, context, states = parts
         time = self._checked_time(sequences)
         count = -(-time // self._steps)
-        example = Example(key, time if length is None else length, sequences, context, self._steps, count)
+        example = StoredExample(key, time if length is None else length, sequences, context, self._steps, count)
         whole = count * self._steps
         if not 0 <= example.length <= whole:
             raise invalid(f"Input length should be <= than length from sequences: {example.length} vs. {whole}")
@@ -132,7 +132,7 @@ class Segments:
             )
         return time
 
-    def take(self, run: Any, count: int, fewer: bool) -> list[Example]:
+    def take(self, run: Any, count: int, fewer: bool) -> list[StoredExample]:
         """Wait for `count` segments, and take them; with `fewer`, take what there is when the store is closed.
 
         Each example is returned as it is now: its next segment is another object.
@@ -188,9 +188,11 @@ class Segments:
             self._condition.notify_all()
 
 
-def _following(example: Example) -> Example:
+def _following(example: StoredExample) -> StoredExample:
     """The next segment of an example, whose states are to come."""
-    following = Example(example.key, example.length, example.sequences, example.context, example.steps, example.count)
+    following = StoredExample(
+        example.key, example.length, example.sequences, example.context, example.steps, example.count
+    )
     following.index, following.at = example.index, example.at + 1
     return following
 
@@ -199,7 +201,7 @@ def _time_of(sequence: Any) -> int:
     return int(sequence.shape[0])
 
 
-def batch_of(examples: Sequence[Example], states: int) -> list[Any]:
+def batch_of(examples: Sequence[StoredExample], states: int) -> list[Any]:
     """Return what a batch of segments consists of, in the order of the outputs of the op."""
     steps = examples[0].steps
     batch: list[Any] = [

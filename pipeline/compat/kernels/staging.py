@@ -1,4 +1,4 @@
-"""What a staging area holds in a session: elements in order (Buffer) or by key (Map). Calls wait for room and data."""
+"""What a staging area holds in a session: elements in order (Buffer) or by key (StagingMap). Calls may wait."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class Buffer(_Limited):
             self._condition.notify_all()
 
 
-class Map(_Limited):
+class StagingMap(_Limited):
     """Elements by key; one can be put in and taken out in several parts.
 
     Args:

@@ -11,7 +11,7 @@ from pipeline._queue import CALLS
 from pipeline.compat.graph.dtypes import resource
 from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.queues.gil_turns import GilTurns, about_to_wait
-from pipeline.compat.session.run import Run, current
+from pipeline.compat.session.run import SessionRun, current
 from pipeline.compat.values.placeholders import runtime_name
 from pipeline.diagnostics.waits import CHECK_INTERVAL, Watchdog
 from pipeline.dtypes import STRING
@@ -68,7 +68,7 @@ class QueueSpec:
         self.dtypes, self.shapes = dtypes, shapes
         self.graph, self.container, self.shared_name, self.op_name = graph, graph._container, shared_name, ""
 
-    def open(self, run: Run) -> SessionQueue:
+    def open(self, run: SessionRun) -> SessionQueue:
         """Return the queue in the session of a run; make it if there is none yet.
 
         Raises:
@@ -121,7 +121,7 @@ class QueueSpec:
 class SessionQueue(TypedQueue):
     """A queue of a session. Cancelling a run ends its waiting calls with CancelledError."""
 
-    def __init__(self, spec: QueueSpec, name: str, run: Run) -> None:
+    def __init__(self, spec: QueueSpec, name: str, run: SessionRun) -> None:
         self.spec = spec
         self.kind = spec.kind
         capacity = parse_capacity(spec.capacity)

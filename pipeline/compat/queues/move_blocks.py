@@ -19,7 +19,7 @@ from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.queues.turns import Turns
 from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.plan import Plan
-from pipeline.compat.session.run import Run, current
+from pipeline.compat.session.run import SessionRun, current
 from pipeline.compat.session.session import BaseSession
 from pipeline.diagnostics.workers import note_read
 from pipeline.dtypes import object_vector
@@ -129,7 +129,7 @@ class _BlockMover:
         *upstream, downstream = self._queues
         return upstream, downstream
 
-    def _take_some(self, upstream: list[Any], downstream: Any, run: Run) -> list[Any]:
+    def _take_some(self, upstream: list[Any], downstream: Any, run: SessionRun) -> list[Any]:
         """Take what is there and fits, at least one; returns its components."""
         count = min(downstream._flow()[1], LARGEST)
         if len(upstream) == 2:
@@ -182,7 +182,7 @@ class _BlockMover:
             raise op_error(error, self._source) from error.__cause__
         return [object_vector(each) for each in records]
 
-    def _store(self, block: list[Any], values: tuple[Any, ...] | None, downstream: Any, run: Run) -> None:
+    def _store(self, block: list[Any], values: tuple[Any, ...] | None, downstream: Any, run: SessionRun) -> None:
         """Enqueue the values that were computed of a block; keep the rows that did not go in."""
         if values is None:
             self._one_by_one(block)
@@ -198,7 +198,7 @@ class _BlockMover:
                 self._keep([component[stored:] for component in block])
             raise
 
-    def _run(self) -> Run:
+    def _run(self) -> SessionRun:
         self._sess._check_open()
         return self._sess._begin(None)
 

@@ -15,7 +15,7 @@ from pipeline.compat.graph.shapes import TensorShape, as_shape, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.making.inputs import first_input, fixed_input
 from pipeline.compat.queues.in_session import QueueSpec
-from pipeline.compat.session.run import Run
+from pipeline.compat.session.run import SessionRun
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.placeholders import runtime_name
 from pipeline.compat.values.static import constant_value, get_static_value
@@ -26,7 +26,7 @@ from pipeline.errors import InvalidArgumentError
 def queue(op_type: str, spec: QueueSpec, attrs: dict[str, Any], name: str | None) -> Tensor:
     """Make the handle of a queue; its value is the queue itself, which the session keeps."""
 
-    def kernel(run: Run) -> Any:
+    def kernel(run: SessionRun) -> Any:
         return run.state(spec, lambda: spec.open(run))
 
     ref = tensor_node(op_type, (), kernel, dtypes.resource, (), name, attrs=attrs, handle=True)
@@ -57,11 +57,11 @@ def _check_count(queue: Any, tensors: list[Tensor]) -> None:
 def enqueue(ref: Tensor, tensors: list[Tensor], scope: str) -> Operation:
     """Put one element in."""
 
-    def kernel(run: Run, queue: Any, *values: Any) -> None:
+    def kernel(run: SessionRun, queue: Any, *values: Any) -> None:
         _check_count(queue, tensors)
         queue.enqueue(values, timeout=run.remaining())
 
-    def given(run: Run, held: list[Any]) -> None:
+    def given(run: SessionRun, held: list[Any]) -> None:
         queue, *values = held
         held.clear()
         _check_count(queue, tensors)
@@ -76,7 +76,7 @@ def enqueue(ref: Tensor, tensors: list[Tensor], scope: str) -> Operation:
 def enqueue_many(ref: Tensor, tensors: list[Tensor], scope: str) -> Operation:
     """Put many elements in."""
 
-    def kernel(run: Run, queue: Any, *values: Any) -> None:
+    def kernel(run: SessionRun, queue: Any, *values: Any) -> None:
         _check_count(queue, tensors)
         for value in values:
             if np.ndim(value) == 0:
@@ -96,7 +96,7 @@ def _in(op_type: str, ref: Tensor, tensors: list[Tensor], kernel: Any, scope: st
 def dequeue(ref: Tensor, outputs: Sequence[tuple[DType, TensorShape]], name: str) -> list[Tensor]:
     """Take one element."""
 
-    def kernel(run: Run, queue: Any) -> Any:
+    def kernel(run: SessionRun, queue: Any) -> Any:
         return queue.dequeue(timeout=run.remaining())
 
     attrs = {"component_types": [dtype for dtype, _ in outputs], "timeout_ms": -1}
@@ -132,7 +132,7 @@ def _count(n: Any, op_type: str) -> Tensor:
     return fixed_input(op_type, "n", n, dtypes.int32)
 
 
-def _take_many(run: Run, queue: Any, n: Any) -> Any:
+def _take_many(run: SessionRun, queue: Any, n: Any) -> Any:
     count = _one(n)
     if count == 1 and queue.hands_on:
         # A large element is handed on as it is; stacking would copy it.
@@ -146,7 +146,7 @@ def _stacked(value: Any) -> Any:
     return object_vector([value]) if isinstance(value, bytes) else np.asarray(value)[None]
 
 
-def _take_up_to(run: Run, queue: Any, n: Any) -> Any:
+def _take_up_to(run: SessionRun, queue: Any, n: Any) -> Any:
     return queue.dequeue_up_to(_one(n), timeout=run.remaining())
 
 
@@ -159,7 +159,7 @@ def _one(n: Any) -> int:
 def close(ref: Tensor, cancel: bool, name: str) -> Operation:
     """Close the queue."""
 
-    def kernel(run: Run, queue: Any) -> None:
+    def kernel(run: SessionRun, queue: Any) -> None:
         queue.close(cancel)
 
     attrs = {"cancel_pending_enqueues": cancel}
@@ -190,7 +190,7 @@ def select(index: Any, refs: list[Tensor]) -> Tensor:
         number = first_input("indices", index, ("int16", "int32", "int64"), None)
         axis = convert_to_tensor(0, name="axis")
 
-        def kernel(run: Run, queues: Any, i: Any, _: Any) -> Any:
+        def kernel(run: SessionRun, queues: Any, i: Any, _: Any) -> Any:
             i = _one(i)
             if not 0 <= i < len(queues):
                 raise InvalidArgumentError(None, None, f"indices = {i} is not in [0, {len(queues)})")

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.session.ordering import needed
-from pipeline.compat.session.steps import MERGES, SWITCHES, Step, checked_cell, value_of
+from pipeline.compat.session.steps import MERGES, SWITCHES, KernelStep, checked_cell, value_of
 
 # These pass on a variable's memory, not a copy of its value: whoever takes the value sees later assignments. This is
 # why `tf.identity(variable)` after an assignment gives the new value in TensorFlow.
@@ -36,7 +36,7 @@ class PlanBuilder:
         self, fetches: Sequence[Tensor | Operation], fed: Sequence[Tensor], folded: dict[Operation, Any]
     ) -> None:
         self.values: list[Any] = []
-        self.steps: list[Step] = []
+        self.steps: list[KernelStep] = []
         self.late_reads: list[tuple[int, Operation]] = []
         self.warnings_off = False
         self._places: dict[Tensor, int] = {}
@@ -115,7 +115,7 @@ class PlanBuilder:
         if op.type == "Identity" and self._is_cell(op.inputs[0]):
             kernel = checked_cell
         given = getattr(op.kernel, "given", None)
-        self.steps.append(Step(kernel, op.stateful, inputs, outputs, op, guarded, given=given))
+        self.steps.append(KernelStep(kernel, op.stateful, inputs, outputs, op, guarded, given=given))
 
     def _with_constants(self, op: Operation, inputs: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
         """The kernel and its inputs, or a faster kernel for those that are not constant."""
@@ -134,7 +134,7 @@ class PlanBuilder:
         if index in op.ref_inputs or op.type in _PASS_MEMORY_ON or not self._is_cell(tensor):
             return place
         value_place = self._new_place()
-        self.steps.append(Step(value_of, False, (place,), value_place, op, guarded))
+        self.steps.append(KernelStep(value_of, False, (place,), value_place, op, guarded))
         return value_place
 
     def _fetch(self, element: Tensor | Operation) -> int:

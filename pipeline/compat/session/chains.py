@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pipeline._chain import CODES, LONGEST, chained
 from pipeline.compat.graph import dtypes
 from pipeline.compat.session.op_errors import op_error
-from pipeline.compat.session.steps import Step
+from pipeline.compat.session.steps import KernelStep
 
 # These take a part of an array or change its axes, without a look at its values.
 _VIEWS = frozenset(("ExpandDims", "Identity", "Reshape", "Slice", "Squeeze", "StridedSlice"))
@@ -32,14 +32,14 @@ class _Link(NamedTuple):
         by_value: Whether each value of the result is that of one value.
     """
 
-    step: Step
+    step: KernelStep
     array: int
     number: int | None
     code: int | None
     by_value: bool = True
 
 
-def with_chains(steps: Iterable[Step], kept: Iterable[int]) -> list[Step]:
+def with_chains(steps: Iterable[KernelStep], kept: Iterable[int]) -> list[KernelStep]:
     """Return the steps with a single one for each chain.
 
     Args:
@@ -50,7 +50,7 @@ def with_chains(steps: Iterable[Step], kept: Iterable[int]) -> list[Step]:
     steps = _views_first(list(steps), kept)
     readers = Counter(place for step in steps for place in step.inputs)
     readers.update(kept)
-    made: list[Step | None] = []
+    made: list[KernelStep | None] = []
     open_chains: dict[int, tuple[list[_Link], int]] = {}  # by the place of the result: the chain, and where its step is
     for step in steps:
         link = _link(step)
@@ -68,7 +68,7 @@ def with_chains(steps: Iterable[Step], kept: Iterable[int]) -> list[Step]:
     return _without_casts([step for step in made if step is not None], readers)
 
 
-def _views_first(steps: list[Step], kept: list[int]) -> list[Step]:
+def _views_first(steps: list[KernelStep], kept: list[int]) -> list[KernelStep]:
     """Return the steps with each view before the arithmetic whose result it reads, if nothing else reads that."""
     readers: dict[int, set[int]] = {}
     makers: dict[Any, int] = {}
@@ -103,7 +103,7 @@ def _views_first(steps: list[Step], kept: list[int]) -> list[Step]:
     return [steps[each] for each in order]
 
 
-def _without_casts(steps: list[Step], readers: Mapping[int, int]) -> list[Step]:
+def _without_casts(steps: list[KernelStep], readers: Mapping[int, int]) -> list[KernelStep]:
     """Return the steps with those that resize bytes as chains take them: images of the size already stay bytes."""
     makers = {step.outputs: number for number, step in enumerate(steps)}
     for step in steps:
@@ -119,7 +119,7 @@ def _without_casts(steps: list[Step], readers: Mapping[int, int]) -> list[Step]:
     return steps
 
 
-def _link(step: Step) -> _Link | None:
+def _link(step: KernelStep) -> _Link | None:
     op = step.op
     if step.guarded or step.stateful or step.reads or step.outputs.__class__ is not int:
         return None
@@ -137,13 +137,13 @@ def _link(step: Step) -> _Link | None:
     return None if code is None else _Link(step, array, number, code, op.type not in _COLOURS)
 
 
-def _joined(links: list[_Link]) -> Step:
+def _joined(links: list[_Link]) -> KernelStep:
     """Return the step for a chain."""
     first, last = links[0], links[-1]
     if len(links) == 1:
         return last.step
     numbers = [link.number for link in links if link.number is not None]
-    return Step(_Chain(links), False, (first.array, *numbers), last.step.outputs, last.step.op, False)
+    return KernelStep(_Chain(links), False, (first.array, *numbers), last.step.outputs, last.step.op, False)
 
 
 class _Chain:

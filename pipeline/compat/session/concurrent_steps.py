@@ -9,9 +9,9 @@ import queue
 from typing import Any
 
 from pipeline.compat.graph.tensor import Operation
-from pipeline.compat.session.helpers import Helpers, Task
-from pipeline.compat.session.run import Run, current
-from pipeline.compat.session.steps import Step, compiled
+from pipeline.compat.session.helpers import Helpers, HelperTask
+from pipeline.compat.session.run import SessionRun, current
+from pipeline.compat.session.steps import KernelStep, compiled
 from pipeline.errors import CancelledError, DeadlineExceededError
 
 # A wait looks again after this many seconds: a signal that arrives just before the wait begins does not end it.
@@ -30,13 +30,13 @@ class ConcurrentSteps:
         missing, dependents: See `dependencies`.
     """
 
-    def __init__(self, steps: list[Step]) -> None:
+    def __init__(self, steps: list[KernelStep]) -> None:
         self.steps = steps
         self.take = compiled(steps).take
         self.missing, self.dependents = dependencies(steps)
         self.tried = [_all_or_nothing(step.op) and not step.reads for step in steps]
 
-    def follow(self, run: Run, values: list[Any]) -> None:
+    def follow(self, run: SessionRun, values: list[Any]) -> None:
         """Take all steps, in their order as far as none waits.
 
         The first failure cancels the waits of the others and is raised once they have ended.
@@ -49,10 +49,10 @@ class ConcurrentSteps:
                 break
         else:
             return
-        current.run = own = Run(run.resources, run.remaining())  # can be cancelled by itself
+        current.run = own = SessionRun(run.resources, run.remaining())  # can be cancelled by itself
         _Follower(self, own, values, dead, number).follow()
 
-    def taken(self, number: int, run: Run, values: list[Any], dead: set[Operation]) -> bool:
+    def taken(self, number: int, run: SessionRun, values: list[Any], dead: set[Operation]) -> bool:
         """Take a step unless it would wait for long; return whether it was taken."""
         try:
             self.take(number, run.hurried(_PATIENCE), values, dead)
@@ -69,7 +69,9 @@ def _all_or_nothing(op: Operation) -> bool:
 class _Follower:
     """The rest of a run. Its own thread gives steps that may wait to helpers, and collects their answers."""
 
-    def __init__(self, plan: ConcurrentSteps, run: Run, values: list[Any], dead: set[Operation], begin: int) -> None:
+    def __init__(
+        self, plan: ConcurrentSteps, run: SessionRun, values: list[Any], dead: set[Operation], begin: int
+    ) -> None:
         self._plan, self._steps, self._tried = plan, plan.steps, plan.tried
         self._run, self._values, self._dead = run, values, dead
         self._missing, self._dependents = plan.missing.copy(), plan.dependents
@@ -80,7 +82,7 @@ class _Follower:
         self._ready = [number for number in later if self._missing[number] == 0]  # a heap
         self._answers: queue.SimpleQueue[tuple[int, BaseException | None]] = queue.SimpleQueue()
         self._helpers: Helpers = run.state("helpers", lambda: Helpers(run.resources))
-        self._tasks: list[Task] = []
+        self._tasks: list[HelperTask] = []
         self._waiting = 0  # tasks whose answer is not collected
         self._error: BaseException | None = None
 
@@ -110,7 +112,7 @@ class _Follower:
 
     def _hand_over(self, number: int) -> None:
         name = f"Session-{self._steps[number].op.name}"
-        task = Task(name, lambda: self._attempt(number), lambda error: self._answers.put((number, error)))
+        task = HelperTask(name, lambda: self._attempt(number), lambda error: self._answers.put((number, error)))
         self._tasks.append(task)
         self._helpers.give(task)
         self._waiting += 1
@@ -145,7 +147,7 @@ def _next(answers: queue.SimpleQueue[tuple[int, BaseException | None]]) -> tuple
             return answers.get(timeout=_POLL)
 
 
-def dependencies(steps: list[Step]) -> tuple[list[int], list[list[int]]]:
+def dependencies(steps: list[KernelStep]) -> tuple[list[int], list[list[int]]]:
     """For each step, how many steps it depends on, and which steps depend on it."""
     makers: dict[int, int] = {}  # place -> the step that fills it
     numbers: dict[Operation, int] = {}

@@ -12,7 +12,7 @@ from pipeline.compat.session.run import Resources
 _IDLE = 5.0
 
 
-class Task:
+class HelperTask:
     """What a helper is to do.
 
     Args:
@@ -62,10 +62,10 @@ class Helpers:
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
         self._lock = threading.Lock()
-        self._idle: list[queue.SimpleQueue[Task | None]] = []
+        self._idle: list[queue.SimpleQueue[HelperTask | None]] = []
         resources.wakes(self)
 
-    def give(self, task: Task) -> None:
+    def give(self, task: HelperTask) -> None:
         """Have a helper do a task, at once."""
         with self._lock:
             inbox = self._idle.pop() if self._idle else None
@@ -74,7 +74,7 @@ class Helpers:
             threading.Thread(target=self._help, args=(inbox,), name=task.name, daemon=True).start()
         inbox.put(task)
 
-    def _help(self, inbox: queue.SimpleQueue[Task | None]) -> None:
+    def _help(self, inbox: queue.SimpleQueue[HelperTask | None]) -> None:
         while not self._resources.closed:
             try:
                 task = inbox.get(timeout=_IDLE)

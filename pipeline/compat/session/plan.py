@@ -10,8 +10,8 @@ import numpy as np
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.session.building import PlanBuilder
 from pipeline.compat.session.op_errors import op_error
-from pipeline.compat.session.run import Run, current
-from pipeline.compat.session.steps import Step, compiled, value_of, with_last
+from pipeline.compat.session.run import SessionRun, current
+from pipeline.compat.session.steps import KernelStep, compiled, value_of, with_last
 from pipeline.memory import keep_pages
 
 
@@ -58,7 +58,7 @@ class Plan:
             from pipeline.compat.session.chains import with_chains  # most plans of a program's start do without
 
             steps = with_chains(steps, self._fetch_places)
-        self._follow: Callable[[Run, list[Any]], None]
+        self._follow: Callable[[SessionRun, list[Any]], None]
         if concurrent:
             from pipeline.compat.session.concurrent_steps import ConcurrentSteps  # most plans do without
 
@@ -70,7 +70,7 @@ class Plan:
             self._follow = compiled(steps).follow
             keep_pages()
 
-    def run(self, run: Run, given: Sequence[Any] = ()) -> list[Any]:
+    def run(self, run: SessionRun, given: Sequence[Any] = ()) -> list[Any]:
         """Return the values of the fetches, None for operations.
 
         Args:
@@ -100,19 +100,19 @@ class Plan:
                 raise op_error(error, op) from error.__cause__
         return [values[place] for place in self._fetch_places]
 
-    def done(self, run: Run) -> None:
+    def done(self, run: SessionRun) -> None:
         """Check after a run that it was not too late: past its deadline, or of a session that is closed by now.
 
         A run that moved elements out of or into a queue or reader is never too late. Its caller gets the elements it
         took, and would enqueue again what it put in.
 
         Raises:
-            CancelledError, DeadlineExceededError: See Run.ended.
+            CancelledError, DeadlineExceededError: See SessionRun.ended.
         """
         if not self._moves_elements:
             run.ended()
 
-    def _follow_as_current(self, run: Run, values: list[Any]) -> None:
+    def _follow_as_current(self, run: SessionRun, values: list[Any]) -> None:
         if not self._may_wait:
             self._follow(run, values)
         else:
@@ -122,7 +122,7 @@ class Plan:
             finally:
                 current.run = outer
 
-    def _look_up_handles(self, run: Run) -> None:
+    def _look_up_handles(self, run: SessionRun) -> None:
         """Look up queues and readers once: they are the same at every run of the session."""
         for step in self._handle_steps:
             try:
@@ -136,7 +136,7 @@ def _places(outputs: Any) -> tuple[int, ...]:
     return (outputs,) if outputs.__class__ is int else outputs
 
 
-def _gives_handle(step: Step) -> bool:
+def _gives_handle(step: KernelStep) -> bool:
     """Whether a step looks up a queue or a reader."""
     return step.op.handle and not step.inputs
 
@@ -146,7 +146,7 @@ def _moves_elements(op: Operation) -> bool:
     return op.type.startswith("QueueEnqueue") or (bool(op.outputs) and not op.type.endswith("SizeV2"))
 
 
-def _sequential(steps: list[Step]) -> bool:
+def _sequential(steps: list[KernelStep]) -> bool:
     """Whether each operation that may wait depends on the one before it, so that one thread can take all steps."""
     ancestors: dict[Operation, int] = {}  # a bit for each blocking step that an operation depends on
     last = 0
@@ -175,6 +175,6 @@ class Subplan:
     def __init__(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor | Operation]) -> None:
         self._inputs, self._outputs = list(inputs), list(outputs)
 
-    def run(self, run: Run, values: Sequence[Any]) -> list[Any]:
+    def run(self, run: SessionRun, values: Sequence[Any]) -> list[Any]:
         """Return the values of the outputs, given those of the inputs."""
         return run.state(self, lambda: Plan(self._outputs, self._inputs)).run(run, values)

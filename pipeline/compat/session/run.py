@@ -1,4 +1,4 @@
-"""Run: what a stateful operation knows of the session run it is part of; Resources: what a session holds."""
+"""SessionRun: what a stateful operation knows of the session run it is part of; Resources: what a session holds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 _POLL = 0.05
 
 
-class Run:
+class SessionRun:
     """One run of a session: its state, its deadline, and whether it was cancelled.
 
     Thread safety: several threads may use one run.
@@ -40,10 +40,10 @@ class Run:
         """Return the seconds that are left; None if there is no limit."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
-    def hurried(self, timeout: float) -> Run:
+    def hurried(self, timeout: float) -> SessionRun:
         """Return a run that ends after so many seconds, or with this one if that is sooner."""
         left = self.remaining()
-        return Run(self.resources, timeout if left is None else min(timeout, left))
+        return SessionRun(self.resources, timeout if left is None else min(timeout, left))
 
     @property
     def cancelled(self) -> bool:
@@ -132,7 +132,7 @@ class Resources:
 
 
 class _Current(threading.local):
-    run: Run | None = None
+    run: SessionRun | None = None
 
 
 # The run that this thread works for; a queue asks it while a call waits.

@@ -17,7 +17,7 @@ from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.session.feeding import as_array, fed
 from pipeline.compat.session.fetches import Assemble, fetching, structure_key
 from pipeline.compat.session.plan import Plan
-from pipeline.compat.session.run import Resources, Run
+from pipeline.compat.session.run import Resources, SessionRun
 from pipeline.errors import CancelledError, NotFoundError
 
 
@@ -48,7 +48,7 @@ class BaseSession:
         self._resources = Resources()
         self._plans: dict[Any, tuple[Plan, Assemble | None]] = {}
         self._folded: dict[Operation, Any] = {}
-        self._plain_run = Run(self._resources)
+        self._plain_run = SessionRun(self._resources)
         self._entered = threading.local()
 
     @property
@@ -178,13 +178,13 @@ class BaseSession:
         """Return a context in which this thread's `eval` and `run` use this session."""
         return entered_session(self)
 
-    def _begin(self, options: Any) -> Run:
+    def _begin(self, options: Any) -> SessionRun:
         if options is None and self._timeout is None:
             return self._plain_run
         timeout = self._timeout
         if options is not None and options.timeout_in_ms > 0:
             timeout = options.timeout_in_ms / 1000
-        return self._plain_run if timeout is None else Run(self._resources, timeout)
+        return self._plain_run if timeout is None else SessionRun(self._resources, timeout)
 
     def _check_open(self) -> None:
         """CancelledError if the session is closed: for callables and runners, which may have begun before that."""

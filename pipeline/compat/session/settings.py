@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.proto.fields import Part, Parts, Scalar, ScalarMapField, Scalars
+from pipeline.proto.fields import MessageField, MessageListField, Scalar, ScalarMapField, Scalars
 from pipeline.proto.message import Message
 from pipeline.proto.scalar_types import BOOL, DOUBLE, INT32, INT64, STRING
 
@@ -22,7 +22,7 @@ class GPUOptions(Message):
     polling_active_delay_usecs = Scalar(6, INT32)
     polling_inactive_delay_msecs = Scalar(7, INT32)
     force_gpu_compatible = Scalar(8, BOOL)
-    experimental = Part(9, _Ignored)
+    experimental = MessageField(9, _Ignored)
 
 
 class RewriterConfig(Message):
@@ -58,14 +58,14 @@ class GraphOptions(Message):
     """Accepted, without effect."""
 
     enable_recv_scheduling = Scalar(2, BOOL)
-    optimizer_options = Part(3, OptimizerOptions)
+    optimizer_options = MessageField(3, OptimizerOptions)
     build_cost_model = Scalar(4, INT64)
     infer_shapes = Scalar(5, BOOL)
     place_pruned_graph = Scalar(6, BOOL)
     enable_bfloat16_sendrecv = Scalar(7, BOOL)
     timeline_step = Scalar(8, INT32)
     build_cost_model_after = Scalar(9, INT64)
-    rewrite_options = Part(10, RewriterConfig)
+    rewrite_options = MessageField(10, RewriterConfig)
 
 
 class _ThreadPool(Message):
@@ -81,17 +81,17 @@ class ConfigProto(Message):
     placement_period = Scalar(3, INT32)
     device_filters = Scalars(4, STRING)
     inter_op_parallelism_threads = Scalar(5, INT32)
-    gpu_options = Part(6, GPUOptions)
+    gpu_options = MessageField(6, GPUOptions)
     allow_soft_placement = Scalar(7, BOOL)
     log_device_placement = Scalar(8, BOOL)
     use_per_session_threads = Scalar(9, BOOL)
-    graph_options = Part(10, GraphOptions)
+    graph_options = MessageField(10, GraphOptions)
     operation_timeout_in_ms = Scalar(11, INT64)
-    session_inter_op_thread_pool = Parts(12, _ThreadPool)
-    rpc_options = Part(13, _Ignored)
-    cluster_def = Part(14, _Ignored)
+    session_inter_op_thread_pool = MessageListField(12, _ThreadPool)
+    rpc_options = MessageField(13, _Ignored)
+    cluster_def = MessageField(14, _Ignored)
     isolate_session_state = Scalar(15, BOOL)
-    experimental = Part(16, _Ignored)
+    experimental = MessageField(16, _Ignored)
     share_cluster_devices_in_session = Scalar(17, BOOL)
 
 
@@ -102,17 +102,17 @@ class RunOptions(Message):
     timeout_in_ms = Scalar(2, INT64)
     inter_op_thread_pool = Scalar(3, INT32)
     output_partition_graphs = Scalar(5, BOOL)
-    debug_options = Part(6, _Ignored)
+    debug_options = MessageField(6, _Ignored)
     report_tensor_allocations_upon_oom = Scalar(7, BOOL)
-    experimental = Part(8, _Ignored)
+    experimental = MessageField(8, _Ignored)
     NO_TRACE, SOFTWARE_TRACE, HARDWARE_TRACE, FULL_TRACE = 0, 1, 2, 3
 
 
 class RunMetadata(Message):
     """Stays empty: runs are not traced."""
 
-    step_stats = Part(1, _Ignored)
-    cost_graph = Part(2, _Ignored)
-    partition_graphs = Parts(3, _Ignored)
-    function_graphs = Parts(4, _Ignored)
-    session_metadata = Part(5, _Ignored)
+    step_stats = MessageField(1, _Ignored)
+    cost_graph = MessageField(2, _Ignored)
+    partition_graphs = MessageListField(3, _Ignored)
+    function_graphs = MessageListField(4, _Ignored)
+    session_metadata = MessageField(5, _Ignored)

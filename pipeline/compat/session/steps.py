@@ -1,4 +1,4 @@
-"""Step: one operation of a plan, with the places of its inputs and outputs."""
+"""KernelStep: one operation of a plan, with the places of its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SWITCHES = frozenset(("Switch", "RefSwitch"))
 MERGES = frozenset(("Merge", "RefMerge"))
 
 
-class Step(NamedTuple):
+class KernelStep(NamedTuple):
     """One operation: `values[outputs] = kernel(values[inputs])`."""
 
     kernel: Callable[..., Any]
@@ -43,12 +43,12 @@ def checked_cell(cell: Any) -> Any:
     return cell
 
 
-def compiled(steps: Iterable[Step]) -> Steps:
+def compiled(steps: Iterable[KernelStep]) -> Steps:
     """Return the steps in a form that runs fast."""
     return Steps(steps, MERGES, op_error)
 
 
-def with_last(steps: list[Step], kept: Iterable[int]) -> list[Step]:
+def with_last(steps: list[KernelStep], kept: Iterable[int]) -> list[KernelStep]:
     """Return the steps, each with the places that it is the last to read or write.
 
     Args:

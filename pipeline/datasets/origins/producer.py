@@ -17,7 +17,7 @@ from pipeline.flow.ids import Ids
 from pipeline.flow.recorder import Recorder, Unrecorded, compare
 from pipeline.flow.stream import Stream, dropped
 from pipeline.flow.table import TableRows
-from pipeline.nest import Parts, length
+from pipeline.nest import ListParts, length
 from pipeline.producers.slices import SliceSource
 
 
@@ -108,7 +108,7 @@ class _Produced:
 
     def _block(self, taken: Any) -> tuple[Values, Ids | None]:
         """Return what was taken, and its ids; None if that are the numbers of the elements here."""
-        columns = Columns(Parts(taken) if isinstance(taken, list) else taken, length(taken))
+        columns = Columns(ListParts(taken) if isinstance(taken, list) else taken, length(taken))
         return columns, self._producer.last_ids if self._recorded else None
 
     def skip(self, n: int) -> int:
@@ -164,7 +164,7 @@ class _Table:
         return len(self._columns[0])
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        return Parts(self._source.rows_of(numbers))
+        return ListParts(self._source.rows_of(numbers))
 
     def columns(self) -> tuple[tuple[NDArray[Any], ...], Any]:
         """Return the columns, and what makes a batch of theirs: a list."""

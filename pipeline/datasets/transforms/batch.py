@@ -10,11 +10,11 @@ from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.dtypes import truth
 from pipeline.errors import DeadlineExceededError, invalid
 from pipeline.flow.block import Block, join
-from pipeline.flow.chosen import Chosen
 from pipeline.flow.collate import Collate
 from pipeline.flow.functions import check_function
 from pipeline.flow.grouped import Grouped
 from pipeline.flow.ids import count, folded
+from pipeline.flow.indexed_batches import IndexedBatches
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Element, Stream, block_of, dropped, seek_later
 from pipeline.flow.table import Index
@@ -114,10 +114,10 @@ class Batch(Node):
     def open(self, shared: Opening, epoch: int) -> Stream:
         how = self._how()
         if self.max_wait is not None:
-            return shared.gauged(self, Waiting(self._prompt(shared, epoch), self.n, how, self.max_wait, shared))
+            return shared.gauged(self, TimedBatches(self._prompt(shared, epoch), self.n, how, self.max_wait, shared))
         stream = self.inputs[0].open(shared, epoch)
         if getattr(stream, "chooses", False):
-            chosen = Chosen(stream, self.n, how, self.drop_remainder, shared)  # type: ignore[arg-type]
+            chosen = IndexedBatches(stream, self.n, how, self.drop_remainder, shared)  # type: ignore[arg-type]
             return shared.gauged(self, chosen)
         return shared.gauged(self, Batches(stream, self.n, how, self.drop_remainder, shared))
 
@@ -224,7 +224,7 @@ class Batches:
         self._stream.close()
 
 
-class Waiting(Batches):
+class TimedBatches(Batches):
     """Batches that go out in time, smaller if they have to be; none is empty."""
 
     def __init__(self, stream: Stream, n: int, how: Collate, seconds: float, shared: Opening) -> None:

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from pipeline.datasets.transforms.pack import Pack as Pack
     from pipeline.datasets.transforms.prefetch import Prefetched as Prefetched
     from pipeline.datasets.transforms.repeat import Repeat as Repeat
-    from pipeline.datasets.transforms.sample import Sample as Sample
+    from pipeline.datasets.transforms.sample import WeightedSample as WeightedSample
     from pipeline.datasets.transforms.shard import Shard as Shard
     from pipeline.datasets.transforms.shuffle import Shuffle as Shuffle
     from pipeline.datasets.transforms.shuffle_all import ShuffleAll as ShuffleAll
     from pipeline.datasets.transforms.skip import Skip as Skip
-    from pipeline.datasets.transforms.steps import Calls as Calls
-    from pipeline.datasets.transforms.steps import Steps as Steps
+    from pipeline.datasets.transforms.steps import CallSettings as CallSettings
+    from pipeline.datasets.transforms.steps import FunctionNode as FunctionNode
     from pipeline.datasets.transforms.take import Take as Take
     from pipeline.datasets.transforms.unbatch import Unbatch as Unbatch
     from pipeline.datasets.transforms.window import Window as Window
@@ -45,18 +45,18 @@ _HOMES = {
     "Prefetched": "prefetch",
     "Concatenate": "concatenate",
     "Repeat": "repeat",
-    "Sample": "sample",
+    "WeightedSample": "sample",
     "Shard": "shard",
     "ShuffleAll": "shuffle_all",
     "Skip": "skip",
     "Take": "take",
     "Shuffle": "shuffle",
     "Enumerated": "enumerate",
-    "Calls": "steps",
+    "CallSettings": "steps",
     "Filter": "filter",
     "FlatMap": "flat_map",
     "Map": "map",
-    "Steps": "steps",
+    "FunctionNode": "steps",
     "Window": "window",
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 from pipeline._flow import mix_ids
 from pipeline.datasets.node import Node, Opening
 from pipeline.flow.block import Block
-from pipeline.flow.ids import Parts, as_parts
+from pipeline.flow.ids import PartHashes, as_parts
 from pipeline.flow.stream import Stream, seek_later
 from pipeline.nest import is_dataclass
 
@@ -49,7 +49,7 @@ class _Checked:
         made = block.made()
         checksums = np.array([_checksum(example, 0) for example in made.examples()], np.int64)
         parts = as_parts(block.ids)
-        return Block(made, Parts(parts.hashes ^ mix_ids(checksums), parts.counts), block.numbers)
+        return Block(made, PartHashes(parts.hashes ^ mix_ids(checksums), parts.counts), block.numbers)
 
     def skip(self, n: int) -> int:
         return self._stream.skip(n)

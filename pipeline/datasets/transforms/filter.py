@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pipeline.datasets.transforms.steps import Steps
+from pipeline.datasets.transforms.steps import FunctionNode
 from pipeline.flow.steps import FilterStep
 
 
-class Filter(Steps):
+class Filter(FunctionNode):
     """Some of the examples."""
 
     kind = "filter"

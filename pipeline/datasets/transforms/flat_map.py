@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.datasets.node import Opening
-from pipeline.datasets.transforms.steps import Steps
+from pipeline.datasets.transforms.steps import FunctionNode
 from pipeline.flow.counted import Counted
 from pipeline.flow.functions import check_function
 from pipeline.flow.steps import FlatMapStep
 from pipeline.flow.stream import Stream
 
 
-class FlatMap(Steps):
+class FlatMap(FunctionNode):
     """Any number of examples for each."""
 
     kind = "flat_map"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pipeline.datasets.transforms.steps import Steps
+from pipeline.datasets.transforms.steps import FunctionNode
 from pipeline.flow.steps import MapStep
 
 
-class Map(Steps):
+class Map(FunctionNode):
     """One result for each example."""
 
     kind = "map"

@@ -12,7 +12,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.datasets.seed import Seed
 from pipeline.flow.block import Block, Columns, Examples, join, join_made
 from pipeline.flow.draws import uniform
-from pipeline.flow.ids import Parts, as_parts, marked, select
+from pipeline.flow.ids import PartHashes, as_parts, marked, select
 from pipeline.flow.stream import Ahead, Stream, dropped, seek_later
 
 STOPS = ("all_exhausted", "first_exhausted")
@@ -126,7 +126,7 @@ class _Mixed:
             return Block(blocks[0].values, blocks[0].ids, numbers)
         order = np.argsort(np.concatenate(places), kind="stable")
         parts_of = [as_parts(each.ids) for each in blocks]
-        ids = Parts(
+        ids = PartHashes(
             np.concatenate([p.hashes for p in parts_of])[order], np.concatenate([p.counts for p in parts_of])[order]
         )
         return Block(Merged(blocks, places, order), ids, numbers)

@@ -16,7 +16,7 @@ from pipeline.flow.draws import uniform
 from pipeline.flow.ids import as_array
 
 
-class Sample(Selection):
+class WeightedSample(Selection):
     """Elements drawn with replacement, each as often as its weight says."""
 
     kind = "sample"

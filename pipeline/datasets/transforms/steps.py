@@ -1,4 +1,4 @@
-"""Steps: a function that is called with each example: the ground of map, filter and flat_map."""
+"""FunctionNode: a function that is called with each example: the ground of map, filter and flat_map."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pipeline.workers.judge import Chosen
 from pipeline.workers.threads import Threads
 
 
-class Calls(NamedTuple):
+class CallSettings(NamedTuple):
     """How a function is called: the options of `map`, `filter` and `flat_map`.
 
     Attributes:
@@ -41,7 +41,7 @@ class Calls(NamedTuple):
     seed: int | None = None
 
 
-class Steps(Node):
+class FunctionNode(Node):
     """A function that is called with each example.
 
     Args:
@@ -60,7 +60,7 @@ class Steps(Node):
     stage = "function"
     does: type[Step]
 
-    def __init__(self, source: Node, function: Callable[..., Any], calls: Calls) -> None:
+    def __init__(self, source: Node, function: Callable[..., Any], calls: CallSettings) -> None:
         kind = self.kind
         self.check(function)
         check_on_error(calls.on_error, calls.max_errors, kind)

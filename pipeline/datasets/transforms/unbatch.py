@@ -11,11 +11,10 @@ from pipeline.datasets.node import Node, Opening
 from pipeline.errors import invalid
 from pipeline.flow.block import Block, Columns
 from pipeline.flow.collate import bare, stacked
-from pipeline.flow.ids import Parts, as_parts
+from pipeline.flow.ids import PartHashes, as_parts
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Stream, seek_later
-from pipeline.nest import Parts as ListParts
-from pipeline.nest import TupleParts, map_values
+from pipeline.nest import ListParts, TupleParts, map_values
 
 
 class Unbatch(Node):
@@ -60,7 +59,7 @@ class Unbatched:
             self._rows = None
         places = np.arange(self._offset - len(taken), self._offset)
         which = (places.astype(np.uint64) + self._hash).view(np.int64)  # rows of which batch
-        ids = Parts(mix_ids(which), np.ones(len(taken), np.int64))
+        ids = PartHashes(mix_ids(which), np.ones(len(taken), np.int64))
         return Block(taken, ids, range(first, self._count))
 
     def skip(self, n: int) -> int:

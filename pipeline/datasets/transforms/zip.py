@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.flow.block import Block, Columns, Examples, Numbers, join
-from pipeline.flow.ids import Parts, as_parts, marked
+from pipeline.flow.ids import PartHashes, as_parts, marked
 from pipeline.flow.stream import Ahead, Stream, seek_later
 from pipeline.flow.table import Index
 from pipeline.nest import TupleParts
@@ -104,7 +104,7 @@ def _zipped(blocks: Sequence[Block], numbers: Numbers) -> Block:
     hashes = ids[0].hashes.copy()
     for each in ids[1:]:
         hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + each.hashes
-    return Block(Tuples(blocks), Parts(hashes, np.ones(len(numbers), np.int64)), numbers)
+    return Block(Tuples(blocks), PartHashes(hashes, np.ones(len(numbers), np.int64)), numbers)
 
 
 class Tuples:

@@ -17,7 +17,7 @@ from pipeline.compat.ops.images.resize import static_size
 from pipeline.compat.ops.making.inputs import renamed
 from pipeline.compat.ops.making.opdef import check_rank, convert_inputs, tensor_op
 from pipeline.compat.ops.making.text import one_of
-from pipeline.compat.ops.random.generators import Drawing
+from pipeline.compat.ops.random.generators import RandomKernel
 from pipeline.errors import OutOfRangeError, invalid, show
 
 _KINDS = "(uint8,uint16,int8,int16,int32,int64,float16,float32,float64)"
@@ -147,7 +147,7 @@ def _random_op(
             outputs = rule(*tensors)
         except ValueError as error:
             raise ValueError(f"{error} for '{scope.rstrip('/')}' (op: '{op_type}')") from None
-        kernel = Drawing(draw, seeds)
+        kernel = RandomKernel(draw, seeds)
         return node(op_type, tensors, outputs, kernel, scope, {**found, **attrs}, stateful=True).outputs
 
 

@@ -12,7 +12,7 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.seeds import get_seed
 from pipeline.compat.graph.shapes import TensorShape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.random.generators import Drawing
+from pipeline.compat.ops.random.generators import RandomKernel
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 from pipeline.errors import invalid
@@ -72,7 +72,7 @@ def _categorical(logits: Any, samples: Any, dtype: Any, seed: Any) -> Tensor:
         count = constant_value(samples)
         if count is not None and count < 0:
             raise ValueError(f"Dimension size, given by scalar input 1, must be non-negative but is {count}")
-        kernel = Drawing(lambda generator, values, count: _draw(generator, values, count, dtype.np), seeds)
+        kernel = RandomKernel(lambda generator, values, count: _draw(generator, values, count, dtype.np), seeds)
         attrs = {"T": logits.dtype, "output_dtype": dtype, "seed": seeds[0], "seed2": seeds[1]}
         static = TensorShape([rows, None if count is None else int(count)])
         return tensor_node(

@@ -21,7 +21,7 @@ def _generator(seed: int, seed2: int) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=words))
 
 
-class Drawing:
+class RandomKernel:
     """A stateful kernel that calls `draw(generator, *values)`.
 
     Each op has one generator per session, seeded by the pair from `get_seed`. One call at a time uses it.

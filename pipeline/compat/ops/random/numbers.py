@@ -17,7 +17,7 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.seeds import get_seed
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.math.arithmetic import add_tensors, multiply, subtract
-from pipeline.compat.ops.random.generators import Drawing, shape_tensor, sizes_of
+from pipeline.compat.ops.random.generators import RandomKernel, shape_tensor, sizes_of
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value_as_shape
 from pipeline.errors import invalid
@@ -74,7 +74,7 @@ def _numbers(op_type: str, draw: Draw, shape: Tensor, dtype: DType, seeds: tuple
     def drawn(generator: np.random.Generator, sizes: Any) -> Any:
         return draw(generator, sizes_of(sizes) if known is None else known, dtype)
 
-    kernel = Drawing(drawn, seeds)
+    kernel = RandomKernel(drawn, seeds)
     attrs = {"dtype": dtype, "T": shape.dtype, "seed": seeds[0], "seed2": seeds[1]}
     return tensor_node(op_type, [shape], kernel, dtype, static, name=name, attrs=attrs, stateful=True)
 
@@ -141,7 +141,7 @@ def _uniform_int(shape: Tensor, low: Tensor, high: Tensor, dtype: DType, seeds: 
 
     attrs = {"Tout": dtype, "T": shape.dtype, "seed": seeds[0], "seed2": seeds[1]}
     static = constant_value_as_shape(shape)
-    kernel = Drawing(draw, seeds)
+    kernel = RandomKernel(draw, seeds)
     return tensor_node(
         "RandomUniformInt", [shape, low, high], kernel, dtype, static, name=name, attrs=attrs, stateful=True
     )

@@ -1,4 +1,4 @@
-"""Chosen: batches of elements that can be had by number. Numbers are taken for many batches at once."""
+"""IndexedBatches: batches of elements that can be had by number. Numbers are taken for many batches at once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from pipeline._next import Gather, Meter, gathers
 from pipeline.flow.block import Block, join
 from pipeline.flow.collate import Collate
-from pipeline.flow.ids import Parts, as_array, folded
+from pipeline.flow.ids import PartHashes, as_array, folded
 from pipeline.flow.run import Run
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Choice, Element, block_of, later, seek_later
+from pipeline.flow.stream import ChoosingStream, Element, block_of, later, seek_later
 from pipeline.flow.table import TableRows
 
 # Numbers that are taken at once, about. A batch of 128 rows of arrays takes 18 us with its numbers chosen alone, and
@@ -20,7 +20,7 @@ from pipeline.flow.table import TableRows
 _AHEAD = 8192
 
 
-class Chosen:
+class IndexedBatches:
     """Batches of elements that can be had by number.
 
     Args:
@@ -31,7 +31,7 @@ class Chosen:
         shared: What the streams of the iterator share.
     """
 
-    def __init__(self, stream: Choice, n: int, how: Collate, whole: bool, shared: Run) -> None:
+    def __init__(self, stream: ChoosingStream, n: int, how: Collate, whole: bool, shared: Run) -> None:
         self._stream, self._n, self._how, self._whole, self._shared = stream, n, how, whole, shared
         self._tables: dict[int, tuple[Any, Any]] = {}  # by `id`: a table, and what its rows can be copied from
         self._copied: Gather | None = None  # what copied rows last
@@ -81,7 +81,7 @@ class Chosen:
 
     def _gather(self, block: Block) -> Gather | None:
         values, ids = block.values, block.ids
-        if not isinstance(values, TableRows) or not self._how.plain or isinstance(ids, Parts):
+        if not isinstance(values, TableRows) or not self._how.plain or isinstance(ids, PartHashes):
             return None
         known = self._tables.get(id(values.table))
         if known is None:

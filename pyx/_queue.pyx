@@ -41,7 +41,9 @@ from state cimport (
     ENQUEUE_MANY, EXHAUSTED, FIFO, FULL, LOCKSTEP, PRIORITY, SHUFFLE, TIMED_OUT, Attempt, Call, Queue, QueueOrder,
     begin_empty, start,
 )
-from steps cimport locked, step_close_now, step_copy, step_enqueue, step_flow, step_size
+from steps cimport (
+    Available, Size, locked, step_available, step_close_now, step_copy, step_enqueue, step_size,
+)
 from sync cimport coarse_now, fork_count, mutex, watch_forks
 from waiting cimport (
     Guard, check_process, deadline_of, guard_attempt, park, set_main_thread, step_poke, withdraw_unowned,
@@ -187,10 +189,8 @@ cdef class Engine:
 
     def _poke(self):
         """Have `_still_waiting` called for every call that waits; one that is about to wait hears of it too."""
-        cdef Attempt a
         check_process(&self.queue, self)
-        start(&a, CLOSE, NULL, 0, 0)
-        locked(step_poke, &self.queue, &a)
+        locked(step_poke, &self.queue, NULL)
 
     # In
 
@@ -357,11 +357,11 @@ cdef class Engine:
         cdef Attempt a
         cdef Guard guard
         check_process(&self.queue, self)
+        if cancel_pending_enqueues:
+            locked(step_close_now, &self.queue, NULL)
+            return
         start(&a, CLOSE, NULL, 0, 0)
         guard_attempt(&guard, &self.queue, &a, withdraw_unowned)
-        if cancel_pending_enqueues:
-            locked(step_close_now, &self.queue, &a)
-            return
         locked(step_enqueue, &self.queue, &a)
         if a.blocked:
             park(&self.queue, &a, deadline, self)
@@ -370,37 +370,31 @@ cdef class Engine:
 
     def size(self, name=None):
         """The number of elements in the queue at this moment; never waits."""
-        cdef Attempt a
+        cdef Size size = Size(0, False)
         check_process(&self.queue, self)
-        start(&a, DEQUEUE, NULL, 0, 0)
-        locked(step_size, &self.queue, &a)
-        return a.current
+        locked(step_size, &self.queue, &size)
+        return size.elements
 
     def is_closed(self, name=None):
         """Whether the queue is closed; never waits."""
-        cdef Attempt a
+        cdef Size size = Size(0, False)
         check_process(&self.queue, self)
-        start(&a, DEQUEUE, NULL, 0, 0)
-        locked(step_size, &self.queue, &a)
-        return bool(a.requested)
+        locked(step_size, &self.queue, &size)
+        return bool(size.closed)
 
     def _flow(self):
         """How many elements a dequeue could have now, and how many an enqueue could bring, without waiting."""
-        cdef Attempt a
+        cdef Available available = Available(0, 0)
         check_process(&self.queue, self)
-        start(&a, DEQUEUE, NULL, 0, 0)
-        locked(step_flow, &self.queue, &a)
-        return a.current, a.requested
+        locked(step_available, &self.queue, &available)
+        return available.elements, available.room
 
     def _numbers(self):
         """The statistics, in the order of `QueueStats`."""
-        cdef Attempt a
         cdef Queue q
         cdef int64_t instant
         check_process(&self.queue, self)
-        start(&a, DEQUEUE, NULL, 0, 0)
-        a.extra = &q
-        locked(step_copy, &self.queue, &a)
+        locked(step_copy, &self.queue, &q)
         instant = coarse_now()
         if q.fullness == EMPTY:
             q.empty += instant - q.since

@@ -12,9 +12,10 @@ from accept cimport chosen_fit, fits, many_fit
 from columns cimport Column, QueueColumns, Part, take_places, width_of, write
 from fastpath cimport put_fast
 from growth cimport claim, release
-from limits cimport NAPPERS, NEAR, slot_room
-from state cimport DEQUEUE_MANY, DONE, ENQUEUE, ENQUEUE_MANY, LOCKSTEP, PENDING, Attempt, Call, Queue, start
-from steps cimport locked, step_ahead, step_enqueue, step_put_back
+from limits cimport NEAR, slot_room
+from napping cimport may_nap
+from state cimport DEQUEUE_MANY, DONE, ENQUEUE, ENQUEUE_MANY, PENDING, Attempt, Call, Queue, start
+from steps cimport Ahead, locked, step_ahead, step_enqueue, step_put_back
 from span cimport slot_t
 from waiting cimport Guard, check_process, deadline_of, guard_attempt, park, step_withdraw, withdraw_unowned
 
@@ -104,20 +105,15 @@ cdef inline Py_ssize_t fit_many(const QueueColumns* columns, tuple values, Part*
 
 # Writing and storing --------------------------------------------------------------------------------------------------
 
-cdef inline void may_nap(const Queue* q, const QueueColumns* columns, Attempt* a, Call call) noexcept:
-    """Whether the owner of an enqueue may hear late that it is done; see invariant 8 of waiting.pxd."""
-    a.patient = q.order == LOCKSTEP and call == ENQUEUE_MANY
-    a.naps = a.patient or columns.small and call == ENQUEUE and q.capacity >= NAPPERS
-
-
 cdef inline int store_parts(Queue* q, QueueColumns* columns, object owner, Part* parts, size_t n, Call call,
                             int64_t deadline, bint each) except -1:
     """Store n elements, in pieces; raise what the queue answered. `owner` has the hooks and makes the error of this
     call."""
     cdef slot_t[NEAR] near
-    cdef size_t piece = min(n, columns.piece), at = 0
+    cdef size_t piece = min(n, columns.piece), at = 0, ready
     cdef slot_t* slots
-    cdef Attempt a, claimed
+    cdef Attempt a
+    cdef Ahead ahead = Ahead(0, False)
     cdef Guard guard
     check_process(q, owner)     # the values may have forked while they were converted
     slots = slot_room(near, piece)
@@ -126,16 +122,17 @@ cdef inline int store_parts(Queue* q, QueueColumns* columns, object owner, Part*
     start(&a, ENQUEUE, slots, piece, n)
     guard_attempt(&guard, q, &a, withdraw_unowned)
     a.each = each
-    may_nap(q, columns, &a, call)
+    may_nap(q, &a, call == ENQUEUE_MANY, columns.small)
     try:
         while True:
-            claim(q, columns, &claimed, slots, min(piece, n - at))
+            ready = min(piece, n - at)
+            claim(q, columns, slots, ready)
             if columns.assembles and call == ENQUEUE:
-                locked(step_ahead, q, &a)
-                take_places(columns, q.bits, slots[0], parts, a.current, a.requested)
-            write(columns, q.bits, claimed.slots, claimed.count, parts, at)
-            at += claimed.count
-            a.ready = claimed.count
+                locked(step_ahead, q, &ahead)
+                take_places(columns, q.bits, slots[0], parts, ahead.elements, ahead.contended)
+            write(columns, q.bits, a.slots, ready, parts, at)
+            at += ready
+            a.ready = ready
             locked(step_enqueue, q, &a)
             if a.blocked:
                 park(q, &a, deadline, owner)
@@ -146,7 +143,7 @@ cdef inline int store_parts(Queue* q, QueueColumns* columns, object owner, Part*
         raise
     finally:
         if a.begin < a.count:
-            release(q, columns, &a)
+            release(q, columns, a.slots, a.begin, a.count)
         if slots != near:
             free(slots)
     if a.seen != DONE:
@@ -176,7 +173,7 @@ cdef inline int put_in_front(Queue* q, QueueColumns* columns, object owner, tupl
     cdef Room[Part] room
     cdef Part* parts = room.of(columns.width)
     cdef Py_ssize_t n = -1 if values is None else fit_many(columns, values, parts, True, False)
-    cdef Attempt a, claimed
+    cdef Attempt a
     cdef slot_t* slots
     check_process(q, owner)     # the values may have forked while they were converted
     if n < 0:
@@ -185,10 +182,10 @@ cdef inline int put_in_front(Queue* q, QueueColumns* columns, object owner, tupl
     if slots == NULL:
         raise MemoryError
     try:
-        claim(q, columns, &claimed, slots, n)
-        write(columns, q.bits, claimed.slots, claimed.count, parts, 0)
+        claim(q, columns, slots, n)
         start(&a, DEQUEUE_MANY, slots, n, 0)
-        a.count = claimed.count
+        write(columns, q.bits, a.slots, n, parts, 0)
+        a.count = n
         locked(step_put_back, q, &a)
     finally:
         free(slots)

@@ -9,9 +9,9 @@ from columns cimport ROWS, Column, QueueColumns, drop_references
 from memory cimport chunk_memory
 from orders cimport Ranked, pool_move, ring_move
 from slab cimport CHUNKS, chunk_first
-from state cimport ENQUEUE, FIFO, LOCKSTEP, PRIORITY, SHUFFLE, Attempt, Queue, start
-from steps cimport locked, step_claim, step_release
-from span cimport slot_t, span
+from state cimport FIFO, LOCKSTEP, PRIORITY, SHUFFLE, Queue
+from steps cimport Claim, Release, locked, step_claim, step_release
+from span cimport Span, slot_t, span
 
 cdef enum:
     SPARE_BYTES = 1 << 20       # a smaller chunk is not worth dropping
@@ -55,9 +55,9 @@ cdef inline void* move_order(Queue* q, void* larger, size_t entries) noexcept no
     return old
 
 
-cdef inline void step_install(Queue* q, Attempt* a) noexcept nogil:
+cdef inline void step_install(Queue* q, void* what) noexcept nogil:
     """Add a chunk, and order arrays that are large enough for it; the old arrays are left to be freed."""
-    cdef Growth* g = <Growth*>a.extra
+    cdef Growth* g = <Growth*>what
     cdef size_t first = chunk_first(q.bits, g.chunk), entries = chunk_first(q.bits, g.chunk + 1)
     cdef int width = g.columns.width, i
     cdef Column* c
@@ -128,7 +128,6 @@ cdef inline void discard(Growth* g, list added) noexcept:
 cdef inline int grow(Queue* q, QueueColumns* columns, int chunk) except -1:
     """Add a chunk, as many slots as there are, unless another thread has."""
     cdef Growth g
-    cdef Attempt a
     cdef list added = []
     cdef bint enough
     if chunk == CHUNKS:
@@ -138,9 +137,7 @@ cdef inline int grow(Queue* q, QueueColumns* columns, int chunk) except -1:
     g.installed = False
     enough = allocate(&g, q, added)
     if enough:
-        start(&a, ENQUEUE, NULL, 0, 0)
-        a.extra = &g
-        locked(step_install, q, &a)
+        locked(step_install, q, &g)
     free(g.free)
     free(g.order)
     if not g.installed and g.memory != NULL:
@@ -152,13 +149,17 @@ cdef inline int grow(Queue* q, QueueColumns* columns, int chunk) except -1:
     return 0
 
 
-cdef inline int claim(Queue* q, QueueColumns* columns, Attempt* a, slot_t* slots, size_t n) except -1:
+cdef inline int claim(Queue* q, QueueColumns* columns, slot_t* slots, size_t n) except -1:
     """Take n free slots, adding some if there are too few."""
-    start(a, ENQUEUE, slots, n, n)
-    locked(step_claim, q, a)
-    while a.count < n:
-        grow(q, columns, <int>a.requested)
-        locked(step_claim, q, a)
+    cdef Claim claimed
+    claimed.slots = span(slots, n)
+    claimed.wanted = n
+    claimed.taken = False
+    claimed.chunks = 0
+    locked(step_claim, q, &claimed)
+    while not claimed.taken:
+        grow(q, columns, claimed.chunks)
+        locked(step_claim, q, &claimed)
     return 0
 
 
@@ -174,10 +175,10 @@ cdef inline int kept_chunks(int bits, size_t row_bytes) noexcept nogil:
     return chunks
 
 
-cdef inline void step_remove(Queue* q, Attempt* a) noexcept nogil:
+cdef inline void step_remove(Queue* q, void* what) noexcept nogil:
     """Take the last chunk out if no slot is in use, and let the order and the free list, both empty then, continue in
     smaller arrays."""
-    cdef Growth* g = <Growth*>a.extra
+    cdef Growth* g = <Growth*>what
     cdef int chunk = q.chunks - 1, width = g.columns.width, i
     cdef size_t first = chunk_first(q.bits, g.chunk)
     cdef Column* c
@@ -202,7 +203,6 @@ cdef inline void step_remove(Queue* q, Attempt* a) noexcept nogil:
 cdef inline void shrink(Queue* q, QueueColumns* columns, int chunk) noexcept:
     """Free that chunk if it is still the last one, no slot is in use, and that is worth it."""
     cdef Growth g
-    cdef Attempt a
     cdef int width = columns.width, i
     g.columns = columns
     g.chunk = chunk
@@ -210,9 +210,7 @@ cdef inline void shrink(Queue* q, QueueColumns* columns, int chunk) noexcept:
     g.memory = <void**>malloc(2 * width * sizeof(void*))
     allocate_orders(&g, q, chunk_first(q.bits, g.chunk))
     if g.memory != NULL and g.free != NULL and g.order != NULL:
-        start(&a, ENQUEUE, NULL, 0, 0)
-        a.extra = &g
-        locked(step_remove, q, &a)
+        locked(step_remove, q, &g)
     free(g.free)
     free(g.order)
     if not g.installed:
@@ -225,12 +223,17 @@ cdef inline void shrink(Queue* q, QueueColumns* columns, int chunk) noexcept:
     free(g.memory)
 
 
-cdef inline void release(Queue* q, QueueColumns* columns, Attempt* a) noexcept:
-    """Free the slots from `begin` to `count`, and drop what they refer to."""
-    drop_references(columns, q.bits, a.slots, a.begin, a.count)
-    locked(step_release, q, a)
-    if a.spare:
-        shrink(q, columns, <int>a.requested - 1)
+cdef inline void release(Queue* q, QueueColumns* columns, Span[slot_t] slots, size_t begin, size_t end) noexcept:
+    """Free the slots from `begin` to `end`, and drop what they refer to."""
+    cdef Release released
+    drop_references(columns, q.bits, slots, begin, end)
+    released.slots = slots
+    released.begin = begin
+    released.end = end
+    released.spare = 0
+    locked(step_release, q, &released)
+    if released.spare:
+        shrink(q, columns, released.spare)
 
 
 cdef inline void free_orders(Queue* q) noexcept:

@@ -22,7 +22,7 @@ from growth cimport release
 from limits cimport NEAR, ROOM, slot_room
 from slab cimport slab_row
 from state cimport DONE, EXHAUSTED, PENDING, Attempt, Call, Queue, start
-from steps cimport locked, step_dequeue, step_put_back, step_room
+from steps cimport MoreRoom, locked, step_dequeue, step_put_back, step_room
 from span cimport Span, slot_t
 from waiting cimport Guard, check_process, guard_attempt, park, step_withdraw, withdraw_unowned
 
@@ -149,12 +149,14 @@ cdef inline object hand_over(const Queue* q, QueueColumns* columns, object owner
 
 cdef inline int make_room(Queue* q, Attempt* a) except -1:
     """Let a dequeue collect twice as many slots."""
-    a.extra = malloc(2 * a.room * sizeof(slot_t))
-    if a.extra == NULL:
+    cdef MoreRoom more
+    more.attempt = a
+    more.slots = <slot_t*>malloc(2 * a.room * sizeof(slot_t))
+    if more.slots == NULL:
         locked(step_withdraw, q, a)
         raise MemoryError(f"no memory for a batch of {a.wanted} elements")
-    locked(step_room, q, a)
-    free(a.extra)
+    locked(step_room, q, &more)
+    free(more.slots)
     return 0
 
 
@@ -182,13 +184,13 @@ cdef inline object collect(Queue* q, QueueColumns* columns, object owner, size_t
         if a.seen == EXHAUSTED:
             close_recyclers(columns)
         if a.seen != DONE:
-            raise owner._failure(<int>a.seen, <int>call, a.requested, a.current)
+            raise owner._failure(<int>a.seen, <int>call, a.lacking, a.left)
         try:
             result = hand_over(q, columns, owner, &a, many, out)
         except BaseException:
             locked(step_put_back, q, &a)
             raise
-        release(q, columns, &a)
+        release(q, columns, a.slots, 0, a.count)
         return result
     finally:
         if a.slots.data != near:

@@ -10,7 +10,6 @@ cdef enum:
     PIECE_SLOTS = 65536         # and their number: bounds how long the lock is held
     ROOM = 1 << 20              # slots for which a dequeue has room at first; it doubles as they come
     COPIES = 64                 # arrays that are kept until their references lie in slots
-    NAPPERS = 64                # capacity from which those that put small elements one by one may nap
 
 
 cdef inline slot_t* slot_room(slot_t* near, size_t n) noexcept nogil:

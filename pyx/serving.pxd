@@ -4,9 +4,10 @@ A call that cannot be served at once joins the end of its side's waiting list. W
 both lists, enqueues first, until nothing moves any more (`flush`). `try_dequeue` keeps `min_after_dequeue` back.
 """
 
+from napping cimport wake_late
 from state cimport (
     ALREADY_CLOSED, CLOSE, CLOSED, DEQUEUE_UP_TO, DONE, ENQUEUE, EXHAUSTED, LOCKSTEP, PRIORITY, Attempt, Queue, Waiting,
-    kept_in_pool, put_back, remove, store, take, wake, wake_late, wants_owner,
+    kept_in_pool, put_back, remove, store, take, wake, wants_owner,
 )
 
 cdef enum Outcome:
@@ -60,8 +61,8 @@ cdef inline Outcome try_enqueue(Queue* q, Attempt* a) noexcept nogil:
 cdef inline Outcome try_dequeue(Queue* q, Attempt* a) noexcept nogil:
     cdef size_t n = q.count
     if q.closed and n < a.wanted:
-        a.requested = a.wanted
-        a.current = n
+        a.lacking = a.wanted
+        a.left = n
         put_back(q, a)
         if a.call != DEQUEUE_UP_TO or q.count == 0:
             a.status = EXHAUSTED

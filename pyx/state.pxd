@@ -45,8 +45,8 @@ cdef cppclass Attempt:          # one call in progress; lies on the stack of its
     size_t room                 # dequeue: how many fit in `slots` at present
     size_t begin                # enqueue: the first slot that is not stored yet
     size_t count                # enqueue: how many slots are written; dequeue: how many are collected
-    size_t requested            # what the error text says
-    size_t current
+    size_t lacking              # dequeue: how many it still wanted when the queue, closed, had too few;
+    size_t left                 # and how many there were: for the error
     condition_variable* wake    # set by the parked owner; a wake-up means: decided, or `wants_owner`
     int64_t asleep              # while `wake` is set: since when
     Attempt* before
@@ -62,8 +62,6 @@ cdef cppclass Attempt:          # one call in progress; lies on the stack of its
     Status seen                 # `status` as of its last hold
     bint blocked                # as of then, nothing to do but wait
     bint nudged                 # as of then, poked
-    bint spare                  # release: whether a chunk may go
-    void* extra                 # what a step needs besides
 
 cdef struct Waiting:
     Attempt* head
@@ -134,11 +132,10 @@ cdef inline void start(Attempt* a, Call call, slot_t* slots, size_t room, size_t
     a.wanted = wanted
     a.slots = span(slots, room)
     a.room = room
-    a.begin = a.count = a.ready = a.requested = a.current = 0
+    a.begin = a.count = a.ready = a.lacking = a.left = 0
     a.wake = NULL
     a.before = a.after = NULL
-    a.listed = a.each = a.poked = a.naps = a.patient = a.late = a.blocked = a.nudged = a.spare = False
-    a.extra = NULL
+    a.listed = a.each = a.poked = a.naps = a.patient = a.late = a.blocked = a.nudged = False
 
 
 cdef inline bint wants_owner(Attempt* a) noexcept nogil:
@@ -197,38 +194,6 @@ cdef inline void wake(Attempt* a) noexcept nogil:
     # Under the lock: as soon as the owner can take it, the attempt and its condition variable may be gone.
     if a.wake != NULL:
         a.wake.notify_one()
-
-
-cdef inline void wake_late(Queue* q, Attempt* a) noexcept nogil:
-    """Tell the owner of an enqueue that it is done: at once, or, while it naps, when producers are needed."""
-    if a.naps and a.wake != NULL and a.status == DONE:
-        link(&q.late, a)
-        a.late = True
-        return
-    if a.call == ENQUEUE and a.wake != NULL:
-        q.called = True
-    wake(a)
-
-
-cdef inline void unlate(Queue* q, Attempt* a) noexcept nogil:
-    if a.late:
-        unlink(&q.late, a)
-        a.late = False
-
-
-cdef inline size_t half_full(const Queue* q) noexcept nogil:
-    """How many elements there are where half of the room is free; in lockstep half of that beside the pool, which stays
-    full."""
-    return (q.capacity + (q.min_after_dequeue if q.order == LOCKSTEP else 0)) // 2
-
-
-cdef inline void call_late(Queue* q) noexcept nogil:
-    """Wake one of those whose enqueues are done, unless one was woken that has brought nothing yet."""
-    cdef Attempt* a = q.late.head
-    if a != NULL and not q.called:
-        q.called = True
-        unlate(q, a)
-        wake(a)
 
 
 # The store ------------------------------------------------------------------------------------------------------------

@@ -7,16 +7,46 @@ step takes the GIL, so no order of the two can deadlock.
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
+from napping cimport call_late, half_full, unlate
 from orders cimport ring_push, ring_take
 from serving cimport WAIT, SERVED, Outcome, flush, holds_dequeues, holds_enqueues, try_dequeue, try_enqueue
 from state cimport (
-    BETWEEN, CANCELLED, EMPTY, ENQUEUE, FULL, LOCKSTEP, PENDING, Attempt, Fullness, Queue, Waiting, append, call_late,
-    half_full, kept_in_pool, look, put_back, remove, unlate, wake,
+    BETWEEN, CANCELLED, EMPTY, ENQUEUE, FULL, LOCKSTEP, PENDING, Attempt, Fullness, Queue, Waiting, append,
+    kept_in_pool, look, put_back, remove, wake,
 )
 from sync cimport coarse_now, fork_count, now
-from span cimport slot_t, span
+from span cimport Span, slot_t, span
 
-ctypedef void (*Step)(Queue*, Attempt*) noexcept nogil
+# What a step works on, and answers to: for the steps of a call its Attempt, for the others one of the structs below.
+ctypedef void (*Step)(Queue*, void*) noexcept nogil
+
+cdef cppclass Claim:            # free slots for new rows
+    Span[slot_t] slots          # where their numbers go
+    size_t wanted
+    bint taken                  # the answer: all that were wanted, or none;
+    int chunks                  # and how many chunks there are
+
+cdef cppclass Release:          # slots to be free again
+    Span[slot_t] slots
+    size_t begin
+    size_t end
+    int spare                   # the answer: the number of a chunk that may go; 0 is for none
+
+cdef struct MoreRoom:           # for the slots of a dequeue
+    Attempt* attempt
+    slot_t* slots               # twice the room; the answer is the old one
+
+cdef struct Size:
+    size_t elements
+    bint closed
+
+cdef struct Ahead:              # of an element that enters now
+    size_t elements             # how many leave before it
+    bint contended              # whether other enqueues wait
+
+cdef struct Available:          # without waiting
+    size_t elements             # for a dequeue
+    size_t room                 # for an enqueue
 
 
 cdef inline void note(Queue* q) noexcept nogil:
@@ -39,26 +69,23 @@ cdef inline void note(Queue* q) noexcept nogil:
         q.since = instant
 
 
-cdef inline void locked(Step step, Queue* q, Attempt* a) noexcept:
+cdef inline void locked(Step step, Queue* q, void* what) noexcept:
     """Run a step under the lock, from Python code: keep the GIL if the lock is free, else release it."""
     if q.lock.try_lock():
-        step(q, a)
+        step(q, what)
         note(q)
-        look(a)
         q.lock.unlock()
     elif q.forks == fork_count():   # else this is a child, and whoever held the lock at the fork is not in it
         with nogil:
             q.lock.lock()
-            step(q, a)
+            step(q, what)
             note(q)
-            look(a)
             q.lock.unlock()
 
 
 # Elements in and out --------------------------------------------------------------------------------------------------
 
-cdef inline void step_enqueue(Queue* q, Attempt* a) noexcept nogil:
-    """Start an enqueue or plain close, or continue one whose next piece of rows is written."""
+cdef inline void enqueue_now(Queue* q, Attempt* a) noexcept nogil:
     cdef Outcome outcome = WAIT
     q.called = False
     a.begin = 0
@@ -75,7 +102,14 @@ cdef inline void step_enqueue(Queue* q, Attempt* a) noexcept nogil:
     flush(q)
 
 
-cdef inline void step_dequeue(Queue* q, Attempt* a) noexcept nogil:
+cdef inline void step_enqueue(Queue* q, void* what) noexcept nogil:
+    """Start an enqueue or plain close, or continue one whose next piece of rows is written."""
+    enqueue_now(q, <Attempt*>what)
+    look(<Attempt*>what)
+
+
+cdef inline void step_dequeue(Queue* q, void* what) noexcept nogil:
+    cdef Attempt* a = <Attempt*>what
     cdef Outcome outcome = WAIT
     if q.dequeues.head == NULL and not holds_dequeues(q):
         outcome = try_dequeue(q, a)
@@ -86,26 +120,30 @@ cdef inline void step_dequeue(Queue* q, Attempt* a) noexcept nogil:
         flush(q)
     if q.late.head != NULL and (outcome != SERVED or q.count <= half_full(q)):
         call_late(q)
+    look(a)
 
 
-cdef inline void step_room(Queue* q, Attempt* a) noexcept nogil:
-    """Let a dequeue continue with room for twice as many slots; `extra` is swapped with the old room."""
-    cdef slot_t* larger = <slot_t*>a.extra
+cdef inline void step_room(Queue* q, void* what) noexcept nogil:
+    """Let a dequeue continue with room for twice as many slots."""
+    cdef MoreRoom* more = <MoreRoom*>what
+    cdef Attempt* a = more.attempt
+    cdef slot_t* larger = more.slots
     memcpy(larger, a.slots.data, a.count * sizeof(slot_t))
-    a.extra = a.slots.data
+    more.slots = a.slots.data
     a.room *= 2
     a.slots = span(larger, a.room)
     if a.status == PENDING:
         flush(q)
+    look(a)
 
 
-cdef inline void step_put_back(Queue* q, Attempt* a) noexcept nogil:
+cdef inline void step_put_back(Queue* q, void* what) noexcept nogil:
     """Undo a dequeue whose elements cannot be handed over."""
-    put_back(q, a)
+    put_back(q, <Attempt*>what)
     flush(q)
 
 
-cdef inline void step_close_now(Queue* q, Attempt* a) noexcept nogil:
+cdef inline void step_close_now(Queue* q, void* nothing) noexcept nogil:
     """Close at once and cancel every waiting enqueue and plain close."""
     cdef Attempt* waiting = q.enqueues.head
     while waiting != NULL:
@@ -123,45 +161,44 @@ cdef inline void step_close_now(Queue* q, Attempt* a) noexcept nogil:
 
 # Slots ----------------------------------------------------------------------------------------------------------------
 
-cdef inline void step_claim(Queue* q, Attempt* a) noexcept nogil:
-    """Take `wanted` free slots; none if there are fewer, and then `requested` says how many chunks there are."""
-    cdef size_t used = min(a.wanted, q.free.count), i
-    a.count = 0
-    a.requested = q.chunks
-    if a.wanted - used > q.allocated - q.fresh:
+cdef inline void step_claim(Queue* q, void* what) noexcept nogil:
+    cdef Claim* claim = <Claim*>what
+    cdef size_t used = min(claim.wanted, q.free.count), i
+    claim.chunks = q.chunks
+    claim.taken = claim.wanted - used <= q.allocated - q.fresh
+    if not claim.taken:
         return
-    ring_take(&q.free, a.slots, 0, used)
-    for i in range(used, a.wanted):
-        a.slots[i] = <slot_t>q.fresh
+    ring_take(&q.free, claim.slots, 0, used)
+    for i in range(used, claim.wanted):
+        claim.slots[i] = <slot_t>q.fresh
         q.fresh += 1
-    a.count = a.wanted
 
 
-cdef inline void step_release(Queue* q, Attempt* a) noexcept nogil:
-    """Free the slots from `begin` to `count`. When all are free, start again from the first one, so that rows lie in
-    runs again; `spare` then says whether most of the memory was not needed since the last time, and `requested` how
-    many chunks there are."""
-    ring_push(&q.free, a.slots, a.begin, a.count - a.begin)
+cdef inline void step_release(Queue* q, void* what) noexcept nogil:
+    """When all slots are free, start again from the first one, so that rows lie in runs again; the last chunk may go
+    then, if most of the memory was not needed since the last time."""
+    cdef Release* release = <Release*>what
+    ring_push(&q.free, release.slots, release.begin, release.end - release.begin)
     if q.free.count == q.fresh:
-        a.spare = q.chunks > q.kept and q.fresh <= q.allocated // 4
-        a.requested = q.chunks
+        if q.chunks > q.kept and q.fresh <= q.allocated // 4:
+            release.spare = q.chunks - 1
         q.free.head = q.free.count = q.fresh = 0
 
 
 # Looking --------------------------------------------------------------------------------------------------------------
 
-cdef inline void step_size(Queue* q, Attempt* a) noexcept nogil:
-    """The number of elements (`current`), and whether the queue is closed (`requested`)."""
-    a.current = q.count
-    a.requested = q.closed
+cdef inline void step_size(Queue* q, void* what) noexcept nogil:
+    cdef Size* size = <Size*>what
+    size.elements = q.count
+    size.closed = q.closed
 
 
-cdef inline void step_ahead(Queue* q, Attempt* a) noexcept nogil:
-    """How many elements leave before one that comes now (`current`), and whether other enqueues wait (`requested`)."""
-    a.current = q.count
+cdef inline void step_ahead(Queue* q, void* what) noexcept nogil:
+    cdef Ahead* ahead = <Ahead*>what
+    ahead.elements = q.count
     if q.dequeues.head != NULL:
-        a.current += q.dequeues.head.count
-    a.requested = q.enqueues.head != NULL
+        ahead.elements += q.dequeues.head.count
+    ahead.contended = q.enqueues.head != NULL
 
 
 cdef inline int64_t still_waited(const Waiting* w) noexcept nogil:
@@ -175,25 +212,25 @@ cdef inline int64_t still_waited(const Waiting* w) noexcept nogil:
     return total
 
 
-cdef inline void step_copy(Queue* q, Attempt* a) noexcept nogil:
-    """Copy the state to `extra`, with the times of waits that are still going on."""
-    cdef Queue* copy = <Queue*>a.extra
+cdef inline void step_copy(Queue* q, void* what) noexcept nogil:
+    """Copy the state into a `Queue`, with the times of waits that are still going on."""
+    cdef Queue* copy = <Queue*>what
     memcpy(copy, q, sizeof(Queue))
     copy.entered.waited += still_waited(&q.enqueues)
     copy.left.waited += still_waited(&q.dequeues)
 
 
-cdef inline void step_flow(Queue* q, Attempt* a) noexcept nogil:
-    """How many elements a dequeue could have without waiting (`current`), and how many an enqueue could bring
-    (`requested`). Where elements leave in an order of their own, the calls that wait count too."""
+cdef inline void step_available(Queue* q, void* what) noexcept nogil:
+    """Where elements leave in an order of their own, the calls that wait count too."""
+    cdef Available* available = <Available*>what
     cdef Attempt* waiting = q.enqueues.head
-    a.current = q.count
+    available.elements = q.count
     if q.order <= LOCKSTEP and waiting != NULL and waiting.call == ENQUEUE:
-        a.current += waiting.count - waiting.begin
+        available.elements += waiting.count - waiting.begin
     if not q.closed:
-        a.current -= kept_in_pool(q, a.current)
-    a.requested = q.capacity - min(q.count, q.capacity)  # what was put back may exceed it
+        available.elements -= kept_in_pool(q, available.elements)
+    available.room = q.capacity - min(q.count, q.capacity)  # what was put back may exceed it
     waiting = q.dequeues.head
     while waiting != NULL:
-        a.requested += waiting.wanted
+        available.room += waiting.wanted
         waiting = waiting.after

@@ -82,7 +82,8 @@ cdef extern from * nogil:
         std::this_thread::sleep_for(std::chrono::nanoseconds(span));
     }
 
-    /* Counts the forks between the first process and this one. */
+    /* Counts the forks between the first process and this one; each module that includes this has its own, and _queue
+       alone counts. */
     static std::atomic<long> pipeline_forks{0};
     static void pipeline_forked() { pipeline_forks.fetch_add(1, std::memory_order_relaxed); }
     static inline int pipeline_watch_forks() { return pthread_atfork(nullptr, nullptr, pipeline_forked); }

@@ -25,30 +25,25 @@ Invariants, all under the queue's lock:
    are woken, their deadline is over, or a hook wants to be asked again.
 7. An attempt that is listed and needs its owner (`wants_owner`) has one that is copying rows or making room, not
    sleeping. It keeps its place, and those behind it wait until its owner has acted or withdrawn it.
-8. Waking a thread costs more than storing a small element, and one that is woken for little room only comes back to
-   wait. So those that put small elements one by one, but for the first, nap at first: their ends come as they always
-   do, but are told to one of them at a time, when half of the room is free or a dequeue has to wait; the others hear of
-   theirs when the nap ends. The more wait, the longer they nap, so that about one wakes by itself each millisecond.
-   Those that put blocks into a queue that draws in lockstep nap even alone: as how full it is decides nothing there,
-   they fill it in long runs, and the rows that wait for their draws are fewer and still in the cache. `late` lists
-   attempts that are decided and whose owners sleep in `wait_turn`, which takes them out.
+8. Those that put small elements may nap: they hear late that they are done (napping.pxd).
 """
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 
+from napping cimport length_of_nap, unlate
 from serving cimport flush
 from spans cimport begin_wait, end_wait
 from state cimport (
     CLOSE, DONE, ENQUEUE, PENDING, TIMED_OUT, Attempt, Queue, Side, Waiting, look, put_back, remove,
-    undecided, unlate, wake,
+    undecided, wake,
 )
 from steps cimport locked, note, step_put_back
 from sync cimport condition_variable, fork_count, guard, now
 
 cdef extern from "pythread.h":
     """
-    static unsigned long pipeline_main_thread = 0;
+    static unsigned long pipeline_main_thread = 0;      /* of _queue, the one module that waits */
     static inline void pipeline_note_main_thread(unsigned long thread) { pipeline_main_thread = thread; }
     """
     unsigned long main_thread "pipeline_main_thread"
@@ -57,8 +52,6 @@ cdef extern from "pythread.h":
 
 cdef enum:
     TICK = 50_000_000           # ns between looks for signals while the main thread is blocked
-    NAP = 1_000_000             # ns, for each other that waits
-    LONGEST_NAP = 50_000_000
 
 
 # Deadlines: instants on the steady clock, in ns; -1 is never ----------------------------------------------------------
@@ -97,16 +90,14 @@ cdef inline void poke(Waiting* w) noexcept nogil:
         a = a.after
 
 
-cdef inline void step_poke(Queue* q, Attempt* a) noexcept nogil:
+cdef inline void step_poke(Queue* q, void* nothing) noexcept nogil:
     """Let the owners of all waiting attempts check whether they still want to wait."""
     poke(&q.enqueues)
     poke(&q.dequeues)
 
 
-cdef inline void step_withdraw(Queue* q, Attempt* a) noexcept nogil:
+cdef inline void withdraw(Queue* q, Attempt* a) noexcept nogil:
     """Take a pending attempt out of its list. What it had collected goes back, and those behind it are served."""
-    if a.status != PENDING:
-        return
     a.status = TIMED_OUT
     if a.call == ENQUEUE or a.call == CLOSE:
         if a.listed:
@@ -115,6 +106,13 @@ cdef inline void step_withdraw(Queue* q, Attempt* a) noexcept nogil:
         remove(&q.dequeues, a)
         put_back(q, a)
     flush(q)
+
+
+cdef inline void step_withdraw(Queue* q, void* what) noexcept nogil:
+    cdef Attempt* a = <Attempt*>what
+    if a.status == PENDING:
+        withdraw(q, a)
+    look(a)
 
 
 # Ended threads --------------------------------------------------------------------------------------------------------
@@ -147,7 +145,7 @@ cdef extern from *:
 cdef inline void withdraw_unowned(void* queue, void* attempt) noexcept nogil:
     cdef Queue* q = <Queue*>queue
     q.lock.lock()
-    step_withdraw(q, <Attempt*>attempt)
+    step_withdraw(q, attempt)
     note(q)
     q.lock.unlock()
 
@@ -175,7 +173,7 @@ cdef inline bint wait_turn(Queue* q, Attempt* a, condition_variable* signal, int
     cdef Side* side = &q.entered if a.call == ENQUEUE or a.call == CLOSE else &q.left
     a.asleep = now()
     a.wake = signal
-    nap = a.asleep + min(NAP * (<int64_t>(q.enqueues.count + q.late.count) - (not a.patient)), <int64_t>LONGEST_NAP)
+    nap = a.asleep + length_of_nap(q, a)
     while undecided(a) and not a.poked:
         limit = until
         if a.naps:

@@ -155,7 +155,9 @@ class DatasetIterator(Next[T_co]):
         """Return the next element.
 
         Args:
-            timeout: Seconds to wait; None for no limit. In your own thread it is checked between two examples.
+            timeout: Seconds to wait; None for no limit. In your own thread it is checked between two examples, and a
+                call of your function or source is not interrupted. End the dataset with `.prefetch(1)` if one may take
+                long: a thread then makes the call, and `next` returns in time.
 
         Raises:
             StopIteration: The epoch is over.

@@ -99,6 +99,34 @@ class Examples:
         return iter(self.items)
 
 
+class Made:
+    """Elements that were made ahead of whoever asks for them, with the names that they had before.
+
+    Args:
+        values: What they are.
+        names: What tells their names: element i of them is number `first + i` there.
+    """
+
+    __slots__ = ("_first", "_names", "_values")
+
+    def __init__(self, values: Columns | Examples, names: Values, first: int = 0) -> None:
+        self._values, self._names, self._first = values, names, first
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, which: slice) -> Made | Columns | Examples:
+        begin, _, step = which.indices(len(self))
+        values = self._values[which]
+        return Made(values, self._names, self._first + begin) if step == 1 else values
+
+    def made(self) -> Columns | Examples:
+        return self._values
+
+    def name(self, i: int) -> str | None:
+        return self._names.name(self._first + i)
+
+
 class Block:
     """Some elements.
 

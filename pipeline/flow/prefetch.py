@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, OutOfRangeError
-from pipeline.flow.block import Block
+from pipeline.flow.block import Block, Made
 from pipeline.flow.run import Run, serving
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Stream, dropped, later, seek_later
@@ -39,6 +39,11 @@ class Item(NamedTuple):
     at: Any
     what: Block | Exception
     after: Any
+
+
+def _made(block: Block) -> Block:
+    """Return a block whose elements are made: that is the work."""
+    return Block(Made(block.made(), block.values), block.ids, block.numbers)
 
 
 class Prefetch:
@@ -186,7 +191,25 @@ class Prefetch:
             raise OutOfRangeError(None, None, "the input is used up")
         after = position_of(stream) if len(self._streams) == 1 else None
         self._at = after
-        queue.enqueue([Item(at, block, after)])
+        try:
+            made = _made(block)
+        except Exception as error:
+            self._fill_alone(queue, at, block, error)
+        else:
+            queue.enqueue([Item(at, made, after)])
+
+    def _fill_alone(self, queue: FIFOQueue, at: Any, block: Block, error: Exception) -> None:
+        """Put elements that could not be made together into the queue one by one, up to the one that fails."""
+        for number in range(len(block)):
+            before = later(at, number)
+            try:
+                if len(block) == 1:
+                    raise error
+                made = _made(block[number : number + 1])
+            except Exception as alone:
+                queue.enqueue([Item(before, alone, before)])
+                raise OutOfRangeError(None, None, "the input ended by an error") from None
+            queue.enqueue([Item(before, made, later(at, number + 1))])
 
     def skip(self, n: int) -> int:
         if self._queue is None and len(self._streams) == 1:

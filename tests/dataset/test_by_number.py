@@ -37,6 +37,10 @@ CHAINS = {
     "zip": lambda d: pipeline.zip(d, d.skip(2).map(drawn, seed=1)),
     "zip shuffle batch": lambda d: pipeline.zip(d, d).shuffle(seed=1).batch(4),
     "map sample": lambda d: d.map(drawn, seed=1).sample(np.arange(23), 60, seed=2).map(drawn, seed=3),
+    "map prefetch sample": lambda d: d.map(drawn, seed=1).prefetch(2).sample(np.arange(23), 60, seed=2),
+    "map sample prefetch sample skip": lambda d: (
+        d.map(drawn, seed=1).sample(np.arange(23), 40, seed=2).prefetch(2).sample([1] * 40, seed=3).skip(2)
+    ),
     "map take sample": lambda d: d.map(drawn, seed=1).take(9).sample(np.arange(9), 60, seed=2).enumerate(),
     "sample skip": lambda d: d.map(drawn, seed=1).sample(np.arange(23), 60, seed=2).skip(5).map(drawn, seed=3),
     "enumerate sample": lambda d: d.enumerate().sample(np.arange(23), 60, seed=2),

@@ -1,7 +1,9 @@
 """prefetch: a thread prepares elements ahead, which changes nothing of them."""
 
+import sys
 import threading
 
+import chains
 import pytest
 from dataset_contract import check, states_of, stream
 from orchestration import threads_since
@@ -47,3 +49,59 @@ def test_auto_says_what_to_write():
     text = r'prefetch: n cannot be "auto".* Write \.prefetch\(2\), and workers="auto" in map'
     with pytest.raises(ValueError, match=text):
         pipeline.dataset(range(3)).prefetch("auto")
+
+
+class Items:
+    """Items that note which thread asks for them, of which one may fail."""
+
+    def __init__(self, fails=None):
+        self.fails, self.threads = fails, set()
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, i):
+        self.threads.add(threading.current_thread())
+        if i == self.fails:
+            raise ValueError(f"item {i}")
+        return i
+
+
+CHAINS = {
+    "sequence": lambda data: data,
+    "shuffle": lambda data: data.shuffle(seed=1),
+    "batches": lambda data: data.batch(2).shuffle(seed=1),
+    "zip": lambda data: pipeline.zip(data, data),
+}
+
+
+@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
+def test_the_thread_makes_items_not_the_consumer(chain):
+    items = Items()
+    expected = [chains.plain(each) for each in chain(pipeline.dataset(range(20)))]
+    assert [chains.plain(each) for each in chain(pipeline.dataset(items)).prefetch(16)] == expected
+    assert threading.current_thread() not in items.threads
+    assert len(items.threads) == 1
+
+
+def test_an_item_that_fails_comes_after_those_before_it():
+    data = pipeline.dataset(Items(fails=13)).prefetch(40)
+    got, states = [], []
+    with iter(data) as iterator:
+        with pytest.raises(ValueError, match="item 13"):
+            for item in iterator:
+                got.append(item)
+                states.append(iterator.state_dict())
+        assert iterator.state_dict() == states[-1]
+    assert got == list(range(13))
+    with iter(pipeline.dataset(Items()).prefetch(40)) as again:
+        again.load_state_dict(states[-1])
+        assert list(again) == list(range(13, 20))
+
+
+def test_errors_behind_it_name_the_line(tmp_path):
+    (tmp_path / "lines.txt").write_text("1\n2\nx\n")
+    with pytest.raises(ValueError, match="invalid literal") as caught:
+        list(pipeline.text(str(tmp_path / "lines.txt")).prefetch(2).map(int))
+    if sys.version_info >= (3, 11):
+        assert "lines.txt:3" in "".join(caught.value.__notes__)

@@ -28,6 +28,18 @@ def test_as_many_as_there_are():
     assert list(pipeline.dataset(range(7)).sample([1] * 7, 0)) == []
 
 
+def drawn(x):
+    return x, float(pipeline.example_rng().random())
+
+
+def test_a_prefetch_before_it_changes_no_example():
+    data = pipeline.dataset(range(5)).map(drawn, seed=1)
+    expected = list(data.sample([1] * 5, 30, seed=1))
+    ahead = data.prefetch(2).sample([1] * 5, 30, seed=1)
+    check(ahead, expected)
+    check(ahead.skip(3), expected[3:])
+
+
 @pytest.mark.parametrize("weights", [[1, 2], [1, -1, 1], [0, 0, 0], [1, float("nan"), 1]])
 def test_wrong_weights(weights):
     with pytest.raises(ValueError, match="sample: "):

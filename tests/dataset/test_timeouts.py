@@ -1,6 +1,7 @@
 """next(timeout=): what was done when the time is up is not lost, wherever in a chain that was."""
 
 import itertools
+import threading
 
 import chains
 import pytest
@@ -146,3 +147,50 @@ def test_a_source_that_gives_one_after_the_other_is_asked_no_more_when_the_time_
             iterator.next(timeout=2.5)
         assert len(asked) == after
     assert [batch.tolist() for batch in iterator] == [list(range(40)), list(range(40, 80)), list(range(80, 100))]
+
+
+class Blocking:
+    """Item 3 comes when it is let go, at the latest after a minute, in which no test may end well."""
+
+    def __init__(self):
+        self.go = threading.Event()
+        self.let_go = False
+
+    def __call__(self, item):
+        if item == 3:
+            self.let_go = self.go.wait(60)
+        return item
+
+    def __iter__(self):
+        return map(self, range(6))
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        return self(i)
+
+
+HELD = {
+    "map": lambda blocking: pipeline.dataset(range(6)).map(blocking).prefetch(1),
+    "map in workers": lambda blocking: pipeline.dataset(range(6)).map(blocking, workers=2),
+    "sequence": lambda blocking: pipeline.dataset(blocking).prefetch(1),
+    "iterable": lambda blocking: pipeline.dataset(iter(blocking)).prefetch(1),
+    "batch": lambda blocking: pipeline.dataset(blocking).batch(2).prefetch(1).unbatch(),
+}
+
+
+@pytest.mark.parametrize("chain", HELD.values(), ids=HELD)
+def test_a_call_that_takes_long_in_a_thread_holds_up_no_timeout(chain):
+    """The call is still under way when `next` gives up, and its result comes with a later one."""
+    blocking = Blocking()
+    with iter(chain(blocking)) as iterator:
+        got = []
+        with pytest.raises(DeadlineExceededError, match="nothing was lost"):
+            for _ in range(6):
+                got.append(int(iterator.next(timeout=0.5)))
+        assert not blocking.let_go
+        blocking.go.set()
+        got += [int(each) for each in iterator]
+    assert got == list(range(6))
+    assert blocking.let_go

@@ -102,6 +102,9 @@ class Selection(Node):
     def index(self, shared: Opening, epoch: int) -> Index | None:
         if not self.indexed:
             return None
+        source = self.inputs[0]
+        if source.transparent:  # chosen before it, as in `open`: the numbers of what is chosen are others
+            return self._behind(source.inputs[0]).index(shared, epoch)
         parts = self.parted()
         if parts is not None:
             function, chosen = parts

@@ -1,5 +1,6 @@
 """next(timeout=): what was done when the time is up is not lost, wherever in a chain that was."""
 
+import functools
 import itertools
 import threading
 
@@ -185,12 +186,11 @@ def test_a_call_that_takes_long_in_a_thread_holds_up_no_timeout(chain):
     """The call is still under way when `next` gives up, and its result comes with a later one."""
     blocking = Blocking()
     with iter(chain(blocking)) as iterator:
+        in_time = functools.partial(iterator.next, timeout=0.5)
         got = []
         with pytest.raises(DeadlineExceededError, match="nothing was lost"):
-            for _ in range(6):
-                got.append(int(iterator.next(timeout=0.5)))
+            got.extend(iter(in_time, None))
         assert not blocking.let_go
         blocking.go.set()
-        got += [int(each) for each in iterator]
-    assert got == list(range(6))
+        assert [*got, *iterator] == list(range(6))
     assert blocking.let_go

@@ -70,6 +70,9 @@ _WHY = {
     "verify_tensor_all_finite",
     "use a reader with compressed files, or zlib in a tf.py_func": "decode_compressed io.decode_compressed",
     "use tf.assert_less(tf.abs(x - y), tolerance)": "assert_near debugging.assert_near",
+    "use NumPy on complex numbers in a tf.py_func": "complex conj dtypes.complex imag math.conj math.imag "
+    "math.real real",
+    "use tf.string_join of tf.unstack(x, axis=...)": "reduce_join strings.reduce_join",
     "use isinstance": "assert_proper_iterable debugging.assert_proper_iterable",
     "use tf.reshape and tf.transpose": "batch_to_space batch_to_space_nd manip.batch_to_space_nd "
     "manip.space_to_batch_nd required_space_to_batch_paddings space_to_batch space_to_batch_nd",

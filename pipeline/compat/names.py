@@ -159,7 +159,6 @@ MODULES: dict[str, str] = {
     "ops.math.comparing": "equal math.equal not_equal math.not_equal less math.less less_equal math.less_equal "
     "greater math.greater greater_equal math.greater_equal is_nan math.is_nan debugging.is_nan is_inf math.is_inf "
     "debugging.is_inf is_finite math.is_finite debugging.is_finite",
-    "ops.math.complex": "complex dtypes.complex real math.real imag math.imag conj math.conj",
     "ops.math.indexed_slices": "IndexedSlices convert_to_tensor_or_indexed_slices",
     "ops.math.logic": "bitwise.bitwise_and bitwise.bitwise_or bitwise.bitwise_xor bitwise.left_shift "
     "bitwise.right_shift bitwise.invert logical_and math.logical_and logical_or math.logical_or logical_not "
@@ -206,7 +205,7 @@ MODULES: dict[str, str] = {
     "string_to_hash_bucket=to_hash_bucket strings.to_hash_bucket string_to_hash_bucket_fast=to_hash_bucket_fast "
     "strings.to_hash_bucket_fast "
     "as_string strings.as_string dtypes.as_string",
-    "ops.strings.joining": "string_join=join strings.join reduce_join strings.reduce_join",
+    "ops.strings.joining": "string_join=join strings.join",
     "ops.strings.regex": "regex_replace strings.regex_replace strings.regex_full_match",
     "ops.strings.splitting": "string_split strings.split substr strings.substr",
     "ops.strings.tensors": "serialize_tensor io.serialize_tensor parse_tensor io.parse_tensor",

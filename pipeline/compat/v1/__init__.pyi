@@ -102,7 +102,6 @@ from pipeline.compat.ops.math.comparing import (
     equal as equal, greater as greater, greater_equal as greater_equal, is_finite as is_finite, is_inf as is_inf,
     is_nan as is_nan, less as less, less_equal as less_equal, not_equal as not_equal,
 )
-from pipeline.compat.ops.math.complex import complex as complex, conj as conj, imag as imag, real as real
 from pipeline.compat.ops.math.indexed_slices import (
     IndexedSlices as IndexedSlices, convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices,
 )
@@ -155,7 +154,7 @@ from pipeline.compat.ops.strings.elements import (
     to_hash_bucket as _string_to_hash_bucket, to_hash_bucket_fast as _string_to_hash_bucket_fast,
     to_number as _string_to_number,
 )
-from pipeline.compat.ops.strings.joining import join as _string_join, reduce_join as reduce_join
+from pipeline.compat.ops.strings.joining import join as _string_join
 from pipeline.compat.ops.strings.regex import regex_replace as regex_replace
 from pipeline.compat.ops.strings.splitting import string_split as string_split, substr as substr
 from pipeline.compat.ops.strings.tensors import parse_tensor as parse_tensor, serialize_tensor as serialize_tensor
@@ -226,11 +225,11 @@ from pipeline.decode.example.features import (
 )
 from pipeline.decode.example.sparse_value import SparseTensorValue as SparseTensorValue
 from pipeline.errors import OpError as OpError
-from pipeline.proto.tensor import TensorShapeProto as TensorShapeProto
 from pipeline.monitoring.summary_proto import (
     Event as Event, HistogramProto as HistogramProto, SessionLog as SessionLog, Summary as Summary,
     SummaryMetadata as SummaryMetadata,
 )
+from pipeline.proto.tensor import TensorShapeProto as TensorShapeProto
 __version__ = ___version__
 get_seed = _get_seed
 lin_space = _lin_space

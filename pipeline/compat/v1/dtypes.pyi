@@ -9,5 +9,4 @@ from pipeline.compat.graph.dtypes import (
 )
 from pipeline.compat.ops.math.casting import cast as cast
 from pipeline.compat.ops.math.clipping import saturate_cast as saturate_cast
-from pipeline.compat.ops.math.complex import complex as complex
 from pipeline.compat.ops.strings.elements import as_string as as_string

@@ -13,7 +13,6 @@ from pipeline.compat.ops.math.comparing import (
     equal as equal, greater as greater, greater_equal as greater_equal, is_finite as is_finite, is_inf as is_inf,
     is_nan as is_nan, less as less, less_equal as less_equal, not_equal as not_equal,
 )
-from pipeline.compat.ops.math.complex import conj as conj, imag as imag, real as real
 from pipeline.compat.ops.math.logic import (
     logical_and as logical_and, logical_not as logical_not, logical_or as logical_or, logical_xor as logical_xor,
 )

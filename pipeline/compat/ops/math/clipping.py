@@ -14,7 +14,6 @@ from pipeline.compat.kernels.wrappers import quiet
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, first_input, next_input
 from pipeline.compat.ops.math.arithmetic import maximum, minimum
 from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.ops.math.complex import real
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import IndexedSlices
 
@@ -76,7 +75,8 @@ def clip_node(value: Tensor, low: Any, high: Any, name: str) -> Tensor:
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """Return the value cast to a dtype, with elements out of its range set to its limits.
 
-    A complex value loses its imaginary part unless the dtype is complex too.
+    Raises:
+        TypeError: The value is complex, and the dtype is not.
     """
     with name_scope(name, "saturate_cast", [value]) as scope:
         value = convert_to_tensor(value, name="value")
@@ -84,7 +84,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
         if value.dtype.is_complex:
             if target.is_complex:
                 return cast(value, target, name=scope)  # type: ignore[no-any-return]
-            value = real(value)
+            raise TypeError(f"saturate_cast takes real numbers, got {value.dtype.name} for {target.name}")
         source = value.dtype.base_dtype
         with np.errstate(all="ignore"):
             low, high = _limits(source, target.real_dtype)

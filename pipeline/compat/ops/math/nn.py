@@ -23,8 +23,6 @@ from pipeline.compat.ops.making.inputs import FLOATS, REALS, first_input, rename
 from pipeline.compat.ops.math import arithmetic
 from pipeline.compat.ops.math import unary as functions
 from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.ops.math.complex import complex as complex_of
-from pipeline.compat.ops.math.complex import imag, real
 from pipeline.compat.ops.math.reducing import reduce_mean, reduce_sum
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
@@ -119,17 +117,6 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
     axis = renamed("axis", axis, "dim", dim)
     with name_scope(name, "l2_normalize", [x, axis]) as scope:
         x = convert_to_tensor(x, name="x")
-        if x.dtype.is_complex:
-            return _complex_l2_normalize(x, axis, epsilon, scope)
         total = reduce_sum(functions.square(x), axis, keepdims=True)
         inverse = functions.rsqrt(arithmetic.maximum(total, epsilon))
         return arithmetic.multiply(x, inverse, name=scope)
-
-
-def _complex_l2_normalize(x: Tensor, axis: Any, epsilon: float, scope: str) -> Tensor:
-    first: Any = functions.square(real(x))
-    second: Any = functions.square(imag(x))
-    total = real(reduce_sum(first + second, axis, keepdims=True))
-    inverse = functions.rsqrt(arithmetic.maximum(total, epsilon))
-    first, second = (arithmetic.multiply(part(x), inverse) for part in (real, imag))
-    return complex_of(first, second, name=scope)

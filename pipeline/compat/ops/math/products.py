@@ -26,7 +26,6 @@ from pipeline.compat.ops.arrays.uniques import setdiff1d
 from pipeline.compat.ops.making.inputs import check_allowed, next_input
 from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least
 from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.ops.math.complex import conj
 from pipeline.compat.ops.math.reducing import reduce_prod
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import invalid, show
@@ -96,6 +95,15 @@ def _batches(a: Tensor, b: Tensor, flip_a: bool, flip_b: bool, name: str) -> Ten
     return tensor_node("BatchMatMulV2", [a, b], quiet(kernel), a.dtype.base_dtype, shape, name=name, attrs=attrs)
 
 
+def _conj(x: Tensor) -> Tensor:
+    """The complex conjugate; a real matrix as it is."""
+    if not x.dtype.is_complex:
+        return x
+    dtype = x.dtype.base_dtype
+    with name_scope(None, "Conj", [x]) as scope:
+        return tensor_node("Conj", [x], np.conj, dtype, x.shape, name=scope, attrs={"T": dtype}, rows=True)
+
+
 def matmul(
     a: Any,
     b: Any,
@@ -138,10 +146,10 @@ def matmul(
         b = convert_to_tensor(b, preferred_dtype=a.dtype.base_dtype, name="b")
         batched = any(each.shape.ndims is None or each.shape.ndims > 2 for each in (a, b))
         if batched and not a_is_sparse and not b_is_sparse:
-            a, b = conj(a) if transpose_a else a, conj(b) if transpose_b else b
+            a, b = _conj(a) if transpose_a else a, _conj(b) if transpose_b else b
         else:
             batched = False
-            a, b = conj(a) if adjoint_a else a, conj(b) if adjoint_b else b
+            a, b = _conj(a) if adjoint_a else a, _conj(b) if adjoint_b else b
         op_type, names = ("BatchMatMulV2", "xy") if batched else ("MatMul", "ab")
         check_allowed(names[0], a.dtype.base_dtype, (*_ALLOWED, "int16") if batched else _ALLOWED)
         b = next_input(op_type, names[1], b, a.dtype, names[0])

@@ -17,8 +17,7 @@ from pipeline.compat.ops.arrays.filling import zeros
 from pipeline.compat.ops.arrays.sequences import range as range_
 from pipeline.compat.ops.arrays.shaping import rank as rank_of
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, INDEX, REALS, first_input, fixed_input, renamed
-from pipeline.compat.ops.math import arithmetic, unary
-from pipeline.compat.ops.math import complex as complex_numbers
+from pipeline.compat.ops.math import unary
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.comparing import not_equal
 from pipeline.compat.ops.math.unary import sqrt
@@ -236,14 +235,10 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: Any = False, 
     with name_scope(name or "reduce_variance", values=[input_tensor, axis]):
         x: Any = convert_to_tensor(input_tensor)
         means: Any = reduce_mean(x, axis=axis, keepdims=True)
-        if means.dtype.is_integer:
-            raise TypeError(f"Input must be either real or complex. Received integer type {means.dtype}.")
+        if means.dtype.is_integer or means.dtype.is_complex:
+            raise TypeError(f"Input must be real. Received {means.dtype.name}.")
         difference = x - means
-        if difference.dtype.is_complex:
-            squares = complex_numbers.real(arithmetic.multiply(complex_numbers.conj(difference), difference))
-        else:
-            squares = unary.square(difference)
-        return reduce_mean(squares, axis=axis, keepdims=keepdims)  # type: ignore[no-any-return]
+        return reduce_mean(unary.square(difference), axis=axis, keepdims=keepdims)  # type: ignore[no-any-return]
 
 
 def reduce_std(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None) -> Tensor:

@@ -80,7 +80,7 @@ class Opening(Run):
         other = Opening(self.name, self._seeds, self._parts, self.stops_with)
         other._files, other.dropped, other.skipped = self._files, self.dropped, self.skipped
         other._tables = self._tables
-        other.things.saved = self.things.facts()
+        other.things.saved, other.things.starts = self.things.facts(), self.things.starts
         return other
 
     def opened(self, parts: Any, names: Names) -> Opened:
@@ -173,6 +173,7 @@ class Node:
         inputs: What it is made from.
         made_at: Where in the user's program it was written.
         exclusive: Whether it is a source that can be read once, by one reader at a time, if `once` is not None.
+        keeps_place: Whether it reads from something that goes on where it was left, also in a new stream.
         stage: What kind of row it is in a report; "" for none.
         stands_for: The part that was written, where a recipe runs in another order; else None.
     """
@@ -180,6 +181,7 @@ class Node:
     kind = ""
     stage = "step"
     stands_for: Node | None = None
+    keeps_place = False
     inputs: tuple[Node, ...] = ()
     made_at: Place | None = None
     exclusive = False

@@ -31,10 +31,13 @@ def resized(position: Any, saved: Any, here: Any) -> Any:
                 raise _refused(saved, here, "prefetch")
             inner = later(inner, ahead * options["n"])
             return [count + ahead, resized(inner, inputs[0], here[2][0])]
-    elif kind in ("take", "skip", "repeat", "concatenate") and isinstance(position, list):
+    elif kind in ("take", "skip", "repeat") and isinstance(position, list):
         *counts, inner = position
-        i = counts[0] if kind == "concatenate" else 0  # which input it is in
-        return [*counts, None if inner is None else resized(inner, inputs[i], here[2][i])]
+        return [*counts, None if inner is None else resized(inner, inputs[0], here[2][0])]
+    elif kind == "concatenate" and isinstance(position, list):
+        i, count, inner, *early = position
+        inner = None if inner is None else resized(inner, inputs[i], here[2][i])
+        return [i, count, inner, *([[k, resized(at, inputs[k], here[2][k])] for k, at in each] for each in early)]
     elif kind == "checksum":
         return resized(position, inputs[0], here[2][0])
     elif kind in ("interleave", "mix") and '"later"' not in json.dumps(position):

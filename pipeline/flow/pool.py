@@ -217,6 +217,8 @@ class Pool:
             return
         self._numbers = NumberPool(*self._seeds, held_back, draws)
         self._numbers.load(slots)
+        if end == self._total:
+            self._stream.take(1)  # reads its end again: an object of the user's, say, begins its next pass there
         self._draws, self._arrivals, self._sought = draws, end, None
 
     def _read(self, held: NDArray[np.int64], slots: NDArray[np.int64], end: int) -> int:

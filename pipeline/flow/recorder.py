@@ -31,12 +31,14 @@ class Things:
     Attributes:
         saved: What a loaded state says of them: the facts of each.
         files: What it says of the files that were read.
+        starts: What each source has read from first, in order, and where that stood then; by the source.
     """
 
     def __init__(self) -> None:
         self.known: list[Any] = []
         self.saved: list[dict[str, Any]] = []
         self.files: Mapping[str, Sequence[Any]] = {}
+        self.starts: dict[Any, list[tuple[Any, Any]]] = {}
 
     def facts(self) -> list[dict[str, Any]]:
         """Return what a resumed run must share: facts of each thing."""
@@ -69,14 +71,16 @@ class Recorder:
         function: The user's function.
         name: Its name, for errors.
         things: What all functions of the iterator read from.
+        source: Whose function it is: another stream of that begins where the first one did, if it is sent there.
     """
 
     seeds = (0, 0)  # of `example_rng`, which `map` seeds
 
-    def __init__(self, function: Callable[[], Any], name: str, things: Things) -> None:
+    def __init__(self, function: Callable[[], Any], name: str, things: Things, source: Any) -> None:
         self._function, self._name, self._shared = function, name, things
         self._things: list[Any] = []
-        self._starts: list[Any] = []  # where each stood before its first read
+        self._starts = things.starts.setdefault(source, [])  # where each stood before its first read
+        self._moved = False  # whether it was sent anywhere
         self._sought: list[Any] = []  # where each has to begin, by the order of first reads
         self._reason: str | None = None
         self._turn = Turn(self)
@@ -121,16 +125,23 @@ class Recorder:
         if self._reason is not None:
             self.position()
         self._calls, *places = position
-        self._sought = places
+        self._sought, self._moved = places, True
         for k, thing in enumerate(self._things):
-            thing._go_to(places[k] if k < len(places) else self._starts[k])
+            self._send(k, thing)
+
+    def _send(self, k: int, thing: Any) -> None:
+        """Put the thing that is read as number k where it has to begin."""
+        if k < len(self._sought):
+            thing._go_to(self._sought[k])
+        elif self._moved and k < len(self._starts) and self._starts[k][0] is thing:
+            thing._go_to(self._starts[k][1])
 
     def close(self) -> None:
         """Let others read from the things."""
         for thing in self._things:
             if thing.owner is self:
                 thing.owner = None
-        self._things, self._starts = [], []
+        self._things = []
         self._turn = Turn(None)  # the two refer to each other, and with them what the function reads from
 
     # A Book, which a Turn asks.
@@ -143,15 +154,15 @@ class Recorder:
         if thing.owner is not None:
             raise in_use(thing)
         self._shared.add(thing)
-        self._starts.append(thing._position() if thing._no_state() is None else None)
-        thing.owner = self
         k = len(self._things)
+        if k == len(self._starts) and thing._no_state() is None:
+            self._starts.append((thing, thing._position()))
+        thing.owner = self
         self._things.append(thing)
         names: Any = getattr(thing, "_source", None)  # of a reader: compared before it opens one of its files
         if names is not None and hasattr(names, "_element") and names.owner is not self:
             self.adopt(names)
-        if k < len(self._sought):
-            thing._go_to(self._sought[k])
+        self._send(k, thing)
 
 
 class Unrecorded:

@@ -24,6 +24,7 @@ class OfCallable(Node):
     """The results of a function, one a call, until it raises OutOfRangeError or StopIteration."""
 
     kind = "callable"
+    keeps_place = True
     stage = "source"
     live = True
 
@@ -67,7 +68,7 @@ class OfCallable(Node):
         function = spans.noted(self.function, self.name) if spans.on else self.function
         caller: Recorder | Unrecorded = Unrecorded(function, self.name)
         if self.recorded:
-            caller = Recorder(function, self.name, shared.things)
+            caller = Recorder(function, self.name, shared.things, self)
         return shared.gauged(self, _Called(caller, Limited(shared, *self._errors), shared))
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._next import Meter
 from pipeline.datasets.node import Node, Opening
 from pipeline.diagnostics.ends import raise_why
 from pipeline.errors import OutOfRangeError
@@ -30,6 +29,7 @@ class OfProducer(Node):
     """
 
     kind = "producer"
+    keeps_place = True
     stage = "source"
 
     def __init__(self, producer: Any, recorded: bool = True) -> None:
@@ -64,8 +64,8 @@ class OfProducer(Node):
     def open(self, shared: Opening, epoch: int) -> Stream:
         shared.start_runners()
         if isinstance(self.producer, SliceSource):
-            return shared.gauged(self, _Slices(self.producer, self.recorded, shared, shared.meter(self)))
-        return shared.gauged(self, _Produced(self.producer, self.producer.block, self.recorded, shared))
+            return shared.gauged(self, _Slices(self.producer, self.recorded, shared, self))
+        return shared.gauged(self, _Produced(self.producer, self.producer.block, self.recorded, shared, self))
 
 
 class _Asking:
@@ -87,12 +87,12 @@ class _Asking:
 class _Produced:
     """Blocks of a producer; `ask` takes one."""
 
-    def __init__(self, producer: Any, ask: Callable[[int], Any], recorded: bool, shared: Opening) -> None:
+    def __init__(self, producer: Any, ask: Callable[[int], Any], recorded: bool, shared: Opening, node: Node) -> None:
         self._producer, self._recorded, self._count = producer, recorded, 0
         self._asking = _Asking(ask)
         self._caller: Recorder | Unrecorded = Unrecorded(self._asking, producer.name)
         if recorded:
-            self._caller = Recorder(self._asking, producer.name, shared.things)
+            self._caller = Recorder(self._asking, producer.name, shared.things, node)
 
     def take(self, n: int) -> Block | None:
         self._asking.n = n
@@ -130,9 +130,9 @@ class _Slices(_Produced):
 
     chooses = by_row = True
 
-    def __init__(self, source: SliceSource, recorded: bool, shared: Opening, meter: Meter | None) -> None:
-        super().__init__(source, source.row_numbers, recorded, shared)
-        self._table, self._meter = _Table(source), meter
+    def __init__(self, source: SliceSource, recorded: bool, shared: Opening, node: Node) -> None:
+        super().__init__(source, source.row_numbers, recorded, shared, node)
+        self._table, self._meter = _Table(source), shared.meter(node)
 
     def _block(self, taken: Any) -> tuple[Values, Ids | None]:
         numbers = np.ascontiguousarray(taken, np.int64)

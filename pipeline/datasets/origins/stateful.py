@@ -18,6 +18,7 @@ class OfStateful(Node):
     """The items of an iterator, or iterable, that says where it is: `state_dict` and `load_state_dict`."""
 
     kind = "stateful"
+    keeps_place = True
     stage = "source"
     live = True
     exclusive = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pipeline.datasets.early import Early
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.flow.block import Block
 from pipeline.flow.chained import Chain
@@ -44,14 +45,15 @@ class Concatenate(Node):
 
 class _Concatenated:
     def __init__(self, inputs: Sequence[Node], shared: Opening, epoch: int) -> None:
-        self._inputs, self._shared, self._epoch = inputs, shared, epoch
+        self._size = len(inputs)
+        self._early = Early(inputs, shared, epoch)
         self._count = 0
         self._begin(0)
 
     def _begin(self, at: int) -> None:
         """Open an input; none after the last one."""
         self._at = at
-        self._stream = self._inputs[at].open(self._shared, self._epoch) if at < len(self._inputs) else None
+        self._stream = self._early.open(at) if at < self._size else None
 
     def take(self, n: int) -> Block | None:
         while self._stream is not None:
@@ -64,7 +66,7 @@ class _Concatenated:
         return None
 
     def _next(self) -> None:
-        self.close()
+        self._leave()
         self._begin(self._at + 1)
 
     def skip(self, n: int) -> int:
@@ -77,16 +79,24 @@ class _Concatenated:
         return n - left
 
     def position(self) -> Any:
-        return [self._at, self._count, None if self._stream is None else self._stream.position()]
+        inner, early = None if self._stream is None else self._stream.position(), self._early.position()
+        return [self._at, self._count, inner, early] if early else [self._at, self._count, inner]
 
     def seek(self, position: Any) -> None:
-        at, self._count, inner = position
+        at, self._count, inner, *early = position
         if at != self._at:
-            self.close()
+            self._leave()
+            self._early.seek(at, ())
             self._begin(at)
         if self._stream is not None:
             seek_later(self._stream, inner)
+        if early:
+            self._early.seek(at + 1, early[0])
 
-    def close(self) -> None:
+    def _leave(self) -> None:
         if self._stream is not None:
             self._stream.close()
+
+    def close(self) -> None:
+        self._leave()
+        self._early.close()

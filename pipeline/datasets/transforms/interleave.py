@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pipeline.datasets.early import Early
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.errors import invalid
 from pipeline.flow.block import Block
@@ -63,6 +64,7 @@ class _Interleaved:
     def __init__(self, node: Interleave, shared: Opening, epoch: int) -> None:
         self._node, self._shared, self._epoch = node, shared, epoch
         self._outer = node.inputs[0].open(shared, epoch) if node.nested else None  # of datasets
+        self._early = Early(() if node.nested else node.inputs, shared, epoch)
         self._slots: list[_Slot] = []
         self._following = 0  # the number of the next dataset
         self._at = 0  # whose turn it is
@@ -71,16 +73,17 @@ class _Interleaved:
 
     def _next_slot(self) -> _Slot | None:
         """Open the next dataset; None after the last one."""
-        number, found_at = self._following, None
+        number = self._following
         if self._outer is not None:
             found_at = position_of(self._outer)
             node = self._inner()
+            stream = None if node is None else node.open(self._shared, self._epoch)
         else:
-            node = self._node.inputs[number] if number < len(self._node.inputs) else None
-        if node is None:
+            found_at, stream = None, self._early.open(number) if number < len(self._node.inputs) else None
+        if stream is None:
             return None
         self._following += 1
-        return _Slot(number, found_at, node.open(self._shared, self._epoch))
+        return _Slot(number, found_at, stream)
 
     def _inner(self) -> Node | None:
         assert self._outer is not None
@@ -126,13 +129,15 @@ class _Interleaved:
     def position(self) -> Any:
         outer = None if self._outer is None else self._outer.position()
         slots = [[slot.number, slot.found_at, slot.stream.position()] for slot in self._slots]
-        return [self._count, self._following, self._at, self._turn, slots, outer]
+        early = self._early.position()
+        return [self._count, self._following, self._at, self._turn, slots, outer, *([early] if early else [])]
 
     def seek(self, position: Any) -> None:
         for slot in self._slots:
             slot.stream.close()
-        self._count, following, self._at, self._turn, slots, outer = position
+        self._count, following, self._at, self._turn, slots, outer, *early = position
         self._slots = []
+        self._early.seek(0, ())
         for number, found_at, at in slots:
             self._following = number
             if self._outer is not None:
@@ -145,9 +150,11 @@ class _Interleaved:
         self._following = following
         if self._outer is not None:
             seek_later(self._outer, outer)
+        self._early.seek(following, early[0] if early else ())
 
     def close(self) -> None:
         for slot in self._slots:
             slot.stream.close()
+        self._early.close()
         if self._outer is not None:
             self._outer.close()

@@ -1,0 +1,111 @@
+"""Sources that keep a place of their own resume everywhere, also where a pool reads from before their turn again."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+import pipeline
+from pipeline import dataset
+
+
+class Place:
+    def __init__(self):
+        self.number = 0
+
+    def state_dict(self):
+        return {"number": self.number}
+
+    def load_state_dict(self, state):
+        self.number = state["number"]
+
+
+class Lines(Place):
+    """An iterator that says where it is."""
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.number == 12:
+            raise StopIteration
+        self.number += 1
+        return self.number
+
+
+class Passes(Place):
+    """The same again and again."""
+
+    def __iter__(self):
+        while self.number < 12:
+            self.number += 1
+            yield self.number
+        self.number = 0
+
+
+def lines():
+    return dataset(Lines())
+
+
+def passes():
+    return dataset(Passes())
+
+
+def producer():
+    return dataset(pipeline.slice_input_producer([np.arange(12)], num_epochs=1, shuffle=False, collection=[]))
+
+
+def function():
+    numbers = pipeline.range_input_producer(12, num_epochs=1, shuffle=False, collection=[])
+    return dataset(lambda: int(numbers.dequeue()))
+
+
+CHAINS = {
+    "interleave": lambda own: pipeline.interleave([own(), dataset(range(100, 105))]),
+    "its turn comes late": lambda own: pipeline.interleave([dataset(range(100, 103)), dataset(range(9)), own()], 2),
+    "concatenate": lambda own: dataset(range(100, 105)).concatenate(own()),
+    "the end of three": lambda own: dataset(range(3)).concatenate(dataset(range(100, 103)).concatenate(own())),
+    "mix": lambda own: pipeline.mix([dataset(range(100, 105)), own()], [0.5, 0.5], seed=1),
+    "mapped": lambda own: pipeline.interleave([own().map(np.sum), dataset(range(100, 105)).map(np.sum)], 2, 3),
+    "batched": lambda own: dataset(range(100, 110)).batch(2).concatenate(own().batch(2)).map(np.sum),
+}
+
+
+@pytest.mark.parametrize("own", [lines, passes, producer, function])
+@pytest.mark.parametrize("chain", CHAINS)
+def test_in_a_pool(chain, own):
+    def make():
+        return CHAINS[chain](own).shuffle(3, seed=1)
+
+    count = sum(1 for _ in make())
+    assert count > 10
+    for taken in range(count):
+        iterator, resumed = iter(make()), iter(make())
+        assert len(list(itertools.islice(iterator, taken))) == taken
+        resumed.load_state_dict(json.loads(json.dumps(iterator.state_dict())))
+        assert list(resumed) == list(iterator)
+        assert resumed.fingerprint() == iterator.fingerprint()
+
+
+def test_several_passes():
+    def make():
+        return pipeline.interleave([passes().repeat(3), passes()], 1).shuffle(3, seed=1).repeat(2)
+
+    expected = list(make())
+    for taken in range(len(expected)):
+        iterator, resumed = iter(make()), iter(make())
+        assert list(itertools.islice(iterator, taken)) == expected[:taken]
+        resumed.load_state_dict(iterator.state_dict())
+        assert list(resumed) == list(iterator)
+
+
+def test_batches_of_another_size_before_its_turn():
+    def make(size):
+        return dataset(range(100, 110)).batch(size).concatenate(lines().batch(size))
+
+    iterator, resumed = iter(make(2)), iter(make(4))
+    next(iterator)
+    resumed.load_state_dict(iterator.state_dict(), allow={"batch_size"})
+    expected = [range(102, 106), range(106, 110), range(1, 5), range(5, 9), range(9, 13)]
+    assert [batch.tolist() for batch in resumed] == list(map(list, expected))

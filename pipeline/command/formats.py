@@ -10,9 +10,10 @@ from pipeline.errors import DataLossError, InvalidArgumentError, invalid
 from pipeline.files.compression import compression_of
 from pipeline.files.crc32c import crc_function_or_slow, mask
 from pipeline.files.tfrecord import HEADER
-from pipeline.readers import fixed, tfrecord
 from pipeline.readers.base import ReaderBase
+from pipeline.readers.fixed import FixedLengthRecordReader
 from pipeline.readers.text import TextLineReader
+from pipeline.readers.tfrecord import TFRecordReader
 from pipeline.readers.whole import WholeFileReader
 
 HELP = "lines, csv, tfrecord, fixed:N (records of N bytes), or files (each file is one example)"
@@ -149,17 +150,16 @@ def make_reader(given: str, skip_header_lines: int) -> ReaderBase:
     """Return a reader for a format; ImportError if it needs an extra that is not installed."""
     size = record_bytes(given)
     if size is not None:
-        return FixedLengthRecordReader(size)
+        return StrictFixedLengthRecordReader(size)
     if given == "tfrecord":
-        return TFRecordReader()
+        return StrictTFRecordReader()
     return WholeFileReader() if given == "files" else TextLineReader(skip_header_lines)
 
 
-class FixedLengthRecordReader(fixed.FixedLengthRecordReader):
-    """For the command, a file that ends within a record is cut short; TensorFlow leaves that record out.
+class StrictFixedLengthRecordReader(FixedLengthRecordReader):
+    """For the command, a file that ends within a record is cut short; TensorFlow leaves that record out."""
 
-    The classes here are called what their bases are called, since saved states say of which class a reader is.
-    """
+    _kind = "FixedLengthRecordReader"  # in states too
 
     def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
         if self._file.has(1) and not self._file.has(self._needed):
@@ -168,8 +168,10 @@ class FixedLengthRecordReader(fixed.FixedLengthRecordReader):
         return super()._cut(wanted)
 
 
-class TFRecordReader(tfrecord.TFRecordReader):
+class StrictTFRecordReader(TFRecordReader):
     """For the command, a file that ends within the header of a record is cut short; for TensorFlow it is complete."""
+
+    _kind = "TFRecordReader"
 
     def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
         if self._file.has(1) and not self._file.has(HEADER.size):

@@ -79,14 +79,14 @@ class ReaderBase:
 
     supports_serialize = False
     columns = ("work", "offset", "record")
+    _kind: str | None = None  # what names and states call the class; None for its own name
     _started: int
     _finished: int
     _produced: int
     _work_item: bytes
 
     def __init__(self, name: str | None = None, *, on_error: str = "raise", max_errors: int | None = None) -> None:
-        kind = type(self).__name__
-        self.name = name or "".join(f"_{c.lower()}" if c.isupper() else c for c in kind).lstrip("_")
+        self.name = name or "".join(f"_{c.lower()}" if c.isupper() else c for c in self._called()).lstrip("_")
         self._skips = Skips(on_error, max_errors)
         self._lock = threading.Lock()
         self.owner: Book | None = None
@@ -214,7 +214,10 @@ class ReaderBase:
         return f"<{self}: {self._produced:,} records read>"
 
     def __str__(self) -> str:
-        return f"{type(self).__name__} '{self.name}'"
+        return f"{self._called()} '{self.name}'"
+
+    def _called(self) -> str:
+        return self._kind or type(self).__name__
 
     def _read_up_to(self, queue: QueueBase, limit: int, timeout: float | None, keep: bool = False) -> ReaderReadUpTo:
         keep = keep or self._skips.active
@@ -266,7 +269,7 @@ class ReaderBase:
 
     def _facts(self) -> dict[str, Any]:
         options = {**self._options(), "on_error": "skip" if self._skips.active else "raise"}
-        return {"name": self.name, "kind": type(self).__name__, "options": options}
+        return {"name": self.name, "kind": self._called(), "options": options}
 
     def _position(self) -> list[int]:
         return [self._work, *self._place()] if self._in_progress else [-1, 0, 0]

@@ -79,6 +79,13 @@ def test_the_state_at_the_end(capsys, state):
     assert again["bottleneck"]["advice"].startswith("No batch was left")
 
 
+def test_the_state_calls_readers_what_the_library_does(capsys, state, tmp_path):
+    """Those of the command are classes of its own, which are stricter."""
+    (tmp_path / "records").write_bytes(bytes(40))
+    report(capsys, tmp_path / "records", "--format", "fixed:4", "--save-state", state)
+    assert "'FixedLengthRecordReader'" in repr(pipeline.load_state(state))
+
+
 @pytest.mark.parametrize("seed", [["--seed", 1], []], ids=["seed", "no seed"])
 def test_killed_and_resumed(capsys, state, seed):
     """Without a seed, the one that was drawn is in the state."""

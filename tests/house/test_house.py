@@ -3,12 +3,15 @@
 `make lint` holds the layers, by import-linter; here is what it does not look at.
 """
 
+import ast
 import re
 import sys
 from pathlib import Path
 
 import house_rules as rules
 import pytest
+
+from pipeline.compat.names import MODULES
 
 ROOT = Path(__file__).parents[2]
 MAP = ROOT / "docs" / "house.md"
@@ -28,6 +31,21 @@ def test_imports_stand_at_the_head_of_their_file():
 
 def test_faces_of_rooms_are_docstrings():
     assert rules.full_faces(ROOT) == []
+
+
+def test_one_class_name_is_one_thing():
+    """Apart from TensorFlow's names, which the drop-in has too, and those of the public modules for a framework."""
+    faces = {
+        (f"pipeline/compat/{module.replace('.', '/')}.py", dotted.rpartition(".")[2])
+        for module, listed in MODULES.items()
+        if not module.startswith(".")
+        for dotted in listed.split()
+    }
+    for framework in ("jax", "keras", "torch"):
+        face = ast.parse((ROOT / "pipeline" / f"{framework}.py").read_text())
+        imports = [node for node in face.body if isinstance(node, ast.ImportFrom)]
+        faces |= {(f"{node.module.replace('.', '/')}.py", each.name) for node in imports for each in node.names}
+    assert rules.repeated_names(ROOT, faces) == []
 
 
 def test_the_map_has_every_room():
@@ -80,8 +98,19 @@ def tree(tmp_path):
     return write
 
 
+def test_a_repeated_name_is_found(tree):
+    tree("pipeline/room/first.py", "class Pool:\n    class Inner: ...\n")
+    tree("pipeline/room/second.py", "class _Pool: ...\nclass Inner: ...\n")
+    assert rules.repeated_names(tree.root) == []
+    tree("pyx/pools.pxd", "cdef struct Pool:\n    int size\n")
+    assert rules.repeated_names(tree.root) == ["Pool: pipeline/room/first.py, pyx/pools.pxd"]
+    tree("pyx/pools.pxd", 'cdef extern from *:\n    cppclass Inner "c_inner" [Item]:\n        int size\n')
+    assert rules.repeated_names(tree.root) == ["Inner: pipeline/room/second.py, pyx/pools.pxd"]
+    assert rules.repeated_names(tree.root, {("pyx/pools.pxd", "Inner")}) == []
+
+
 def test_a_sound_tree(tree):
-    for rule in (rules.circle, rules.hidden_imports, rules.full_faces):
+    for rule in (rules.circle, rules.hidden_imports, rules.full_faces, rules.repeated_names):
         assert rule(tree.root) == []
     assert rules.rooms(tree.root) == ["pipeline/", "pipeline/room/"]
 

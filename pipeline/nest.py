@@ -28,6 +28,9 @@ class ListValue(list[Any]):
     """
 
 
+_ARRAY = frozenset({np.ndarray})
+
+
 class ListParts(list[Any]):
     """A list that is part of the structure of a block, where other lists are columns of rows."""
 
@@ -42,6 +45,8 @@ def is_nested(value: Any, many: bool) -> bool:
     A list of plain Python values is an array that is not made yet. In blocks every list is one, of the rows, and so is
     a tuple of plain values.
     """
+    if type(value) is np.ndarray:
+        return False
     if isinstance(value, dict):
         return True
     if isinstance(value, tuple):
@@ -83,9 +88,14 @@ def has_nested(example: Any, many: bool) -> bool:
     return is_dataclass(example) or any(is_nested(part, many) for part in parts_of(example) or ())
 
 
+def holds_arrays(block: Any) -> bool:
+    """Whether this is a dict of NumPy's arrays: wide tables are, and their columns are looked at for each batch."""
+    return type(block) is dict and _ARRAY.issuperset(map(type, block.values()))
+
+
 def map_values(function: Callable[[Any], Any], block: Any) -> Any:
     """Apply a function to each value of an example or block, and keep its structure."""
-    if isinstance(block, dict) and not has_nested(block, True):
+    if isinstance(block, dict) and (holds_arrays(block) or not has_nested(block, True)):
         return {key: function(value) for key, value in block.items()}
     if isinstance(block, np.ndarray) or parts_of(block) is None:
         return function(block)

@@ -13,7 +13,16 @@ from pipeline._flow import as_tensors as listed_as_tensors
 from pipeline.dtypes import native, object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.flow.block import Block, Columns, Examples, own
-from pipeline.nest import ListParts, ListValue, Nest, TupleParts, has_nested, is_nested, map_values
+from pipeline.nest import (
+    ListParts,
+    ListValue,
+    Nest,
+    TupleParts,
+    has_nested,
+    holds_arrays,
+    is_nested,
+    map_values,
+)
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -68,15 +77,21 @@ class Collate:
 
     def _stacked(self, values: Columns | Examples) -> Any:
         if isinstance(values, Columns) and not self._any_ragged(values):
+            if holds_arrays(values.block):
+                return {key: native(own(column)) for key, column in values.block.items()}
             return plain_structure(map_values(_finished, values.block))
         return self._structured(list(values.examples()))
 
     def _any_ragged(self, values: Columns) -> bool:
         """Whether a column has to be padded or split: to be split also where its rows happen to have one length."""
+
+        def ragged(column: Any) -> bool:
+            return _holds_arrays(column) or (self._splits and _rank(column) > 1)
+
+        if holds_arrays(values.block):
+            return any(map(ragged, values.block.values()))
         found: list[bool] = []
-        map_values(
-            lambda column: found.append(_holds_arrays(column) or (self._splits and _rank(column) > 1)), values.block
-        )
+        map_values(lambda column: found.append(ragged(column)), values.block)
         return any(found)
 
     def _structured(self, examples: list[Any]) -> Any:

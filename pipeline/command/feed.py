@@ -95,9 +95,9 @@ class FilePipeline:
             "coord": coord,
         }
         if not settings.shuffle:
-            return batch(self._block, settings.batch_size, **shared)
+            return batch(self.read_and_decode, settings.batch_size, **shared)
         return shuffle_batch(
-            self._block,
+            self.read_and_decode,
             settings.batch_size,
             min_after_dequeue=settings.min_after_dequeue,
             seed=settings.seed,
@@ -110,7 +110,7 @@ class FilePipeline:
         defaults = {"f": [np.float32(np.nan)], "O": [b""]}
         self._defaults = [defaults.get(dtype.kind, dtype) for dtype in self.types]
 
-    def _block(self) -> list[Any]:
+    def read_and_decode(self) -> list[Any]:
         """Return the next block of examples, as components whose first dimension is the example."""
         text = self._settings.format in TEXT
         keys, read = self._read()

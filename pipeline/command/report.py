@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from typing import Any, NamedTuple
 
@@ -11,15 +12,11 @@ from pipeline.monitoring.model import Report as Run
 from pipeline.monitoring.model import Verdict
 from pipeline.stats import QueueStats
 
-# What the verdict says of parameters, as options of the command line.
-_OPTIONS = {
-    "num_threads": "--threads",
-    "batch_size": "--batch-size",
-    "min_after_dequeue": "--min-after-dequeue",
-    "capacity": "--capacity",
-}
 # The stages by the words of the command; all others are the threads that read and decode.
-_STAGES = {"consumer": "consumer", "pool": "shuffle", "capacity": "queue", "start": "start"}
+_STAGES = {"consumer": "consumer", "pool": "shuffle", "step": "shuffle", "prefetch": "queue", "start": "start"}
+# What the verdict proposes for a dataset in a program, which the command line does not have.
+_FOR_PROGRAMS = re.compile(r"\. (?:Try|If|Only|Its|All|A|The) .*", re.DOTALL)
+LONG_ENOUGH = 3.0  # seconds of a run whose verdict does not change with the next one
 
 
 class FeedReport(NamedTuple):
@@ -105,18 +102,45 @@ class FeedReport(NamedTuple):
         if self.examples == 0 or verdict is None:
             text = "No batch came through: the run ended before the first one was complete."
             return {"stage": "start", "advice": text, "knob": None, "gain": None}
-        return {"stage": _STAGES.get(verdict.kind, "readers"), **_in_options(verdict)}
+        advice, knob = self._advice(verdict)
+        return {"stage": _STAGES.get(verdict.kind, "readers"), "advice": advice, "knob": knob, "gain": verdict.gain}
+
+    def _advice(self, verdict: Verdict) -> tuple[str, str | None]:
+        """The verdict as a sentence that proposes an option of the command, and the option."""
+        epochs, threads = self.settings.get("epochs"), self.settings["threads"]
+        if verdict.kind == "short":
+            if epochs is None or self.interrupted or not self.seconds:
+                return verdict.text, None
+            more = _round_up(epochs * LONG_ENOUGH / self.seconds)
+            return f"Too short to judge ({self.seconds:.2f} s); try --epochs {more}.", "--epochs"
+        begins = _FOR_PROGRAMS.sub("", verdict.text.removesuffix("."))
+        if verdict.kind == "consumer":
+            return f"{begins}. Your files keep up with a loop that does nothing else.", None
+        if verdict.kind == "pool":
+            return f"{begins}. A smaller --min-after-dequeue starts sooner and shuffles less.", "--min-after-dequeue"
+        if verdict.kind == "prefetch":
+            capacity = 2 * self.settings["capacity"]
+            return f"{begins}. Try --capacity {capacity}.", "--capacity"
+        if verdict.kind == "step":
+            if not self.settings["shuffle"]:
+                return f"{begins}. Your files keep up with it.", None
+            return f"{begins}. If the order does not matter, try --no-shuffle.", "--no-shuffle"
+        if threads < self.run.processors:
+            return f"{begins}. Try --threads {min(2 * threads, self.run.processors)}.", "--threads"
+        return (
+            f"{begins}. All {self.run.processors} processors have a thread: faster files, or fewer columns help.",
+            None,
+        )
 
     def _queue(self, name: str, stats: QueueStats, mean: float, producers: int, consumers: int) -> dict[str, Any]:
         threads = {"producer_threads": producers, "consumer_threads": consumers}
         return {"name": name, "mean_size": mean, **threads, **stats._asdict()}
 
 
-def _in_options(verdict: Verdict) -> dict[str, Any]:
-    """The verdict in the words of the command line."""
-    text = re.sub(r"\b(\w+)=(?=\d)", lambda found: f"{_OPTIONS.get(found[1], found[1])} ", verdict.text)
-    text = re.sub("|".join(_OPTIONS), lambda found: _OPTIONS[found[0]], text)
-    return {"advice": text, "knob": _OPTIONS.get(verdict.knob or "", verdict.knob), "gain": verdict.gain}
+def _round_up(number: float) -> int:
+    """The next number with one digit and zeros."""
+    scale = int(10 ** math.floor(math.log10(max(number, 1))))
+    return math.ceil(number / scale) * scale
 
 
 def _rate(amount: float, seconds: float) -> float:

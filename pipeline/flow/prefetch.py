@@ -165,6 +165,8 @@ class Prefetch:
             # That the queue was closed is the end too, not an error that a thread would keep, with all its frames.
             ends = OutOfRangeError, CancelledError
             ops = [functools.partial(self._fill, queue, each) for each in self._streams]
+            for op in ops:
+                op.__qualname__ = self._name  # type: ignore[attr-defined]  # what threads are called
             runner = QueueRunner(queue, ops, queue_closed_exception_types=ends)
             if self._begun is not None:
                 self._begun(queue, runner.group)

@@ -19,6 +19,7 @@ from pipeline.monitoring.model import Report
 
 _log = logger("pipeline.monitoring")
 
+_kept: list[tuple[Look, ...]] = []  # the looks of the monitor that ended last: numbers only, of no object
 NAP = 0.01  # seconds without the interpreter's lock, at most, before it is asked for
 
 
@@ -121,6 +122,7 @@ class Sampler:
                 closing.callback(view.close)
             self._sample()
             self._last = collect(self._looks)
+            _kept[:] = [self._looks]
 
     def __enter__(self) -> Sampler:
         if self._thread is not None:
@@ -180,6 +182,7 @@ def _forget() -> None:
         sampler._thread = None
         sampler._lock = threading.Lock()
     live.ended.forget()
+    _kept.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -204,4 +207,11 @@ def report(loop: Any = None) -> Report:
         ['arrays', 'batch(10)', 'arrays']
     """
     watching: list[Sampler] = live.ended.watchers[-1:]
-    return watching[0].report(loop) if watching else collect((), loop)
+    return watching[0].report(loop) if watching else collect(_looks_at(loop), loop)
+
+
+def _looks_at(loop: Any) -> tuple[Look, ...]:
+    """What the last monitor saw of a loop that ended while it ran: that is all of its end, and nothing came later."""
+    looks: tuple[Look, ...] = _kept[0] if _kept else ()
+    ended = None if loop is None else loop._facts().times.ended_at
+    return looks if looks and ended is not None and looks[0].at <= ended <= looks[-1].at else ()

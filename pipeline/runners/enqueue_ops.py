@@ -32,7 +32,7 @@ def make_callable(sess: Any, op: Any) -> Callable[[], object]:
 
 def op_name(op: Any) -> str:
     """Return the name of an op for thread names and messages: a callable's `__qualname__`, else its `name`."""
-    while isinstance(op, functools.partial):
+    while isinstance(op, functools.partial) and "__qualname__" not in vars(op):
         op = op.func
     for attribute in ("__qualname__", "name"):
         name = getattr(op, attribute, None)

@@ -221,7 +221,8 @@ class QueueRunner:
         return self._group
 
     def _thread(self, target: Callable[..., None], what: str, *args: Any) -> EndingThread:
-        return EndingThread(target, args, f"QueueRunnerThread-{self.name}-{what}")
+        own = "" if what == self.name else f"-{what}"
+        return EndingThread(target, args, f"QueueRunnerThread-{self.name}{own}")
 
     # `_thread_body` is the body of a thread that fills the queue, `_close_on_stop` that of the one that closes it.
     # An exception such as MemoryError may strike anywhere, also while a thread reports another or leaves. So it does

@@ -3,6 +3,7 @@
 import pytest
 
 from pipeline import QueueStats
+from pipeline.command import cli
 from pipeline.command.report import FeedReport
 from pipeline.monitoring.model import Edge, Stage, Tank, Verdict
 from pipeline.monitoring.model import Report as Run
@@ -10,7 +11,14 @@ from pipeline.monitoring.model import Report as Run
 STATS = QueueStats(100, 0, True, 7, 7, 9, 0, 0, 0.0, 0.0, 0.0, 0.0, 10.0, 0, 0)
 
 
-def report(kind="waiting", knob="num_threads", text="", examples=1000, verdicts=None, **changes):
+def report(
+    kind="source",
+    knob=None,
+    text="Bottleneck: `read` (90% of the time). Try x.",
+    examples=1000,
+    verdicts=None,
+    **changes,
+):
     """A run of 10 s with a verdict."""
     tank = Tank(STATS._replace(capacity=5000, high_water=4321), 50, 40.0, 0.5, 0.1)
     stages = (
@@ -20,32 +28,45 @@ def report(kind="waiting", knob="num_threads", text="", examples=1000, verdicts=
     )
     found = (Verdict(3, 1, kind, knob, 8, 2.0, text),) if verdicts is None else verdicts
     run = Run(10.0, True, stages, (Edge(1, 2), Edge(2, 3)), 4, 0.0, found)
-    settings = {"threads": 4, "batch_size": 10}
+    settings = {"threads": 2, "batch_size": 10, "capacity": 5000, "epochs": 1, "shuffle": True}
     made = FeedReport(examples, 100, 5_000_000, 10.0, 0.1, STATS, run, {"int64": 3, "bytes": 1}, False, settings)
     return made._replace(**changes)
 
 
 @pytest.mark.parametrize(
-    ("kind", "knob", "stage", "option"),
+    ("kind", "stage", "option", "advice"),
     [
-        ("waiting", "num_threads", "readers", "--threads"),
-        ("locked", "processes", "readers", "processes"),
-        ("consumer", "consumer", "consumer", "consumer"),
-        ("pool", "min_after_dequeue", "shuffle", "--min-after-dequeue"),
-        ("capacity", "capacity", "queue", "--capacity"),
+        ("source", "readers", "--threads", "Try --threads 4."),
+        ("function", "readers", "--threads", "Try --threads 4."),
+        ("consumer", "consumer", None, "Your files keep up with a loop that does nothing else."),
+        ("pool", "shuffle", "--min-after-dequeue", "A smaller --min-after-dequeue starts sooner and shuffles less."),
+        ("step", "shuffle", "--no-shuffle", "If the order does not matter, try --no-shuffle."),
+        ("prefetch", "queue", "--capacity", "Try --capacity 10000."),
     ],
 )
-def test_stages_and_knobs_are_those_of_the_command(kind, knob, stage, option):
-    got = report(kind, knob).bottleneck()
-    assert (got["stage"], got["knob"], got["gain"]) == (stage, option, 2.0)
+def test_advice_is_an_option_of_the_command(kind, stage, option, advice, capsys):
+    """Not what the verdict proposes for a dataset in a program."""
+    text = "Bottleneck: `read` (90% of the time, computing). Try `workers=pipeline.processes(2)`: 2.0 times as fast."
+    got = report(kind, text=text).bottleneck()
+    said = f"Bottleneck: `read` (90% of the time, computing). {advice}"
+    assert (got["stage"], got["knob"], got["advice"], got["gain"]) == (stage, option, said, 2.0)
+    with pytest.raises(SystemExit):
+        cli.main(["feed", "--help"])
+    assert option is None or option in capsys.readouterr().out
 
 
-def test_advice_names_options():
-    text = (
-        "decode waits: num_threads=8, about 2.0 times as fast. Raise capacity (now 80), or a smaller min_after_dequeue."
-    )
-    advice = "decode waits: --threads 8, about 2.0 times as fast. Raise --capacity (now 80), or a smaller "
-    assert report(text=text).bottleneck()["advice"] == advice + "--min-after-dequeue."
+def test_all_processors_have_a_thread():
+    settings = {**report().settings, "threads": 4}
+    assert report(settings=settings).bottleneck()["advice"].endswith("faster files or fewer columns help.")
+
+
+@pytest.mark.parametrize(("seconds", "epochs", "more"), [(0.05, 1, 60), (0.006, 1, 500), (0.5, 20, 200)])
+def test_a_short_run_says_how_to_get_a_longer_one(seconds, epochs, more):
+    settings = {**report().settings, "epochs": epochs}
+    got = report("short", text="Too short to judge.", seconds=seconds, settings=settings).bottleneck()
+    assert (got["advice"], got["knob"]) == (f"Too short to judge ({seconds:.2f} s); try --epochs {more}.", "--epochs")
+    interrupted = report("short", text="Too short to judge.", seconds=seconds, interrupted=True)
+    assert interrupted.bottleneck()["advice"] == "Too short to judge."
 
 
 def test_nothing_came_through():
@@ -57,13 +78,12 @@ def test_nothing_came_through():
 
 
 def test_text():
-    text = report(text="Turn num_threads=8.").to_text()
+    text = report().to_text()
     assert text.startswith("1,000 examples (3 int64, 1 bytes) in 100 batches, 5.0 MB, 10.00 s\n")
     assert "\n100 examples/s, 500.0 kB/s, first batch after 0.100 s\n" in text
     row = next(line for line in text.splitlines() if line.startswith("queue examples "))
     assert row.split() == ["queue", "examples", "0", "5,000", "40", "4,321", "50%", "10%"]
-    assert text.endswith("\nTurn --threads 8.")
-    assert "num_threads" not in text
+    assert text.endswith("\nBottleneck: `read` (90% of the time). Try --threads 4.")
 
 
 def test_interruption_is_said():

@@ -59,7 +59,7 @@ class TestPng:
     def test_the_damaged_chunk_is_named(self):
         data = bytearray(image((9, 7), 8, 2))
         data[60] ^= 1
-        with pytest.raises(InvalidArgumentError, match="the b'IDAT' chunk at byte 33 is damaged"):
+        with pytest.raises(InvalidArgumentError, match="the IDAT chunk at byte 33 is damaged"):
             decode_png(bytes(data))
 
     def test_damaged_transparency_counts_as_absent(self):

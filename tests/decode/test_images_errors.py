@@ -79,7 +79,7 @@ class TestDamaged:
     def test_a_changed_png(self):
         data = bytearray(FILES["png16"])
         data[60] ^= 1
-        with pytest.raises(InvalidArgumentError, match="the b'IDAT' chunk at byte 33 is damaged"):
+        with pytest.raises(InvalidArgumentError, match="the IDAT chunk at byte 33 is damaged"):
             decode_png(bytes(data))
 
     @settings(deadline=None, max_examples=300)

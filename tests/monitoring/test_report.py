@@ -1,10 +1,12 @@
 """The model of a run: its stages and edges, what it knows with and without a sampler; looking changes nothing."""
 
+import dataclasses
 import gc
 import io
 import os
 import sys
 import threading
+import time
 import urllib.request
 import weakref
 
@@ -19,8 +21,10 @@ from pipeline import _next
 from pipeline.diagnostics import live
 from pipeline.monitoring import collect, model, show
 from pipeline.monitoring.event_file import summary_iterator
+from pipeline.monitoring.model import Report, Stage
 from pipeline.monitoring.sampler import Sampler
 from pipeline.monitoring.show import Show
+from pipeline.monitoring.verdict import judge
 
 
 @pytest.fixture
@@ -314,3 +318,40 @@ def test_within_itself():
         with pytest.raises(RuntimeError, match="this monitor runs already"), monitor:
             pass
         assert pipeline.report().watched
+
+
+def slow(number):
+    time.sleep(0.002)
+    return np.full(4, number)
+
+
+def test_the_last_look_of_a_monitor_stays():
+    """A report after the `with` says what one within it said."""
+    with pipeline.monitor(), iter(pipeline.dataset(range(100)).map(slow).batch(10)) as batches:
+        for _ in batches:
+            pass
+        within = batches.report()
+    after = batches.report()
+    assert within.watched
+    assert after.watched
+    assert after.lock is not None
+    later = iter(pipeline.dataset(range(100)).batch(10))
+    next(later)
+    assert not later.report().watched
+
+
+def test_a_run_of_less_than_a_second_is_not_judged():
+    loop = Stage(1, "loop", "examples", state="ended", threads=1, elements=9, waits_in=0.9, age_s=0.4, first_s=0.1)
+    (short,) = judge(Report(0.4, False, (loop,), (), 2, None))
+    assert (short.kind, short.knob, short.gain) == ("short", None, None)
+    assert short.text == "Too short to judge (0.40 s): let it run for 1 s or more."
+    (long,) = judge(Report(4.0, False, (dataclasses.replace(loop, age_s=4.0),), (), 2, None))
+    assert long.kind != "short"
+
+
+def test_threads_of_a_dataset_have_the_users_names():
+    with iter(pipeline.arrays(np.arange(100)).batch(2).prefetch(2)) as batches:
+        next(batches)
+        names = [thread.name for thread in threading.enumerate() if "Runner" in thread.name]
+    assert "QueueRunnerThread-arrays/prefetch" in names
+    assert not [name for name in names if "._" in name]

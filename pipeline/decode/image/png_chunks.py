@@ -96,16 +96,16 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, int, memoryview]]:
         if not name.isalpha() or size >= 1 << 31:
             raise _damaged(data, f"there is no chunk at byte {at}, where one must begin")
         if len(data) - at < 12 + size:
-            raise _damaged(data, f"it is cut off in the {name!r} chunk at byte {at}: it has no IEND chunk")
+            raise _damaged(data, f"it is cut off in the {name.decode()} chunk at byte {at}: it has no IEND chunk")
         critical = not name[0] & 32
         known = critical or name == b"tRNS" or name in _BEFORE_PALETTE
         whole = not known or data[at + 8 + size : at + 12 + size] == struct.pack(
             ">I", zlib.crc32(body, zlib.crc32(name))
         )
         if critical and not whole:
-            raise _damaged(data, f"the {name!r} chunk at byte {at} is damaged: its checksum is another one")
+            raise _damaged(data, f"the {name.decode()} chunk at byte {at} is damaged: its checksum is another one")
         if critical and name not in (b"IHDR", b"PLTE", b"IDAT", b"IEND"):
-            raise _damaged(data, f"it needs the {name!r} chunk at byte {at}, which is unknown")
+            raise _damaged(data, f"it needs the {name.decode()} chunk at byte {at}, which is unknown")
         yield (name if known and whole else b""), at, body
         if name == b"IEND":
             return

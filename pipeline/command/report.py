@@ -128,7 +128,7 @@ class FeedReport(NamedTuple):
         if threads < self.run.processors:
             return f"{begins}. Try --threads {min(2 * threads, self.run.processors)}.", "--threads"
         return (
-            f"{begins}. All {self.run.processors} processors have a thread: faster files, or fewer columns help.",
+            f"{begins}. All {self.run.processors} processors have a thread: faster files or fewer columns help.",
             None,
         )
 

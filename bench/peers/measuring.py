@@ -56,7 +56,7 @@ def rate(directory, work, batches, seconds):
     while (now := time.perf_counter()) < start + seconds or not count:
         next(batches)
         count += BATCH
-    processor = processor_time() - processor
+    processor = seconds_between(processor, processor_time())
     end(batches)
     return count / (now - start), processor / count
 
@@ -72,15 +72,34 @@ def first(make):
 
 
 def processor_time():
-    """Return the seconds of processor time of the processes of this session, which are ours where `run.py` began it."""
-    ticks = 0
+    """Return the ticks of the processes of this session, which are ours where `run.py` began it.
+
+    By process: its parent, its own ticks, and those of children that it has waited for.
+    """
+    found = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:  # it has ended
             continue
         if int(fields[3]) == os.getsid(0):
-            ticks += sum(map(int, fields[11:15]))  # with what it has waited for
+            own, children = sum(map(int, fields[11:13])), sum(map(int, fields[13:15]))
+            found[stat.parent.name] = fields[1], own, children
+    return found
+
+
+def seconds_between(before, after):
+    """Return the processor time between two calls of `processor_time`, in seconds.
+
+    A process that ended meanwhile counts if its parent has waited for it, without what it had used before. The time of
+    one that nobody waits for is lost.
+    """
+    ticks = 0
+    for number, (_, own, children) in after.items():
+        _, own_before, children_before = before.get(number, (None, 0, 0))
+        ended = [each for key, each in before.items() if key not in after and each[0] == number]
+        waited = children - children_before - sum(own + children for _, own, children in ended)
+        ticks += own - own_before + max(0, waited)
     return ticks / os.sysconf("SC_CLK_TCK")
 
 

@@ -156,13 +156,7 @@ class Ahead:
 
     def look(self, n: int) -> list[Block]:
         """Return the next n elements, or as many as there are; they come again."""
-        while self.size < n:
-            at = _position_or_reason(self._stream)
-            block = self._stream.take(max(n - self.size, self._at_once))
-            if block is None:
-                break
-            self._blocks.append((at, block))
-            self.size += len(block)
+        self._fetch(n)
         found, left, offset = [], min(n, self.size), self._offset
         for _, block in self._blocks:
             if not left:
@@ -171,6 +165,29 @@ class Ahead:
             found.append(part)
             left, offset = left - len(part), 0
         return found
+
+    def look_at(self, number: int) -> Block | None:
+        """Return the element after so many others alone, or None where there is none; it comes again."""
+        self._fetch(number + 1)
+        left = self.size - number  # from the end, where it mostly is
+        if left < 1:
+            return None
+        for _, block in reversed(self._blocks):
+            if left <= len(block):
+                at = len(block) - left
+                return block[at : at + 1] if len(block) > 1 else block
+            left -= len(block)
+        raise AssertionError(number)
+
+    def _fetch(self, n: int) -> None:
+        """Have n elements here, or as many as there are."""
+        while self.size < n:
+            at = _position_or_reason(self._stream)
+            block = self._stream.take(max(n - self.size, self._at_once))
+            if block is None:
+                break
+            self._blocks.append((at, block))
+            self.size += len(block)
 
     def drop(self, n: int) -> None:
         """Take elements that were looked at."""

@@ -53,6 +53,8 @@ class Pack(Node):
 
 def fields_of(example: Any) -> dict[str, NDArray[Any]]:
     """Return a sequence as arrays by name, all of one length; InvalidArgumentError if they are not."""
+    if type(example) is np.ndarray and example.ndim and example.dtype.isnative:  # 2 us instead of 6
+        return {BARE: example}
     fields = example if isinstance(example, dict) else {BARE: example}
     if taken := sorted(ADDED & fields.keys()):
         raise invalid(f"pack: an example has the field {taken[0]!r}, which is the name of what pack adds: rename it")
@@ -140,10 +142,9 @@ class _Split:
         ids = []
         have, used, offset = 0, 0, self._offset
         while have < size:
-            blocks = self._stream.look(used + 1)
-            if sum(map(len, blocks)) <= used:
+            block = self._stream.look_at(used)
+            if block is None:
                 break
-            block = blocks[-1][len(blocks[-1]) - 1 :]
             (example,) = block.made().examples()
             fields = fields_of(example)
             left = length_of(fields) - offset

@@ -15,7 +15,7 @@ from growth cimport claim, release
 from limits cimport NEAR, slot_room
 from napping cimport may_nap
 from state cimport DEQUEUE_MANY, DONE, ENQUEUE, ENQUEUE_MANY, PENDING, Attempt, Call, Queue, start
-from steps cimport Ahead, locked, step_ahead, step_enqueue, step_put_back
+from steps cimport Backlog, locked, step_ahead, step_enqueue, step_put_back
 from span cimport slot_t
 from waiting cimport Guard, check_process, deadline_of, guard_attempt, park, step_withdraw, withdraw_unowned
 
@@ -113,7 +113,7 @@ cdef inline int store_parts(Queue* q, QueueColumns* columns, object owner, Part*
     cdef size_t piece = min(n, columns.piece), at = 0, ready
     cdef slot_t* slots
     cdef Attempt a
-    cdef Ahead ahead = Ahead(0, False)
+    cdef Backlog ahead = Backlog(0, False)
     cdef Guard guard
     check_process(q, owner)     # the values may have forked while they were converted
     slots = slot_room(near, piece)

@@ -40,7 +40,7 @@ cdef struct Size:
     size_t elements
     bint closed
 
-cdef struct Ahead:              # of an element that enters now
+cdef struct Backlog:            # of an element that enters now
     size_t elements             # how many leave before it
     bint contended              # whether other enqueues wait
 
@@ -194,7 +194,7 @@ cdef inline void step_size(Queue* q, void* what) noexcept nogil:
 
 
 cdef inline void step_ahead(Queue* q, void* what) noexcept nogil:
-    cdef Ahead* ahead = <Ahead*>what
+    cdef Backlog* ahead = <Backlog*>what
     ahead.elements = q.count
     if q.dequeues.head != NULL:
         ahead.elements += q.dequeues.head.count

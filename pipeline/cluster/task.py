@@ -78,7 +78,7 @@ class Unfit(Exception):
 
 
 def versions() -> dict[str, str]:
-    """What both sides must have alike. (Ray itself sees to its own version and that of Python.)"""
+    """Return what both sides must have alike. Ray itself sees to its own version and that of Python."""
     return {"queue-runner": pipeline.__version__, "NumPy": np.__version__.split(".")[0]}
 
 

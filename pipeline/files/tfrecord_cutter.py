@@ -37,7 +37,6 @@ def tf_record_iterator(
         NotFoundError, PermissionDeniedError, ...: Raised by the first `next`: the file cannot be opened.
         DataLossError: Raised by a later one: the file is corrupt or truncated.
     """
-
     compression = TFRecordOptions.get_compression_type_string(options)
     return records(os.fsencode(path), compression, crc_function(), byte_limit(max_record_bytes))
 

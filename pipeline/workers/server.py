@@ -112,5 +112,5 @@ class Forked(context.ForkServerProcess):
         self.modules = modules
 
     @staticmethod
-    def _Popen(process_obj: Any) -> Any:
+    def _Popen(process_obj: Any) -> Any:  # noqa: N802, as `multiprocessing` calls it
         return _Popen(process_obj)

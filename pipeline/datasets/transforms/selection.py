@@ -151,6 +151,8 @@ class Renumbered:
 
 
 def sliced(first: int, step: int) -> Callable[[Any], Numbers]:
+    """Return a function that picks every `step`-th element, from `first` on."""
+
     def pick(numbers: Any) -> Numbers:
         if isinstance(numbers, range):
             return range(first + numbers.start * step, first + numbers.stop * step, numbers.step * step)

@@ -233,9 +233,10 @@ def batch_gather_nd(params: Any, indices: Any, batch_dims: Any, name: str | None
         inner_axes: Any = rank(indices)
         inner_axes = inner_axes - batch_dims - 1
         inner_shape = indices_shape[batch_dims:-1]
-        ranges = []
-        for size in unstack(batch_shape, axis=0):
-            ranges.append(cast_node(range_node(0, cast_node(size, dtypes.int32), 1), indices.dtype.base_dtype))
+        ranges = [
+            cast_node(range_node(0, cast_node(size, dtypes.int32), 1), indices.dtype.base_dtype)
+            for size in unstack(batch_shape, axis=0)
+        ]
         columns = [reshape(grid, shape=(-1,)) for grid in meshgrid(*ranges, indexing="ij")]
         grid = transpose(stack(columns, axis=0))
         grid_shape: Any = shape(grid)

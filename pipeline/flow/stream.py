@@ -175,7 +175,8 @@ class Ahead:
         for _, block in reversed(self._blocks):
             if left <= len(block):
                 at = len(block) - left
-                return block[at : at + 1] if len(block) > 1 else block
+                found: Block = block[at : at + 1] if len(block) > 1 else block
+                return found
             left -= len(block)
         raise AssertionError(number)
 

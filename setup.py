@@ -14,6 +14,7 @@ MODULES = [
     "_next",
     "_queue",
     "_random",
+    "_slots",
     "_steps",
     "_turns",
 ]

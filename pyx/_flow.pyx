@@ -5,8 +5,11 @@ from libc.stdint cimport int64_t, uint64_t
 
 cimport numpy as cnp
 
+from cpython.object cimport PyObject
+
 from keeping cimport fits, is_row, put_row
 from mixing cimport STEP, mixed, mixed_number, power
+from stacking cimport Array, descr_of, is_array
 
 import numpy as np
 
@@ -46,6 +49,31 @@ def fold_hashes(const uint64_t[::1] hashes not None, const int64_t[::1] counts n
     return value
 
 
+def sum_hashes(const uint64_t[:] hashes not None, const int64_t[:] counts not None):
+    """Return the fingerprint of these parts of an order, and how many elements they have in all."""
+    cdef Py_ssize_t i
+    cdef uint64_t value = 0
+    cdef int64_t total = 0
+    if hashes.shape[0] != counts.shape[0]:
+        raise ValueError(f"sum_hashes: {hashes.shape[0]} hashes and {counts.shape[0]} counts")
+    for i in range(hashes.shape[0]):
+        value = value * power(STEP, counts[i]) + hashes[i]
+        total += counts[i]
+    return value, total
+
+
+def mix_rows(uint64_t hash, Py_ssize_t first, Py_ssize_t count):
+    """Return the hashes of some rows of one element, uint64, and how many elements each is, int64: 1."""
+    cdef cnp.npy_intp n = max(count, 0)
+    cdef cnp.ndarray out = cnp.PyArray_EMPTY(1, &n, cnp.NPY_UINT64, 0), ones = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
+    cdef uint64_t* hashes = <uint64_t*>cnp.PyArray_DATA(out)
+    cdef int64_t* counts = <int64_t*>cnp.PyArray_DATA(ones)
+    cdef Py_ssize_t i
+    for i in range(n):
+        hashes[i], counts[i] = mixed(hash + <uint64_t>(first + i)), 1
+    return out, ones
+
+
 def mix_ids(const int64_t[::1] ids not None):
     """Return the hash of each id, uint64."""
     cdef cnp.npy_intp n = ids.shape[0]
@@ -75,6 +103,7 @@ def fold_on(uint64_t value, uint64_t hash, uint64_t count):
 
 
 cdef object NOTHING = object()          # after the last item of an iterator
+cdef object KEYS = "keys"
 
 cdef enum:
     ROOM = 1024                         # rows for which a column has room at first, at most
@@ -141,7 +170,10 @@ cdef class Kept:
                 return False
             self.items = self.listed()
             self.columns = None
-        self.items.append(self.keep(example))
+        if is_array(<PyObject*>example):
+            self.items.append(cnp.PyArray_NewCopy(<cnp.ndarray>example, cnp.NPY_CORDER))
+        else:
+            self.items.append(self.keep(example))
         self.count += 1
         return True
 
@@ -244,6 +276,42 @@ def pump(iterator, Py_ssize_t n, Kept kept not None):
     return False
 
 
+cdef class Results:
+    """What a function without arguments returns, one call for each: an iterator, without a step of Python of its own.
+
+    Args:
+        function: The function. It ends by StopIteration.
+        failed: Called with any other exception; returns whether to call the function again. Else it is raised.
+
+    Thread safety: one thread at a time.
+    """
+
+    cdef object function, failed
+    cdef dict state
+
+    def __cinit__(self, function, failed):
+        self.function, self.failed, self.state = function, failed, None
+
+    def of_thread(self, dict state not None):
+        """Forget, before each call, the `keys` in the state of the thread that asks from now on."""
+        self.state = state
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        while True:
+            if self.state is not None and self.state.get(KEYS) is not None:
+                self.state[KEYS] = None
+            try:
+                return self.function()
+            except StopIteration:
+                raise
+            except Exception as error:
+                if not self.failed(error):
+                    raise
+
+
 cdef class Draw:
     """What seeds `example_rng` while a compiled loop calls a function: the seeds, the number of the example, 0 for the
     path, and the pass. It is a tuple of these, but for the number, which the loop sets."""
@@ -305,6 +373,17 @@ def all_arrays(list values not None):
     """Whether all values are arrays, and none of a subclass: 1 ns each, where `type` of each costs 25."""
     for value in values:
         if type(value) is not cnp.ndarray:
+            return False
+    return True
+
+
+def alike_arrays(list values not None):
+    """Whether all values are arrays of one dtype, and none of a subclass."""
+    cdef Py_ssize_t i
+    if not values or not is_array(<PyObject*>values[0]):
+        return False
+    for value in values:
+        if not is_array(<PyObject*>value) or descr_of(<Array*>value) != descr_of(<Array*>values[0]):
             return False
     return True
 

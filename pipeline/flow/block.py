@@ -64,9 +64,9 @@ class Columns:
             return iter(np.asarray(block) if isinstance(block, Rows) else block)
         if isinstance(block, dict) and not has_nested(block, True):
             keys = tuple(block)
-            return (dict(zip(keys, row, strict=True)) for row in zip(*map(_gathered, block.values()), strict=True))
+            return (dict(zip(keys, row, strict=True)) for row in zip(*map(gathered, block.values()), strict=True))
         nest = Nest(block, True)
-        columns = map(_gathered, nest.flatten(block))
+        columns = map(gathered, nest.flatten(block))
         return (nest.pack(row) for row in zip(*columns, strict=True))
 
 
@@ -168,10 +168,10 @@ def join_made(many: Sequence[Columns | Examples]) -> Columns | Examples:
         return many[0]
     if all(isinstance(each, Columns) for each in many):
         first: Any = many[0]
-        columns = [_flat(each.block) for each in many]  # type: ignore[union-attr]
+        columns = [flat(each.block) for each in many]  # type: ignore[union-attr]
         if all(_alike(columns[0], each) for each in columns[1:]):
             made = [_concatenated(list(parts)) for parts in zip(*(values for _, values in columns), strict=True)]
-            return Columns(_packed(first.block, made), sum(map(len, many)))
+            return Columns(packed(first.block, made), sum(map(len, many)))
     return Examples([example for each in many for example in each.examples()])
 
 
@@ -191,11 +191,15 @@ def own(column: Any) -> Any:
     return object_vector(column) if isinstance(column, list) else column
 
 
-def _gathered(column: Any) -> Any:
+def gathered(column: Any) -> Any:
+    """Return a column whose rows lie one after the other, if it is one of rows that were only chosen."""
     return np.asarray(column) if isinstance(column, Rows) else column
 
 
-def _flat(block: Any) -> tuple[Any, list[Any]]:
+def flat(block: Any) -> tuple[Any, list[Any]]:
+    """Return the structure of a block, which can be compared, and its columns."""
+    if type(block) is np.ndarray:
+        return None, [block]
     if isinstance(block, dict) and not has_nested(block, True):
         return tuple(block), list(block.values())
     if parts_of(block) is None:
@@ -204,7 +208,10 @@ def _flat(block: Any) -> tuple[Any, list[Any]]:
     return nest, nest.flatten(block)
 
 
-def _packed(like: Any, values: list[Any]) -> Any:
+def packed(like: Any, values: list[Any]) -> Any:
+    """Return columns in the structure of another block."""
+    if type(like) is np.ndarray:
+        return values[0]
     if isinstance(like, dict) and not has_nested(like, True):
         return dict(zip(like, values, strict=True))
     return values[0] if parts_of(like) is None else Nest(like, True).pack(values, True)
@@ -225,7 +232,7 @@ def _alike(one: tuple[Any, list[Any]], other: tuple[Any, list[Any]]) -> bool:
 def _concatenated(columns: list[Any]) -> Any:
     if isinstance(columns[0], list):
         return [each for column in columns for each in column]
-    arrays = [_gathered(each) for each in columns]
+    arrays = [gathered(each) for each in columns]
     return np.concatenate(arrays) if arrays[0].dtype.hasobject else concatenate(arrays)
 
 

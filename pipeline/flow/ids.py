@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._flow import fold, fold_hashes, fold_range, mix_ids, salted
+from pipeline._flow import fold, fold_hashes, fold_range, mix_ids, salted, sum_hashes
 
 
 class PartHashes:
@@ -84,9 +84,15 @@ def count(ids: Ids) -> int:
     return int(ids.counts.sum()) if isinstance(ids, PartHashes) else len(ids)
 
 
+def summed(ids: Ids) -> tuple[int, int]:
+    """Return the fingerprint of an order of these elements, and how many examples they consist of."""
+    return sum_hashes(ids.hashes, ids.counts) if isinstance(ids, PartHashes) else (folded(ids, 0), len(ids))
+
+
 def as_one(ids: Ids) -> PartHashes:
     """Return the id of one element that consists of these."""
-    return PartHashes(np.array([folded(ids, 0)], np.uint64), np.array([count(ids)], np.int64))
+    value, examples = summed(ids)
+    return PartHashes(np.array([value], np.uint64), np.array([examples], np.int64))
 
 
 def as_array(ids: Any) -> NDArray[np.int64]:

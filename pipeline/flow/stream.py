@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.errors import FailedPreconditionError, StateMismatchError
 from pipeline.flow.block import Block, Examples, join
-from pipeline.flow.ids import PartHashes, count, folded
+from pipeline.flow.ids import PartHashes, summed
 
 # Elements that are taken at once where they are dropped.
 _DROPPED = 1024
@@ -79,9 +79,14 @@ def elements_of(stream: Stream) -> Callable[[], Element | None]:
         if block is None:
             return None
         (found,) = block.made().examples()
-        return found, folded(block.ids, 0), count(block.ids)
+        return found, *summed(block.ids)
 
     return element
+
+
+def gives_elements(stream: Stream) -> bool:
+    """Whether a stream, as that of batches, has a shorter way to one element."""
+    return hasattr(getattr(stream, "stream", stream), "element")
 
 
 def block_of(element: Element | None, number: int) -> Block | None:

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._next import Meter
-from pipeline.flow.block import Block, Columns, Examples, Numbers
+from pipeline.flow.block import Block, Columns, Examples, Numbers, gathered
 from pipeline.flow.ids import Ids
 from pipeline.nest import map_values
-from pipeline.queues.rows import Rows
 
 
 class TableRows:
@@ -49,21 +48,17 @@ def made_of(table: Any, which: Any, count: int) -> Columns | Examples:
         return Columns(take(which), count)
     loose = getattr(table, "loose", None)
     if loose is not None:
-        return _examples(Columns(map_values(_gathered, loose(which)), count))
+        return _examples(Columns(map_values(gathered, loose(which)), count))
     if hasattr(table, "take"):
         rows = [
-            next(iter(Columns(map_values(_gathered, table.take(which[i : i + 1])), 1).examples())) for i in range(count)
+            next(iter(Columns(map_values(gathered, table.take(which[i : i + 1])), 1).examples())) for i in range(count)
         ]
         return Examples(rows)
-    return _examples(Columns(map_values(_gathered, table.block(which)), count))
+    return _examples(Columns(map_values(gathered, table.block(which)), count))
 
 
 def _examples(columns: Columns) -> Examples:
     return Examples(list(columns.examples()))
-
-
-def _gathered(column: Any) -> Any:
-    return np.asarray(column) if isinstance(column, Rows) else column
 
 
 class Index(Protocol):

@@ -31,6 +31,7 @@ MODULES = [
     "_next",
     "_queue",
     "_random",
+    "_slots",
     "_resize",
     "_steps",
     "_turns",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from pipeline import spans
+from pipeline._flow import Results
 from pipeline.datasets.node import Node, Opening
 from pipeline.diagnostics.ends import raise_why
 from pipeline.diagnostics.workers import name_record, this_thread
@@ -75,40 +75,43 @@ class OfCallable(Node):
 class _Called:
     def __init__(self, recorder: Recorder | Unrecorded, skips: Limited, run: Run) -> None:
         self._recorder, self._skips, self._run = recorder, skips, run
-        self._pump = self._begin()
-        self._ids: list[int | None] = []  # of the results that no `take` has returned yet
+        self._ids: list[int | None] = []  # of the results that no `take` has returned yet, if they are recorded
         self._count = 0
+        self._begin()
 
-    def _begin(self) -> Pump:
-        # `iter(call, end)` would compare arrays with the end
-        return Pump(itertools.starmap(self._call, itertools.repeat(())), self._run)
+    def _begin(self) -> None:
+        recorder = self._recorder
+        call = recorder.call if isinstance(recorder, Unrecorded) else self._call
+        self._pump = Pump(Results(call, self._failed), self._run)
 
     def _call(self) -> Any:
-        this_thread.keys = None
-        while True:
-            try:
-                example = self._recorder.call()
-            except (StopIteration, CancelledError):
-                raise
-            except OutOfRangeError as error:
-                raise_why(error)
-                raise
-            except Exception as error:
-                name_record(error)
-                if not self._skips.active:
-                    raise
-                self._skips.note(error)
-                continue
-            self._ids.append(self._recorder.element())
-            return example
+        example = self._recorder.call()
+        self._ids.append(self._recorder.element())
+        return example
+
+    def _failed(self, error: Exception) -> bool:
+        """Say why the input has ended, or where the function failed; return whether to leave the example out."""
+        if isinstance(error, CancelledError):
+            return False
+        if isinstance(error, OutOfRangeError):
+            raise_why(error)
+            return False
+        name_record(error)
+        if self._skips.active:
+            self._skips.note(error)
+        return self._skips.active
 
     def take(self, n: int) -> Block | None:
+        if isinstance(self._pump.iterator, Results):  # it is not closed
+            self._pump.iterator.of_thread(vars(this_thread))
         values = self._pump.take(n)
         if values is None:
             return None
         first, self._count = self._count, self._count + len(values)
         numbers = range(first, self._count)
         ids, self._ids = self._ids, []
+        if not ids:
+            return Block(values, numbers, numbers)
         known = [number if each is None else each for number, each in zip(numbers, ids, strict=True)]
         return Block(values, np.array(known, np.int64), numbers)
 
@@ -120,7 +123,7 @@ class _Called:
 
     def seek(self, position: Any) -> None:
         self._count, ended, inner = position
-        self._pump = self._begin()
+        self._begin()
         self._pump.ended = ended
         self._recorder.seek(inner)
 

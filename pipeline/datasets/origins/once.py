@@ -52,6 +52,11 @@ class _Once:
     def __init__(self, pump: Pump, name: str, reader: OneReader) -> None:
         self._pump, self._name, self._reader = pump, name, reader
         self._count = 0
+        # Made once: of each batch somebody asks where it came from.
+        self._no_position = no_position(
+            f"{self._name} is an iterator: pass a sequence, a generator function, or an iterator with state_dict and "
+            "load_state_dict"
+        )
 
     def take(self, n: int) -> Block | None:
         values = self._pump.take(n)
@@ -65,10 +70,7 @@ class _Once:
         return dropped(self, n)
 
     def position(self) -> Any:
-        raise no_position(
-            f"{self._name} is an iterator: pass a sequence, a generator function, or an iterator with state_dict and "
-            "load_state_dict"
-        )
+        raise self._no_position
 
     def seek(self, position: Any) -> None:
         self.position()

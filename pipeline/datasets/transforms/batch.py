@@ -13,7 +13,7 @@ from pipeline.flow.block import Block, join
 from pipeline.flow.collate import Collate
 from pipeline.flow.functions import check_function
 from pipeline.flow.grouped import Grouped
-from pipeline.flow.ids import count, folded
+from pipeline.flow.ids import summed
 from pipeline.flow.indexed_batches import IndexedBatches
 from pipeline.flow.segment import position_of
 from pipeline.flow.stream import Element, Stream, block_of, dropped, seek_later
@@ -180,7 +180,7 @@ class Batches:
         block = join(blocks)
         batch = self._how.batch(block.made(), blocks)
         self._count += 1
-        return batch, folded(block.ids, 0), count(block.ids)
+        return batch, *summed(block.ids)
 
     def take(self, n: int) -> Block | None:
         return block_of(self.element(), self._count)

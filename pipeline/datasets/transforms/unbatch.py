@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from pipeline._flow import mix_ids
+from pipeline._flow import mix_rows
 from pipeline.datasets.node import Node, Opening
 from pipeline.errors import invalid
 from pipeline.flow.block import Block, Columns
@@ -39,7 +37,7 @@ class Unbatched:
         self._rows: Columns | None = None
         self._at: Any = None  # the position of that batch
         self._offset = self._count = 0
-        self._hash: Any = None  # of that batch
+        self._hash = 0  # of that batch
 
     def take(self, n: int) -> Block | None:
         while self._rows is None:
@@ -51,15 +49,13 @@ class Unbatched:
             rows = rows_of_batch(columns_of(batch) if self._tensors else batch)
             if len(rows):
                 self._rows, self._at, self._offset = rows, at, 0
-                self._hash = as_parts(block.ids).hashes[0]
+                self._hash = int(as_parts(block.ids).hashes[0])
         taken = self._rows[self._offset : self._offset + n]
         first, self._count = self._count, self._count + len(taken)
         self._offset += len(taken)
         if self._offset >= len(self._rows):
             self._rows = None
-        places = np.arange(self._offset - len(taken), self._offset)
-        which = (places.astype(np.uint64) + self._hash).view(np.int64)  # rows of which batch
-        ids = PartHashes(mix_ids(which), np.ones(len(taken), np.int64))
+        ids = PartHashes(*mix_rows(self._hash, self._offset - len(taken), len(taken)))
         return Block(taken, ids, range(first, self._count))
 
     def skip(self, n: int) -> int:

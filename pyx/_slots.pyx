@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 from mixing cimport mixed, mixed_number
 from picking cimport in_order, pick_rows
 from slab cimport move
-from span cimport Rows, rows_at
+from span cimport RowSpan, rows_at
 from stacking cimport (
     MAX_RANK, Array, are_equivalent, copy_intps, data_of, descr_of, dims_of, empty_like, has_references, intp,
     is_array, is_contiguous, itemsize_of, product, rank_of,
@@ -33,13 +33,13 @@ cdef inline bint is_vector(value, int kind) noexcept:
             and cnp.PyArray_TYPE(<cnp.ndarray>value) == kind and cnp.PyArray_ISNOTSWAPPED(<cnp.ndarray>value))
 
 
-cdef inline Rows rows_of(column) noexcept:
+cdef inline RowSpan rows_of(column) noexcept:
     cdef Array* array = <Array*>column
     return rows_at(data_of(array), dims_of(array)[0], itemsize_of(array) * product(dims_of(array) + 1,
                                                                                    rank_of(array) - 1))
 
 
-cdef inline void put_rows(Rows to, Rows rows, const int64_t[::1] slots) noexcept nogil:
+cdef inline void put_rows(RowSpan to, RowSpan rows, const int64_t[::1] slots) noexcept nogil:
     """Copy as many rows into slots."""
     cdef Py_ssize_t i
     if rows.n and in_order(slots, 0, rows.n):
@@ -103,7 +103,7 @@ cdef class Slots:
         cdef list given = list(rows)
         cdef Py_ssize_t n = len(ids), i
         cdef int64_t[::1] slots
-        cdef Rows to, source
+        cdef RowSpan to, source
         if len(given) != len(self.columns):
             return None
         for i in range(len(given)):
@@ -203,7 +203,7 @@ cdef class Slots:
         """Return the rows of a column in these slots, which it forgets if they are objects."""
         cdef Array* array = <Array*>column
         cdef intp[MAX_RANK] dims
-        cdef Rows source, made
+        cdef RowSpan source, made
         if has_references(array):
             found = column[slots]
             column[slots] = None if column.dtype == object else np.zeros((), column.dtype)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline._flow import Kept, pump
+from pipeline._flow import Kept, Results, pump
 from pipeline.errors import OutOfRangeError
 from pipeline.flow.block import Columns, Examples, tuple_of
 from pipeline.flow.run import Run
@@ -18,15 +18,16 @@ class Pump:
     """Takes examples out of an iterator. An error comes after the examples before it.
 
     Args:
-        iterator: The examples; OutOfRangeError ends them too.
+        iterator: The examples, or the function that returns them; OutOfRangeError ends them too.
         run: Says until when `next` waits. When the time is up, what came goes out.
 
     Attributes:
         ended: Whether there are no more.
     """
 
-    def __init__(self, iterator: Iterator[Any], run: Run) -> None:
-        self.iterator, self._run = iterator, run
+    def __init__(self, iterator: Iterator[Any] | Results, run: Run) -> None:
+        self.iterator: Any = iterator
+        self._run = run
         self._error: Exception | None = None
         self.ended = False
 

@@ -19,6 +19,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
     ROOT / "tests" / "README.md",
+    *sorted((ROOT / "tests").glob("*/README.md")),
     ROOT / "examples" / "README.md",
     *sorted((ROOT / "docs").glob("**/*.md")),
     *sorted((ROOT / ".github").glob("*.md")),
@@ -72,6 +73,31 @@ def test_every_example_is_listed():
     listed = re.findall(r"^\| \[(.*?)\]\(\1\) \| \w", (ROOT / "examples" / "README.md").read_text(), re.MULTILINE)
     there = [path.name for path in (ROOT / "examples").iterdir() if path.suffix in (".py", ".ipynb")]
     assert sorted(listed) == sorted(there)
+
+
+def test_changes_are_fragments_until_a_release_is_prepared():
+    """Then its section has them all: towncrier would write a second section of that name."""
+    fragments = [path.name for path in (ROOT / "changes").glob("*") if path.name != "README.md"]
+    assert [name for name in fragments if not re.fullmatch(r"\+.*\.(added|changed|fixed|removed)\.md", name)] == []
+    prepared = re.search(rf"^## {re.escape(pipeline.__version__)}\b", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert prepared is None or fragments == []
+
+
+FOLDERS = sorted(path for path in (ROOT / "tests").iterdir() if path.is_dir() and not path.name.startswith((".", "_")))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_every_folder_of_tests_says_which_promise_is_where(folder):
+    """In about ten lines, and every file that it names is there."""
+    text = (folder / "README.md").read_text()
+    assert text.startswith("# ")
+    assert "\n- " in text
+    assert len(text.splitlines()) <= 18
+    missing = []
+    for name in re.findall(r"`([\w./]+\.(?:py|txt)|[\w/]+/)`", text):
+        if not (folder / name).exists() and not (ROOT / name).exists():
+            missing.append(name)
+    assert missing == []
 
 
 @pages

@@ -345,7 +345,10 @@ class Dataset(Generic[T_co]):
             909
         """
         if not (self._node.indexed and self._node.orderable):
-            raise self._no_order("sample", "it needs a sequence")
+            text = (
+                "read a table that fits into memory by [table] = source.batch(n), and draw from pipeline.arrays(table)"
+            )
+            raise self._no_order("sample", text)
         length = len(self)
         found = np.asarray(weights, np.float64)
         if found.shape != (length,):

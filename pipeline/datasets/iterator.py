@@ -454,7 +454,10 @@ class DatasetIterator(Next[T_co]):
                     self._slot.append(_Made(None, None, error))
 
     def start(self) -> None:
-        """Open the input now, not with the first `next`. A `prefetch` at the end begins to work."""
+        """Open the input now, not with the first `next`. A `prefetch` at the end begins to work.
+
+        Workers of `map` alone begin with the first `next`: end the dataset with `.prefetch(n)` to begin now.
+        """
         self._not_within("start")
         with self._lock:
             if self._ended or self._closed:

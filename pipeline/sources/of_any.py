@@ -105,7 +105,9 @@ def dataset(given: Any) -> Dataset[Any]:
         return Dataset(OfCallable(given))
     hint = ""
     if hasattr(kind, "get") and hasattr(kind, "put"):  # such as that of the module queue
-        hint = ": use a pipeline.FIFOQueue, or iter(q.get, None), which ends when q.get() returns None"
+        hint = ": use a pipeline.FIFOQueue"
+        if not inspect.iscoroutinefunction(given.get):  # as in asyncio, whose `get` nobody would await
+            hint += ", or iter(q.get, None), which ends when q.get() returns None"
     raise TypeError(f"{_WANTED}, got {given!r:.80}{hint}")
 
 

@@ -1,5 +1,6 @@
 """bucket: batches of elements of about one length."""
 
+import numpy as np
 import pytest
 from dataset_contract import check, stream
 
@@ -39,3 +40,10 @@ def test_an_example_at_a_boundary_goes_right():
 def test_sizes_and_boundaries_fit():
     with pytest.raises(ValueError, match="2 boundaries make 3 buckets, and 2 batch sizes are given"):
         pipeline.dataset([]).bucket([1, 2], [1, 1])
+
+
+@pytest.mark.parametrize("to_boundary", [False, True])
+def test_components_keep_their_order(to_boundary):
+    rows = [{"x": np.zeros(n), "n": n} for n in (1, 2, 5)]
+    data = stream(rows).bucket([3], [2, 1], length=lambda row: row["n"], pad={"x": 0}, pad_to_boundary=to_boundary)
+    assert [list(batch) for batch in data] == [["x", "n"]] * 2

@@ -1,5 +1,7 @@
 """Chains that cannot work say so where they are written, not at the first batch."""
 
+import asyncio
+import queue
 import sys
 
 import pytest
@@ -44,7 +46,10 @@ WRONG = {
         "give a buffer_size",
     ),
     "shuffle without end": (lambda: NUMBERS.repeat().shuffle(), "elements of repeat come one after the"),
-    "sample of a stream": (lambda: STREAM.sample([1]), "sample: the elements of iterable come one after"),
+    "sample of a stream": (
+        lambda: STREAM.sample([1]),
+        "sample: the elements of iterable come one after the other: read a table.* draw from pipeline.arrays",
+    ),
     "shuffle of batches of workers": (lambda: NUMBERS.map(double, workers=2).batch(2).shuffle(), "workers make"),
     "weights below zero": (lambda: pipeline.mix([NUMBERS, NUMBERS], [1, -1]), "weights must be"),
     "too few weights": (lambda: NUMBERS.sample([1, 2]), "expected 10 weights, one for each"),
@@ -78,6 +83,8 @@ OF_WRONG_TYPE = {
     "async length": (lambda: NUMBERS.bucket([1], [1, 1], length=later), "length must return a number.*async"),
     "a function that cannot be sent": (lambda: NUMBERS.map(lambda x: x, workers=pipeline.processes(1)), "lambda"),
     "datasets of others": (lambda: pipeline.zip(NUMBERS, [1, 2]), "zip: expected a dataset, got list"),
+    "a queue of asyncio": (lambda: pipeline.dataset(asyncio.Queue()), "use a pipeline.FIFOQueue$"),
+    "a queue of threads": (lambda: pipeline.dataset(queue.Queue()), "use a pipeline.FIFOQueue, or iter"),
     "a dataset instead of a list": (lambda: pipeline.mix(NUMBERS), "mix: expected a list of datasets"),
 }
 

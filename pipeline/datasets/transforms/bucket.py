@@ -132,7 +132,8 @@ def _longer(batch: Any, length: int, fill: Any) -> Any:
     names = [None] if nest is None else nest.names
     fills = [fill.get(name) if isinstance(fill, Mapping) else fill for name in names]
     wide = [_padded(column, length, value) for column, value in zip(columns, fills, strict=True)]
-    return wide[0] if nest is None else nest.pack(wide)
+    made = wide[0] if nest is None else nest.pack(wide)
+    return {name: made[name] for name in batch} if isinstance(batch, dict) else made  # in their order
 
 
 def _padded(column: Any, length: int, value: Any) -> Any:

@@ -101,25 +101,25 @@ class DatasetRound:
         return self._why_one is None
 
     def begun(self) -> bool:
-        return self._iterator.begun
+        return self._iterator._begun
 
     def at_end(self) -> bool:
-        return self._iterator.over
+        return self._iterator._over
 
     def go_on(self) -> None:
-        if self._why_one is not None and self._iterator.over:
+        if self._why_one is not None and self._iterator._over:
             _log.warning("%r: there is no other epoch: %s", self._dataset, self._why_one)
 
     def another(self, number: int | None = None) -> DatasetRound:
         number = self._number + 1 if number is None else number
-        return DatasetRound(self._dataset, number, self._iterator.seeds, self._shared)
+        return DatasetRound(self._dataset, number, self._iterator._seeds, self._shared)
 
     def share(self, which: Share) -> Round:
         if self._shared or which.of == 1:
             return self
-        if self._iterator.begun:
+        if self._iterator._begun:
             raise cannot_share(self._dataset, which, "it has begun to read before there were several processes")
-        return DatasetRound(share_of(self._dataset, which), self._number, self._iterator.seeds, True)
+        return DatasetRound(share_of(self._dataset, which), self._number, self._iterator._seeds, True)
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -132,7 +132,7 @@ class DatasetRound:
 
     def load(self, state: Mapping[str, Any], allow: Collection[str]) -> Round:
         number = state.get("epoch", self._number)
-        other = self if number == self._number and not self._iterator.begun else self.another(number)
+        other = self if number == self._number and not self._iterator._begun else self.another(number)
         other._iterator.load_state_dict(dict(state), allow=allow)
         return other
 
@@ -150,13 +150,13 @@ class IteratorRound:
         self.number = iterator.epoch
 
     def begun(self) -> bool:
-        return self.batches.begun
+        return self.batches._begun
 
     def at_end(self) -> bool:
-        return self.batches.over
+        return self.batches._over
 
     def go_on(self) -> None:
-        if self.batches.over:
+        if self.batches._over:
             _log.warning("%r: there is no other epoch of an iterator: pass the dataset", self.batches)
 
     def another(self, number: int | None = None) -> Round:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import enum
 import functools
 import operator
 import threading
@@ -82,6 +83,21 @@ class _Over(Exception):
     """The pass is over."""
 
 
+class _Phase(enum.Enum):
+    """Where an iterator is with its stream. It changes under the lock; `close`, at any time, has a flag of its own.
+
+    NEW -> BROKEN -> OPEN: the stream is being opened, and is open. OPEN -> BROKEN: an interrupt struck within it, or a
+    state was loaded: the next element goes on or opens it again. Any of these -> ENDED, for ever. In the child of a
+    fork, NEW, BROKEN, OPEN -> ABANDONED if a thread was within.
+    """
+
+    NEW = enum.auto()
+    BROKEN = enum.auto()
+    OPEN = enum.auto()
+    ENDED = enum.auto()
+    ABANDONED = enum.auto()
+
+
 class DatasetIterator(Next[T_co]):
     """Your dataset's elements, once: an iterator, and a context manager that ends its threads.
 
@@ -139,15 +155,14 @@ class DatasetIterator(Next[T_co]):
         self._records: deque[Record] = deque(maxlen=2 * BEHIND)
         self._slot: list[_Made] = []  # what was made, until somebody picks it up
         self._handing = threading.RLock()  # held for a moment, while something goes from the slot to its caller or back
-        self._opened = False  # whether a stream was opened, or an interrupt came in between
         self._began = 0  # elements that were delivered before the stream was opened
         self._left: deque[asyncio.Future[None]] = deque()  # what such tasks waited for that were cancelled
-        self._ended = self._closed = self._struck = False
-        self._abandoned = False  # in the child of a fork that came within `next`
+        self._phase = _Phase.NEW
+        self._closed = False  # by `close`, which asks for no lock
         loops.add(self)
 
     def __iter__(self) -> DatasetIterator[T_co]:
-        if self.over:
+        if self._over:
             self._say(f"this iterator {'is closed' if self._closed else 'has ended'}, and gives nothing more: {_ANEW}")
         return self
 
@@ -258,12 +273,12 @@ class DatasetIterator(Next[T_co]):
 
     def _taken(self, deadline: float | None, leave: StopFlag | None) -> None:
         coord = self._opening.stops_with
-        if coord is not None and coord.should_stop() and not self.over:
+        if coord is not None and coord.should_stop() and not self._over:
             self._end()
-        if self._ended or self._closed:
+        if self._over:
             raise StopIteration
         stream = self._stream
-        if stream is None or self._struck:
+        if stream is None or self._phase is not _Phase.OPEN:
             stream = self._running()
         opening, outer = self._opening, loop_of_thread.coord
         opening.deadline, opening.leave, opening.overdue = deadline, leave, None
@@ -300,30 +315,36 @@ class DatasetIterator(Next[T_co]):
                 raise RuntimeError(text) from error
             raise
         except BaseException:
-            self._struck = True
+            self._break()
             raise
         finally:
             opening.deadline = opening.leave = None
             loop_of_thread.coord = outer
 
+    def _break(self) -> None:
+        """Have the stream go on, or be opened again, before it gives anything."""
+        if self._phase in (_Phase.NEW, _Phase.OPEN):
+            self._phase = _Phase.BROKEN
+
     def _running(self) -> Gauge:
         """Return the stream, opened if need be, where the last element left it."""
-        if self._abandoned:
+        if self._phase is _Phase.ABANDONED:
             text = (
                 f"{self._name}: this iterator was made before os.fork(), when a thread that is not in the child was in "
                 "its next. Make a new one there; load_state_dict with the state of this one continues it"
             )
             raise FailedPreconditionError(None, None, text)
-        if self._struck or self._stream is None:
-            self._struck = True  # until all of this is done
+        if self._phase is not _Phase.OPEN:
+            again = self._phase is _Phase.BROKEN
+            self._break()  # until all of this is done
             try:
                 if not self._goes_on():
-                    self._open()
+                    self._open(again)
             except Exception:
                 with contextlib.suppress(Exception):
                     self._end()
                 raise
-            self._struck = False
+            self._phase = _Phase.OPEN
         assert self._stream is not None
         return self._stream
 
@@ -334,10 +355,10 @@ class DatasetIterator(Next[T_co]):
         go_on = getattr(self._stream.stream, "again", None)
         return go_on is not None and bool(go_on(self._last().batches - self._began))
 
-    def _open(self) -> None:
-        """Open the stream; after an interrupt, where the last element that was made has left it."""
+    def _open(self, again: bool) -> None:
+        """Open the stream; if that is done again, where the last element that was made has left it."""
         last = self._last() if self._records else None
-        if self._opened:  # it was interrupted
+        if again:
             if self._loaded is None and last is not None and isinstance(last.position, Exception):
                 text = f"the iterator was interrupted, and cannot go on: {last.position}. Make a new one"
                 raise FailedPreconditionError(None, None, text)
@@ -345,7 +366,6 @@ class DatasetIterator(Next[T_co]):
             if self._stream is not None:
                 self._stream.close()
             self._opening = self._opening.again()
-        self._opened = True
         self._times.begin()
         if self._loaded is not None:
             self._opening.things.saved = self._loaded["things"]
@@ -380,7 +400,7 @@ class DatasetIterator(Next[T_co]):
         return stream
 
     def _end(self) -> None:
-        self._ended = True
+        self._phase = _Phase.ENDED
         self._times.end()
         ended.note(self)
         self._stop()
@@ -460,14 +480,14 @@ class DatasetIterator(Next[T_co]):
         """
         self._not_within("start")
         with self._lock:
-            if self._ended or self._closed:
+            if self._over:
                 return
             begin = getattr(self._running().stream, "begin", None)
             try:
                 if begin is not None:
                     begin()
             except BaseException:
-                self._struck = True
+                self._break()
                 raise
 
     def close(self) -> None:
@@ -560,7 +580,7 @@ class DatasetIterator(Next[T_co]):
 
         self._not_within("load_state_dict")
         with self._lock:
-            if self._closed or self._ended or not self._untouched():
+            if self._over or not self._untouched():
                 text = "load_state_dict: this iterator has begun. Load a state before the first element"
                 raise FailedPreconditionError(None, None, text)
             check_state(state, self._node, self._epoch, allow)
@@ -579,6 +599,7 @@ class DatasetIterator(Next[T_co]):
                 self._opening.stop()
                 self._stream.close()
                 self._stream = None
+                self._break()
             self._loaded = state
             delivered, text = state["delivered"], state["fingerprint"]
             self._records.clear()
@@ -616,19 +637,14 @@ class DatasetIterator(Next[T_co]):
         return self._epoch
 
     @property
-    def begun(self) -> bool:
-        """Whether it has opened its input, or is closed."""
-        return self._stream is not None or self.over
+    def _begun(self) -> bool:
+        """Whether it has opened its input, or gives nothing any more."""
+        return self._stream is not None or self._over
 
     @property
-    def over(self) -> bool:
+    def _over(self) -> bool:
         """Whether it gives no element any more: it has ended, or is closed."""
-        return self._ended or self._closed
-
-    @property
-    def seeds(self) -> dict[Seed, tuple[int, int]]:
-        """A loaded state's seeds, which replace the recipe's."""
-        return dict(self._seeds)
+        return self._closed or self._phase is _Phase.ENDED
 
     @property
     def delivered(self) -> tuple[int, int]:
@@ -682,13 +698,15 @@ class DatasetIterator(Next[T_co]):
     def _after_fork(self) -> None:
         """In the child of a fork: whoever was in `next` is not there, nor what a function was making for it."""
         self._lock, self._handing = threading.RLock(), threading.RLock()
-        self._abandoned = self._making
-        self._struck = self._struck or self._abandoned
+        if self._making and self._phase is not _Phase.ENDED:
+            self._phase = _Phase.ABANDONED
         self._making = False
         self._forked()
 
     def _state(self) -> str:
-        return "closed" if self._closed else "ended" if self._ended else "running" if self._stream else "not started"
+        if self._over:
+            return "closed" if self._closed else "ended"
+        return "running" if self._stream else "not started"
 
     def _repr_html_(self) -> str:
         return self.report()._repr_html_()

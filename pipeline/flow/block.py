@@ -182,6 +182,18 @@ def stays(values: Columns | Examples) -> Columns | Examples:
     return Columns(map_values(own, values.block), values.size)
 
 
+def copied(values: Columns | Examples) -> Columns | Examples:
+    """Return elements such that arrays of columns are copies."""
+    if isinstance(values, Examples):
+        return values
+    return Columns(map_values(copied_array, values.block), values.size)
+
+
+def copied_array(value: Any) -> Any:
+    """Return a copy of an array, and anything else as it is."""
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
 def own(column: Any) -> Any:
     """Return a column that nobody else has."""
     if isinstance(column, Rows):

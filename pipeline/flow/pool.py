@@ -17,7 +17,7 @@ from pipeline.flow.block import Block
 from pipeline.flow.run import Run
 from pipeline.flow.segment import position_of
 from pipeline.flow.store import RowStore, Store
-from pipeline.flow.stream import Stream, dropped, is_by_row, seek_later, shorter
+from pipeline.flow.stream import Stream, dropped, is_by_row, lend_rows, seek_later, shorter
 from pipeline.flow.table import Index
 
 # Arrivals between two entries of the journal.
@@ -120,6 +120,7 @@ class Pool:
         self._stream, self._run, self._placed = stream, shared, placed
         self.chooses = self.by_row = is_by_row(stream)
         self._held_back = size - 1
+        self._lent = not self.by_row and lend_rows(stream)
         self._seeds = seeds
         self._journal = Journal()
         self._start = position_of(stream)
@@ -133,7 +134,7 @@ class Pool:
         self._sought: dict[str, Any] | None = None  # where the next call begins
 
     def _empty(self) -> Store | RowStore:
-        return RowStore() if self.by_row else Store(self._held_back)
+        return RowStore() if self.by_row else Store(self._held_back, self._lent)
 
     def take(self, n: int) -> Block | None:
         if self._sought is not None:

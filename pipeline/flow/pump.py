@@ -29,7 +29,12 @@ class Pump:
         self.iterator: Any = iterator
         self._run = run
         self._error: Exception | None = None
+        self._lends = False
         self.ended = False
+
+    def lend(self, iterator: Iterator[Any]) -> None:
+        """From now on, give each example of an iterator alone, and its arrays themselves: no copies."""
+        self.iterator, self._lends = iterator, True
 
     def take(self, n: int) -> Columns | Examples | None:
         """Return up to n examples; None at the end."""
@@ -41,6 +46,8 @@ class Pump:
         run = self._run
         if hurried := run.hurried:
             run.check()
+        if self._lends:
+            return self._lent()
         found = Kept(n, kept, np.empty)
         try:
             if hurried:
@@ -55,12 +62,28 @@ class Pump:
             self._error = error
         return values_of(found) if found.count else None
 
+    def _lent(self) -> Examples | None:
+        try:
+            example = next(self.iterator)
+        except (StopIteration, OutOfRangeError):
+            self.ended = True
+            return None
+        return Examples([example if _only_arrays(example) else kept(example)])
+
     def _one_by_one(self, n: int, found: Kept) -> None:
         """Take examples until n are there, or the time is up."""
         while not self.ended and found.count < n:
             self.ended = pump(self.iterator, found.count + 1, found)
             if self._run.late:
                 return
+
+
+def _only_arrays(example: Any) -> bool:
+    """Whether an example is an array, or arrays in a dict, tuple or list."""
+    kind = type(example)
+    if kind is dict:
+        return all(type(each) is np.ndarray for each in example.values())
+    return kind is np.ndarray or (kind in (tuple, list) and all(type(each) is np.ndarray for each in example))
 
 
 def values_of(found: Kept) -> Columns | Examples:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from pipeline._slots import Slots
 from pipeline.dtypes import object_vector
-from pipeline.flow.block import Block, Columns, Examples, flat, gathered, packed
+from pipeline.flow.block import Block, Columns, Examples, copied, copied_array, flat, gathered, packed
 from pipeline.flow.ids import PartHashes
 from pipeline.flow.table import TableRows
 from pipeline.nest import map_values
@@ -26,9 +26,11 @@ class Store:
 
     Args:
         room: For how many there shall be room. Of many only some at first: the input may be shorter.
+        lent: Whether arrays of elements may change once they are in.
     """
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, lent: bool = False) -> None:
+        self._lent = lent
         self._slots = Slots(max(16, min(room, _AT_FIRST) + 256))
         self._structure: Any = None
         self._like: Any = None  # a block without rows that has it; None if elements are objects
@@ -47,7 +49,8 @@ class Store:
                 return slots
         if self._like is not None:
             self._as_objects()
-        slots = self._slots.put(block.ids, [object_vector(list(made.examples()))])
+        examples = list((copied(made) if self._lent else made).examples())
+        slots = self._slots.put(block.ids, [object_vector(examples)])
         assert slots is not None
         return slots
 
@@ -73,13 +76,9 @@ class Store:
     def _as_objects(self) -> None:
         """Keep elements as objects from now on."""
         columns = packed(self._like, self._slots.held())
-        examples = [_copied(each) for each in Columns(columns, self._slots.room).examples()]
-        self._slots.hold([object_vector(examples)])
+        examples = Columns(columns, self._slots.room).examples()
+        self._slots.hold([object_vector([map_values(copied_array, each) for each in examples])])
         self._like = None
-
-
-def _copied(example: Any) -> Any:
-    return map_values(lambda value: value.copy() if isinstance(value, np.ndarray) else value, example)
 
 
 class RowStore:

@@ -84,6 +84,21 @@ def elements_of(stream: Stream) -> Callable[[], Element | None]:
     return element
 
 
+def lend(stream: Stream) -> bool:
+    """Ask a stream of blocks for these themselves, where it would copy each; return whether it does that.
+
+    What it gives then is as it was only until the next `take`: generators may fill one array again and again.
+    """
+    asked: Callable[[], bool] | None = getattr(getattr(stream, "stream", stream), "lend", None)
+    return asked is not None and asked()
+
+
+def lend_rows(stream: Stream) -> bool:
+    """As `lend`, of the rows of such blocks, as `Unbatched` gives them: always columns."""
+    asked: Callable[[], bool] | None = getattr(getattr(stream, "stream", stream), "lend_rows", None)
+    return asked is not None and asked()
+
+
 def gives_elements(stream: Stream) -> bool:
     """Whether a stream, as that of batches, has a shorter way to one element."""
     return hasattr(getattr(stream, "stream", stream), "element")

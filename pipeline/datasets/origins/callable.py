@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -77,12 +78,32 @@ class _Called:
         self._recorder, self._skips, self._run = recorder, skips, run
         self._ids: list[int | None] = []  # of the results that no `take` has returned yet, if they are recorded
         self._count = 0
+        self._lends = False
         self._begin()
 
     def _begin(self) -> None:
         recorder = self._recorder
         call = recorder.call if isinstance(recorder, Unrecorded) else self._call
         self._pump = Pump(Results(call, self._failed), self._run)
+        if self._lends:
+            self._pump.lend(itertools.starmap(self._lent, itertools.repeat((call,))))
+
+    def lend(self) -> bool:
+        self._lends = True
+        self._begin()
+        return True
+
+    def _lent(self, call: Callable[[], Any]) -> Any:
+        """As `Results` calls the function, for what is not to be kept."""
+        while True:
+            this_thread.keys = None
+            try:
+                return call()
+            except StopIteration:
+                raise
+            except Exception as error:
+                if not self._failed(error):
+                    raise
 
     def _call(self) -> Any:
         example = self._recorder.call()

@@ -52,6 +52,7 @@ class _Iterated:
         self._pump: Pump | None = None
         self._count = 0
         self._left = 0  # items to drop
+        self._lends = False
 
     def _begin(self) -> Pump:
         pump = self._pump
@@ -62,7 +63,13 @@ class _Iterated:
                 if came < self._left:
                     raise shorter()
                 self._left = 0
+            if self._lends:
+                pump.lend(pump.iterator)
         return pump
+
+    def lend(self) -> bool:
+        self._lends = True
+        return True
 
     def take(self, n: int) -> Block | None:
         values = self._begin().take(n)

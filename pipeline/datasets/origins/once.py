@@ -66,6 +66,10 @@ class _Once:
         numbers = range(first, self._count)
         return Block(values, numbers, numbers)
 
+    def lend(self) -> bool:
+        self._pump.lend(self._pump.iterator)
+        return True
+
     def skip(self, n: int) -> int:
         return dropped(self, n)
 

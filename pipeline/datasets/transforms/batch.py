@@ -9,15 +9,16 @@ from typing import Any
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.dtypes import truth
 from pipeline.errors import DeadlineExceededError, invalid
-from pipeline.flow.block import Block, join
+from pipeline.flow.block import Block, copied, join
 from pipeline.flow.collate import Collate
 from pipeline.flow.functions import check_function
 from pipeline.flow.grouped import Grouped
 from pipeline.flow.ids import summed
 from pipeline.flow.indexed_batches import IndexedBatches
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Element, Stream, block_of, dropped, seek_later
+from pipeline.flow.stream import Element, Stream, block_of, dropped, lend_rows, seek_later
 from pipeline.flow.table import Index
+from pipeline.memory import keep_pages
 
 _WAYS = ("stack", "pad", "row_splits")
 
@@ -166,8 +167,12 @@ class Batches:
     A batch that is not complete when `next` runs out of time is completed by the next call.
     """
 
+    borrows = True
+
     def __init__(self, stream: Stream, n: int, how: Collate, whole: bool, shared: Opening) -> None:
+        keep_pages()  # of batches that were dropped: with fresh ones a batch of 128 f32[784] took twice as long
         self._stream, self._n, self._how, self._whole, self._shared = stream, n, how, whole, shared
+        self._lent = self.borrows and lend_rows(stream)
         self._count = 0
         self._partial: list[Block] = []
         self._have = 0
@@ -193,6 +198,8 @@ class Batches:
             block = self._stream.take(self._n - self._have)
             if block is None:
                 break
+            if self._lent:
+                block = Block(copied(block.made()), block.ids, block.numbers)
             self._partial.append(block)
             self._have += len(block)
         blocks, have = self._partial, self._have
@@ -226,6 +233,8 @@ class Batches:
 
 class TimedBatches(Batches):
     """Batches that go out in time, smaller if they have to be; none is empty."""
+
+    borrows = False
 
     def __init__(self, stream: Stream, n: int, how: Collate, seconds: float, shared: Opening) -> None:
         super().__init__(stream, n, how, False, shared)

@@ -11,7 +11,7 @@ from pipeline.flow.block import Block, Columns
 from pipeline.flow.collate import bare, stacked
 from pipeline.flow.ids import PartHashes, as_parts
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Stream, seek_later
+from pipeline.flow.stream import Stream, lend, seek_later
 from pipeline.nest import ListParts, TupleParts, map_values
 
 
@@ -57,6 +57,9 @@ class Unbatched:
             self._rows = None
         ids = PartHashes(*mix_rows(self._hash, self._offset - len(taken), len(taken)))
         return Block(taken, ids, range(first, self._count))
+
+    def lend_rows(self) -> bool:
+        return lend(self._stream)
 
     def skip(self, n: int) -> int:
         left = n

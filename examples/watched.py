@@ -20,7 +20,7 @@ def load(number):
     return float(number)
 
 
-def run(workers, folder, examples=400):
+def run(workers, folder, examples=800):
     """Return the report of a run; write what can be seen of it."""
     loaded = pipeline.dataset(itertools.count()).map(load, workers=workers).shuffle(64)
     with iter(loaded.batch(16)) as batches:

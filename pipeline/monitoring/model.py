@@ -140,7 +140,7 @@ class Verdict:
         loop: The `id` of the loop; None for queues that no loop takes from.
         stage: The `id` of the stage that holds it back; None if nothing has come through yet.
         kind: That stage in one word, such as "function", "consumer", "pool"; see docs/monitoring.md for all of them.
-        knob: What to turn: the name of a parameter such as "num_threads", or "processes", "consumer", "files", ...
+        knob: What to turn: "workers", "prefetch" or "buffer_size"; "consumer" for your own loop; None for nothing.
         value: What to set it to; None if that cannot be said.
         gain: How many times as fast the run would be; None if that cannot be said.
         text: The verdict in a sentence.

@@ -15,7 +15,7 @@ pytestmark = [
 ]
 
 LOCKED = {"function that holds the lock"}
-LOOKS = 3  # half a second of a run may look like another one: 2 in 100 did
+LOOKS = 3  # a second of a run may look like another one: 2 in 100 did
 QUIET = 0.9  # the share of the processors from which on a look counts: where others compute, other things hold back
 PARALLEL = {"function that releases the lock"}
 

@@ -65,7 +65,7 @@ class Watched(NamedTuple):
         return min(1, cpu / max(min(wanted, most), 0.01))
 
 
-def watch(case, settings, seconds=0.4):
+def watch(case, settings, seconds=1.2):
     """Run a dataset for so many seconds, and a few batches; return the examples per second and the report."""
     with Sampler(0.02) as sampler, case.make(**settings) as (iterator, step):
         examples = 0

@@ -100,9 +100,7 @@ def script(chosen, mark=False):
 
 
 def run(text, folder, name="page"):
-    """Run a program in a folder that has the example data; return its output, or fail with the error that it gave."""
-    if not (folder / "examples").exists():
-        (folder / "examples").symlink_to(ROOT / "examples")
+    """Run a program in an empty folder, as after `pip install`; return its output, or fail with the error it gave."""
     path = folder / f"{name}.py"
     path.write_text(text)
     done = subprocess.run(

@@ -81,7 +81,10 @@ OF_WRONG_TYPE = {
     "generator as map": (lambda: NUMBERS.map(lambda x: (yield x)), "yields"),
     "generator as collate": (lambda: NUMBERS.batch(2, collate=lambda x: (yield x)), "collate must return a batch"),
     "async length": (lambda: NUMBERS.bucket([1], [1, 1], length=later), "length must return a number.*async"),
-    "a function that cannot be sent": (lambda: NUMBERS.map(lambda x: x, workers=pipeline.processes(1)), "lambda"),
+    "a function that cannot be sent": (
+        lambda: NUMBERS.filter(lambda x: x, workers=pipeline.processes(1)),
+        "filter: workers: <function .*lambda.* cannot be sent to other processes",
+    ),
     "datasets of others": (lambda: pipeline.zip(NUMBERS, [1, 2]), "zip: expected a dataset, got list"),
     "a queue of asyncio": (lambda: pipeline.dataset(asyncio.Queue()), "use a pipeline.FIFOQueue$"),
     "a queue of threads": (lambda: pipeline.dataset(queue.Queue()), "use a pipeline.FIFOQueue, or iter"),

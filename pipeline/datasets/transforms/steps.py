@@ -180,5 +180,8 @@ def _checked_workers(kind: str, workers: Any, function: Any) -> int | str | Exec
     executor: Executor = workers
     check = getattr(executor, "check", None)
     if check is not None:
-        check(function)
+        try:
+            check(function)
+        except TypeError as error:
+            raise TypeError(f"{what}: {error}") from error
     return executor

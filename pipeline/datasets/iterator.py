@@ -384,12 +384,7 @@ class DatasetIterator(Next[T_co]):
     def _go_to(self, stream: Gauge, position: Any, files: Mapping[str, Any]) -> None:
         """Go to the position of a loaded state, over these files."""
         self._opening.remember(files)  # first: a bucket reads them on its way
-        try:
-            seek_later(stream, position)
-        except StateMismatchError:
-            raise
-        except (TypeError, ValueError, KeyError, IndexError) as error:
-            raise invalid(f"load_state_dict: the position of the state does not fit this recipe: {error}") from error
+        seek_later(stream, position)
 
     def _measured(self) -> Gauge:
         """Return the stream, so that the time in it counts: its meter is that of `next`."""

@@ -127,13 +127,36 @@ def _check_values(state: Mapping[str, Any]) -> None:
     """Raise ValueError if the values that every recipe's state has are not of their kinds."""
     counts = [state["epoch"], *state["delivered"].values()]
     seeds = [number for pair in state["seeds"] for number in pair]
-    if not all(type(number) is int for number in [*counts, *seeds]) or not all(0 <= each < 2**63 for each in counts):
+    if not all(type(number) is int for number in [*counts, *seeds]) or not all(0 <= each < 2**62 for each in counts):
         raise ValueError("epoch, delivered and seeds must be integers")
     if set(state["delivered"]) != {"batches", "elements"} or any(len(pair) != 2 for pair in state["seeds"]):
         raise ValueError("delivered must have batches and elements, and each of seeds two numbers")
     int(state["fingerprint"].partition("-")[2], 16)
+    for name, noted in state["files"].items():
+        _check_digests(noted) if not name else _check_identity(name, noted)
     if not isinstance(state["things"], list) or not all(isinstance(thing["name"], str) for thing in state["things"]):
         raise ValueError("things must be a list of facts with a name")
+    pairs = [thing["seeds"] for thing in state["things"] if thing.get("seeds") is not None]
+    if not all(isinstance(pair, list) and list(map(type, pair)) == [int, int] for pair in pairs):
+        raise ValueError("seeds of things must be two integers each")
+
+
+def _check_identity(name: str, noted: Any) -> None:
+    """Raise ValueError if this is not what tells a file from a changed one."""
+    size, time, digest = noted
+    for each in (size, time):
+        if each is not None and (isinstance(each, bool) or not isinstance(each, (int, float))):
+            raise ValueError(f"files: '{name}' has no size and time, but {noted!r:.80}")
+    if digest is not None and not isinstance(digest, (int, str)):
+        raise ValueError(f"files: '{name}' has no checksum, but {digest!r:.80}")
+
+
+def _check_digests(noted: Any) -> None:
+    """Raise ValueError if these are not the digests of the files that readers have opened; see `merged`."""
+    for index, first, following, digest, *unopened in noted:
+        numbers = [index, first, following, *unopened]
+        if not all(type(each) is int and 0 <= each < 2**62 for each in numbers) or not isinstance(digest, str):
+            raise ValueError(f"files: {[index, first, following, digest]!r:.80} is no digest of files")
 
 
 def position_here(state: Mapping[str, Any], node: Node, allow: Collection[str]) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.flow.block import Block
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Stream, seek_later, shorter
+from pipeline.flow.stream import Stream, seek_later, shorter, whole
 
 
 class Counted:
@@ -33,8 +33,9 @@ class Counted:
         return [self._count, self._stream.position()]
 
     def seek(self, position: Any) -> None:
-        self._count, inner = position
+        count, inner = position
         seek_later(self._stream, inner)
+        self._count = whole(count)
 
     def close(self) -> None:
         self._stream.close()
@@ -72,7 +73,7 @@ class Placed:
     def seek(self, position: Any) -> None:
         if isinstance(self._start, Exception):
             raise self._start
-        number = int(position)
+        number = whole(position)
         seek_later(self._stream, self._start)
         if number and self._stream.skip(number) < number:
             raise shorter()

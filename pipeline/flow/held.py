@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.flow.block import Block
 from pipeline.flow.pool import light
 from pipeline.flow.segment import GRID, position_of
-from pipeline.flow.stream import Ahead, Stream, seek_later, shorter
+from pipeline.flow.stream import Ahead, Stream, seek_later, shorter, whole
 
 
 class Element(NamedTuple):
@@ -84,10 +84,10 @@ class Arrivals:
         """Go to a position; return the elements that were held there."""
         found: dict[int, Element] = {}
         self._block, self._entries = None, {}
-        wanted = sorted(held)
+        wanted = sorted(map(whole, held))
         if wanted:
             seek_later(self._stream, position["stream"])  # so that pools further up know their journals
-        entries = [*position["entries"], [position["arrivals"], None]]
+        entries = [[whole(begin), at] for begin, at in [*position["entries"], [position["arrivals"], None]]]
         for (begin, at), (end, _) in itertools.pairwise(entries):
             self._entries[begin] = at
             mine = [each for each in wanted if begin <= each < end]

@@ -12,7 +12,7 @@ from pipeline.flow.collate import Collate
 from pipeline.flow.ids import PartHashes, as_array, folded
 from pipeline.flow.run import Run
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import ChoosingStream, Element, block_of, later, seek_later
+from pipeline.flow.stream import ChoosingStream, Element, block_of, later, seek_later, whole
 from pipeline.flow.table import TableRows
 
 # Numbers that are taken at once, about. A batch of 128 rows of arrays takes 18 us with its numbers chosen alone, and
@@ -158,7 +158,7 @@ class IndexedBatches:
     def seek(self, position: Any) -> None:
         count, inner = position
         seek_later(self._stream, inner)
-        self._go_to(count, inner)
+        self._go_to(whole(count), inner)
 
     def close(self) -> None:
         self._stream.close()

@@ -17,7 +17,7 @@ from pipeline.flow.block import Block
 from pipeline.flow.run import Run
 from pipeline.flow.segment import position_of
 from pipeline.flow.store import RowStore, Store
-from pipeline.flow.stream import Stream, dropped, is_by_row, lend_rows, seek_later, shorter
+from pipeline.flow.stream import Stream, dropped, is_by_row, lend_rows, seek_later, shorter, whole
 from pipeline.flow.table import Index
 
 # Arrivals between two entries of the journal.
@@ -180,7 +180,15 @@ class Pool:
         return {"draws": self._draws, "total": self._total, "journal": self._journal.entries, "up": up}
 
     def seek(self, position: Any) -> None:
-        self._sought = {"draws": int(position)} if self._placed else dict(position)
+        if self._placed:
+            self._sought = {"draws": whole(position)}
+            return
+        draws, total, journal, up = (position[name] for name in ("draws", "total", "journal", "up"))
+        entries = [(whole(arrival), at) for arrival, at in journal]
+        if entries and (entries[0][0] or entries != sorted(entries, key=lambda entry: entry[0])):
+            raise ValueError("the entries of a journal are in order, the first one at 0")
+        total = None if total is None else whole(total)
+        self._sought = {"draws": whole(draws, total), "total": total, "journal": entries, "up": up}
 
     def _settle(self) -> None:
         """Find the pool again at the position that was sought."""
@@ -189,7 +197,7 @@ class Pool:
         sought = self._sought
         self._begin()
         if "journal" in sought:
-            self._journal.entries = tuple((int(arrival), at) for arrival, at in sought["journal"])
+            self._journal.entries = tuple(sought["journal"])
             if sought.get("up") is not None:
                 seek_later(self._stream, sought["up"])  # so that pools further up have their journals
         if not self._journal.entries:
@@ -277,7 +285,7 @@ class IndexPool:
         self.seek(0)
 
     def seek(self, position: Any) -> None:
-        draws = self._draws = int(position)
+        draws = self._draws = whole(position, self._length)
         total = self._length if self._held_back + draws > self._length else None
         self._numbers = NumberPool(*self._seeds, self._held_back, draws)
         if draws or total is not None:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from pipeline._queue import watch_pulls
-from pipeline.errors import FailedPreconditionError, StateMismatchError
+from pipeline.errors import FailedPreconditionError, OpError, StateMismatchError, invalid
 from pipeline.files.identity import of_one
+from pipeline.flow.stream import whole
 from pipeline.pulls import Turn, in_use, this_thread
 from pipeline.resume.mismatch import Comparison
 
@@ -124,7 +125,8 @@ class Recorder:
         """Put things where they stood; those that are not known yet, when they are read."""
         if self._reason is not None:
             self.position()
-        self._calls, *places = position
+        calls, *places = position
+        self._calls = whole(calls)
         self._sought, self._moved = places, True
         for k, thing in enumerate(self._things):
             self._send(k, thing)
@@ -132,7 +134,18 @@ class Recorder:
     def _send(self, k: int, thing: Any) -> None:
         """Put the thing that is read as number k where it has to begin."""
         if k < len(self._sought):
-            thing._go_to(self._sought[k])
+            place = self._sought[k]
+            if not isinstance(place, list) or not all(type(each) is int and -1 <= each < 2**62 for each in place):
+                raise invalid(
+                    f"load_state_dict: the position of the state is damaged: {thing.name} was at {place!r:.80}"
+                )
+            try:
+                thing._go_to(place)
+            except ValueError as error:
+                if isinstance(error, OpError):
+                    raise
+                text = f"load_state_dict: the position of the state does not fit {thing.name}: {error}"
+                raise invalid(text) from error
         elif self._moved and k < len(self._starts) and self._starts[k][0] is thing:
             thing._go_to(self._starts[k][1])
 

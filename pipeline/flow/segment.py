@@ -14,7 +14,7 @@ from pipeline.flow.ids import Ids, PartHashes, as_parts, select
 from pipeline.flow.pump import values_of
 from pipeline.flow.run import Limited, Run
 from pipeline.flow.steps import Calls, Failure, Output, Step, kept, only_map, run, run_alone
-from pipeline.flow.stream import Stream, dropped, later, seek_later, shorter
+from pipeline.flow.stream import Stream, dropped, later, seek_later, shorter, whole
 from pipeline.on_error import name_item
 
 # Inputs between two positions that are noted. A position in between is the last noted one and how many outputs to drop
@@ -96,7 +96,7 @@ class Marks:
         if not self._one_to_one:
             position, outputs = position
             seek_later(self._stream, position)
-            return int(outputs)
+            return whole(outputs)
         if self._skips:
             (position,) = position
         seek_later(self._stream, position)

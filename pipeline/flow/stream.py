@@ -7,9 +7,12 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from pipeline.errors import FailedPreconditionError, StateMismatchError
+from pipeline.diagnostics.wording import named
+from pipeline.errors import FailedPreconditionError, OpError, StateMismatchError, invalid
 from pipeline.flow.block import Block, Examples, join
 from pipeline.flow.ids import PartHashes, summed
+
+_MOST = 2**62  # elements that anything counts
 
 # Elements that are taken at once where they are dropped.
 _DROPPED = 1024
@@ -150,13 +153,40 @@ def later(position: Any, n: int) -> Any:
 
 
 def seek_later(stream: Stream, position: Any) -> None:
-    """Go to a position, or so many elements after one."""
+    """Go to a position, or so many elements after one.
+
+    Raises:
+        InvalidArgumentError: It is no position of such a stream.
+    """
     if isinstance(position, dict) and "later" in position:
-        stream.seek(position["at"])
-        if stream.skip(position["later"]) < position["later"]:
+        ahead = whole(position["later"])
+        _seek(stream, position.get("at"))
+        if stream.skip(ahead) < ahead:
             raise shorter()
     else:
+        _seek(stream, position)
+
+
+def _seek(stream: Stream, position: Any) -> None:
+    try:
         stream.seek(position)
+    except OpError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError) as error:
+        raise invalid(f"load_state_dict: the position of the state does not fit this recipe: {named(error)}") from error
+
+
+def whole(number: Any, most: int | None = None) -> int:
+    """Return a number of a position: how many of something, at most so many.
+
+    Raises:
+        InvalidArgumentError: It is something else, as in a state that was edited.
+    """
+    most = _MOST if most is None else most
+    if type(number) is not int or not 0 <= number <= most:
+        text = f"a number from 0 to {most:,}" if most < _MOST else "a number of elements"
+        raise invalid(f"load_state_dict: the position of the state is damaged: {number!r:.40} is not {text}")
+    return number
 
 
 class Ahead:

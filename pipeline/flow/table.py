@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pipeline._next import Meter
 from pipeline.flow.block import Block, Columns, Examples, Numbers, gathered
 from pipeline.flow.ids import Ids
+from pipeline.flow.stream import whole
 from pipeline.nest import map_values
 
 
@@ -108,7 +109,7 @@ class Indexed:
         return self._next
 
     def seek(self, position: Any) -> None:
-        self._next = int(position)
+        self._next = whole(position, self._length)
 
     def close(self) -> None:
         pass

@@ -12,6 +12,7 @@ from pipeline.datasets.origins.parts import OfParts
 from pipeline.diagnostics.ends import end_of_input
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError, StateMismatchError
 from pipeline.files.identity import Opened, file_identity, names_of
+from pipeline.flow.stream import whole
 from pipeline.nest import length, map_values
 from pipeline.on_error import ending
 from pipeline.sources.extras import Once
@@ -247,14 +248,16 @@ class PartsCursor:
 
     def names(self, first: int, count: int) -> list[str]:
         """Return the names of so many parts from a number on, in the order of the first epoch."""
-        return [self._parts.names[part] for part in self._numbered.numbers(first, count).tolist()]
+        count = min(count, self._order.length - first)
+        return [self._parts.names[part] for part in self._numbered.numbers(first, max(0, count)).tolist()]
 
     def _position(self) -> list[Any]:
         return [self._epoch, self._part, self._taken, self._place, self._offset]
 
     def _go_to(self, position: Sequence[Any]) -> None:
-        epoch, part, self._taken, place, offset = position
-        self._seek(epoch, part, place, offset)
+        epoch, part, taken, place, offset = position
+        self._taken, part = whole(taken), whole(part, self._order.length)
+        self._seek(whole(epoch, self._order.num_epochs), part, place, whole(offset))
         self._failed = False
 
     def _no_state(self) -> str | None:

@@ -18,7 +18,7 @@ from pipeline.flow.block import Block
 from pipeline.flow.pump import Pump
 from pipeline.flow.recorder import Recorder, Unrecorded
 from pipeline.flow.run import Limited, Run, name_of
-from pipeline.flow.stream import Stream, dropped
+from pipeline.flow.stream import Stream, dropped, whole
 
 
 class OfCallable(Node):
@@ -143,9 +143,10 @@ class _Called:
         return [self._count, self._pump.ended, self._recorder.position()]
 
     def seek(self, position: Any) -> None:
-        self._count, ended, inner = position
+        count, ended, inner = position
+        self._count = whole(count)
         self._begin()
-        self._pump.ended = ended
+        self._pump.ended = bool(ended)
         self._recorder.seek(inner)
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from pipeline.datasets.node import Node, Opening
 from pipeline.flow.block import Block
 from pipeline.flow.pump import Pump
 from pipeline.flow.run import Run
-from pipeline.flow.stream import Stream, dropped, shorter
+from pipeline.flow.stream import Stream, dropped, shorter, whole
 
 
 class OfIterable(Node):
@@ -86,7 +86,8 @@ class _Iterated:
         return [self._count]
 
     def seek(self, position: Any) -> None:
-        (count,) = position
+        (given,) = position
+        count = whole(given)
         self.close()
         self._pump, self._count, self._left = None, count, count
 

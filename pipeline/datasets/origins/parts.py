@@ -12,7 +12,7 @@ from pipeline.datasets.origins.source import OfSource
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.flow.block import Block, Columns, Examples
 from pipeline.flow.run import Limited
-from pipeline.flow.stream import Stream, dropped
+from pipeline.flow.stream import Stream, dropped, whole
 from pipeline.flow.table import made_of
 from pipeline.producers.numbered import Numbered
 
@@ -119,7 +119,8 @@ class _Parts:
         return [self._inside, *self.cursor._position()]
 
     def seek(self, position: Any) -> None:
-        self._inside, *inner = position
+        inside, *inner = position
+        self._inside = whole(inside)
         self.cursor.close()
         self.cursor._go_to(inner)
         self._at, self._part = self._where(), None

@@ -14,7 +14,7 @@ from pipeline.errors import OutOfRangeError
 from pipeline.flow.block import Block, Columns, Values
 from pipeline.flow.ids import Ids
 from pipeline.flow.recorder import Recorder, Unrecorded, compare
-from pipeline.flow.stream import Stream, dropped
+from pipeline.flow.stream import Stream, dropped, whole
 from pipeline.flow.table import TableRows
 from pipeline.nest import ListParts, length
 from pipeline.producers.slices import SliceSource
@@ -118,7 +118,8 @@ class _Produced:
         return [self._count, self._caller.position()[1:]]
 
     def seek(self, position: Any) -> None:
-        self._count, place = position
+        count, place = position
+        self._count = whole(count)
         self._caller.seek([0, *place])
 
     def close(self) -> None:

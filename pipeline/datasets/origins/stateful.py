@@ -11,7 +11,7 @@ from pipeline.datasets.origins.reader import OneReader
 from pipeline.flow.block import Block
 from pipeline.flow.pump import Pump
 from pipeline.flow.run import Run
-from pipeline.flow.stream import Stream, dropped
+from pipeline.flow.stream import Stream, dropped, whole
 
 
 class OfStateful(Node):
@@ -76,7 +76,8 @@ class _Stateful:
         return [self._count, copy.deepcopy(place.state_dict())]
 
     def seek(self, position: Any) -> None:
-        self._count, state = position
+        count, state = position
+        self._count = whole(count)
         if hasattr(self._given, "load_state_dict"):
             self._given.load_state_dict(copy.deepcopy(state))
             self._iterator = None

@@ -13,7 +13,7 @@ from pipeline._next import Meter
 from pipeline.datasets.node import ENDLESS, Opening
 from pipeline.datasets.origins.source import OfSource
 from pipeline.flow.block import Block, Numbers
-from pipeline.flow.stream import Stream
+from pipeline.flow.stream import Stream, whole
 from pipeline.flow.table import Index, Indexed, TableRows
 from pipeline.producers.numbered import Numbered
 
@@ -126,7 +126,7 @@ class _Groups:
         return self._next
 
     def seek(self, position: Any) -> None:
-        self._next = int(position)
+        self._next = whole(position, self._total)
 
     def close(self) -> None:
         pass

@@ -16,7 +16,7 @@ from pipeline.flow.grouped import Grouped
 from pipeline.flow.ids import summed
 from pipeline.flow.indexed_batches import IndexedBatches
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Element, Stream, block_of, dropped, lend_rows, seek_later
+from pipeline.flow.stream import Element, Stream, block_of, dropped, lend_rows, seek_later, whole
 from pipeline.flow.table import Index
 from pipeline.memory import keep_pages
 
@@ -223,7 +223,8 @@ class Batches:
         return [self._count, self._at]
 
     def seek(self, position: Any) -> None:
-        self._count, inner = position
+        count, inner = position
+        self._count = whole(count)
         self._partial, self._have = [], 0
         seek_later(self._stream, inner)
 

@@ -16,7 +16,7 @@ from pipeline.flow.functions import check_function
 from pipeline.flow.held import Arrivals, Element
 from pipeline.flow.ids import as_one, joined
 from pipeline.flow.run import name_of
-from pipeline.flow.stream import Stream, dropped
+from pipeline.flow.stream import Stream, dropped, whole
 from pipeline.nest import Nest, parts_of
 
 
@@ -117,9 +117,11 @@ class _Buckets:
 
     def seek(self, position: Any) -> None:
         held = position["held"]
+        if len(held) != len(self._buckets):
+            raise ValueError(f"it has {len(held)} buckets, not {len(self._buckets)}")
         found = self._arrivals.seek(position, [each for bucket in held for each in bucket])
         self._buckets = [[found[each] for each in bucket] for bucket in held]
-        self._count, self._ended = position["count"], position["ended"]
+        self._count, self._ended = whole(position["count"]), bool(position["ended"])
 
     def close(self) -> None:
         self._arrivals.close()

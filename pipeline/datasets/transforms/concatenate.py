@@ -10,7 +10,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.flow.block import Block
 from pipeline.flow.chained import Chain
 from pipeline.flow.ids import marked
-from pipeline.flow.stream import Stream, seek_later
+from pipeline.flow.stream import Stream, seek_later, whole
 from pipeline.flow.table import Index
 
 
@@ -83,7 +83,8 @@ class _Concatenated:
         return [self._at, self._count, inner, early] if early else [self._at, self._count, inner]
 
     def seek(self, position: Any) -> None:
-        at, self._count, inner, *early = position
+        at, count, inner, *early = position
+        at, self._count = whole(at, self._size), whole(count)
         if at != self._at:
             self._leave()
             self._early.seek(at, ())

@@ -11,7 +11,7 @@ from pipeline.errors import invalid
 from pipeline.flow.block import Block
 from pipeline.flow.ids import marked
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Stream, dropped, seek_later, shorter
+from pipeline.flow.stream import Stream, dropped, seek_later, shorter, whole
 
 
 class Interleave(Node):
@@ -135,11 +135,13 @@ class _Interleaved:
     def seek(self, position: Any) -> None:
         for slot in self._slots:
             slot.stream.close()
-        self._count, following, self._at, self._turn, slots, outer, *early = position
+        count, following, at, turn, slots, outer, *early = position
+        self._count, following = whole(count), whole(following)
+        self._at, self._turn = whole(at, max(0, len(slots) - 1)), whole(turn, self._node.block_length)
         self._slots = []
         self._early.seek(0, ())
         for number, found_at, at in slots:
-            self._following = number
+            self._following = whole(number)
             if self._outer is not None:
                 seek_later(self._outer, found_at)
             again = self._next_slot()

@@ -13,7 +13,7 @@ from pipeline.datasets.seed import Seed
 from pipeline.flow.block import Block, Columns, Examples, join, join_made
 from pipeline.flow.draws import uniform
 from pipeline.flow.ids import PartHashes, as_parts, marked, select
-from pipeline.flow.stream import Ahead, Stream, dropped, seek_later
+from pipeline.flow.stream import Ahead, Stream, dropped, seek_later, whole
 
 STOPS = ("all_exhausted", "first_exhausted")
 
@@ -138,7 +138,10 @@ class _Mixed:
         return [self._count, [int(each) for each in self._ended], [each.position() for each in self._streams]]
 
     def seek(self, position: Any) -> None:
-        self._count, ended, inner = position
+        count, ended, inner = position
+        if len(ended) != len(self._streams) or not all(isinstance(each, (bool, int)) for each in ended):
+            raise ValueError("mix has another number of inputs")
+        self._count = whole(count)
         self._ended = np.array(ended, bool)
         self._over = bool(self._ended.any()) if not self._whole else bool(self._ended.all())
         for stream, at in zip(self._streams, inner, strict=True):

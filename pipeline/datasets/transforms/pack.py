@@ -15,7 +15,7 @@ from pipeline.flow.block import Block, Examples
 from pipeline.flow.collate import as_array
 from pipeline.flow.held import Arrivals, Element
 from pipeline.flow.ids import as_one, joined
-from pipeline.flow.stream import Ahead, Stream, dropped, seek_later
+from pipeline.flow.stream import Ahead, Stream, dropped, seek_later, shorter, whole
 
 OPEN_ROWS = 16
 
@@ -148,6 +148,8 @@ class _Split:
             (example,) = block.made().examples()
             fields = fields_of(example)
             left = length_of(fields) - offset
+            if left < 0:
+                raise shorter()
             part = min(left, size - have)
             if part:
                 pieces.append({name: array[offset : offset + part] for name, array in fields.items()})
@@ -172,7 +174,8 @@ class _Split:
         return [self._count, self._offset, self._stream.position()]
 
     def seek(self, position: Any) -> None:
-        self._count, self._offset, inner = position
+        count, offset, inner = position
+        self._count, self._offset = whole(count), whole(offset)
         seek_later(self._stream, inner)
 
     def close(self) -> None:
@@ -237,9 +240,12 @@ class _Fitted:
     def seek(self, position: Any) -> None:
         held = position["held"]
         found = self._arrivals.seek(position, [each for row in held for each in row])
-        self._rows = [[found[each] for each in row] for row in held]
-        self._free = [self._node.size - sum(length_of(fields_of(each.example)) for each in row) for row in self._rows]
-        self._count, self._ended = position["count"], position["ended"]
+        rows = [[found[each] for each in row] for row in held]
+        free = [self._node.size - sum(length_of(fields_of(each.example)) for each in row) for row in rows]
+        if not all(rows) or min(free, default=0) < 0:
+            raise ValueError("its rows are empty, or hold more than fits")
+        self._rows, self._free = rows, free
+        self._count, self._ended = whole(position["count"]), bool(position["ended"])
 
     def close(self) -> None:
         self._arrivals.close()

@@ -8,7 +8,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening, note_written
 from pipeline.errors import invalid
 from pipeline.flow.block import Block
 from pipeline.flow.chained import Passes
-from pipeline.flow.stream import Stream, is_lazy, seek_later
+from pipeline.flow.stream import Stream, is_lazy, seek_later, whole
 from pipeline.flow.table import Index
 
 
@@ -109,7 +109,8 @@ class _Repeating:
         return [self._pass, self._before, self._taken, inner]
 
     def seek(self, position: Any) -> None:
-        number, self._before, self._taken, inner = self._of_passes(position)
+        number, before, taken, inner = self._of_passes(position)
+        number, self._before, self._taken = whole(number, self._n), whole(before), whole(taken)
         if number != self._pass:
             self._stream.close()
             self._pass = number
@@ -123,7 +124,7 @@ class _Repeating:
         length = self._source.length()
         if isinstance(position, list) or length is None or length < 1:
             return list(position)
-        number, taken = divmod(int(position), length)
+        number, taken = divmod(whole(position), length)
         return [number, number * length, taken, None if number == self._n else taken]
 
     def close(self) -> None:

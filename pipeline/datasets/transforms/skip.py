@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.datasets.transforms.selection import Selection, sliced
 from pipeline.flow.block import Block, Numbers
-from pipeline.flow.stream import Stream, seek_later
+from pipeline.flow.stream import Stream, seek_later, whole
 
 
 class Skip(Selection):
@@ -60,7 +60,8 @@ class _Skipping:
         return [self._left, self._stream.position()]
 
     def seek(self, position: Any) -> None:
-        self._left, inner = position
+        left, inner = position
+        self._left = whole(left)
         seek_later(self._stream, inner)
 
     def close(self) -> None:

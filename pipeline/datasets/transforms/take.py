@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.datasets.transforms.selection import Selection, sliced
 from pipeline.flow.block import Block, Numbers
-from pipeline.flow.stream import Stream, seek_later
+from pipeline.flow.stream import Stream, seek_later, whole
 
 
 class Take(Selection):
@@ -55,7 +55,8 @@ class _Taking:
         return [self._taken, self._stream.position()]
 
     def seek(self, position: Any) -> None:
-        self._taken, inner = position
+        taken, inner = position
+        self._taken = whole(taken, self._n)
         seek_later(self._stream, inner)
 
     def close(self) -> None:

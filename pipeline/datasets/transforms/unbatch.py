@@ -11,7 +11,7 @@ from pipeline.flow.block import Block, Columns
 from pipeline.flow.collate import bare, stacked
 from pipeline.flow.ids import PartHashes, as_parts
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Stream, lend, seek_later
+from pipeline.flow.stream import Stream, lend, seek_later, whole
 from pipeline.nest import ListParts, TupleParts, map_values
 
 
@@ -75,7 +75,8 @@ class Unbatched:
         return [self._count, self._offset, self._at]
 
     def seek(self, position: Any) -> None:
-        self._count, offset, inner = position
+        count, offset, inner = position
+        self._count, offset = whole(count), whole(offset)
         self._rows = None
         seek_later(self._stream, inner)
         if offset:

@@ -9,7 +9,7 @@ from pipeline.flow.block import Block, Examples, join
 from pipeline.flow.collate import Collate
 from pipeline.flow.grouped import Grouped
 from pipeline.flow.ids import as_one
-from pipeline.flow.stream import Ahead, Stream, dropped, seek_later
+from pipeline.flow.stream import Ahead, Stream, dropped, seek_later, whole
 from pipeline.flow.table import Index
 
 # Numbers of elements that are chosen at once: a window of 16 rows, 4 after the last one, takes 8 us, and 32 without.
@@ -91,7 +91,8 @@ class _Windows:
         return [self._count, self._stream.position()]
 
     def seek(self, position: Any) -> None:
-        self._count, inner = position
+        count, inner = position
+        self._count = whole(count)
         seek_later(self._stream, inner)
 
     def close(self) -> None:

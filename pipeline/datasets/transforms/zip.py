@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.flow.block import Block, Columns, Examples, Numbers, join
 from pipeline.flow.ids import PartHashes, as_parts, marked
-from pipeline.flow.stream import Ahead, Stream, seek_later
+from pipeline.flow.stream import Ahead, Stream, seek_later, whole
 from pipeline.flow.table import Index
 from pipeline.nest import TupleParts
 
@@ -76,7 +76,8 @@ class _Zipped:
         return [self._count, [each.position() for each in self._streams]]
 
     def seek(self, position: Any) -> None:
-        self._count, inner = position
+        count, inner = position
+        self._count = whole(count)
         for stream, at in zip(self._streams, inner, strict=True):
             seek_later(stream, at)
 

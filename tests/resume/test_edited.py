@@ -1,0 +1,109 @@
+"""States that were edited, with a checksum that fits: each is refused by an error that says so, or goes on; none ends
+the process, waits for ever, or raises an error from inside."""
+
+import copy
+import hashlib
+import itertools
+import json
+import random
+
+import chains
+import numpy as np
+import pytest
+
+import pipeline
+from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
+
+ODD = [True, None, -1, 3, 2**70, 10**12, 2**63 - 1, 1.5, "x", [], {}, [1, 2]]
+NOT_EDITED = {"checksum", "recipe", "made_by", "format", "version"}
+CHAINS = 40
+EDITS = 400  # of each chain
+
+
+def edited(state, path, value):
+    """A state with another value at a path, and a checksum that fits."""
+    other = copy.deepcopy(state)
+    inner = other
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    text = json.dumps({key: each for key, each in other.items() if key != "checksum"}, sort_keys=True)
+    other["checksum"] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return other
+
+
+def paths(value, before=()):
+    """The places in a state."""
+    if before:
+        yield before
+    if isinstance(value, dict):
+        for key, each in value.items():
+            if before or key not in NOT_EDITED:
+                yield from paths(each, (*before, key))
+    elif isinstance(value, list):
+        for i, each in enumerate(value[:4]):
+            yield from paths(each, (*before, i))
+
+
+def states_of(make):
+    """States at some moments; none if a source cannot say where it is."""
+    with iter(make()) as iterator:
+        try:
+            yield iterator.state_dict()
+            for _ in itertools.islice(iterator, 4):
+                pass
+            yield iterator.state_dict()
+            for _ in itertools.islice(iterator, 36):
+                pass
+            yield iterator.state_dict()
+        except FailedPreconditionError:
+            return
+
+
+def refuse_or_go_on(make, state):
+    with iter(make()) as iterator:
+        try:
+            iterator.load_state_dict(state)
+            for _ in itertools.islice(iterator, 3):
+                pass
+        except (InvalidArgumentError, DataLossError):
+            pass  # a StateMismatchError is one
+
+
+def try_all(make, rng):
+    edits = [(state, path, value) for state in states_of(make) for path in paths(state) for value in ODD]
+    for state, path, value in rng.sample(edits, min(EDITS, len(edits))):
+        try:
+            refuse_or_go_on(make, edited(state, path, value))
+        except Exception as error:
+            raise AssertionError(f"{'.'.join(map(str, path))} = {value!r} in {state['position']}") from error
+
+
+@pytest.mark.parametrize("seed", range(1, CHAINS + 1))
+def test_chains(seed, tmp_path):
+    chain = chains.of_seed(seed, tmp_path)
+    try_all(lambda: chain.data, random.Random(seed))
+
+
+def from_producer():
+    rows = pipeline.slice_input_producer([np.arange(30)], num_epochs=2, seed=1, collection=[])
+    return pipeline.dataset(rows).batch(4)
+
+
+def from_function():
+    numbers = pipeline.range_input_producer(30, num_epochs=2, shuffle=False, collection=[])
+    return pipeline.dataset(lambda: int(numbers.dequeue())).shuffle(5, seed=2)
+
+
+def from_shuffle_batch():
+    rows = pipeline.slice_input_producer([np.arange(30)], num_epochs=2, seed=1, collection=[])
+    return pipeline.shuffle_batch(rows, 4, 20, 5, seed=3, deterministic=True)
+
+
+def from_batches_by_index():
+    return pipeline.arrays(np.arange(500), shuffle=True, seed=4).batch(7)
+
+
+@pytest.mark.parametrize("make", [from_producer, from_function, from_shuffle_batch, from_batches_by_index])
+def test_sources(make):
+    try_all(make, random.Random(make.__name__))

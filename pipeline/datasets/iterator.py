@@ -199,7 +199,7 @@ class DatasetIterator(Next[T_co]):
                     made = self._pick()
                 alone = not self._slot and self._opening.stops_with is None  # a Coordinator is asked for each element
                 if alone and made.record is not None and (rows := self._at_hand()) is not None:
-                    self._ready(*rows, self._meter, made.record, later)
+                    self._ready(*rows, self._meter, made.record, _advance(made.record.position))
                     if self._closed:  # asked last: `close` says so first, and then lets nothing be ready
                         self._unready()
         except BaseException:
@@ -727,6 +727,12 @@ class DatasetIterator(Next[T_co]):
 def _mine(lock: threading.RLock) -> bool:
     """Return whether this thread holds a lock. Nothing, not even a signal handler, comes between taking and knowing."""
     return bool(lock._is_owned())  # type: ignore[attr-defined]
+
+
+def _advance(position: Any) -> Callable[[Any, int], Any]:
+    """Return what gives a position so many rows later, for each batch that is handed over in C: rows are numbered
+    mostly, and a function in C costs a fifth of one in Python."""
+    return operator.add if type(position) is list and type(position[1]) is int else later
 
 
 def recipe_of(iterator: DatasetIterator[Any]) -> list[Any]:

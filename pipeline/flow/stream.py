@@ -141,10 +141,10 @@ def take_all(stream: Stream, n: int) -> list[Block]:
 
 def later(position: Any, n: int) -> Any:
     """Return the position n elements after another one, which `seek_later` understands."""
-    if not n or isinstance(position, Exception):  # which says why there is none
-        return position
     if type(position) is int:  # elements by their number
         return position + n
+    if not n or isinstance(position, Exception):  # which says why there is none
+        return position
     if isinstance(position, dict) and "draws" in position:  # of a pool
         return {**position, "draws": position["draws"] + n}
     if isinstance(position, dict) and "later" in position:

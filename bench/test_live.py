@@ -14,7 +14,7 @@ import pytest
 
 import pipeline
 from pipeline.monitoring import live_table, show
-from pipeline.monitoring.doing import cpu_seconds
+from pipeline.monitoring.doing import clocks
 from pipeline.monitoring.screen import Screen
 
 SECONDS = 5.0
@@ -45,7 +45,7 @@ def test_monitor(benchmark, monkeypatch, work):
                 next(loop)
             for thread in threading.enumerate():
                 if thread.name in ("pipeline-sampler", "pipeline-show"):
-                    shares[thread.name] = f"{cpu_seconds(thread.native_id) / SECONDS:.2%}"
+                    shares[thread.name] = clocks(thread.native_id).cpu / SECONDS
 
     benchmark.pedantic(run, rounds=1)
     benchmark.extra_info.update(shares)

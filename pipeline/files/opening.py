@@ -99,10 +99,10 @@ class _Local:
     """A local file, pipe or device."""
 
     _close_file = staticmethod(os.close)  # at the end of the interpreter `__del__` may find no `os` any more
+    _file = -1  # until it is open, also where Ctrl-C strikes before
 
     def __init__(self, name: bytes) -> None:
         self._name = name
-        self._file = -1
         try:
             # Not open(): os.open also opens a directory, so that the error is one of reading.
             self._file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)

@@ -42,8 +42,9 @@ class TFRecordWriter:
         [b'first', b'second']
     """
 
+    _open = False  # until the file is there, also where an argument is wrong
+
     def __init__(self, path: str | bytes | os.PathLike[Any], options: Any = None) -> None:
-        self._open = False
         self._crc = crc_function()
         settings = options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
         self._compressor = settings.compressor()

@@ -43,6 +43,23 @@ signal.setitimer(signal.ITIMER_REAL, 0)
 sys.exit(status)
 """
 
+IMPORTING = """
+import runpy, signal, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "pipeline.command.feed":
+            HOW
+
+sys.meta_path.insert(0, Finder())
+sys.argv[0] = "pipeline"
+runpy.run_module("pipeline", run_name="__main__")
+"""
+STRIKES = {
+    "raised": "signal.raise_signal(signal.SIGINT)",
+    "dropped": "try: signal.raise_signal(signal.SIGINT)\n            except KeyboardInterrupt: pass",
+}
+
 
 class Terminal:
     """`feed` with a terminal as its stderr."""
@@ -119,6 +136,14 @@ def test_ctrl_c_that_python_drops(how):
         status, out = terminal.finish()
     assert status == 130
     assert ", interrupted\n" in out
+
+
+@pytest.mark.parametrize("how", STRIKES)
+def test_ctrl_c_while_it_is_imported(how):
+    """Modules in C drop it."""
+    with Terminal(DIGITS, "--epochs", "0", script=IMPORTING.replace("HOW", STRIKES[how])) as terminal:
+        status, out = terminal.finish()
+    assert (status, out, terminal.shown) == (130, "", b"")
 
 
 def test_ctrl_c_while_every_thread_is_blocked_in_a_read(tmp_path):

@@ -59,7 +59,7 @@ class IndexedBatches:
     def element(self) -> Element | None:
         n = self._n
         if self._left < n:
-            if not self._left and not self._choose():
+            if not self._left and not self._choose(n * max(1, _AHEAD // n)):
                 return None
             if self._left < n:
                 return self._of_several()
@@ -70,10 +70,10 @@ class IndexedBatches:
             batch, value = self._how.batch(block.made(), [block]), folded(block.ids, 0)
         return batch, value, n
 
-    def _choose(self) -> bool:
-        """Choose elements for the next batches; return False at the end."""
+    def _choose(self, n: int) -> bool:
+        """Choose about n elements for the next batches; return False at the end."""
         (count, _), at = self._now(), position_of(self._stream)
-        block = self._stream.take(self._n * max(1, _AHEAD // self._n))
+        block = self._stream.take(n)
         self._block = block
         self._rest, self._rows = (0, None) if block is None else (len(block), self._gather(block))
         self._mark(count, at)
@@ -118,10 +118,10 @@ class IndexedBatches:
         return block[begin : begin + n]
 
     def _of_several(self) -> Element | None:
-        """Return a batch of elements that were not chosen together, as at the end."""
+        """Return a batch of elements that were not chosen together, as at the end; so that the next ones can be."""
         blocks, have = [], 0
         count, at = self._now()
-        while have < self._n and (self._left or self._choose()):
+        while have < self._n and (self._left or self._choose(self._n - have)):
             blocks.append(self._next(min(self._left, self._n - have)))
             have += len(blocks[-1])
         if have < self._n and self._whole:

@@ -83,6 +83,21 @@ def _checksum(state: Mapping[str, Any]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
+def _not_plain(value: Any, place: str) -> str | None:
+    """Return what in a state is no plain data, such as the NumPy number that a framework has made of an integer."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return None
+    if isinstance(value, dict):
+        inner = [(f"{place}[{key!r:.80}]", each) for key, each in value.items()]
+        if odd := [key for key in value if not isinstance(key, (str, int))]:
+            return f"a key of state{place} is {odd[0]!r:.80}"
+    elif isinstance(value, (list, tuple)):
+        inner = [(f"{place}[{i}]", each) for i, each in enumerate(value)]
+    else:
+        return f"state{place} is {value!r:.80}, of type {type(value).__module__}.{type(value).__qualname__}"
+    return next((odd for where, each in inner if (odd := _not_plain(each, where)) is not None), None)
+
+
 def check_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> None:
     """Raise what says why a state cannot be loaded.
 
@@ -99,8 +114,7 @@ def check_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> N
     check_form(state, FORMAT, VERSION, "state_dict of a dataset's iterator")
     if missing := sorted(_KEYS - set(state)):
         raise invalid(f"load_state_dict: the state is damaged: it has no {', '.join(missing)}")
-    if _checksum(state) != state["checksum"]:
-        raise invalid("load_state_dict: the state is damaged, or was edited: its checksum does not fit")
+    _check_whole(state)
     comparison = Comparison()
     try:
         _check_values(state)
@@ -121,6 +135,18 @@ def check_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> N
     comparison.conclude()
     if len(state["seeds"]) != len(seeds_of(node)):
         raise invalid("load_state_dict: the state is damaged: it has another number of seeds than its recipe")
+
+
+def _check_whole(state: Mapping[str, Any]) -> None:
+    """Raise what says that a state is no plain data, or was edited."""
+    try:
+        odd = _not_plain(state, "")
+    except RecursionError:
+        raise invalid("load_state_dict: the state holds itself, or is nested too deeply") from None
+    if odd is not None:
+        raise TypeError(f"load_state_dict: a state is plain data, as JSON has it, and here {odd}")
+    if _checksum(state) != state["checksum"]:
+        raise invalid("load_state_dict: the state is damaged, or was edited: its checksum does not fit")
 
 
 def _check_values(state: Mapping[str, Any]) -> None:

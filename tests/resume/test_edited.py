@@ -107,3 +107,16 @@ def from_batches_by_index():
 @pytest.mark.parametrize("make", [from_producer, from_function, from_shuffle_batch, from_batches_by_index])
 def test_sources(make):
     try_all(make, random.Random(make.__name__))
+
+
+@pytest.mark.parametrize("odd", [np.int64(1), np.float32(1), b"x", {1, 2}, np.arange(2), 1j])
+def test_other_than_plain_data(odd):
+    """As a framework that keeps states makes of them: the error says where."""
+    iterator = iter(pipeline.dataset(range(5)).batch(2))
+    state = iterator.state_dict()
+    state["position"][0] = odd
+    with pytest.raises(TypeError, match=r"state\['position'\]\[0\] is .*, of type "):
+        iterator.load_state_dict(state)
+    state["position"][0] = 0
+    iterator.load_state_dict(state)
+    assert [batch.tolist() for batch in iterator] == [[0, 1], [2, 3], [4]]

@@ -89,8 +89,8 @@ def _not_plain(value: Any, place: str) -> str | None:
         return None
     if isinstance(value, dict):
         inner = [(f"{place}[{key!r:.80}]", each) for key, each in value.items()]
-        if odd := [key for key in value if not isinstance(key, (str, int))]:
-            return f"a key of state{place} is {odd[0]!r:.80}"
+        if keys := [key for key in value if not isinstance(key, (str, int))]:
+            return f"a key of state{place} is {keys[0]!r:.80}"
     elif isinstance(value, (list, tuple)):
         inner = [(f"{place}[{i}]", each) for i, each in enumerate(value)]
     else:

@@ -1,5 +1,6 @@
 """Iterators as sources: read once, by one loop at a time, and never by a look."""
 
+import asyncio
 import pickle
 
 import pytest
@@ -62,7 +63,12 @@ def test_recipes_of_what_starts_over_pickle(given, length):
     assert list(data) == list(data) == [float(i) for i in range(length)]
 
 
-@pytest.mark.parametrize("module", ["queue", "multiprocessing", "asyncio"])
+@pytest.mark.parametrize("module", ["queue", "multiprocessing"])
 def test_queues_of_others_are_told_what_to_do(module):
     with pytest.raises(TypeError, match=r"or iter\(q\.get, None\), which ends when q\.get\(\) returns None$"):
         pipeline.dataset(pytest.importorskip(module).Queue())
+
+
+def test_a_queue_whose_get_must_be_awaited_is_not_read_by_iter():
+    with pytest.raises(TypeError, match=r"use a pipeline\.FIFOQueue$"):
+        pipeline.dataset(asyncio.Queue())

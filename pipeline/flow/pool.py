@@ -183,12 +183,14 @@ class Pool:
         if self._placed:
             self._sought = {"draws": whole(position)}
             return
-        draws, total, journal, up = (position[name] for name in ("draws", "total", "journal", "up"))
-        entries = [(whole(arrival), at) for arrival, at in journal]
+        total = None if position["total"] is None else whole(position["total"])
+        self._sought = {"draws": whole(position["draws"], total), "total": total}
+        if "journal" not in position:  # within a journal: this pool has its own
+            return
+        entries = [(whole(arrival), at) for arrival, at in position["journal"]]
         if entries and (entries[0][0] or entries != sorted(entries, key=lambda entry: entry[0])):
             raise ValueError("the entries of a journal are in order, the first one at 0")
-        total = None if total is None else whole(total)
-        self._sought = {"draws": whole(draws, total), "total": total, "journal": entries, "up": up}
+        self._sought |= {"journal": entries, "up": position["up"]}
 
     def _settle(self) -> None:
         """Find the pool again at the position that was sought."""

@@ -150,9 +150,7 @@ class SliceSource:
 
     def rows_of(self, numbers: NDArray[np.int64]) -> list[Rows | NDArray[Any]]:
         """Return the rows of these numbers, as `rows` does."""
-        return [
-            array.take(numbers, axis=0) if array.dtype.hasobject else Rows(array, numbers) for array in self._arrays
-        ]
+        return [array[numbers] if array.dtype.hasobject else Rows(array, numbers) for array in self._arrays]
 
     def _in_range(self, n: int) -> NDArray[np.int64]:
         """Return the next row numbers that all arrays have; InvalidArgumentError if the first is out of range."""

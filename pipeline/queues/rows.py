@@ -15,7 +15,7 @@ class Rows:
     these rows. Everything else may treat this as an array: `np.asarray` gathers the rows.
 
     Args:
-        array: C-contiguous, of rank 1 or more.
+        array: Of rank 1 or more.
         numbers: The row numbers, int64 of rank 1, all in range.
     """
 
@@ -43,6 +43,8 @@ class Rows:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError("Rows become an array only by a copy: they must be gathered")
-        # `take` is twice as fast, but reads past the end of strings of length 0.
-        rows = self.array.take(self.numbers, axis=0) if self.array.itemsize else self.array[self.numbers]
+        # `take` is twice as fast, but reads past the end of strings of length 0, and copies all of an array that is not
+        # contiguous first: of a broadcast one that may be gigabytes.
+        takes = self.array.itemsize and self.array.flags.c_contiguous
+        rows = self.array.take(self.numbers, axis=0) if takes else self.array[self.numbers]
         return rows if dtype is None else rows.astype(dtype, copy=False)

@@ -243,7 +243,7 @@ class _InMemory:
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
         if self.array.dtype.hasobject or not self.array.dtype.isnative:
-            return native(self.array.take(numbers, axis=0))
+            return native(self.array[numbers])
         return Rows(self.array, numbers)
 
     def facts(self) -> Any:
@@ -254,7 +254,7 @@ class _Mapped(_InMemory):
     """A mapped file. Its rows are read by the thread that takes them, not by the one that gets the batch."""
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        return native(self.array.take(numbers, axis=0))
+        return native(self.array[numbers])
 
 
 class _InFile:

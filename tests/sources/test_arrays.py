@@ -10,6 +10,7 @@ import pyarrow
 import pytest
 from helpers import raises, run_script
 from source_contract import SourceContract
+from tracing import memory_below
 
 import pipeline
 
@@ -620,3 +621,19 @@ def test_npy_files_with_characters_that_are_none(tmp_path, order, memory_map):
     path.write_bytes(data[:-4] + (b"\0\0\x11\0" if order == "<" else b"\0\x11\0\0"))
     with pytest.raises(pipeline.DataLossError, match=r"x\.npy: it has a character U\+110000, and there is none"):
         pipeline.arrays(path, memory_map=memory_map)
+
+
+BROADCAST = {
+    "dataset": lambda array: next(iter(pipeline.dataset(array).take(10))),
+    "batch": lambda array: next(iter(pipeline.dataset(array).shuffle(100, seed=1).batch(4))),
+    "workers": lambda array: next(iter(pipeline.dataset(array).map(np.negative, workers=1).batch(4))),
+    "producer": lambda array: next(pipeline.batch(pipeline.slice_input_producer([array]), 4)),
+}
+
+
+@pytest.mark.parametrize("read", BROADCAST.values(), ids=BROADCAST)
+def test_a_broadcast_array_is_not_copied_whole(read):
+    """240 MB if it were: `ndarray.take` makes an array contiguous before it takes one row."""
+    array = np.broadcast_to(np.arange(200, dtype=np.float32), (300_000, 200))
+    with memory_below(64 << 20):
+        read(array)

@@ -18,13 +18,15 @@ def graph():
         yield
 
 
-def taken(fetches, count):
-    """What so many runs give, with all runners started."""
+def taken(fetches, count, enough=lambda results: False):
+    """What so many runs give, or fewer if those are `enough`, with all runners started."""
     with tf.Session() as sess:
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
         coord = tf.train.Coordinator()
         threads = tf.train.start_queue_runners(sess, coord)
-        results = [sess.run(fetches) for _ in range(count)]
+        results = []
+        while len(results) < count and not enough(results):
+            results.append(sess.run(fetches))
         coord.request_stop()
         coord.join(threads)
     return results
@@ -92,8 +94,15 @@ def test_all_readers_of_a_join_have_their_turn(tmp_path):
     for name in ("a", "b", "c"):
         names = tf.train.string_input_producer([str(tmp_path / name)])
         reads.append([tf.FixedLengthRecordReader(1).read(names)[1]])
-    letters = b"".join(np.concatenate(taken(tf.train.batch_join(reads, 100, capacity=200), 300)).tolist())
-    assert set(letters) == set(b"abc")
+    letters = set()
+
+    def all_seen(results):
+        letters.update(*(letter for result in results[-1:] for letter in result.tolist()))
+        return letters == set(b"abc")
+
+    # On a busy machine the third thread begins late; that all have their turn in the end is what is promised.
+    taken(tf.train.batch_join(reads, 100, capacity=200), 30_000, all_seen)
+    assert letters == set(b"abc")
 
 
 def test_functions_that_wait_for_something_else_do_so_at_the_same_time():

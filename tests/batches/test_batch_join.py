@@ -98,9 +98,10 @@ class TestForms:
 
     def test_container_of_the_first(self):
         for first, second in [((1, 2), [3, 4]), ([1, 2], (3, 4))]:
-            with batch_join([[first], [second]], 2) as batches:
+            with batch_join([[first], [second]], 2, deterministic=True) as batches:
                 [got] = batches
             assert type(got) is type(first)
+            assert [values.tolist() for values in got] == [[1, 3], [2, 4]]
 
     @pytest.mark.parametrize("sources", [[[1], [(2,)]], [[[1]], [2]], [[(1,)], [[2]]]])
     def test_a_single_component_may_be_in_a_list(self, sources):

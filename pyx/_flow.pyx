@@ -69,7 +69,8 @@ def sum_hashes(const uint64_t[:] hashes not None, const int64_t[:] counts not No
 def mix_rows(uint64_t hash, Py_ssize_t first, Py_ssize_t count):
     """Return the hashes of some rows of one element, uint64, and how many elements each is, int64: 1."""
     cdef cnp.npy_intp n = max(count, 0)
-    cdef cnp.ndarray out = cnp.PyArray_EMPTY(1, &n, cnp.NPY_UINT64, 0), ones = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
+    cdef cnp.ndarray out = cnp.PyArray_EMPTY(1, &n, cnp.NPY_UINT64, 0)
+    cdef cnp.ndarray ones = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
     cdef uint64_t* hashes = <uint64_t*>cnp.PyArray_DATA(out)
     cdef int64_t* counts = <int64_t*>cnp.PyArray_DATA(ones)
     cdef Py_ssize_t i
@@ -414,7 +415,6 @@ def all_arrays(list values not None):
 
 def alike_arrays(list values not None):
     """Whether all values are arrays of one dtype, and none of a subclass."""
-    cdef Py_ssize_t i
     if not values or not is_array(<PyObject*>values[0]):
         return False
     for value in values:

@@ -148,7 +148,7 @@ cdef class Slots:
         for i in range(n):
             if not 0 <= which[i] < self.room:
                 raise IndexError(f"Slots.take: there is no slot {which[i]}")
-        cdef list columns = [self.rows_at(column, slots, which) for column in self.columns]
+        cdef list columns = [self.gathered(column, slots, which) for column in self.columns]
         cdef cnp.ndarray hashes = numbers_of(n, cnp.NPY_UINT64), counts = numbers_of(n, cnp.NPY_INT64)
         cdef uint64_t[::1] all_hashes = self.hashes, their_hashes = hashes
         cdef int64_t[::1] all_counts = self.counts, their_counts = counts, free = self.free
@@ -199,7 +199,7 @@ cdef class Slots:
             hashes[slots[i]], counts[slots[i]] = given[i], theirs[i]
         return 0
 
-    cdef object rows_at(self, column, cnp.ndarray slots, const int64_t[::1] which):
+    cdef object gathered(self, column, cnp.ndarray slots, const int64_t[::1] which):
         """Return the rows of a column in these slots, which it forgets if they are objects."""
         cdef Array* array = <Array*>column
         cdef intp[MAX_RANK] dims
@@ -224,7 +224,6 @@ cdef class Slots:
 
     cdef int grow(self, Py_ssize_t room) except -1:
         """Make room for more elements."""
-        cdef Py_ssize_t i
         cdef list columns = []
         for column in self.columns:
             columns.append(longer(column, room))

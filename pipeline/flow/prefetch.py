@@ -82,7 +82,7 @@ class Prefetch:
         self._run = shared
         self._name, self._begun = name, begun
         self._queue: FIFOQueue | None = None
-        self._singly = False  # whether the threads pass elements on, not blocks
+        self._one_by_one = False  # whether the threads pass elements on, not blocks
         self._threads: list[threading.Thread] = []
         self._coord: Coordinator | None = None
         self._runs = False  # whether the threads were started, and no interrupt came in between
@@ -127,8 +127,8 @@ class Prefetch:
         (found,) = block.made().examples()
         return found, *summed(block.ids)
 
-    def _next_item(self, singly: bool) -> Item | None:
-        """Return what has the next element; None at the end. `singly` is for threads that this starts."""
+    def _next_item(self, one_by_one: bool) -> Item | None:
+        """Return what has the next element; None at the end. `one_by_one` is for threads that this starts."""
         if self._queue is None or self._process != os.getpid():
             if self._forked:
                 text = (
@@ -138,7 +138,7 @@ class Prefetch:
                 )
                 raise FailedPreconditionError(None, None, text)
             if not self._over:
-                self._start(singly)
+                self._start(one_by_one)
         while not self._over:
             self.done()
             if not self._items and not self._fetch():
@@ -191,10 +191,10 @@ class Prefetch:
                 return False
             return True
 
-    def _start(self, singly: bool) -> None:
+    def _start(self, one_by_one: bool) -> None:
         if self._queue is None:
             single = len(self._streams) == 1
-            self._singly = singly and single and self._at_once == 1 and gives_elements(self._streams[0])
+            self._one_by_one = one_by_one and single and self._at_once == 1 and gives_elements(self._streams[0])
             self._element = elements_of(self._streams[0])
             self._reset(position_of(self._streams[0]) if single else None)
             queue = FIFOQueue(max(1, self._n // self._at_once), [object], [()], name=self._name)
@@ -219,7 +219,7 @@ class Prefetch:
         """Take elements and put them into the queue; a thread calls this again and again."""
         at, serving.bell = self._at, self._run.bell
         try:
-            what: Any = self._element() if self._singly else stream.take(self._at_once)
+            what: Any = self._element() if self._one_by_one else stream.take(self._at_once)
         except Exception as error:
             if not (isinstance(error, CancelledError) and self._run.cancelled):
                 queue.enqueue([Item(at, error, 0, at)])
@@ -228,7 +228,7 @@ class Prefetch:
             raise OutOfRangeError(None, None, "the input is used up")
         after = position_of(stream) if len(self._streams) == 1 else None
         self._at = after
-        if self._singly:
+        if self._one_by_one:
             queue.enqueue([Item(at, what, 1, after)])
             return
         try:

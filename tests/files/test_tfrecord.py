@@ -1,7 +1,9 @@
 """TFRecordWriter, tf_record_iterator, and the format between them."""
 
+import gc
 import gzip
 import os
+import sys
 import zlib
 
 import pytest
@@ -244,3 +246,13 @@ for make in (TFRecordReader, lambda: TFRecordWriter("f"), lambda: tf_record_iter
 """
     done = run_script(script)
     assert done.stdout.count("pip install 'queue-runner[tfrecord]'") == 3, done
+
+
+def test_a_writer_that_was_never_open_ends_in_silence(monkeypatch):
+    """Its finalizer found no attribute, and Python printed an "Exception ignored"."""
+    ignored = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    with pytest.raises(TypeError, match="os.PathLike"):
+        TFRecordWriter(None)
+    gc.collect()
+    assert ignored == []

@@ -54,7 +54,7 @@ def test_every_public_name_is_in_the_reference():
         classes = module == "errors"  # its codes and functions are TensorFlow's
         found = {name for name in ast.literal_eval(names) if name.endswith("Error") or not classes}
         if classes:
-            found -= {"InternalError", "UnauthenticatedError", "UnknownError"}  # which nobody raises or catches
+            found -= {"InternalError", "UnauthenticatedError", "UnknownError"}  # which a sentence names
         public |= {f"pipeline.{module.removesuffix('/__init__')}.{name}" for name in found}
     assert sorted(listed) == sorted(public)
 

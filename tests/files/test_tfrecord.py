@@ -252,7 +252,7 @@ def test_a_writer_that_was_never_open_ends_in_silence(monkeypatch):
     """Its finalizer found no attribute, and Python printed an "Exception ignored"."""
     ignored = []
     monkeypatch.setattr(sys, "unraisablehook", ignored.append)
-    with pytest.raises(TypeError, match="os.PathLike"):
+    with pytest.raises(TypeError, match=r"os\.PathLike"):
         TFRecordWriter(None)
     gc.collect()
     assert ignored == []

@@ -156,3 +156,10 @@ def test_elements_in_parts(sess):
 def test_indices_that_do_not_fit(sess, indices, error):
     with pytest.raises(error):
         tf.contrib.staging.MapStagingArea([tf.int32]).get(tf.constant(1, tf.int64), indices)
+
+
+@pytest.mark.parametrize("kind", ["StagingArea", "MapStagingArea"])
+def test_places_are_scalars(sess, kind):
+    area = getattr(tf, kind)([tf.int32])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(index|key) must be scalar, got shape \[1\]"):
+        sess.run(area.peek([5]))

@@ -18,6 +18,13 @@ from pipeline.compat.ops.control.flow import no_op
 from pipeline.compat.ops.making.inputs import fixed_input
 from pipeline.compat.ops.making.text import one_or_all
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.errors import invalid, show
+
+
+def _scalar(name: str, value: Any) -> int:
+    if np.ndim(value):
+        raise invalid(f"{name} must be scalar, got shape {show(np.shape(value))}")
+    return int(value)
 
 
 class _Area:
@@ -197,7 +204,7 @@ class StagingArea(_Area):
         """Return the element at an index without removing it; the run waits for it."""
         with name_scope(name or f"{self._name}_peek") as scope:
             at = fixed_input("StagePeek", "index", index, tf_dtypes.int32)
-            kernel = lambda run, held, i: one_or_all(list(held.peek(run, int(i))))  # noqa: E731
+            kernel = lambda run, held, i: one_or_all(list(held.peek(run, _scalar("index", i))))  # noqa: E731
             indices = list(range(len(self._dtypes)))
             made = self._node("StagePeek", [at], self._outputs(indices), kernel, scope, blocking=True)
         return self._returned(made.outputs, indices)
@@ -258,7 +265,7 @@ class MapStagingArea(_Area):
             ]
 
             def kernel(run: Any, held: Any, key: Any, indices: Any, *values: Any) -> None:
-                held.put(run, int(np.reshape(key, ())), np.ravel(indices).tolist(), values)
+                held.put(run, _scalar("key", key), np.ravel(indices).tolist(), values)
 
             return self._node(op_type, where + tensors, [], kernel, scope, blocking=True)
 
@@ -300,8 +307,7 @@ class MapStagingArea(_Area):
             ]
 
             def kernel(run: Any, held: Any, key: Any, indices: Any) -> Any:
-                at = int(np.reshape(key, ()))
-                return one_or_all(held.take(run, at, np.ravel(indices).tolist(), keep)[1])
+                return one_or_all(held.take(run, _scalar("key", key), np.ravel(indices).tolist(), keep)[1])
 
             made = self._node(op_type, where, self._outputs(chosen), kernel, scope, blocking=True)
         return self._returned(made.outputs, chosen)

@@ -62,6 +62,17 @@ _WHY = {
     "use tf.gather, tf.gather(..., batch_dims=) or tf.gather_nd": "batch_gather diag_part repeat",
     "use tf.shape or tf.identity of each tensor": "identity_n shape_n",
     "use tf.identity": "guarantee_const",
+    "use tf.stack": "parallel_stack",
+    "use tf.pow of an image of floats": "image.adjust_gamma",
+    "use tf.image.encode_jpeg(..., quality=) and decode_jpeg": "image.adjust_jpeg_quality image.random_jpeg_quality",
+    "use tf.convert_to_tensor": "convert_to_tensor_or_indexed_slices",
+    "use tf.reduce_sum(tf.to_int64(tf.not_equal(x, 0)))": "count_nonzero math.count_nonzero",
+    "use tf.report_uninitialized_variables": "assert_variables_initialized",
+    "use tf.global_variables, or a collection of your own": "model_variables",
+    "write a tf.train.Example, or read the bytes of an array by tf.decode_raw": "io.parse_tensor io.serialize_tensor "
+    "parse_tensor serialize_tensor",
+    "use tf.stack of tf.serialize_sparse of each row": "io.serialize_many_sparse serialize_many_sparse",
+    "leave it out: files are local": "io.gfile.get_registered_schemes",
     "use a Python list of tensors and tf.stack, tf.map_fn or tf.scan": "TensorArray",
     "use tf.scan, whose last row (with reverse=True its first) is the result": "foldl foldr",
     "use tf.parse_single_sequence_example, and tf.train.batch(..., dynamic_pad=True)": "io.parse_sequence_example",
@@ -74,8 +85,8 @@ _WHY = {
     "math.real real",
     "use tf.string_join of tf.unstack(x, axis=...)": "reduce_join strings.reduce_join",
     "use isinstance": "assert_proper_iterable debugging.assert_proper_iterable",
-    "use tf.reshape and tf.transpose": "batch_to_space batch_to_space_nd manip.batch_to_space_nd "
-    "manip.space_to_batch_nd required_space_to_batch_paddings space_to_batch space_to_batch_nd",
+    "use tf.reshape and tf.transpose": "batch_to_space batch_to_space_nd depth_to_space manip.batch_to_space_nd "
+    "manip.space_to_batch_nd nn.depth_to_space required_space_to_batch_paddings space_to_batch space_to_batch_nd",
     "use the operators, tf.floordiv and tf.floormod, which round down, or tf.div_no_nan": "math.multiply_no_nan "
     "math.polyval math.reciprocal_no_nan math.xlogy scalar_mul truncatediv truncatemod",
     "use tf.matmul, tf.tensordot, or np.linalg in a tf.py_func": "cholesky cholesky_solve cross einsum linalg "
@@ -100,14 +111,15 @@ _WHY = {
     "assert_rank_in assert_same_float_dtype assert_scalar assert_type debugging is_numeric_tensor",
     "make it dense by tf.sparse_tensor_to_dense, or use NumPy in a tf.py_func": "sparse sparse_add "
     "sparse_fill_empty_rows sparse_mask sparse_maximum sparse_minimum sparse_reduce_max sparse_reduce_max_sparse "
-    "sparse_reduce_sum sparse_reduce_sum_sparse sparse_reset_shape sparse_segment_mean sparse_segment_sqrt_n "
-    "sparse_segment_sum sparse_slice sparse_softmax sparse_split sparse_tensor_dense_matmul sparse_transpose",
+    "sparse_reduce_sum sparse_reduce_sum_sparse sparse_reset_shape sparse_retain sparse_segment_mean "
+    "sparse_segment_sqrt_n sparse_segment_sum sparse_slice sparse_softmax sparse_split sparse_tensor_dense_matmul "
+    "sparse_transpose",
     "use NumPy in a tf.py_func": "angle betainc bincount decode_json_example digamma erf erfc extract_image_patches "
     "fft fft2d fft3d histogram_fixed_width histogram_fixed_width_bins ifft ifft2d ifft3d igamma igammac "
-    "image.extract_image_patches image.extract_patches invert_permutation io.decode_json_example lbeta lgamma "
-    "make_ndarray make_tensor_proto math polygamma random.gamma random.poisson random_gamma random_poisson "
-    "reduce_logsumexp sets signal spectral strings.format unravel_index unsorted_segment_mean unsorted_segment_sqrt_n "
-    "zeta",
+    "image.extract_image_patches image.extract_patches image.rgb_to_yiq image.rgb_to_yuv image.yiq_to_rgb "
+    "image.yuv_to_rgb invert_permutation io.decode_json_example lbeta lgamma make_ndarray make_tensor_proto math "
+    "polygamma random.gamma random.poisson random_gamma random_poisson reduce_logsumexp sets signal spectral "
+    "strings.format unique_with_counts unravel_index unsorted_segment_mean unsorted_segment_sqrt_n zeta",
     "use tf.py_func, whose function gets NumPy arrays": "py_function",
     "use tf.string_to_hash_bucket_fast, or hash the strings in a tf.py_func": "string_to_hash_bucket_strong "
     "strings.to_hash_bucket_strong",

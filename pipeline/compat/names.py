@@ -83,7 +83,7 @@ MODULES: dict[str, str] = {
     "ops.arrays.gathering": "gather gather_nd manip.gather_nd",
     "ops.arrays.grids": "linspace lin_space=linspace meshgrid sequence_mask",
     "ops.arrays.identities": "identity stop_gradient",
-    "ops.arrays.image_blocks": "space_to_depth nn.space_to_depth depth_to_space nn.depth_to_space",
+    "ops.arrays.image_blocks": "space_to_depth nn.space_to_depth",
     "ops.arrays.indexing": "slice=slice_ strided_slice",
     "ops.arrays.joining": "concat split",
     "ops.arrays.masking": "where where_v2",
@@ -94,8 +94,8 @@ MODULES: dict[str, str] = {
     "ops.arrays.shaping": "reshape manip.reshape shape size rank expand_dims squeeze ensure_shape "
     "broadcast_to broadcast_dynamic_shape bitcast",
     "ops.arrays.sorting": "sort argsort nn.top_k math.top_k searchsorted",
-    "ops.arrays.stacking": "stack parallel_stack unstack",
-    "ops.arrays.uniques": "unique unique_with_counts setdiff1d",
+    "ops.arrays.stacking": "stack unstack",
+    "ops.arrays.uniques": "unique setdiff1d",
     "ops.control.asserting": "Assert debugging.Assert check_numerics debugging.check_numerics",
     "ops.control.case": "case",
     "ops.control.checks": _debugging(
@@ -113,17 +113,13 @@ MODULES: dict[str, str] = {
     "ops.files.paths": "gfile.Copy gfile.DeleteRecursively gfile.Exists gfile.Glob gfile.IsDirectory "
     "gfile.ListDirectory gfile.MakeDirs gfile.MkDir gfile.Remove gfile.Rename gfile.Stat gfile.Walk io.gfile.copy "
     "io.gfile.exists io.gfile.glob io.gfile.isdir io.gfile.join io.gfile.listdir io.gfile.makedirs io.gfile.mkdir "
-    "io.gfile.remove io.gfile.rename io.gfile.rmtree io.gfile.stat=stat_ io.gfile.walk "
-    "io.gfile.get_registered_schemes",
+    "io.gfile.remove io.gfile.rename io.gfile.rmtree io.gfile.stat=stat_ io.gfile.walk",
     "ops.images.adjust": _image(
-        "per_image_standardization adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation "
-        "adjust_jpeg_quality random_brightness random_contrast random_hue random_saturation random_jpeg_quality"
+        "per_image_standardization adjust_brightness adjust_contrast adjust_hue adjust_saturation "
+        "random_brightness random_contrast random_hue random_saturation"
     ),
     "ops.images.boxes": _image("crop_and_resize draw_bounding_boxes sample_distorted_bounding_box extract_glimpse"),
-    "ops.images.colour": _image(
-        "convert_image_dtype rgb_to_grayscale grayscale_to_rgb rgb_to_hsv hsv_to_rgb rgb_to_yiq yiq_to_rgb rgb_to_yuv "
-        "yuv_to_rgb"
-    ),
+    "ops.images.colour": _image("convert_image_dtype rgb_to_grayscale grayscale_to_rgb rgb_to_hsv hsv_to_rgb"),
     "ops.images.crop": _image(
         "central_crop pad_to_bounding_box crop_to_bounding_box resize_image_with_crop_or_pad "
         "resize_with_crop_or_pad=resize_image_with_crop_or_pad random_crop"
@@ -159,7 +155,7 @@ MODULES: dict[str, str] = {
     "ops.math.comparing": "equal math.equal not_equal math.not_equal less math.less less_equal math.less_equal "
     "greater math.greater greater_equal math.greater_equal is_nan math.is_nan debugging.is_nan is_inf math.is_inf "
     "debugging.is_inf is_finite math.is_finite debugging.is_finite",
-    "ops.math.indexed_slices": "IndexedSlices convert_to_tensor_or_indexed_slices",
+    "ops.math.indexed_slices": "IndexedSlices",
     "ops.math.logic": "bitwise.bitwise_and bitwise.bitwise_or bitwise.bitwise_xor bitwise.left_shift "
     "bitwise.right_shift bitwise.invert logical_and math.logical_and logical_or math.logical_or logical_not "
     "math.logical_not logical_xor math.logical_xor",
@@ -167,7 +163,7 @@ MODULES: dict[str, str] = {
     "ops.math.products": "matmul linalg.matmul tensordot linalg.tensordot",
     "ops.math.reducing": "reduce_sum math.reduce_sum reduce_prod math.reduce_prod reduce_mean math.reduce_mean "
     "reduce_max math.reduce_max reduce_min math.reduce_min reduce_all math.reduce_all reduce_any math.reduce_any "
-    "count_nonzero math.count_nonzero math.reduce_variance math.reduce_std",
+    "math.reduce_variance math.reduce_std",
     "ops.math.segments": " ".join(
         f"{name} math.{name}"
         for name in (
@@ -192,14 +188,13 @@ MODULES: dict[str, str] = {
     "random.truncated_normal",
     "ops.random.shuffle": "random_shuffle random.shuffle=random_shuffle",
     "ops.sparse.building": "sparse_to_indicator sparse.to_indicator=sparse_to_indicator sparse_merge "
-    "sparse.merge=sparse_merge sparse_retain sparse.retain=sparse_retain sparse_placeholder "
+    "sparse.merge=sparse_merge sparse_placeholder "
     "sparse.placeholder=sparse_placeholder",
     "ops.sparse.edit_distance": "edit_distance",
     "ops.sparse.form": "sparse_reorder sparse.reorder=sparse_reorder sparse_reshape sparse.reshape=sparse_reshape "
     "sparse_concat sparse.concat=sparse_concat sparse_to_dense sparse_tensor_to_dense "
     "sparse.to_dense=sparse_tensor_to_dense",
-    "ops.sparse.strings": "serialize_sparse io.serialize_sparse serialize_many_sparse io.serialize_many_sparse "
-    "deserialize_many_sparse io.deserialize_many_sparse",
+    "ops.sparse.strings": "serialize_sparse io.serialize_sparse deserialize_many_sparse io.deserialize_many_sparse",
     "ops.strings.elements": "strings.lower strings.upper string_strip=strip strings.strip strings.length "
     "string_to_number=to_number strings.to_number encode_base64 io.encode_base64 decode_base64 io.decode_base64 "
     "string_to_hash_bucket=to_hash_bucket strings.to_hash_bucket string_to_hash_bucket_fast=to_hash_bucket_fast "
@@ -208,13 +203,12 @@ MODULES: dict[str, str] = {
     "ops.strings.joining": "string_join=join strings.join",
     "ops.strings.regex": "regex_replace strings.regex_replace strings.regex_full_match",
     "ops.strings.splitting": "string_split strings.split substr strings.substr",
-    "ops.strings.tensors": "serialize_tensor io.serialize_tensor parse_tensor io.parse_tensor",
     "ops.summaries.summary": "summary.scalar summary.histogram summary.image summary.merge summary.merge_all",
     "ops.summaries.writer": "summary.FileWriter summary.FileWriterCache",
     "ops.variables.collections": "is_variable_initialized global_variables all_variables local_variables "
-    "model_variables trainable_variables moving_average_variables variables_initializer initialize_variables "
+    "trainable_variables moving_average_variables variables_initializer initialize_variables "
     "global_variables_initializer initialize_all_variables local_variables_initializer initialize_local_variables "
-    "assert_variables_initialized report_uninitialized_variables "
+    "report_uninitialized_variables "
     "initializers.variables=variables_initializer initializers.global_variables=global_variables_initializer "
     "initializers.local_variables=local_variables_initializer ",
     "ops.variables.global_step": "train.get_global_step train.create_global_step train.get_or_create_global_step "

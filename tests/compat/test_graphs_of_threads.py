@@ -35,7 +35,6 @@ ops = {
     "top_k": lambda x: tf.nn.top_k(x, 2)[0],
     "reverse": lambda x: tf.reverse(x, [0]),
     "reduce": lambda x: tf.reduce_sum(x, 0),
-    "count_nonzero": lambda x: tf.count_nonzero(x, 0),
     "cumsum": lambda x: tf.cumsum(x),
     "segment_sum": lambda x: tf.segment_sum(x, [0, 0, 1]),
     "moments": lambda x: tf.nn.moments(x, [0])[0],

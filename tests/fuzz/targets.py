@@ -330,7 +330,7 @@ def npy(data):
 
 def _tensors():
     from pipeline.compat.graph import dtypes
-    from pipeline.compat.ops.strings.tensors import packed
+    from pipeline.compat.ops.sparse.strings import packed
 
     yield packed(np.arange(12, dtype=np.float32).reshape(3, 4), dtypes.float32)
     yield packed(np.array([b"a", b"bc"], object), dtypes.string)
@@ -340,10 +340,12 @@ def _tensors():
 @target(*_tensors())
 def tensor(data):
     from pipeline.compat.graph import dtypes
-    from pipeline.compat.ops.strings.tensors import parsed
+    from pipeline.compat.ops.sparse.strings import packed, parsed
 
+    indices, shape = (packed(np.array(each), dtypes.int64) for each in ([[0, 1], [1, 0]], [2, 2]))
     for dtype in (dtypes.float32, dtypes.string, dtypes.int64, dtypes.bool, dtypes.complex64, dtypes.float16):
-        outcome(parsed, data, dtype)
+        outcome(parsed, 0, (indices, data, shape), dtype)
+    outcome(parsed, 0, (data, data, data), dtypes.int64)
 
 
 @target(b"\x09" + struct.pack("<d", 1.5) + b"\x10\x05\x2a\x04\x0a\x02\x0a\x00")

@@ -43,7 +43,7 @@ from pipeline.compat.ops.arrays.grids import (
     linspace as _lin_space, linspace as linspace, meshgrid as meshgrid, sequence_mask as sequence_mask,
 )
 from pipeline.compat.ops.arrays.identities import identity as identity, stop_gradient as stop_gradient
-from pipeline.compat.ops.arrays.image_blocks import depth_to_space as depth_to_space, space_to_depth as space_to_depth
+from pipeline.compat.ops.arrays.image_blocks import space_to_depth as space_to_depth
 from pipeline.compat.ops.arrays.indexing import slice_ as _slice, strided_slice as strided_slice
 from pipeline.compat.ops.arrays.joining import concat as concat, split as split
 from pipeline.compat.ops.arrays.masking import where as where, where_v2 as where_v2
@@ -59,10 +59,8 @@ from pipeline.compat.ops.arrays.shaping import (
     size as size, squeeze as squeeze,
 )
 from pipeline.compat.ops.arrays.sorting import argsort as argsort, searchsorted as searchsorted, sort as sort
-from pipeline.compat.ops.arrays.stacking import parallel_stack as parallel_stack, stack as stack, unstack as unstack
-from pipeline.compat.ops.arrays.uniques import (
-    setdiff1d as setdiff1d, unique as unique, unique_with_counts as unique_with_counts,
-)
+from pipeline.compat.ops.arrays.stacking import stack as stack, unstack as unstack
+from pipeline.compat.ops.arrays.uniques import setdiff1d as setdiff1d, unique as unique
 from pipeline.compat.ops.control.asserting import Assert as Assert, check_numerics as check_numerics
 from pipeline.compat.ops.control.case import case as case
 from pipeline.compat.ops.control.checks import (
@@ -102,16 +100,14 @@ from pipeline.compat.ops.math.comparing import (
     equal as equal, greater as greater, greater_equal as greater_equal, is_finite as is_finite, is_inf as is_inf,
     is_nan as is_nan, less as less, less_equal as less_equal, not_equal as not_equal,
 )
-from pipeline.compat.ops.math.indexed_slices import (
-    IndexedSlices as IndexedSlices, convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices,
-)
+from pipeline.compat.ops.math.indexed_slices import IndexedSlices as IndexedSlices
 from pipeline.compat.ops.math.logic import (
     logical_and as logical_and, logical_not as logical_not, logical_or as logical_or, logical_xor as logical_xor,
 )
 from pipeline.compat.ops.math.products import matmul as matmul, tensordot as tensordot
 from pipeline.compat.ops.math.reducing import (
-    count_nonzero as count_nonzero, reduce_all as reduce_all, reduce_any as reduce_any, reduce_max as reduce_max,
-    reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum,
+    reduce_all as reduce_all, reduce_any as reduce_any, reduce_max as reduce_max, reduce_mean as reduce_mean,
+    reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum,
 )
 from pipeline.compat.ops.math.segments import (
     segment_max as segment_max, segment_mean as segment_mean, segment_min as segment_min,
@@ -137,8 +133,7 @@ from pipeline.compat.ops.random.numbers import (
 )
 from pipeline.compat.ops.random.shuffle import random_shuffle as random_shuffle
 from pipeline.compat.ops.sparse.building import (
-    sparse_merge as sparse_merge, sparse_placeholder as sparse_placeholder, sparse_retain as sparse_retain,
-    sparse_to_indicator as sparse_to_indicator,
+    sparse_merge as sparse_merge, sparse_placeholder as sparse_placeholder, sparse_to_indicator as sparse_to_indicator,
 )
 from pipeline.compat.ops.sparse.edit_distance import edit_distance as edit_distance
 from pipeline.compat.ops.sparse.form import (
@@ -146,8 +141,7 @@ from pipeline.compat.ops.sparse.form import (
     sparse_tensor_to_dense as sparse_tensor_to_dense, sparse_to_dense as sparse_to_dense,
 )
 from pipeline.compat.ops.sparse.strings import (
-    deserialize_many_sparse as deserialize_many_sparse, serialize_many_sparse as serialize_many_sparse,
-    serialize_sparse as serialize_sparse,
+    deserialize_many_sparse as deserialize_many_sparse, serialize_sparse as serialize_sparse,
 )
 from pipeline.compat.ops.strings.elements import (
     as_string as as_string, decode_base64 as decode_base64, encode_base64 as encode_base64, strip as _string_strip,
@@ -157,14 +151,13 @@ from pipeline.compat.ops.strings.elements import (
 from pipeline.compat.ops.strings.joining import join as _string_join
 from pipeline.compat.ops.strings.regex import regex_replace as regex_replace
 from pipeline.compat.ops.strings.splitting import string_split as string_split, substr as substr
-from pipeline.compat.ops.strings.tensors import parse_tensor as parse_tensor, serialize_tensor as serialize_tensor
 from pipeline.compat.ops.variables.collections import (
-    all_variables as all_variables, assert_variables_initialized as assert_variables_initialized,
-    global_variables as global_variables, global_variables_initializer as global_variables_initializer,
+    all_variables as all_variables, global_variables as global_variables,
+    global_variables_initializer as global_variables_initializer,
     initialize_all_variables as initialize_all_variables, initialize_local_variables as initialize_local_variables,
     initialize_variables as initialize_variables, is_variable_initialized as is_variable_initialized,
     local_variables as local_variables, local_variables_initializer as local_variables_initializer,
-    model_variables as model_variables, moving_average_variables as moving_average_variables,
+    moving_average_variables as moving_average_variables,
     report_uninitialized_variables as report_uninitialized_variables, trainable_variables as trainable_variables,
     variables_initializer as variables_initializer,
 )

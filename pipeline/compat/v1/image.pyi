@@ -1,10 +1,9 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
 from pipeline.compat.ops.images.adjust import (
-    adjust_brightness as adjust_brightness, adjust_contrast as adjust_contrast, adjust_gamma as adjust_gamma,
-    adjust_hue as adjust_hue, adjust_jpeg_quality as adjust_jpeg_quality, adjust_saturation as adjust_saturation,
-    per_image_standardization as per_image_standardization, random_brightness as random_brightness,
-    random_contrast as random_contrast, random_hue as random_hue, random_jpeg_quality as random_jpeg_quality,
+    adjust_brightness as adjust_brightness, adjust_contrast as adjust_contrast, adjust_hue as adjust_hue,
+    adjust_saturation as adjust_saturation, per_image_standardization as per_image_standardization,
+    random_brightness as random_brightness, random_contrast as random_contrast, random_hue as random_hue,
     random_saturation as random_saturation,
 )
 from pipeline.compat.ops.images.boxes import (
@@ -13,8 +12,7 @@ from pipeline.compat.ops.images.boxes import (
 )
 from pipeline.compat.ops.images.colour import (
     convert_image_dtype as convert_image_dtype, grayscale_to_rgb as grayscale_to_rgb, hsv_to_rgb as hsv_to_rgb,
-    rgb_to_grayscale as rgb_to_grayscale, rgb_to_hsv as rgb_to_hsv, rgb_to_yiq as rgb_to_yiq,
-    rgb_to_yuv as rgb_to_yuv, yiq_to_rgb as yiq_to_rgb, yuv_to_rgb as yuv_to_rgb,
+    rgb_to_grayscale as rgb_to_grayscale, rgb_to_hsv as rgb_to_hsv,
 )
 from pipeline.compat.ops.images.crop import (
     central_crop as central_crop, crop_to_bounding_box as crop_to_bounding_box,

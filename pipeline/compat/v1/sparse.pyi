@@ -1,8 +1,7 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
 from pipeline.compat.ops.sparse.building import (
-    sparse_merge as _merge, sparse_placeholder as _placeholder, sparse_retain as _retain,
-    sparse_to_indicator as _to_indicator,
+    sparse_merge as _merge, sparse_placeholder as _placeholder, sparse_to_indicator as _to_indicator,
 )
 from pipeline.compat.ops.sparse.form import (
     sparse_concat as _concat, sparse_reorder as _reorder, sparse_reshape as _reshape,
@@ -14,6 +13,5 @@ merge = _merge
 placeholder = _placeholder
 reorder = _reorder
 reshape = _reshape
-retain = _retain
 to_dense = _to_dense
 to_indicator = _to_indicator

@@ -70,7 +70,6 @@ table(
         tf.nn.moments(np.ones([2], np.float16), [0]),
     ),
     moments_of_a_list=lambda tf: tf.nn.moments([1.0, 2.0], [0]),
-    unique_with_counts_of_a_matrix=lambda tf: tf.unique_with_counts(_unknown(tf, [[1]], [1, 1])),
     unique_of_a_matrix=lambda tf: tf.unique([[1]]),
     division_by_zero_of_unknown_shape=(
         lambda tf: tf.floordiv([1, 2], _unknown(tf, [0, 1])),

@@ -68,13 +68,8 @@ OPS = {
     "gray": lambda tf, x: tf.image.rgb_to_grayscale(x),
     "hsv": lambda tf, x: tf.image.rgb_to_hsv(x),
     "of_hsv": lambda tf, x: tf.image.hsv_to_rgb(x, name="n"),
-    "yiq": lambda tf, x: tf.image.rgb_to_yiq(x),
-    "of_yiq": lambda tf, x: tf.image.yiq_to_rgb(x),
-    "yuv": lambda tf, x: tf.image.rgb_to_yuv(x),
-    "of_yuv": lambda tf, x: tf.image.yuv_to_rgb(x),
     "brightness": lambda tf, x: tf.image.adjust_brightness(x, 0.3),
     "contrast": lambda tf, x: tf.image.adjust_contrast(x, 1.7),
-    "gamma": lambda tf, x: tf.image.adjust_gamma(x, 2.2, 0.9),
     "hue": lambda tf, x: tf.image.adjust_hue(x, 0.2),
     "saturation": lambda tf, x: tf.image.adjust_saturation(x, 0.4, name="n"),
 }
@@ -153,10 +148,6 @@ table(
     hue_vector=lambda tf: tf.image.adjust_hue(FLOATS, [0.1]),
     saturation_int_tensor=lambda tf: tf.image.adjust_saturation(FLOATS, tf.constant(2)),
     brightness_int=lambda tf: tf.image.adjust_brightness(BYTES, 1),
-    gamma_default=lambda tf: tf.image.adjust_gamma(BYTES),
-    gamma_negative=lambda tf: tf.image.adjust_gamma(BYTES, -1),
-    gamma_tensor=lambda tf: tf.image.adjust_gamma(FLOATS, tf.constant(0.5), gain=2.0),
-    gamma_negative_tensor=lambda tf: tf.image.adjust_gamma(FLOATS, tf.constant(-0.5)),
 )
 table(
     "limits_",
@@ -168,10 +159,6 @@ table(
     hue_negative=lambda tf: tf.image.random_hue(FLOATS, -0.1),
     saturation=lambda tf: tf.image.random_saturation(FLOATS, 0.5, 0.4),
     saturation_negative=lambda tf: tf.image.random_saturation(FLOATS, -0.5, 0.4),
-    quality=lambda tf: tf.image.random_jpeg_quality(BYTES[0], -1, 20),
-    quality_large=lambda tf: tf.image.random_jpeg_quality(BYTES[0], 1, 101),
-    quality_order=lambda tf: tf.image.random_jpeg_quality(BYTES[0], 20, 20),
-    qualities=lambda tf: tf.image.random_jpeg_quality(BYTES[0], 10, 20, seed=3),
     seeds=lambda tf: (tf.set_random_seed(3), [tf.image.random_brightness(FLOATS, 0.5) for _ in range(2)])[1],
 )
 

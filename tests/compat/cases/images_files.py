@@ -231,12 +231,7 @@ for quality in (5, 50, 95, 100):
     table(
         "",
         {"within": 2 * FAST, "atol": 2 * FAST / 255},
-        **{
-            f"jpeg_quality_{quality}": lambda tf, quality=quality: [
-                tf.image.adjust_jpeg_quality(SMOOTH, quality),
-                tf.image.adjust_jpeg_quality(SMOOTH / np.float32(255), tf.constant(quality), name="n"),
-            ]
-        },
+        **{},
     )
 table(
     "encode_",
@@ -259,10 +254,6 @@ table(
     png_five_channels=lambda tf: tf.image.encode_png(np.zeros((2, 2, 5), np.uint8)),
     png_compression=lambda tf: tf.image.encode_png(IMAGE, compression=10),
     png_unknown=lambda tf: tf.image.decode_png(tf.reshape(tf.image.encode_png(unknown(tf, IMAGE)), [])),
-    quality_of_batch=lambda tf: tf.image.adjust_jpeg_quality(IMAGE[None], 50),
-    quality_too_large=lambda tf: tf.image.adjust_jpeg_quality(IMAGE, 101),
-    quality_unknown=lambda tf: tf.image.adjust_jpeg_quality(unknown(tf, IMAGE), 50),
-    quality_float=lambda tf: tf.image.adjust_jpeg_quality(IMAGE, 50.0),
 )
 table(
     "accurate_",

@@ -9,15 +9,6 @@ def _slices(tf, shape=(4, 2)):
 
 
 @case(graph=False)
-def or_slices(tf):
-    given, other = _slices(tf), tf.constant(1)
-    sparse = tf.SparseTensor([[0]], [1], [2])
-    convert = tf.convert_to_tensor_or_indexed_slices
-    kept = [convert(each) is each for each in (given, other, sparse)]
-    return [tf.constant(kept), convert([1, 2], tf.int64), tf.constant(convert(given, tf.float32) is given)]
-
-
-@case(graph=False)
 def fetched(tf, sess):
     got = sess.run(_slices(tf))
     return [type(got).__name__, got.values, got.indices, got.dense_shape]
@@ -34,5 +25,4 @@ table(
     in_an_operation=lambda tf: tf.add(_slices(tf), tf.ones([4, 2])),
     without_a_shape=lambda tf: tf.convert_to_tensor(_slices(tf, None)),
     as_another_dtype=lambda tf: tf.convert_to_tensor(_slices(tf), tf.int32),
-    or_slices_of_another_dtype=lambda tf: tf.convert_to_tensor_or_indexed_slices(_slices(tf), tf.int32),
 )

@@ -1,4 +1,4 @@
-"""decode_raw, decode_csv, decode_compressed, serialize_tensor, parse_tensor."""
+"""decode_raw and decode_csv."""
 
 import numpy as np
 from compat_cases import table
@@ -94,47 +94,10 @@ table(
     ),
     decode_csv_59=lambda tf: tf.decode_csv("5.1,3.5,setosa", [[0.0], [0.0], ["unknown"]]),
     decode_csv_60=lambda tf: tf.decode_csv(["1,2", "+3,0x4"], [[1], [1.0]]),
-    serialize_tensor_0=lambda tf: tf.serialize_tensor(1),
-    serialize_tensor_1=lambda tf: tf.serialize_tensor(1.5),
-    serialize_tensor_2=lambda tf: tf.serialize_tensor([1, 2]),
-    serialize_tensor_3=lambda tf: tf.serialize_tensor(["a", "bc"]),
-    serialize_tensor_4=lambda tf: tf.serialize_tensor([[True]]),
-    serialize_tensor_5=lambda tf: tf.serialize_tensor(np.zeros([0, 2], np.int64)),
-    serialize_tensor_6=lambda tf: tf.serialize_tensor(""),
-    serialize_tensor_7=lambda tf: tf.serialize_tensor(1 + 2j),
-    serialize_tensor_8=lambda tf: tf.serialize_tensor(np.float16(1)),
-    parse_tensor_type=lambda tf: tf.parse_tensor(tf.serialize_tensor([[1, 2]]), tf.float32),
-    parse_tensor_bad=lambda tf: tf.io.parse_tensor("abc", tf.float32),
-    parse_tensor_vector=lambda tf: tf.parse_tensor(["abc"], tf.float32),
-    parse_tensor_fields=lambda tf: tf.parse_tensor(b"\x08\x03\x12\x04\x12\x02\x08\x03:\x01\x07", tf.int32),
-    parse_tensor_empty=lambda tf: tf.parse_tensor("", tf.int32),
 )
 
 
 table(
     decode_csv_1=(lambda tf: tf.decode_csv("1,2,3", [[1], [2]]), "Expect 2 fields but have [13] in record"),
     decode_csv_2=(lambda tf: tf.decode_csv("1", [[1], [2]]), "Expect 2 fields but have [13] in record"),
-)
-
-
-def _round_trip(make):
-    """A case of a tensor that is serialized and parsed again."""
-
-    def one(tf):
-        tensor = make(tf)
-        return tf.parse_tensor(tf.io.serialize_tensor(tensor, name="s"), tensor.dtype)
-
-    return one
-
-
-table(
-    parse_serialized_0=_round_trip(lambda tf: tf.constant(1)),
-    parse_serialized_1=_round_trip(lambda tf: tf.constant(1.5)),
-    parse_serialized_2=_round_trip(lambda tf: tf.constant([1, 2])),
-    parse_serialized_3=_round_trip(lambda tf: tf.constant(["a", "bc"])),
-    parse_serialized_4=_round_trip(lambda tf: tf.constant([[True]])),
-    parse_serialized_5=_round_trip(lambda tf: tf.constant(np.zeros([0, 2], np.int64))),
-    parse_serialized_6=_round_trip(lambda tf: tf.constant("")),
-    parse_serialized_7=_round_trip(lambda tf: tf.constant(1 + 2j)),
-    parse_serialized_8=_round_trip(lambda tf: tf.constant(np.float16(1))),
 )

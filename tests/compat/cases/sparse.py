@@ -62,21 +62,17 @@ table(
     concat_dyn_bad=lambda tf: tf.sparse_concat(0, [_given_sparse(tf), _sparse(tf, shape=[2, 5])]),
     reorder=lambda tf: tf.sparse_reorder(_sparse(tf, [[1, 2], [0, 1]])),
     reorder_dyn=lambda tf: tf.sparse_reorder(_given_sparse(tf)),
-    retain=lambda tf: tf.sparse_retain(_sparse(tf), [True, False]),
-    retain_bad=lambda tf: tf.sparse_retain(_sparse(tf), [True, False, True]),
     merge=lambda tf: tf.sparse_merge(_sparse(tf), _sparse(tf, values=[0.5, 0.6]), 5),
     merge_bad=lambda tf: tf.sparse_merge(_sparse(tf), _sparse(tf, values=[0.5, 0.6]), [5]),
     merge2=lambda tf: tf.sparse_merge([_sparse(tf), _sparse(tf)], _sparse(tf, values=[0.5, 0.6]), [5, 6]),
     ser=lambda tf: tf.serialize_sparse(_sparse(tf, values=["a", "b"])),
     ser2=lambda tf: tf.serialize_sparse(_sparse(tf)),
-    sermany=lambda tf: tf.serialize_many_sparse(_sparse(tf, shape=[3, 3])),
-    deser=lambda tf: tf.io.deserialize_many_sparse(tf.serialize_many_sparse(_sparse(tf, shape=[3, 3])), tf.int32),
-    deser_rank=lambda tf: tf.io.deserialize_many_sparse(
-        tf.serialize_many_sparse(_sparse(tf, shape=[3, 3])), tf.int32, rank=2
+    ser_empty=lambda tf: tf.serialize_sparse(
+        tf.SparseTensor(np.zeros([0, 2], np.int64), tf.constant([], tf.string), [2, 2])
     ),
-    deser_dtype=lambda tf: tf.io.deserialize_many_sparse(
-        tf.serialize_many_sparse(_sparse(tf, shape=[3, 3])), tf.float32
-    ),
+    deser=lambda tf: tf.io.deserialize_many_sparse([tf.serialize_sparse(_sparse(tf))], tf.int32),
+    deser_rank=lambda tf: tf.io.deserialize_many_sparse([tf.serialize_sparse(_sparse(tf))], tf.int32, rank=3),
+    deser_dtype=lambda tf: tf.io.deserialize_many_sparse([tf.serialize_sparse(_sparse(tf))], tf.float32),
     deser_stack=lambda tf: tf.deserialize_many_sparse(
         tf.stack([tf.serialize_sparse(_sparse(tf)), tf.serialize_sparse(_sparse(tf, shape=[4, 3]))]), tf.int32
     ),
@@ -87,10 +83,10 @@ table(
     ph2=lambda tf: tf.sparse_placeholder(tf.float32, [2, 3]).dense_shape,
     notsparse=lambda tf: tf.sparse_reorder(tf.constant(1)),
     value=lambda tf: tf.sparse_reorder(tf.SparseTensorValue([[1, 2], [0, 1]], [1, 2], [2, 3])),
-    serialize_bool=lambda tf: tf.serialize_sparse(_sparse(tf, values=[True, False])),
     deserialize_strings=lambda tf: tf.deserialize_many_sparse(
-        tf.serialize_many_sparse(_sparse(tf, values=["a", "bcd"])), tf.string
+        [tf.serialize_sparse(_sparse(tf, values=["a", "bcd"]))] * 2, tf.string
     ),
+    serialize_bool=lambda tf: tf.serialize_sparse(_sparse(tf, values=[True, False])),
     to_dense_strings=lambda tf: tf.sparse_tensor_to_dense(_sparse(tf, values=["a", "b"]), default_value=""),
     to_dense_no_elements=lambda tf: tf.sparse_tensor_to_dense(
         tf.SparseTensor(np.zeros([0, 2], np.int64), np.zeros([0], np.float32), [2, 2])

@@ -51,7 +51,6 @@ def variable_collections(tf, sess):
         tf.trainable_variables(),
         tf.all_variables(),
         tf.get_collection("mine"),
-        tf.model_variables(),
         tf.moving_average_variables(),
         tf.global_variables("a"),
     ]
@@ -132,18 +131,6 @@ def report_uninitialized(tf):
     tf.Variable(1)
     tf.Variable(2)
     return tf.report_uninitialized_variables()
-
-
-def assert_initialized(tf):
-    tf.Variable(1)
-    tf.Variable([2])
-    return tf.assert_variables_initialized()
-
-
-@case(graph=False)
-def assert_initialized_fails(tf, sess):
-    tf.Variable(1)
-    return sess.run(tf.assert_variables_initialized())
 
 
 def control_dependencies_do_not_hold_a_variable(tf):

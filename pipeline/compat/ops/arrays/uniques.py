@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.compat.graph import dtypes
-from pipeline.compat.graph.dtypes import DType, as_dtype
+from pipeline.compat.graph.dtypes import as_dtype
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.making.opdef import check_rank, op
 from pipeline.errors import invalid
@@ -20,14 +20,6 @@ class Unique(NamedTuple):
     idx: Any
 
 
-class UniqueWithCounts(NamedTuple):
-    """Unique elements `y`, for each element its index in `y`, and how often each of `y` occurs."""
-
-    y: Any
-    idx: Any
-    count: Any
-
-
 class ListDiff(NamedTuple):
     """Elements and their indices."""
 
@@ -35,48 +27,24 @@ class ListDiff(NamedTuple):
     idx: Any
 
 
-def _unique(values: Any) -> tuple[Any, Any, Any]:
-    """Return unique elements by first occurrence, the index of each element among them, and their counts."""
-    if np.ndim(values) != 1:
-        raise invalid(f"unique expects a 1D vector, got shape {list(np.shape(values))}")
-    places: dict[Any, int] = {}
-    index = [places.setdefault(each, len(places)) for each in values.tolist()]
-    made = np.empty(len(places), values.dtype)
-    made[:] = list(places)
-    return made, index, np.bincount(np.asarray(index, np.int64), minlength=len(places))
-
-
-def _rule(outputs: int, dtype: DType) -> Any:
-    def rule(tensor: Tensor) -> Any:
-        if outputs == 2:  # UniqueWithCounts is checked by its kernel alone, as in TensorFlow.
-            check_rank(tensor, 1)
-        made = [(tensor.dtype.base_dtype, (None,)), (dtype, tensor.shape), (dtype, (None,))]
-        return made[:outputs]
-
-    return rule
-
-
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
     """Return the unique elements of a vector by first occurrence, and the index of each element among them."""
     dtype = as_dtype(out_idx)
 
+    def rule(tensor: Tensor) -> Any:
+        check_rank(tensor, 1)
+        return [(tensor.dtype.base_dtype, (None,)), (dtype, tensor.shape)]
+
     def kernel(values: Any) -> Any:
-        made, index, _ = _unique(values)
+        if np.ndim(values) != 1:
+            raise invalid(f"unique expects a 1D vector, got shape {list(np.shape(values))}")
+        places: dict[Any, int] = {}
+        index = [places.setdefault(each, len(places)) for each in values.tolist()]
+        made = np.empty(len(places), values.dtype)
+        made[:] = list(places)
         return made, np.array(index, dtype.np)
 
-    return Unique(*op("Unique", "x:T", [x], _rule(2, dtype), kernel, name, {"out_idx": dtype}).outputs)
-
-
-def unique_with_counts(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> UniqueWithCounts:
-    """Return what `unique` returns, and how often each unique element occurs."""
-    dtype = as_dtype(out_idx)
-
-    def kernel(values: Any) -> Any:
-        made, index, counts = _unique(values)
-        return made, np.array(index, dtype.np), counts.astype(dtype.np)
-
-    outputs = op("UniqueWithCounts", "x:T", [x], _rule(3, dtype), kernel, name, {"out_idx": dtype}).outputs
-    return UniqueWithCounts(*outputs)
+    return Unique(*op("Unique", "x:T", [x], rule, kernel, name, {"out_idx": dtype}).outputs)
 
 
 def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> ListDiff:

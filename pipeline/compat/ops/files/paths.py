@@ -145,11 +145,6 @@ def join(path: Any, *paths: Any) -> Any:
     return os.path.join(path, *paths)
 
 
-def get_registered_schemes() -> list[str]:
-    """Return the URL schemes that need no other package."""
-    return ["file", ""]
-
-
 def _must_not_exist(path: bytes, overwrite: bool) -> None:
     if not overwrite and os.path.exists(path):
         raise AlreadyExistsError(None, None, "file already exists")

@@ -1,4 +1,4 @@
-"""Adjust brightness, contrast, hue, saturation, gamma or JPEG quality of images, by a given or a random amount."""
+"""Adjust brightness, contrast, hue or saturation of images, by a given or a random amount."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.shaping import shape
-from pipeline.compat.ops.control.flow import with_dependencies
-from pipeline.compat.ops.images.checks import checked_image, is_tensor, require
+from pipeline.compat.ops.images.checks import checked_image
 from pipeline.compat.ops.images.colour import convert_image_dtype
-from pipeline.compat.ops.images.decode import decode_jpeg
-from pipeline.compat.ops.images.encode import encode_jpeg_variable_quality
 from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, tensor_op
 from pipeline.compat.ops.math.arithmetic import add, divide, maximum
 from pipeline.compat.ops.math.casting import cast
@@ -108,26 +105,6 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
         return convert_image_dtype(adjusted, images.dtype, saturate=True)
 
 
-def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
-    """Return `gain * image ** gamma`.
-
-    Args:
-        image: Any numeric dtype and shape. Integers count as fractions of their dtype's largest value, and saturate.
-        gamma: A scalar, not negative.
-        gain: A scalar.
-
-    Raises:
-        ValueError: `gamma` is negative.
-    """
-    with name_scope(None, "adjust_gamma", [image, gamma, gain]):
-        image = convert_to_tensor(image, name="image")
-        floats = _as_floats(image)
-        checks = require(gamma >= 0, "Gamma should be a non-negative real number.")
-        if checks:
-            gamma = with_dependencies(checks, gamma)
-        return convert_image_dtype(gain * floats**gamma, image.dtype, saturate=True)
-
-
 def _colour_change(op_type: str, image: Any, factor: tuple[str, Any], kernel: Any) -> Tensor:
     """The op that changes RGB images by a factor: its name and its value."""
     image = convert_to_tensor(image, name="image")
@@ -156,26 +133,6 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
     """Return RGB images [..., height, width, 3] of any numeric dtype with `saturation_factor` times the saturation."""
     with name_scope(name, "adjust_saturation", [image]):
         return _colour_change("AdjustSaturation", image, ("scale", saturation_factor), kernels.adjust_saturation)
-
-
-def adjust_jpeg_quality(image: Any, jpeg_quality: Any, dct_method: str = "", name: str | None = None) -> Tensor:
-    """Return an image as it looks after encoding it as JPEG and decoding it.
-
-    Args:
-        image: Any numeric dtype, [height, width, 1 or 3]; integers count as fractions of their dtype's largest value.
-        jpeg_quality: 0 to 100, a number or int32 scalar.
-        dct_method: Ignored.
-        name: Name of the scope.
-    """
-    with name_scope(name, "adjust_jpeg_quality", [image]):
-        image = convert_to_tensor(image, name="image")
-        channels = image.shape.as_list()[-1]
-        small = convert_image_dtype(image, dtypes.uint8, saturate=True)
-        if not is_tensor(jpeg_quality):
-            jpeg_quality = convert_to_tensor(jpeg_quality, dtype=dtypes.int32)
-        contents = encode_jpeg_variable_quality(small, jpeg_quality)
-        decoded = decode_jpeg(contents, channels=channels, dct_method=dct_method)
-        return convert_image_dtype(decoded, image.dtype, saturate=True)
 
 
 def _about_zero(max_delta: Any, seed: Any) -> Tensor:
@@ -212,18 +169,3 @@ def random_hue(image: Any, max_delta: Any, seed: Any = None) -> Tensor:
 def random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
     """As `adjust_saturation`, by a random factor in [lower, upper); ValueError unless 0 <= lower < upper."""
     return adjust_saturation(image, _between(lower, upper, seed))
-
-
-def random_jpeg_quality(image: Any, min_jpeg_quality: Any, max_jpeg_quality: Any, seed: Any = None) -> Tensor:
-    """As `adjust_jpeg_quality`, with a random quality in [min_jpeg_quality, max_jpeg_quality).
-
-    Raises:
-        ValueError: A quality is not in 0 to 100, or `min_jpeg_quality` is not below `max_jpeg_quality`.
-    """
-    qualities = (min_jpeg_quality, max_jpeg_quality)
-    if min(qualities) < 0 or max(qualities) > 100:
-        raise ValueError("jpeg encoding range must be between 0 and 100.")
-    if min_jpeg_quality >= max_jpeg_quality:
-        raise ValueError("`min_jpeg_quality` must be less than `max_jpeg_quality`.")
-    quality = random_uniform([], min_jpeg_quality, max_jpeg_quality, seed=seed, dtype=dtypes.int32)
-    return adjust_jpeg_quality(image, quality)

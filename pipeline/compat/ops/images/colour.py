@@ -1,4 +1,4 @@
-"""Convert images between dtypes and colour spaces: RGB, grayscale, HSV, YIQ, YUV."""
+"""Convert images between dtypes and colour spaces: RGB, grayscale, HSV."""
 
 from __future__ import annotations
 
@@ -22,20 +22,6 @@ from pipeline.compat.ops.math.products import tensordot
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.images import colours as kernels
-
-# How much of red, green and blue (rows) goes into each component (columns), and back.
-_TO_YIQ = [
-    [0.299, 0.59590059, 0.2115],
-    [0.587, -0.27455667, -0.52273617],
-    [0.114, -0.32134392, 0.31119955],
-]
-_FROM_YIQ = [[1.0, 1, 1], [0.95598634, -0.27201283, -1.10674021], [0.6208248, -0.64720424, 1.70423049]]
-_TO_YUV = [
-    [0.299, -0.14714119, 0.61497538],
-    [0.587, -0.28886916, -0.51496512],
-    [0.114, 0.43601035, -0.10001026],
-]
-_FROM_YUV = [[1.0, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
 
 
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
@@ -141,30 +127,3 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Convert hue, saturation and value along the last axis to RGB; all are floats in 0 to 1."""
     return _colours("HSVToRGB", images, kernels.hsv_to_rgb, name)
-
-
-def _mixed(images: Any, parts: Any) -> Tensor:
-    images = convert_to_tensor(images, name="images")
-    matrix = convert_to_tensor(parts, dtype=images.dtype, name="kernel")
-    axes: Any = images.get_shape().ndims
-    return tensordot(images, matrix, axes=[[axes - 1], [0]])  # type: ignore[no-any-return]
-
-
-def rgb_to_yiq(images: Any) -> Tensor:
-    """Convert float images [..., 3] from RGB to YIQ."""
-    return _mixed(images, _TO_YIQ)
-
-
-def yiq_to_rgb(images: Any) -> Tensor:
-    """Convert float images [..., 3] from YIQ to RGB."""
-    return _mixed(images, _FROM_YIQ)
-
-
-def rgb_to_yuv(images: Any) -> Tensor:
-    """Convert float images [..., 3] from RGB to YUV."""
-    return _mixed(images, _TO_YUV)
-
-
-def yuv_to_rgb(images: Any) -> Tensor:
-    """Convert float images [..., 3] from YUV to RGB."""
-    return _mixed(images, _FROM_YUV)

@@ -108,21 +108,3 @@ def encode_jpeg(
 
     shown_attrs = {**attrs, "xmp_metadata": "" if xmp_metadata is None else xmp_metadata}
     return tensor_op("EncodeJpeg", "image:uint8", [image], _is_image, kernel, name, shown_attrs, dtype=dtypes.string)
-
-
-def encode_jpeg_variable_quality(images: Any, quality: Any, name: str | None = None) -> Tensor:
-    """Encode a uint8 image [height, width, 1 or 3] as JPEG; `quality` is an int32 scalar, 0 to 100."""
-
-    def rule(image: Tensor, quality: Tensor) -> Any:
-        check_rank(image, 3)
-        check_rank(quality, 0)
-        return []
-
-    def kernel(image: Any, quality: Any) -> Any:
-        if np.ndim(quality):
-            raise invalid(f"quality must be scalar: {show(quality.shape)}")
-        return image_files.encode_jpeg(image, quality=int(quality))
-
-    definition = "images:uint8 quality:int32"
-    values = [images, quality]
-    return tensor_op("EncodeJpegVariableQuality", definition, values, rule, kernel, name, dtype=dtypes.string)

@@ -1,4 +1,4 @@
-"""Sparse tensors made from other tensors: indicators, merge, retain, placeholder."""
+"""Sparse tensors made from other tensors: indicators, merge, placeholder."""
 
 from __future__ import annotations
 
@@ -11,11 +11,8 @@ from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.filling import fill
-from pipeline.compat.ops.arrays.gathering import gather
-from pipeline.compat.ops.arrays.identities import identity
 from pipeline.compat.ops.arrays.joining import concat
-from pipeline.compat.ops.arrays.masking import where_v2
-from pipeline.compat.ops.arrays.shaping import expand_dims, reshape, shape
+from pipeline.compat.ops.arrays.shaping import expand_dims, shape
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.sparse.form import as_sparse, sparse_reorder, sparse_tensor_to_dense
 from pipeline.compat.values.convert import convert_to_tensor
@@ -93,22 +90,6 @@ def _ids_and_sizes(sp_ids: Any, vocab_size: Any) -> tuple[Any, Any]:
     if len(sp_ids) != len(vocab_size):  # type: ignore[arg-type]
         raise ValueError("sp_ids and vocab_size have to have equal lengths.")
     return sp_ids, vocab_size
-
-
-def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
-    """Return the values of a sparse tensor for which a bool vector is true.
-
-    Raises:
-        ValueError: The lengths are known to differ.
-    """
-    sparse = as_sparse(sp_input)
-    to_retain = convert_to_tensor(to_retain)
-    known = to_retain.get_shape()
-    known.assert_has_rank(1)
-    if sparse.values.shape.sizes is not None and known.sizes is not None:
-        sparse.values.shape[0].assert_is_compatible_with(known[0])
-    places = reshape(where_v2(to_retain), [-1])
-    return SparseTensor(gather(sparse.indices, places), gather(sparse.values, places), identity(sparse.dense_shape))
 
 
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> SparseTensor:

@@ -6,7 +6,6 @@ from typing import Any
 
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.graph_keys import GraphKeys
-from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import device, get_collection, get_default_graph, name_scope
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.arrays.boolean_mask import boolean_mask
@@ -30,11 +29,6 @@ def all_variables() -> list[Any]:
 def local_variables(scope: str | None = None) -> list[Any]:
     """Return the local variables, such as epoch counters."""
     return get_collection(GraphKeys.LOCAL_VARIABLES, scope)
-
-
-def model_variables(scope: str | None = None) -> list[Any]:
-    """Return the variables in the collection MODEL_VARIABLES."""
-    return get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
@@ -82,19 +76,6 @@ def _every_variable() -> list[Any]:
     if variables:
         return variables
     return [op.outputs[0] for op in get_default_graph().get_operations() if op.type == "VariableV2"]
-
-
-def assert_variables_initialized(var_list: Any = None) -> Tensor | None:
-    """Return a tensor that raises FailedPreconditionError unless all variables have values; None without variables."""
-    variables = _every_variable() if var_list is None else var_list
-    ranks = []
-    for variable in variables or _every_variable():
-        value = variable.value() if hasattr(variable, "value") else variable
-        ranks.append(tensor_node("Rank", [value], _rank, dtypes.int32, [], attrs={"T": value.dtype.base_dtype}))
-    if len(ranks) > 1:
-        with name_scope(None, "stack") as scope:
-            return pack(ranks, 0, scope)
-    return ranks[0] if ranks else None
 
 
 def _rank(value: Any) -> Any:

@@ -18,11 +18,9 @@ from pipeline.compat.ops.parse.examples import (
 from pipeline.compat.ops.parse.features import SparseFeature as SparseFeature
 from pipeline.compat.ops.parse.sequences import parse_single_sequence_example as parse_single_sequence_example
 from pipeline.compat.ops.sparse.strings import (
-    deserialize_many_sparse as deserialize_many_sparse, serialize_many_sparse as serialize_many_sparse,
-    serialize_sparse as serialize_sparse,
+    deserialize_many_sparse as deserialize_many_sparse, serialize_sparse as serialize_sparse,
 )
 from pipeline.compat.ops.strings.elements import decode_base64 as decode_base64, encode_base64 as encode_base64
-from pipeline.compat.ops.strings.tensors import parse_tensor as parse_tensor, serialize_tensor as serialize_tensor
 from pipeline.compat.queues.queues import (
     PaddingFIFOQueue as PaddingFIFOQueue, PriorityQueue as PriorityQueue, QueueBase as QueueBase,
     RandomShuffleQueue as RandomShuffleQueue,

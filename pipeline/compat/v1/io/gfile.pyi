@@ -2,8 +2,8 @@
 
 from pipeline.compat.ops.files.gfile import GFile as GFile
 from pipeline.compat.ops.files.paths import (
-    copy as copy, exists as exists, get_registered_schemes as get_registered_schemes, glob as glob, isdir as isdir,
-    join as join, listdir as listdir, makedirs as makedirs, mkdir as mkdir, remove as remove, rename as rename,
-    rmtree as rmtree, stat_ as _stat, walk as walk,
+    copy as copy, exists as exists, glob as glob, isdir as isdir, join as join, listdir as listdir,
+    makedirs as makedirs, mkdir as mkdir, remove as remove, rename as rename, rmtree as rmtree, stat_ as _stat,
+    walk as walk,
 )
 stat = _stat

@@ -168,12 +168,32 @@ def test_a_thread_that_lost_patience_stands_by_again():
     asked = []
 
     class Busy(FeederThreads):
-        def join(self, patient):
-            asked.append(patient)
-            return len(asked) > 3 and super().join(patient)
+        def join(self):
+            asked.append(self)
+            return len(asked) > 3 and super().join()
 
     make = TakingTurns(lambda: None, GilTurns(), Busy())
     for _ in range(1000):
         make()
     done()
-    assert asked == [True] * 4
+    assert len(asked) == 4
+
+
+def test_threads_of_one_operation_take_turns_together_or_not_at_all():
+    feeders, turns = FeederThreads(), GilTurns()
+    clock = iter(range(10**9))
+    expensive = TakingTurns(lambda: sum(1 for _ in zip(range(5_000), clock)), turns, feeders)
+    other = TakingTurns(lambda: None, turns, feeders)
+    while feeders.costs.in_turns:
+        expensive()
+    other()  # waits for nobody: its elements are as expensive, though this call is not
+    assert not feeders.costs.measured
+    for _ in range(2048):
+        other()
+        if feeders.costs.in_turns:
+            break
+    assert feeders.costs.in_turns  # measured again, after a while
+    while feeders.costs.measured:
+        other()
+    done()
+    assert feeders.costs.in_turns

@@ -1,7 +1,7 @@
 """Turns at the GIL: of the threads of queue runners whose elements are cheap, one computes at a time.
 
 Such a thread holds the GIL nearly all the time, but gives it up ten times an element: in each decoder, file and large
-array operation. Eight of them then switch ten times an element, which doubles the CPU time of each. So a thread keeps
+array operation. Eight of them then switch ten times an element, which triples the CPU time of each. So a thread keeps
 others waiting for a slice of time, or until it would wait itself. Of the threads that run the same operation, only one
 does, and the others stand by: they would do nothing but wait for room in the queue, each with one element, and switch
 once an element. Threads whose elements are expensive need no turn: they spend their time in kernels, without the GIL.
@@ -17,9 +17,13 @@ import threading
 import time
 from collections.abc import Callable
 
-# Seconds of CPU time of an element below which its thread takes turns, and seconds that it may wait besides. A JPEG of
-# 96 x 96 pixels costs 100 us with turns and without: most of that is in kernels, which two threads can run at a time.
+# Seconds of CPU time of an element up to which threads take turns, and seconds that it may wait besides, but for a
+# queue. A JPEG of 96 x 96 pixels costs 100 us with turns and without: most of that is in kernels, which two threads can
+# run at a time. CIFAR's images cost 60 us with turns, and 220 us in 4 threads without.
 _CHEAP, _IDLE = 80e-6, 200e-6
+# Elements that are measured; of these the cheapest counts, as the first ones of a thread cost more, and on a busy machine
+# most do. And elements that go by until others are measured, where threads take turns and where they do not.
+_MEASURED, _PERIOD, _PERIOD_FREE = 8, 2048, 512
 # Seconds that a thread keeps its turn.
 _SLICE = 2e-3
 # Seconds that a consumer lets the thread with the turn go on, so that several elements are there when it looks again.
@@ -28,11 +32,9 @@ _MOMENT = 300e-6
 _PATIENCE = 10e-3
 # Seconds that a thread stands by while another one makes a single element, and the longest time between two looks.
 _STANDING_BY, _LONGEST = 20e-3, 100e-3
-# Elements after which a thread that takes no turns tries again, and how many it measures then.
-_PERIOD, _MEASURED = 256, 4
-# Elements after which it does so if it only lost patience. On a busy machine the thread that works may have been
-# without a processor: two readers with 16 threads each, 32 x 32 px, took 118 us of CPU time an image, and 54 us with
-# turns.
+# Elements that a thread makes without turns after it lost patience. On a busy machine the thread that works may have
+# been without a processor: two readers with 16 threads each, 32 x 32 px, took 118 us of CPU time an image, and 54 us
+# with turns.
 _SOON = 32
 
 
@@ -100,29 +102,71 @@ class GilTurns:
         waiter.woken.release()
 
 
-class FeederThreads:
-    """The threads that run one operation in a session: one of them works, and the others stand by."""
+class Costs:
+    """What the elements of one operation cost in turns; tells whether its threads take turns: all of them, or none.
+
+    Thread safety: every method may be called from every thread that holds the GIL.
+
+    Attributes:
+        in_turns: Whether the threads take turns now.
+        measured: Whether elements are measured now.
+    """
 
     def __init__(self) -> None:
+        self._measure()
+
+    def _measure(self) -> None:
+        self.in_turns = self.measured = True
+        self._left = _MEASURED
+        self._cheapest = self._shortest = math.inf
+
+    def begins(self) -> None:
+        """Note that a thread begins an element."""
+        if not self.measured:
+            self._left -= 1
+            if self._left < 0:
+                self._measure()
+
+    def made(self, used_s: float, waited_s: float | None) -> None:
+        """Note a measured element, which was made in a turn.
+
+        Args:
+            used_s: Its CPU time, in seconds.
+            waited_s: Seconds that it took besides; None if it waited for a queue.
+        """
+        self._cheapest = min(used_s, self._cheapest)
+        if waited_s is not None:
+            self._shortest = min(waited_s, self._shortest)
+        self._left -= 1
+        if self._left <= 0:
+            self.in_turns = self._cheapest <= _CHEAP and not _IDLE < self._shortest < math.inf
+            self.measured, self._left = False, _PERIOD if self.in_turns else _PERIOD_FREE
+
+
+class FeederThreads:
+    """The threads that run one operation in a session: in turns, one of them works and the others stand by.
+
+    Attributes:
+        costs: What its elements cost.
+    """
+
+    def __init__(self) -> None:
+        self.costs = Costs()
         self._place = threading.Lock()
         self._begun = 0
         self._waits = False
 
-    def join(self, patient: bool) -> bool:
-        """Become the one that works; return whether this thread does.
-
-        Args:
-            patient: Stand by as long as the other thread works on, or waits for room.
-        """
+    def join(self) -> bool:
+        """Become the one that works; return whether this thread does: not if another one neither works nor waits."""
         if self._place.acquire(blocking=False):
             return True
-        pause = _STANDING_BY
-        while patient:
+        pause, goes_on = _STANDING_BY, True
+        while goes_on:
             seen = self._begun
             if self._place.acquire(timeout=pause):
                 return True
             pause = min(2 * pause, _LONGEST)
-            patient = self._waits or self._begun != seen
+            goes_on = self._waits or self._begun != seen
         return False
 
     def begins(self) -> None:
@@ -173,7 +217,7 @@ def gil_enabled() -> bool:
 
 
 class TakingTurns:
-    """Calls a function, which makes one element, in turn with other threads as long as that is cheap.
+    """Calls a function, which makes one element, in turn with other threads where that is cheaper.
 
     It is for one thread, which ends its last turn by `done`.
 
@@ -185,52 +229,44 @@ class TakingTurns:
 
     def __init__(self, call: Callable[[], object], turns: GilTurns, feeders: FeederThreads) -> None:
         self._call, self._turns, self._feeders = call, turns, feeders
-        self._free = False  # takes no turns for now
-        self._patient = True  # its elements are cheap, as far as it knows
-        self._count = 0
-        self._cheapest = self._shortest = 0.0
+        self._impatient = 0  # elements to make before it takes a turn again
         self._until = 0.0
 
     def __call__(self) -> object:
         """Make an element."""
-        self._count += 1
-        if self._free and self._count < _PERIOD:
+        costs = self._feeders.costs
+        costs.begins()
+        if self._impatient:
+            self._impatient -= 1
             return self._call()
+        if not costs.in_turns:
+            done()
+        elif not self._has_turn():
+            done()
+            self._impatient = _SOON - 1
+            return self._call()
+        return self._measured(costs) if costs.measured else self._call()
+
+    def _has_turn(self) -> bool:
         if _held.feeders is None:
-            if not self._feeders.join(self._patient):
-                self._be_free(_SOON if self._patient else _PERIOD)
-                return self._call()
+            if not self._feeders.join():
+                return False
             _held.feeders = self._feeders
         if time.monotonic() > self._until:
             about_to_wait()
         if _held.turns is None:
             if not self._turns.take():
-                self._be_free(_SOON if self._patient else _PERIOD)
-                return self._call()
+                return False
             _held.turns = self._turns
             self._until = time.monotonic() + _SLICE
         self._feeders.begins()
-        return self._call() if self._free is False and self._count > _MEASURED else self._measured()
+        return True
 
-    def _be_free(self, elements: int) -> None:
-        self._free, self._count = True, _PERIOD - elements
-        done()
-
-    def _measured(self) -> object:
-        """Make an element and measure it; if even the cheapest of some is expensive, take no more turns for a while."""
-        if self._count >= _PERIOD:
-            self._free, self._count = False, 1
-        if self._count == 1:
-            self._cheapest, self._shortest = math.inf, math.inf
+    def _measured(self, costs: Costs) -> object:
         used, begin = time.thread_time(), time.monotonic()
         try:
             return self._call()
         finally:
             used = time.thread_time() - used
-            self._cheapest = min(used, self._cheapest)
-            if _held.turns is not None:  # it waited for no queue
-                self._shortest = min(time.monotonic() - begin - used, self._shortest)
-            if self._count == _MEASURED:
-                self._patient = self._cheapest <= _CHEAP and not _IDLE < self._shortest < math.inf
-                if not self._patient:
-                    self._be_free(_PERIOD)
+            waited_for_queue = _held.turns is None
+            costs.made(used, None if waited_for_queue else time.monotonic() - begin - used)

@@ -21,8 +21,8 @@ from collections.abc import Callable
 # queue. A JPEG of 96 x 96 pixels costs 100 us with turns and without: most of that is in kernels, which two threads can
 # run at a time. CIFAR's images cost 60 us with turns, and 220 us in 4 threads without.
 _CHEAP, _IDLE = 80e-6, 200e-6
-# Elements that are measured; of these the cheapest counts, as the first ones of a thread cost more, and on a busy machine
-# most do. And elements that go by until others are measured, where threads take turns and where they do not.
+# Elements that are measured: the cheapest counts, as the first ones of a thread cost more, and on a busy machine most
+# do. And elements that go by until others are measured, where threads take turns and where they do not.
 _MEASURED, _PERIOD, _PERIOD_FREE = 8, 2048, 512
 # Seconds that a thread keeps its turn.
 _SLICE = 2e-3

@@ -1,4 +1,4 @@
-"""interleave: elements of several datasets in turn; one that ends is replaced by the next."""
+"""interleave: elements of several datasets in turn; one that ends is replaced by the next when it is due."""
 
 import chains
 import pytest
@@ -21,6 +21,38 @@ def test_interleave(cycle, block):
     check(pipeline.interleave(parts, cycle, block), chains.round_robin(lists, block, cycle))
     nested = pipeline.dataset(range(5)).map(part)
     check(pipeline.interleave(nested, cycle, block), chains.round_robin(lists, block, cycle or 4))
+
+
+def test_the_example_of_tf_data():
+    """That of the documentation of tf.data.Dataset.interleave."""
+    data = pipeline.dataset(range(1, 6)).map(six_times)
+    expected = "1111 2222 11 22 3333 4444 33 44 5555 55"
+    check(pipeline.interleave(data, 2, 4), [int(x) for x in expected.replace(" ", "")])
+
+
+def six_times(x):
+    return pipeline.dataset([x] * 6)
+
+
+class Unopened(Exception):
+    """What an input raises when it is opened."""
+
+
+def unopened():
+    raise Unopened
+
+
+def test_a_dataset_is_opened_when_it_is_its_turn():
+    one = pipeline.interleave([part(0), pipeline.dataset(unopened)], 2, 2)
+    found = []
+    with pytest.raises(Unopened):
+        found.extend(one)
+    assert found == [0, 1]
+    nested = pipeline.interleave(pipeline.dataset([0, 9]).map(part), 2, 2)
+    found = []
+    with pytest.raises(IndexError):
+        found.extend(nested)
+    assert found == [0, 1]
 
 
 def test_files_found_on_the_way(tmp_path):

@@ -276,24 +276,20 @@ def to_dataset(x):
 
 
 def round_robin(lists, block, cycle=None):
+    """As tf.data: a list that has ended gives up its turn, and its place has the next list when it is due again."""
     waiting = [iter(each) for each in lists]
-    cycle = len(waiting) if cycle is None else cycle
-    slots, waiting = waiting[:cycle], waiting[cycle:]
+    places = [None] * (len(waiting) if cycle is None else cycle)
     at, turn, out = 0, 0, []
-    while slots:
+    while waiting or any(place is not None for place in places):
+        if places[at] is None and waiting:
+            places[at] = waiting.pop(0)
         try:
-            out.append(next(slots[at]))
+            out.append(next(places[at] if places[at] is not None else iter(())))
+            turn += 1
         except StopIteration:
-            turn = 0
-            if waiting:
-                slots[at] = waiting.pop(0)
-            else:
-                del slots[at]
-                at = at % len(slots) if slots else 0
-            continue
-        turn += 1
+            places[at], turn = None, block
         if turn == block:
-            at, turn = (at + 1) % len(slots), 0
+            at, turn = (at + 1) % len(places), 0
     return out
 
 
@@ -315,6 +311,53 @@ def of_seed(seed, directory, workers=None):
     """The chain of a seed, which is the same for all workers."""
     rng = random.Random(f"chain-{seed}")
     return grow(rng, source(rng, directory), rng.randrange(1, 6), directory, workers)
+
+
+class Bad(LookupError):
+    """What a chain raises at its bad element."""
+
+
+class Spoilt:
+    """A function that returns what it gets, but for one value: there it raises, or returns another.
+
+    Args:
+        value: The value.
+        instead: What it returns there; None to raise.
+    """
+
+    def __init__(self, value, instead=None):
+        self.value, self.instead = value, instead
+
+    def __call__(self, x):
+        if float(x) != self.value:
+            return x
+        if self.instead is None:
+            raise Bad(self.value)
+        return self.instead
+
+
+def sound_of_seed(seed, directory, workers=None):
+    """The numbers of a seed before one of them is spoilt, and the generator that says how to go on."""
+    rng = random.Random(f"spoilt-{seed}")
+    first = source(rng, directory)
+    grown = grow(rng, first, rng.randrange(3), directory, workers)
+    return (grown if grown.kind == "scalar" else first), rng
+
+
+def spoilt_of_seed(seed, directory, function, workers=None):
+    """The chain of a seed in which a function gets each number at some place.
+
+    Args:
+        seed: The seed.
+        directory: For files.
+        function: The function.
+        workers: Who calls the functions.
+    """
+    chain, rng = sound_of_seed(seed, directory, workers)
+    w = {} if workers is None else {"workers": workers}
+    known = None if chain.expected is None else [0.0]  # only whether plain Python could say it
+    spoilt = Chain(chain.data.map(function, **w), known, f"{chain.text}.spoilt")
+    return grow(rng, spoilt, rng.randrange(1, 4), directory, workers)
 
 
 def workers_of(mode):

@@ -65,7 +65,8 @@ class _Interleaved:
         self._node, self._shared, self._epoch = node, shared, epoch
         self._outer = node.inputs[0].open(shared, epoch) if node.nested else None  # of datasets
         self._early = Early(() if node.nested else node.inputs, shared, epoch)
-        self._slots: list[_Slot] = []
+        self._slots: list[_Slot | None] = []  # None: the next dataset, when it is its turn
+        self._ended = False  # whether there is no next dataset
         self._following = 0  # the number of the next dataset
         self._at = 0  # whose turn it is
         self._turn = 0  # elements of the turn
@@ -97,50 +98,60 @@ class _Interleaved:
         return node
 
     def take(self, n: int) -> Block | None:
-        while len(self._slots) < self._node.cycle_length and (more := self._next_slot()) is not None:
-            self._slots.append(more)
-        while self._slots:
-            slot = self._slots[self._at]
+        while (slot := self._due()) is not None:
             block = slot.stream.take(min(n, self._node.block_length - self._turn))
             if block is None:
-                self._replace()
+                slot.stream.close()
+                self._slots[self._at] = None
+                self._advance()
                 continue
             self._turn += len(block)
             if self._turn == self._node.block_length:
-                self._at, self._turn = (self._at + 1) % len(self._slots), 0
+                self._advance()
             first, self._count = self._count, self._count + len(block)
             return Block(block.values, marked(block.ids, slot.number), range(first, self._count))
         return None
 
-    def _replace(self) -> None:
-        """Put the next dataset in the place of the one that has ended."""
-        self._slots[self._at].stream.close()
-        self._turn = 0
-        following = self._next_slot()
-        if following is not None:
-            self._slots[self._at] = following
-        else:
-            del self._slots[self._at]
-            self._at = self._at % len(self._slots) if self._slots else 0
+    def _due(self) -> _Slot | None:
+        """Return the dataset whose turn it is; None if all have ended.
+
+        It is opened only now: an error in it comes after the elements before it.
+        """
+        if not self._ended and (self._at == len(self._slots) or self._slots[self._at] is None):
+            following = self._next_slot()
+            self._slots[self._at : self._at + 1] = [following]
+            self._ended = following is None
+        if self._ended:  # no place is filled again
+            self._at -= self._slots[: self._at].count(None)
+            self._slots = [slot for slot in self._slots if slot is not None]
+            self._at %= max(1, len(self._slots))
+        return self._slots[self._at] if self._slots else None
+
+    def _advance(self) -> None:
+        self._at, self._turn = (self._at + 1) % self._node.cycle_length, 0
 
     def skip(self, n: int) -> int:
         return dropped(self, n)
 
     def position(self) -> Any:
         outer = None if self._outer is None else self._outer.position()
-        slots = [[slot.number, slot.found_at, slot.stream.position()] for slot in self._slots]
+        slots = [slot and [slot.number, slot.found_at, slot.stream.position()] for slot in self._slots]
         early = self._early.position()
-        return [self._count, self._following, self._at, self._turn, slots, outer, *([early] if early else [])]
+        places = self._at, self._turn, self._ended, slots
+        return [self._count, self._following, *places, outer, *([early] if early else [])]
 
     def seek(self, position: Any) -> None:
-        for slot in self._slots:
-            slot.stream.close()
-        count, following, at, turn, slots, outer, *early = position
-        self._count, following = whole(count), whole(following)
-        self._at, self._turn = whole(at, max(0, len(slots) - 1)), whole(turn, self._node.block_length)
+        self._close_slots()
+        count, following, at, turn, ended, slots, outer, *early = position
+        self._count, following, self._ended = whole(count), whole(following), bool(ended)
+        self._at, self._turn = whole(at, len(slots)), whole(turn, self._node.block_length)
         self._slots = []
         self._early.seek(0, ())
-        for number, found_at, at in slots:
+        for slot in slots:
+            if slot is None:
+                self._slots.append(None)
+                continue
+            number, found_at, at = slot
             self._following = whole(number)
             if self._outer is not None:
                 seek_later(self._outer, found_at)
@@ -155,8 +166,12 @@ class _Interleaved:
         self._early.seek(following, early[0] if early else ())
 
     def close(self) -> None:
-        for slot in self._slots:
-            slot.stream.close()
+        self._close_slots()
         self._early.close()
         if self._outer is not None:
             self._outer.close()
+
+    def _close_slots(self) -> None:
+        for slot in self._slots:
+            if slot is not None:
+                slot.stream.close()

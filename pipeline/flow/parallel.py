@@ -217,9 +217,7 @@ class Parallel:
         return self._take(n if self._grid > 1 else 1)
 
     def _take(self, n: int) -> Block | None:
-        if self._ending is not None:
-            self._marks.delivered(self._ending.begin, self._ending.end, 0)
-            self._ending = None
+        self._end_part()
         while True:
             self._claim(n)
             while self._parts:
@@ -231,13 +229,23 @@ class Parallel:
                     continue
                 return self._deliver(part, part.made, n)
             if not self._chunks:
-                if self._error is not None:
-                    error, self._error = self._error, None
-                    raise error
+                self._raise_error()
                 if self._ended:
                     return None
                 continue  # all that was due was skipped before more inputs were claimed
             self._receive()
+
+    def _end_part(self) -> None:
+        """Be done with the inputs whose outputs were delivered."""
+        if self._ending is not None:
+            self._marks.delivered(self._ending.begin, self._ending.end, 0)
+            self._ending = None
+
+    def _raise_error(self) -> None:
+        """Raise the error of the stream if there was one: all that came before it was delivered."""
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
 
     def _deliver(self, part: DueResult, made: Block, n: int) -> Block:
         if len(made) > n:
@@ -438,13 +446,29 @@ class Parallel:
             self._submit(block[index + 1 :], chunk.end, 1 + bool(index))
 
     def skip(self, n: int) -> int:
-        if not (self._one_to_one and not self._chunks and not self._parts and not self._drop):
+        if not self._one_to_one or self._drop or any(step.skip for step in self._steps):
             return dropped(self, n)
-        if any(step.skip for step in self._steps):
-            return dropped(self, n)
-        skipped = self._stream.skip(n)
-        self._marks = Marks(self._stream, True, False, self._grid)
-        return skipped
+        self._end_part()
+        left = n
+        while left and (self._parts or self._chunks):  # made already; without workers, nobody would see their errors
+            if not self._parts:
+                self._receive()
+                continue
+            part = self._parts[0]
+            count = 1 if isinstance(part.made, Failure) else min(left, len(part.made))
+            if isinstance(part.made, Block) and count < len(part.made):
+                self._deliver(part, part.made, count)
+            else:
+                self._parts.popleft()
+                self._marks.delivered(part.begin, part.end, count)
+            left -= count
+        if left:
+            self._raise_error()
+            if self._rejected is not None:
+                raise self._rejected
+            left -= self._stream.skip(left)
+            self._marks = Marks(self._stream, True, False, self._grid)
+        return n - left
 
     def position(self) -> Any:
         if not self._ordered:

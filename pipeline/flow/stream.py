@@ -8,7 +8,14 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from pipeline.diagnostics.wording import named
-from pipeline.errors import FailedPreconditionError, OpError, StateMismatchError, invalid
+from pipeline.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    OpError,
+    StateMismatchError,
+    invalid,
+)
 from pipeline.flow.block import Block, Examples, join
 from pipeline.flow.ids import PartHashes, summed
 
@@ -201,8 +208,27 @@ class Ahead:
         self._stream = stream
         self._at_once = at_once if is_lazy(stream) else 1
         self._blocks: list[tuple[Any, Block]] = []  # each after the position of its first element, or why there is none
+        self._at: Any = None  # the position of what was fetched last
         self._offset = 0  # elements of the first block that were taken
         self.size = 0  # elements that were looked at
+        self._error: tuple[Exception, Any] | None = None  # of the one after them, and its position
+
+    def ready(self, n: int) -> list[Block]:
+        """As `look`, but up to an element that fails: `raise_error` says whether that is why there are fewer."""
+        if self._error is None and self.size < n:
+            try:
+                self._fetch(n)
+            except (DeadlineExceededError, CancelledError):
+                raise
+            except Exception as error:
+                self._error = error, self._at
+        return self.look(min(n, self.size))
+
+    def raise_error(self) -> None:
+        """Raise the error of the element after those that were looked at, if it has failed."""
+        if self._error is not None:
+            (error, _), self._error = self._error, None
+            raise error
 
     def look(self, n: int) -> list[Block]:
         """Return the next n elements, or as many as there are; they come again."""
@@ -233,11 +259,12 @@ class Ahead:
     def _fetch(self, n: int) -> None:
         """Have n elements here, or as many as there are."""
         while self.size < n:
-            at = _position_or_reason(self._stream)
+            self.raise_error()
+            self._at = _position_or_reason(self._stream)
             block = self._stream.take(max(n - self.size, self._at_once))
             if block is None:
                 break
-            self._blocks.append((at, block))
+            self._blocks.append((self._at, block))
             self.size += len(block)
 
     def drop(self, n: int) -> None:
@@ -251,6 +278,7 @@ class Ahead:
     def take(self, n: int) -> Block | None:
         blocks = self.look(n) if self.size else []
         if not blocks:
+            self.raise_error()
             return self._stream.take(n)
         taken = join(blocks)
         self.drop(len(taken))
@@ -259,18 +287,21 @@ class Ahead:
     def skip(self, n: int) -> int:
         first = min(n, self.size)
         self.drop(first)
-        return first + (self._stream.skip(n - first) if n > first else 0)
+        if n == first:
+            return n
+        self.raise_error()
+        return first + self._stream.skip(n - first)
 
     def position(self) -> Any:
-        if not self._blocks:
+        if not self._blocks and self._error is None:
             return self._stream.position()
-        at = self._blocks[0][0]
+        at = self._blocks[0][0] if self._blocks else self._error[1]  # type: ignore[index]
         if isinstance(at, FailedPreconditionError):
             raise at
         return later(at, self._offset)
 
     def seek(self, position: Any) -> None:
-        self._blocks, self._offset, self.size = [], 0, 0
+        self._blocks, self._offset, self.size, self._error = [], 0, 0, None
         seek_later(self._stream, position)
 
     def close(self) -> None:

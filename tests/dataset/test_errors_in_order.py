@@ -1,5 +1,6 @@
 """The error of the k-th element comes once, after all elements before it, from every source and in every chain."""
 
+import itertools
 import struct
 
 import chains
@@ -242,3 +243,46 @@ def test_errors_of_functions(name, kind, workers, k):
     with pytest.raises(Bad):
         found.extend(data)
     assert found == list(range(k))
+
+
+BEFORE = pipeline.dataset(list(range(400)))
+TOGETHER = {
+    "mix": lambda d: pipeline.mix([BEFORE, d], [0.5, 0.5], seed=1),
+    "zip": lambda d: pipeline.zip(BEFORE, d).map(second),
+    "shard": lambda d: d.filter(is_number).shard(0, 3),
+    "window": lambda d: d.filter(is_number).window(2, 7),
+}
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+@pytest.mark.parametrize("workers", [None, 1, 2])
+@pytest.mark.parametrize("k", [0, 50, 130])
+def test_workers_that_take_many_elements_at_once(name, workers, k):
+    """All that does not need the element that fails comes before its error, and a state leads to it again."""
+    whole = list(map(chains.plain, itertools.islice(TOGETHER[name](BEFORE.map(negative_from(k))), 400)))
+    data = TOGETHER[name](BEFORE.map(BadAt(k))).map(same, workers=workers)
+    found, iterator = [], iter(data)
+    state = iterator.state_dict()
+    error = None
+    try:
+        for element in iterator:
+            found.append(chains.plain(element))
+            state = iterator.state_dict()
+    except Bad as raised:
+        error = raised
+    assert error is not None
+    if name in ("mix", "zip"):
+        expected = list(itertools.takewhile(lambda x: x >= 0, whole))
+    elif name == "shard":
+        expected = list(range(0, k, 3))
+    else:
+        expected = [[i, i + 1] for i in range(0, k - 1, 7)]
+    assert found == expected
+    again = iter(data)
+    again.load_state_dict(state)
+    with pytest.raises(Bad):
+        next(again)
+
+
+def negative_from(k):
+    return lambda x: x if x != k else -1

@@ -100,11 +100,12 @@ class _Mixed:
             places = np.flatnonzero(picks[:n] == i)
             if not len(places):
                 continue
-            got[i] = self._streams[i].look(len(places))
+            got[i] = self._streams[i].ready(len(places))
             have = sum(map(len, got[i]))
             if have < len(places):
-                n = int(places[have])  # the draw that finds it at its end
+                n = int(places[have])  # the draw that finds it at its end, or fails
                 if n == 0:
+                    self._streams[i].raise_error()
                     self._ended[i] = True
                     self._over = self._over or not self._whole
         return got, n

@@ -7,8 +7,10 @@ from typing import Any
 
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.datasets.transforms.selection import Selection, sliced
+from pipeline.errors import FailedPreconditionError
 from pipeline.flow.block import Block, Numbers, join
-from pipeline.flow.stream import Stream, dropped, seek_later
+from pipeline.flow.segment import position_of
+from pipeline.flow.stream import Stream, dropped, seek_later, whole
 
 
 class Shard(Selection):
@@ -53,9 +55,17 @@ class _Sharded:
     def __init__(self, stream: Stream, i: int, n: int, whole: bool, shared: Opening) -> None:
         self._stream, self._i, self._n, self._whole, self._shared = stream, i, n, whole, shared
         self._phase = 0  # elements of the round that were taken
+        self._error: Exception | None = None  # raised after the elements of mine that came before it
+        self._at: Any = None  # the position after these, or why there is none
+        self._left = 0  # elements before the next round there
 
     def take(self, n: int) -> Block | None:
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
         with self._shared.unhurried():
+            if self._left:
+                self._left -= self._stream.skip(self._left)
             return self._many(n) if n > 1 and not self._whole and self._phase == 0 else self._one()
 
     def _one(self) -> Block | None:
@@ -65,8 +75,10 @@ class _Sharded:
             if self._phase == self._i:
                 mine = self._stream.take(1)
                 count = 0 if mine is None else 1
+            elif self._phase < self._i:
+                count = self._stream.skip(self._i - self._phase)
             else:
-                count = self._stream.skip(1 if self._phase > self._i else self._i - self._phase)
+                count = self._rest_of_round(mine)
             if not count:
                 break
             self._phase += count
@@ -75,26 +87,53 @@ class _Sharded:
         self._phase = 0
         return mine
 
+    def _rest_of_round(self, mine: Block | None) -> int:
+        """Skip the elements of the hosts after this one."""
+        left = self._n - self._phase
+        if mine is None or self._whole:
+            return self._stream.skip(left)
+        at = position_of(self._stream)
+        try:
+            return self._stream.skip(left)
+        except Exception as error:
+            self._error, self._at, self._left = error, at, left
+            return left
+
     def _many(self, n: int) -> Block | None:
         blocks: list[Block] = []
         block = self._one()
         while block is not None:
             blocks.append(block)
-            if len(blocks) == min(n, 16):
+            if len(blocks) == min(n, 16) or self._error is not None:
                 break
-            block = self._one()
+            at = position_of(self._stream)
+            try:
+                block = self._one()
+            except Exception as error:
+                self._error, self._at, self._left = error, at, 0
+                break
         return join(blocks) if blocks else None
 
     def skip(self, n: int) -> int:
         return dropped(self, n)
 
     def position(self) -> Any:
-        return [self._stream.position()]  # a list: what comes later counts shares, not elements of all hosts
+        """Return where the round begins.
+
+        In a list: what comes later counts shares, not elements of all hosts. With the elements before the round if one
+        of them fails.
+        """
+        if self._error is None and not self._left:
+            return [self._stream.position()]
+        if isinstance(self._at, FailedPreconditionError):
+            raise self._at
+        return [self._at, self._left] if self._left else [self._at]
 
     def seek(self, position: Any) -> None:
-        self._phase = 0
-        (inner,) = position
-        seek_later(self._stream, inner)
+        self._phase, self._error = 0, None
+        self._at, *left = position
+        self._left = whole(left[0]) if left else 0
+        seek_later(self._stream, self._at)
 
     def close(self) -> None:
         self._stream.close()

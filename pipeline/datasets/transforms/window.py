@@ -67,20 +67,23 @@ class _Windows:
     def __init__(self, stream: Ahead, node: Window, shared: Opening) -> None:
         self._stream, self._node, self._how, self._shared = stream, node, Collate("window"), shared
         self._count = 0
+        self._gap = 0  # elements to skip before the next window: an error in them comes after the window before them
 
     def take(self, n: int) -> Block | None:
         size, stride = self._node.size, self._node.stride
+        if self._gap:
+            with self._shared.unhurried():
+                self._stream.skip(self._gap)
+            self._gap = 0
         blocks = self._stream.look(size)
         have = sum(map(len, blocks))
         if have < size and (self._node.drop_remainder or not have):
             return None
         block = join(blocks)
         values = Examples([self._how.batch(block.made(), blocks)])
-        if stride <= self._stream.size:
-            self._stream.drop(stride)
-        else:
-            with self._shared.unhurried():  # the window is made: a timeout would lose it
-                self._stream.skip(stride)
+        seen = min(stride, self._stream.size)
+        self._stream.drop(seen)
+        self._gap = stride - seen
         first, self._count = self._count, self._count + 1
         return Block(values, as_one(block.ids), range(first, self._count))
 
@@ -88,11 +91,11 @@ class _Windows:
         return dropped(self, n)
 
     def position(self) -> Any:
-        return [self._count, self._stream.position()]
+        return [self._count, self._stream.position(), *([self._gap] if self._gap else [])]
 
     def seek(self, position: Any) -> None:
-        count, inner = position
-        self._count = whole(count)
+        count, inner, *gap = position
+        self._count, self._gap = whole(count), whole(gap[0]) if gap else 0
         seek_later(self._stream, inner)
 
     def close(self) -> None:

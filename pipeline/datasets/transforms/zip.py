@@ -54,9 +54,10 @@ class _Zipped:
     def take(self, n: int) -> Block | None:
         looked = []
         for stream in self._streams:
-            blocks = stream.look(n)
+            blocks = stream.ready(n)
             n = min(n, sum(map(len, blocks)))
             if not n:
+                stream.raise_error()
                 return None
             looked.append(blocks)
         blocks = []

@@ -62,11 +62,8 @@ _WHY = {
     "use tf.gather, tf.gather(..., batch_dims=) or tf.gather_nd": "batch_gather diag_part repeat",
     "use tf.shape or tf.identity of each tensor": "identity_n shape_n",
     "use tf.identity": "guarantee_const",
-    "use tf.stack": "parallel_stack",
-    "use tf.pow of an image of floats": "image.adjust_gamma",
     "use tf.image.encode_jpeg(..., quality=) and decode_jpeg": "image.adjust_jpeg_quality image.random_jpeg_quality",
     "use tf.convert_to_tensor": "convert_to_tensor_or_indexed_slices",
-    "use tf.reduce_sum(tf.to_int64(tf.not_equal(x, 0)))": "count_nonzero math.count_nonzero",
     "use tf.report_uninitialized_variables": "assert_variables_initialized",
     "use tf.global_variables, or a collection of your own": "model_variables",
     "write a tf.train.Example, or read the bytes of an array by tf.decode_raw": "io.parse_tensor io.serialize_tensor "

@@ -94,7 +94,7 @@ MODULES: dict[str, str] = {
     "ops.arrays.shaping": "reshape manip.reshape shape size rank expand_dims squeeze ensure_shape "
     "broadcast_to broadcast_dynamic_shape bitcast",
     "ops.arrays.sorting": "sort argsort nn.top_k math.top_k searchsorted",
-    "ops.arrays.stacking": "stack unstack",
+    "ops.arrays.stacking": "stack parallel_stack unstack",
     "ops.arrays.uniques": "unique setdiff1d",
     "ops.control.asserting": "Assert debugging.Assert check_numerics debugging.check_numerics",
     "ops.control.case": "case",
@@ -115,7 +115,7 @@ MODULES: dict[str, str] = {
     "io.gfile.exists io.gfile.glob io.gfile.isdir io.gfile.join io.gfile.listdir io.gfile.makedirs io.gfile.mkdir "
     "io.gfile.remove io.gfile.rename io.gfile.rmtree io.gfile.stat=stat_ io.gfile.walk",
     "ops.images.adjust": _image(
-        "per_image_standardization adjust_brightness adjust_contrast adjust_hue adjust_saturation "
+        "per_image_standardization adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation "
         "random_brightness random_contrast random_hue random_saturation"
     ),
     "ops.images.boxes": _image("crop_and_resize draw_bounding_boxes sample_distorted_bounding_box extract_glimpse"),
@@ -163,7 +163,7 @@ MODULES: dict[str, str] = {
     "ops.math.products": "matmul linalg.matmul tensordot linalg.tensordot",
     "ops.math.reducing": "reduce_sum math.reduce_sum reduce_prod math.reduce_prod reduce_mean math.reduce_mean "
     "reduce_max math.reduce_max reduce_min math.reduce_min reduce_all math.reduce_all reduce_any math.reduce_any "
-    "math.reduce_variance math.reduce_std",
+    "count_nonzero math.count_nonzero math.reduce_variance math.reduce_std",
     "ops.math.segments": " ".join(
         f"{name} math.{name}"
         for name in (

@@ -178,7 +178,7 @@ def test_neighbours_of_records_named_in_other_records(sess, tmp_path, readers):
         return parsed["name"], parsed["near"]
 
     name, near = tf.train.shuffle_batch_join([read() for _ in range(readers)], 2, 30, 10)
-    near = tf.reshape(tf.sparse.to_dense(near), tf.stack([2, 3]))
+    near = tf.reshape(tf.sparse.to_dense(near), tf.parallel_stack([2, 3]))
     chosen = tf.random_uniform([2], 0, 3, dtype=tf.int32)
     texts = []
     for at in range(2):

@@ -59,7 +59,7 @@ from pipeline.compat.ops.arrays.shaping import (
     size as size, squeeze as squeeze,
 )
 from pipeline.compat.ops.arrays.sorting import argsort as argsort, searchsorted as searchsorted, sort as sort
-from pipeline.compat.ops.arrays.stacking import stack as stack, unstack as unstack
+from pipeline.compat.ops.arrays.stacking import parallel_stack as parallel_stack, stack as stack, unstack as unstack
 from pipeline.compat.ops.arrays.uniques import setdiff1d as setdiff1d, unique as unique
 from pipeline.compat.ops.control.asserting import Assert as Assert, check_numerics as check_numerics
 from pipeline.compat.ops.control.case import case as case
@@ -106,8 +106,8 @@ from pipeline.compat.ops.math.logic import (
 )
 from pipeline.compat.ops.math.products import matmul as matmul, tensordot as tensordot
 from pipeline.compat.ops.math.reducing import (
-    reduce_all as reduce_all, reduce_any as reduce_any, reduce_max as reduce_max, reduce_mean as reduce_mean,
-    reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum,
+    count_nonzero as count_nonzero, reduce_all as reduce_all, reduce_any as reduce_any, reduce_max as reduce_max,
+    reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum,
 )
 from pipeline.compat.ops.math.segments import (
     segment_max as segment_max, segment_mean as segment_mean, segment_min as segment_min,

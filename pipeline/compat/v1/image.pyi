@@ -1,10 +1,10 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
 from pipeline.compat.ops.images.adjust import (
-    adjust_brightness as adjust_brightness, adjust_contrast as adjust_contrast, adjust_hue as adjust_hue,
-    adjust_saturation as adjust_saturation, per_image_standardization as per_image_standardization,
-    random_brightness as random_brightness, random_contrast as random_contrast, random_hue as random_hue,
-    random_saturation as random_saturation,
+    adjust_brightness as adjust_brightness, adjust_contrast as adjust_contrast, adjust_gamma as adjust_gamma,
+    adjust_hue as adjust_hue, adjust_saturation as adjust_saturation,
+    per_image_standardization as per_image_standardization, random_brightness as random_brightness,
+    random_contrast as random_contrast, random_hue as random_hue, random_saturation as random_saturation,
 )
 from pipeline.compat.ops.images.boxes import (
     crop_and_resize as crop_and_resize, draw_bounding_boxes as draw_bounding_boxes,

@@ -18,9 +18,9 @@ from pipeline.compat.ops.math.logic import (
 )
 from pipeline.compat.ops.math.nn import l2_normalize as l2_normalize, softmax as softmax
 from pipeline.compat.ops.math.reducing import (
-    reduce_all as reduce_all, reduce_any as reduce_any, reduce_max as reduce_max, reduce_mean as reduce_mean,
-    reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_std as reduce_std, reduce_sum as reduce_sum,
-    reduce_variance as reduce_variance,
+    count_nonzero as count_nonzero, reduce_all as reduce_all, reduce_any as reduce_any, reduce_max as reduce_max,
+    reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_std as reduce_std,
+    reduce_sum as reduce_sum, reduce_variance as reduce_variance,
 )
 from pipeline.compat.ops.math.segments import (
     segment_max as segment_max, segment_mean as segment_mean, segment_min as segment_min,

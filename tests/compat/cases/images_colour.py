@@ -66,6 +66,7 @@ INPUTS = {
 OPS = {
     "standardized": lambda tf, x: tf.image.per_image_standardization(x),
     "gray": lambda tf, x: tf.image.rgb_to_grayscale(x),
+    "gamma": lambda tf, x: tf.image.adjust_gamma(x, 2.2, 0.9),
     "hsv": lambda tf, x: tf.image.rgb_to_hsv(x),
     "of_hsv": lambda tf, x: tf.image.hsv_to_rgb(x, name="n"),
     "brightness": lambda tf, x: tf.image.adjust_brightness(x, 0.3),
@@ -148,6 +149,10 @@ table(
     hue_vector=lambda tf: tf.image.adjust_hue(FLOATS, [0.1]),
     saturation_int_tensor=lambda tf: tf.image.adjust_saturation(FLOATS, tf.constant(2)),
     brightness_int=lambda tf: tf.image.adjust_brightness(BYTES, 1),
+    gamma_default=lambda tf: tf.image.adjust_gamma(BYTES),
+    gamma_negative=lambda tf: tf.image.adjust_gamma(BYTES, -1),
+    gamma_tensor=lambda tf: tf.image.adjust_gamma(FLOATS, tf.constant(0.5), gain=2.0),
+    gamma_negative_tensor=lambda tf: tf.image.adjust_gamma(FLOATS, tf.constant(-0.5)),
 )
 table(
     "limits_",

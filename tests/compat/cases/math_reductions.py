@@ -142,6 +142,12 @@ table(
     sum_of_bool_fails=(lambda tf: tf.reduce_sum([True, False]), "DataType bool not in list of allowed values"),
     sum_of_strings_fails=lambda tf: tf.reduce_sum(["a"]),
     variance_of_integers_fails=lambda tf: tf.math.reduce_variance([1, 2]),
+    count_what_is_not_zero=lambda tf: [
+        tf.count_nonzero([[0, 1], [2, 0]]),
+        tf.count_nonzero([[0.0, 1.0], [2.0, 1.0]], axis=1, dtype=tf.int32),
+        tf.count_nonzero(["", "a"]),
+        tf.count_nonzero([True, False], keepdims=True),
+    ],
     index_of_the_largest_along_a_missing_axis=(lambda tf: tf.argmax([[1.0, 2.0]], 3), "must be in the range"),
     index_of_the_largest_of_nothing=lambda tf: tf.argmax(tf.zeros([0])),
     running_sum_along_a_missing_axis=lambda tf: tf.cumsum([1, 2, 3], axis=1),

@@ -8,6 +8,7 @@ import numpy as np
 
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.shaping import expand_dims
 from pipeline.compat.ops.making.inputs import list_input
 from pipeline.compat.ops.making.opdef import op
 from pipeline.compat.values.convert import convert_to_tensor
@@ -33,6 +34,27 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
         raise ValueError(f"Argument `axis` = {axis} not in range [{-len(first) - 1}, {len(first) + 1})")
     with name_scope(name, "Pack", [values, axis]) as scope:
         return pack(list_input("Pack", "values", values), axis, scope)
+
+
+def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
+    """Stack a list of tensors, whose shape is known, along a new first axis.
+
+    Raises:
+        TypeError: The dtypes differ.
+        ValueError: The shapes differ, or that of the first tensor is not known.
+    """
+
+    def rule(tensors: list[Tensor]) -> Any:
+        shape = tensors[0].shape
+        if not shape.is_fully_defined():
+            raise ValueError("shape attr must be fully defined.")
+        for each in tensors[1:]:
+            shape.assert_is_compatible_with(each.shape)
+        return [(tensors[0].dtype.base_dtype, [len(tensors), *shape.as_list()[1:]])]
+
+    with name_scope(name, values=[values]):
+        rows = [expand_dims(each, 0) for each in values]
+        return op("ParallelConcat", "values:*T", [rows], rule, lambda *parts: np.concatenate(parts)).outputs[0]
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""Adjust brightness, contrast, hue or saturation of images, by a given or a random amount."""
+"""Adjust brightness, contrast, hue, saturation or gamma of images, by a given or a random amount."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.shaping import shape
-from pipeline.compat.ops.images.checks import checked_image
+from pipeline.compat.ops.control.flow import with_dependencies
+from pipeline.compat.ops.images.checks import checked_image, require
 from pipeline.compat.ops.images.colour import convert_image_dtype
 from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, tensor_op
 from pipeline.compat.ops.math.arithmetic import add, divide, maximum
@@ -103,6 +104,26 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
             scope,
         )
         return convert_image_dtype(adjusted, images.dtype, saturate=True)
+
+
+def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
+    """Return `gain * image ** gamma`.
+
+    Args:
+        image: Any numeric dtype and shape. Integers count as fractions of their dtype's largest value, and saturate.
+        gamma: A scalar, not negative.
+        gain: A scalar.
+
+    Raises:
+        ValueError: `gamma` is negative.
+    """
+    with name_scope(None, "adjust_gamma", [image, gamma, gain]):
+        image = convert_to_tensor(image, name="image")
+        floats = _as_floats(image)
+        checks = require(gamma >= 0, "Gamma should be a non-negative real number.")
+        if checks:
+            gamma = with_dependencies(checks, gamma)
+        return convert_image_dtype(gain * floats**gamma, image.dtype, saturate=True)
 
 
 def _colour_change(op_type: str, image: Any, factor: tuple[str, Any], kernel: Any) -> Tensor:

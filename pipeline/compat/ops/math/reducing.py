@@ -6,17 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.compat.graph.dtypes import DType, int32, int64
 from pipeline.compat.graph.dtypes import bool as bool_
-from pipeline.compat.graph.dtypes import int32
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import Kernel, quiet
+from pipeline.compat.ops.arrays.filling import zeros
 from pipeline.compat.ops.arrays.sequences import range as range_
 from pipeline.compat.ops.arrays.shaping import rank as rank_of
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, INDEX, REALS, first_input, fixed_input, renamed
 from pipeline.compat.ops.math import unary
+from pipeline.compat.ops.math.casting import cast
+from pipeline.compat.ops.math.comparing import not_equal
 from pipeline.compat.ops.math.unary import sqrt
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
@@ -201,6 +204,30 @@ reduce_max = _function("Max", _max, _EXTREMES, "Return the largest over axes.")
 reduce_min = _function("Min", _min, _EXTREMES, "Return the smallest over axes.")
 reduce_all = _function("All", _all, None, "Return whether all are true over axes.")
 reduce_any = _function("Any", _any, None, "Return whether any is true over axes.")
+
+
+def count_nonzero(
+    input_tensor: Any = None,
+    axis: Any = None,
+    keepdims: Any = None,
+    dtype: DType = int64,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: Any = None,
+    input: Any = None,
+) -> Tensor:
+    """Return the number of elements over axes that are not 0 (not empty, for strings), as `dtype`."""
+    keepdims = renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    value = renamed("input", input, "input_tensor", input_tensor)
+    axis = renamed("axis", axis, "reduction_indices", reduction_indices)
+    with name_scope(name, "count_nonzero", [input_tensor, axis, input]):
+        value = convert_to_tensor(value, name="input")
+        if value.dtype.base_dtype is bool_:
+            counted = value
+        else:
+            counted = not_equal(value, zeros([], dtype=value.dtype.base_dtype))
+        total = reduce_sum(cast(counted, int64), axis=axis, keepdims=keepdims)
+        return cast(total, dtype)  # type: ignore[no-any-return]
 
 
 def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None) -> Tensor:

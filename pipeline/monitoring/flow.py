@@ -27,6 +27,13 @@ def edges_of(groups: Mapping[int, WorkerGroup], loops: Mapping[int, LoopFacts]) 
     readers = dict(live.readers.numbered())
     for number, reader in readers.items():
         _add(edges, _number(reader.counts()[2]), number)
+    _add_groups(edges, groups, readers)
+    for number, facts in loops.items():
+        _add_dataset(edges, number, facts, readers)
+    return edges
+
+
+def _add_groups(edges: list[Edge], groups: Mapping[int, WorkerGroup], readers: Mapping[int, Any]) -> None:
     for number, group in groups.items():
         filled = _number(group.queue)
         if hasattr(group.queue, "progress"):  # of a producer, which is one stage with its queue
@@ -37,19 +44,20 @@ def edges_of(groups: Mapping[int, WorkerGroup], loops: Mapping[int, LoopFacts]) 
         for source in sources:
             if source not in between:
                 _add(edges, source, number)
-    for number, facts in loops.items():
-        parts = {part.number: part for part in facts.parts}
-        for part in facts.parts:
-            for each in part.inputs:
-                _add(edges, each, part.number)
-            if part.group is not None:  # what a thread takes from, the source takes from that it runs
-                between = {edge.source for edge in edges if edge.target in readers}
-                for taken in map(_number, part.group.taken_from()):
-                    if taken not in between:
-                        _add(edges, taken, _source_of(part, parts).number)
-        if facts.parts:
-            _add(edges, facts.parts[-1].number, number)
-    return edges
+
+
+def _add_dataset(edges: list[Edge], number: int, facts: LoopFacts, readers: Mapping[int, Any]) -> None:
+    parts = {part.number: part for part in facts.parts}
+    for part in facts.parts:
+        for each in part.inputs:
+            _add(edges, each, part.number)
+        if part.group is not None:  # what a thread takes from, the source takes from that it runs
+            between = {edge.source for edge in edges if edge.target in readers}
+            for taken in map(_number, part.group.taken_from()):
+                if taken not in between:
+                    _add(edges, taken, _source_of(part, parts).number)
+    if facts.parts:
+        _add(edges, facts.parts[-1].number, number)
 
 
 def _source_of(part: PartFacts, parts: Mapping[int, PartFacts]) -> PartFacts:

@@ -257,21 +257,29 @@ def as_dtype(type_value: Any) -> DType:
         found = _BY_ENUM.get(type_value)
     elif isinstance(type_value, type) and type_value in _PYTHON:
         found = _PYTHON[type_value]
-    elif type_value is not None:
-        # NumPy scalar classes have a `dtype` too, but it is a descriptor.
-        given = type_value if isinstance(type_value, type) else getattr(type_value, "dtype", None)
-        numpy_type = None
-        if isinstance(type_value, np.dtype):
-            numpy_type = type_value
-        elif isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
-            with contextlib.suppress(TypeError):  # np.generic and its like
-                numpy_type = np.dtype(given)
-        if numpy_type is not None:
-            if numpy_type.kind in "SU":
-                return string
-            found = _BY_NUMPY.get(numpy_type if numpy_type.isnative else numpy_type.newbyteorder("="))
-            if found is None and numpy_type.name == "bfloat16":
-                found = _bfloat16()
+    else:
+        found = _of_numpy(_numpy_dtype(type_value))
     if found is None:
         raise TypeError(f"Cannot convert the argument `type_value`: {type_value!r} to a TensorFlow DType.")
     return found
+
+
+def _numpy_dtype(value: Any) -> np.dtype[Any] | None:
+    """The NumPy dtype that a value is, names as a scalar class, or has; None if there is none."""
+    if isinstance(value, np.dtype):
+        return value
+    # NumPy scalar classes have a `dtype` too, but it is a descriptor.
+    given = value if isinstance(value, type) else getattr(value, "dtype", None)
+    if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
+        with contextlib.suppress(TypeError):  # np.generic and its like
+            return np.dtype(given)
+    return None
+
+
+def _of_numpy(numpy_type: np.dtype[Any] | None) -> DType | None:
+    if numpy_type is None:
+        return None
+    if numpy_type.kind in "SU":
+        return string
+    found = _BY_NUMPY.get(numpy_type if numpy_type.isnative else numpy_type.newbyteorder("="))
+    return _bfloat16() if found is None and numpy_type.name == "bfloat16" else found

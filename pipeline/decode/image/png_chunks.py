@@ -48,27 +48,17 @@ def read_chunks(data: bytes, max_pixels: int) -> PngFile:
             empty or larger than `max_pixels`.
     """
     walk = _chunks(data)
-    name, at, header = next(walk, (b"", 0, memoryview(b"")))
-    if name != b"IHDR" or len(header) != 13:
-        raise _damaged(data, "it does not begin with an IHDR chunk of 13 bytes")
-    width, height, bits, colour, compression, filters, interlaced = struct.unpack(">IIBBBBB", header)
-    check_size((width, height), 1, max_pixels)
-    if bits not in _BITS.get(colour, ()) or compression or filters or interlaced > 1:
-        values = f"{bits} bits, colour type {colour}, compression {compression}, filter {filters}"
-        raise _damaged(data, f"its header is invalid: {values}, interlacing {interlaced}")
+    width, height, bits, colour, interlaced = _header(data, walk, max_pixels)
     palette: bytes | None = None
     clear: bytes | None = None
     light: list[tuple[bytes, bytes]] = []
     packed: list[memoryview] = []
     last = b""
     for name, at, body in walk:
-        if name == b"IHDR":
-            raise _damaged(data, f"it has a second IHDR chunk, at byte {at}")
-        if name == b"PLTE":
-            if palette is not None:
-                raise _damaged(data, f"it has a second PLTE chunk, at byte {at}")
-            if not packed:
-                palette = _palette(data, body, bits, colour, at)
+        if name == b"IHDR" or (name == b"PLTE" and palette is not None):
+            raise _damaged(data, f"it has a second {name.decode()} chunk, at byte {at}")
+        if name == b"PLTE" and not packed:
+            palette = _palette(data, body, bits, colour, at)
         elif name == b"IDAT":
             if colour == PALETTE and palette is None:
                 raise _damaged(data, "it has no palette")
@@ -85,6 +75,21 @@ def read_chunks(data: bytes, max_pixels: int) -> PngFile:
         raise _damaged(data, "it has no IDAT chunk, and so no pixels")
     joined = b"".join(packed)
     return PngFile((width, height), bits, colour, interlaced, palette or b"", clear, light, joined)
+
+
+def _header(
+    data: bytes, walk: Iterator[tuple[bytes, int, memoryview]], max_pixels: int
+) -> tuple[int, int, int, int, int]:
+    """Return width, height, bits, colour type and interlacing, from the first chunk."""
+    name, _, header = next(walk, (b"", 0, memoryview(b"")))
+    if name != b"IHDR" or len(header) != 13:
+        raise _damaged(data, "it does not begin with an IHDR chunk of 13 bytes")
+    width, height, bits, colour, compression, filters, interlaced = struct.unpack(">IIBBBBB", header)
+    check_size((width, height), 1, max_pixels)
+    if bits not in _BITS.get(colour, ()) or compression or filters or interlaced > 1:
+        values = f"{bits} bits, colour type {colour}, compression {compression}, filter {filters}"
+        raise _damaged(data, f"its header is invalid: {values}, interlacing {interlaced}")
+    return width, height, bits, colour, interlaced
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, int, memoryview]]:

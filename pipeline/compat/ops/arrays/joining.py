@@ -22,7 +22,6 @@ def _concatenated(values: list[Tensor], axis: Tensor) -> Any:
     known = [tensor.shape.sizes for tensor in values if tensor.shape.sizes is not None]
     if axis.shape.sizes not in (None, ()):
         raise ValueError(f"Shape must be rank 0 but is rank {axis.shape.ndims}")
-    place = constant_value(axis)
     if not known:
         return None
     rank = len(known[0])
@@ -31,14 +30,19 @@ def _concatenated(values: list[Tensor], axis: Tensor) -> Any:
     for sizes in known:
         if len(sizes) != rank:
             raise ValueError(f"Shape must be rank {rank} but is rank {len(sizes)}")
+    place = constant_value(axis)
     if place is None:
         return unknown_shape(rank)
-    place = int(place)
     least = place + 1 if place >= 0 else -place
     if rank < least:
         raise ValueError(f"Shape must be at least rank {least} but is rank {rank}")
-    place %= rank
-    total: int | None = 0 if len(known) == len(values) else None
+    return _joined(known, int(place) % rank, len(known) == len(values))
+
+
+def _joined(known: list[tuple[int | None, ...]], place: int, complete: bool) -> list[int | None]:
+    """The shape of values joined along an axis; unless their list is complete, nobody knows how long that becomes."""
+    rank = len(known[0])
+    total: int | None = 0 if complete else None
     merged: list[int | None] = [None] * rank
     for sizes in known:
         for at, size in enumerate(sizes):

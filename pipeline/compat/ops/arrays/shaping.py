@@ -268,16 +268,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
 
     def rule(tensor: Tensor) -> Any:
         sizes = tensor.shape.sizes
-        if sizes is None or (not axes and None in sizes):
-            return None
-        gone = set()
-        for place, one in enumerate(axes):
-            if not -len(sizes) <= one < len(sizes):
-                raise ValueError(f"squeeze_dims[{place}] not in [{-len(sizes)},{len(sizes)}).")
-            gone.add(one % len(sizes))
-            if sizes[one] not in (1, None):
-                raise ValueError(f"Can not squeeze dim[{one}], expected a dimension of 1, got {sizes[one]}")
-        return [size for place, size in enumerate(sizes) if (place not in gone if axes else size != 1)]
+        return None if sizes is None or (not axes and None in sizes) else _squeezed(sizes, axes)
 
     def kernel(value: Any) -> Any:
         if not axes:
@@ -296,6 +287,18 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
         return np.squeeze(value, places) if good else None
 
     return tensor_op("Squeeze", "input:T", [input], rule, kernel, name, {"squeeze_dims": axes}, rows)
+
+
+def _squeezed(sizes: tuple[int | None, ...], axes: list[int]) -> list[int | None]:
+    """The shape without the axes of size 1 that are named, or without any."""
+    gone = set()
+    for place, one in enumerate(axes):
+        if not -len(sizes) <= one < len(sizes):
+            raise ValueError(f"squeeze_dims[{place}] not in [{-len(sizes)},{len(sizes)}).")
+        gone.add(one % len(sizes))
+        if sizes[one] not in (1, None):
+            raise ValueError(f"Can not squeeze dim[{one}], expected a dimension of 1, got {sizes[one]}")
+    return [size for place, size in enumerate(sizes) if (place not in gone if axes else size != 1)]
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:

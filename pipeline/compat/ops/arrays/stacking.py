@@ -66,10 +66,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
     if num is None:
         value = convert_to_tensor(value)
         sizes = value.shape.sizes
-        if sizes is not None:
-            if not -len(sizes) <= axis < len(sizes):
-                raise ValueError(f"Argument `axis` = {axis} not in range [{-len(sizes)}, {len(sizes)})")
-            num = sizes[axis]
+        num = None if sizes is None else sizes[_place(axis, sizes)]
         if num is None:
             raise ValueError(f"Cannot infer argument `num` from shape {value.shape}")
     count = int(num)
@@ -78,11 +75,9 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
         sizes = tensor.shape.sizes
         shape: Any = None
         if sizes is not None:
-            if not -len(sizes) <= axis < len(sizes):
-                raise ValueError(f"Argument `axis` = {axis} not in range [{-len(sizes)}, {len(sizes)})")
-            if sizes[axis] not in (None, count):
-                raise ValueError(f"Dimension must be {count} but is {sizes[axis]}")
-            place = axis % len(sizes)
+            place = _place(axis, sizes)
+            if sizes[place] not in (None, count):
+                raise ValueError(f"Dimension must be {count} but is {sizes[place]}")
             shape = sizes[:place] + sizes[place + 1 :]
         return [(tensor.dtype.base_dtype, shape)] * count
 
@@ -100,3 +95,9 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unst
         return [parts[index] for index in range(count)] if count != 1 else parts[0]
 
     return op("Unpack", "value:T", [value], rule, kernel, name, {"num": count, "axis": axis}, rows).outputs
+
+
+def _place(axis: int, sizes: tuple[int | None, ...]) -> int:
+    if not -len(sizes) <= axis < len(sizes):
+        raise ValueError(f"Argument `axis` = {axis} not in range [{-len(sizes)}, {len(sizes)})")
+    return axis % len(sizes)

@@ -1,6 +1,11 @@
-"""Random chains whose functions run on a cluster: the elements, fingerprints and states of chains without workers."""
+"""Random chains whose functions run on a cluster: as chains without workers, whose states they share.
 
+More chains, from seed 101 on: `CHAINS=100 CHAINS_AFTER=100 pytest tests/cluster/test_chains_on_ray.py`.
+"""
+
+import contextlib
 import json
+import os
 
 import chains
 import pytest
@@ -11,25 +16,66 @@ import pipeline
 ray = pytest.importorskip("ray", reason="needs Ray: make test-cluster")
 pytestmark = pytest.mark.usefixtures("cluster")
 
+COUNT = int(os.environ.get("CHAINS", "4" if SHORT else "30"))
+AFTER = int(os.environ.get("CHAINS_AFTER", "0"))
+SEEDS = range(AFTER + 1, AFTER + COUNT + 1)
+MOST = 100  # elements looked at
+
 
 def run(data, state=None):
+    """All elements, the state before each and after the last, the fingerprint, and whether the bad element ended it."""
     with iter(data) as iterator:
         if state is not None:
             iterator.load_state_dict(state)
-        elements, states = [], [json.loads(json.dumps(iterator.state_dict()))]
-        for element in iterator:
-            elements.append(chains.plain(element))
-            states.append(json.loads(json.dumps(iterator.state_dict())))
-        return elements, states, iterator.fingerprint()
+        elements, states, bad = [], [json.loads(json.dumps(iterator.state_dict()))], False
+        try:
+            for element in iterator:
+                elements.append(chains.plain(element))
+                states.append(json.loads(json.dumps(iterator.state_dict())))
+        except chains.Bad:
+            bad = True
+        return elements, states, iterator.fingerprint(), bad
 
 
-@pytest.mark.parametrize("seed", range(1, 4 if SHORT else 16))
+@contextlib.contextmanager
+def printed(seed, chain):
+    """Print the chain of a seed that fails."""
+    try:
+        yield
+    except BaseException:
+        print(f"the chain of seed {seed}: {chain.text}\n{chain.data!r}")
+        raise
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_cluster_changes_nothing(seed, tmp_path):
-    alone = chains.of_seed(seed, tmp_path).data.take(100)
-    together = chains.of_seed(seed, tmp_path, pipeline.cluster.workers(2)).data.take(100)
-    expected, got = run(alone), run(together)
-    assert got[0] == expected[0]
-    assert got[2] == expected[2]
-    assert [state["position"] for state in got[1]] == [state["position"] for state in expected[1]]
-    middle = len(expected[0]) // 2
-    assert run(together, expected[1][middle])[0] == expected[0][middle:]
+    """Each resumes the other, in the middle and at the end."""
+    alone = chains.of_seed(seed, tmp_path)
+    together = chains.of_seed(seed, tmp_path, pipeline.cluster.workers(2))
+    if alone.text != together.text:  # it cannot be shuffled behind workers, as the error says, and is not
+        return
+    alone, together = alone.data.take(MOST), together.data.take(MOST)
+    with printed(seed, chains.of_seed(seed, tmp_path)):
+        expected, got = run(alone), run(together)
+        assert got[0] == expected[0]
+        assert got[2] == expected[2]
+        for k in {len(expected[0]) // 2, len(expected[0])}:
+            assert run(together, expected[1][k])[::2] == (expected[0][k:], expected[2])
+            assert run(alone, got[1][k])[::2] == (expected[0][k:], expected[2])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_an_error_comes_where_it_comes_without_workers(seed, tmp_path):
+    before, rng = chains.sound_of_seed(seed, tmp_path)
+    numbers = run(before.data)[0]
+    bad = chains.Spoilt(rng.choice(numbers)) if numbers else chains.Spoilt(None)
+    alone = chains.spoilt_of_seed(seed, tmp_path, bad)
+    together = chains.spoilt_of_seed(seed, tmp_path, bad, pipeline.cluster.workers(2))
+    if alone.text != together.text or any(each in alone.text for each in chains.UNASKED):
+        return
+    with printed(seed, alone):
+        expected, got = run(alone.data.take(MOST)), run(together.data.take(MOST))
+        assert got[0] == expected[0]
+        assert got[2:] == expected[2:]
+        if expected[3]:
+            assert run(together.data.take(MOST), expected[1][-1])[::3] == ([], True)

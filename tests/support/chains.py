@@ -11,6 +11,9 @@ from pipeline.datasets.dataset import zip as zipped
 from pipeline.sources.of_any import dataset
 from pipeline.workers.choice import processes
 
+# Texts of steps that drop elements: only workers make these, who are ahead, and raise their errors.
+UNASKED = "shard", ", 40)", "skip", "zip"
+
 UNKNOWN = None  # a reference that plain Python cannot give
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from pipeline.flow.block import Block
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Stream, seek_later, shorter, whole
+from pipeline.flow.stream import Element, Stream, elements_of, gives_elements, seek_later, shorter, whole
 
 
 class Counted:
@@ -15,6 +15,14 @@ class Counted:
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
         self._count = 0
+        if gives_elements(stream):
+            self._inner = elements_of(stream)
+            self.element = self._element
+
+    def _element(self) -> Element | None:
+        found = self._inner()
+        self._count += found is not None
+        return found
 
     def take(self, n: int) -> Block | None:
         block = self._stream.take(n)

@@ -11,10 +11,19 @@ from typing import Any, NamedTuple
 
 from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, OutOfRangeError
 from pipeline.flow.block import Block, Made
-from pipeline.flow.ids import summed
 from pipeline.flow.run import Run, serving
 from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Element, Stream, block_of, dropped, elements_of, gives_elements, later, seek_later
+from pipeline.flow.stream import (
+    Element,
+    Stream,
+    alone,
+    block_of,
+    dropped,
+    elements_of,
+    gives_elements,
+    later,
+    seek_later,
+)
 from pipeline.queues.kinds import FIFOQueue
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.runner import QueueRunner
@@ -122,10 +131,7 @@ class Prefetch:
         if type(item.what) is not Block:
             self._next += 1
             return item.what  # type: ignore[no-any-return]
-        block = self.take(1)
-        assert block is not None
-        (found,) = block.made().examples()
-        return found, *summed(block.ids)
+        return alone(self.take(1))
 
     def _next_item(self, one_by_one: bool) -> Item | None:
         """Return what has the next element; None at the end. `one_by_one` is for threads that this starts."""

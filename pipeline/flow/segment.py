@@ -10,11 +10,11 @@ import numpy as np
 from pipeline._flow import Kept
 from pipeline.errors import FailedPreconditionError
 from pipeline.flow.block import Block, Examples
-from pipeline.flow.ids import Ids, PartHashes, as_parts, select
+from pipeline.flow.ids import Ids, PartHashes, as_parts, select, summed
 from pipeline.flow.pump import values_of
 from pipeline.flow.run import Limited, Run
 from pipeline.flow.steps import Calls, Failure, Output, Step, kept, only_map, run, run_alone
-from pipeline.flow.stream import Stream, dropped, later, seek_later, shorter, whole
+from pipeline.flow.stream import Element, Stream, alone, dropped, later, seek_later, shorter, whole
 from pipeline.on_error import name_item
 
 # Inputs between two positions that are noted. A position in between is the last noted one and how many outputs to drop
@@ -140,7 +140,34 @@ class Segment:
         self._claim: Block | None = None
         self._calls: Calls | None = None  # of the claim; else its outputs come from the next
         self._outputs: Iterator[Output | Failure] = iter(())
+        self._id: tuple[int, int] = (0, 0)  # of the claim, where outputs come one by one
         self._drop = 0
+        if self._one_by_one and grid > 1:
+            self.element = self._element
+
+    def _element(self) -> Element | None:
+        """Return the next output, as `take(1)` would in three times the time; see `elements_of`."""
+        if self._drop:
+            return alone(self.take(1))
+        while self._claim is not None or self._claim_next(1):
+            claim, marks, checks = self._claim, self._marks, self._run
+            assert claim is not None
+            for output in self._outputs:
+                if isinstance(output, Failure):
+                    self._failed(claim, output)
+                if checks.deadline is not None or checks.stopped:
+                    try:
+                        checks.check()
+                    except BaseException:
+                        self._outputs = _again(output, self._outputs) if isinstance(output, Output) else self._outputs
+                        raise
+                if isinstance(output, Output):
+                    marks.delivered(marks.claimed - 1, None, 1)
+                    value, size = self._id
+                    return kept(output.example), value ^ output.path, size
+            self._claim = None
+            marks.delivered(marks.claimed - 1, marks.claimed, 0)
+        return None
 
     def take(self, n: int) -> Block | None:
         while self._drop:  # after a seek
@@ -164,6 +191,8 @@ class Segment:
             return False
         marks.claimed += len(claim)
         self._claim = claim
+        if self._one_by_one:
+            self._id = summed(claim.ids)
         if self._only is None:
             self._outputs = run(self._steps, claim)
             return True

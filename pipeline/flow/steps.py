@@ -332,7 +332,10 @@ def _through(
             except Exception as error:
                 yield Failure(index, _as_failure(error, step), step.skip)
                 return
-            yield from _through(steps, i + 1, example, index, number, path)
+            if i + 1 == len(steps):
+                yield Output(index, path, example)
+            else:
+                yield from _through(steps, i + 1, example, index, number, path)
     yield Output(index, path, example)
 
 

@@ -84,14 +84,15 @@ def elements_of(stream: Stream) -> Callable[[], Element | None]:
     if own is not None:
         return own
 
-    def element() -> Element | None:
-        block = stream.take(1)
-        if block is None:
-            return None
-        (found,) = block.made().examples()
-        return found, *summed(block.ids)
+    return lambda: alone(stream.take(1))
 
-    return element
+
+def alone(block: Block | None) -> Element | None:
+    """Return the only element of a block; None for None."""
+    if block is None:
+        return None
+    (found,) = block.made().examples()
+    return found, *summed(block.ids)
 
 
 def lend(stream: Stream) -> bool:

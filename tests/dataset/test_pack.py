@@ -15,6 +15,15 @@ def test_sequences_go_on_in_the_next_row():
     ])  # fmt: skip
 
 
+def test_a_sequence_goes_on_in_several_rows():
+    tokens = [n for row in ROWS for n in row]
+    rows = [tokens[i : i + 2] for i in range(0, 11, 2)]
+    found = list(stream([[], *ROWS, []]).pack(2))
+    assert [row["tokens"].tolist() for row in found] == [*rows[:-1], [3, 0]]
+    assert [p for row in found for p in row["positions"]] == [0, 1, 0, 1, 0, 1, 0, 0, 0, 1, 0, 0]
+    check(stream([[], *ROWS, []]).pack(2), found)
+
+
 def test_whole_sequences():
     data = stream(ROWS).pack(5, split=False, pad=-1)
     check(data, list(data))

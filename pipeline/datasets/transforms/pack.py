@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.node import Node, Opening
 from pipeline.dtypes import native
-from pipeline.errors import invalid
+from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.flow.block import Block, Examples
 from pipeline.flow.collate import as_array
 from pipeline.flow.held import Arrivals, Element
-from pipeline.flow.ids import as_one, joined
-from pipeline.flow.stream import Ahead, Stream, dropped, seek_later, shorter, whole
+from pipeline.flow.ids import PartHashes, as_one, joined
+from pipeline.flow.segment import position_of
+from pipeline.flow.stream import Stream, dropped, elements_of, seek_later, shorter, whole
 
 OPEN_ROWS = 16
+
+_Held: TypeAlias = "tuple[dict[str, NDArray[Any]], int, tuple[int, int]]"  # fields, length, and id
 
 # What a sequence is called that comes in no dict.
 BARE = "tokens"
@@ -48,7 +51,7 @@ class Pack(Node):
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         stream = self.inputs[0].open(shared, epoch)
-        return shared.gauged(self, _Split(Ahead(stream), self) if self.split else _Fitted(Arrivals(stream), self))
+        return shared.gauged(self, _Split(stream, self) if self.split else _Fitted(Arrivals(stream), self))
 
 
 def fields_of(example: Any) -> dict[str, NDArray[Any]]:
@@ -83,20 +86,30 @@ def row_of(pieces: Sequence[dict[str, NDArray[Any]]], size: int, pad: Any) -> di
     first = pieces[0]
     if isinstance(pad, Mapping) and (other := next((name for name in pad if name not in first), None)) is not None:
         raise invalid(f"pack: pad: there is no field {other!r}; there are {list(first)}")
-    row = {name: _empty(name, array, size, pad) for name, array in first.items()}
+    if any(piece.keys() != first.keys() for piece in pieces):
+        other = next(piece for piece in pieces if piece.keys() != first.keys())
+        raise invalid(f"pack: examples differ in their fields: {sorted(first)} and {sorted(other)}")
+    lengths = np.array([length_of(piece) for piece in pieces])
+    total = int(lengths.sum())
+    row = {name: _joined(name, [piece[name] for piece in pieces], total, size, pad) for name in first}
     segments, positions = np.zeros(size, np.int32), np.zeros(size, np.int32)
-    at = 0
-    for number, piece in enumerate(pieces, 1):
-        if piece.keys() != first.keys():
-            raise invalid(f"pack: examples differ in their fields: {sorted(first)} and {sorted(piece)}")
-        end = at + length_of(piece)
-        for name, array in piece.items():
-            _check_alike(name, first[name], array)
-            row[name][at:end] = array
-        segments[at:end] = number
-        positions[at:end] = np.arange(end - at)
-        at = end
+    segments[:total] = np.repeat(np.arange(1, len(pieces) + 1), lengths)
+    positions[:total] = np.arange(total) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     return {**row, "segment_ids": segments, "positions": positions}
+
+
+def _joined(name: str, arrays: list[NDArray[Any]], total: int, size: int, pad: Any) -> NDArray[Any]:
+    """Return a field of a row: arrays one after the other, then padding."""
+    first = arrays[0]
+    dtype, shape = first.dtype, first.shape[1:]
+    for array in arrays:
+        if array.dtype is not dtype or array.shape[1:] != shape:
+            _check_alike(name, first, array)
+    filler = _filler(name, first, pad)
+    row = np.empty((size, *shape), dtype)
+    np.concatenate(arrays, out=row[:total])
+    row[total:] = filler
+    return row
 
 
 def _check_alike(name: str, first: NDArray[Any], array: NDArray[Any]) -> None:
@@ -108,8 +121,8 @@ def _check_alike(name: str, first: NDArray[Any], array: NDArray[Any]) -> None:
         raise invalid(f"pack: what {name!r} is a sequence of has shape {shapes}")
 
 
-def _empty(name: str, array: NDArray[Any], size: int, pad: Any) -> NDArray[Any]:
-    """Return a field of a row with nothing but padding."""
+def _filler(name: str, array: NDArray[Any], pad: Any) -> NDArray[Any]:
+    """Return what pads a field, as an array of rank 0."""
     fill = pad.get(name, 0) if isinstance(pad, Mapping) else pad
     if array.dtype.hasobject and fill == 0 and isinstance(array.flat[0], (bytes, str)):
         fill = type(array.flat[0])()
@@ -123,60 +136,97 @@ def _empty(name: str, array: NDArray[Any], size: int, pad: Any) -> NDArray[Any]:
         raise invalid(f"pack: pad: {fill!r} does not fit {name!r} of dtype {array.dtype}")
     if array.dtype.kind in "SU" and fill == 0:
         filler = np.zeros((), array.dtype)  # an empty one
-    row = np.empty((size, *array.shape[1:]), array.dtype)
-    row[...] = filler
-    return row
+    return filler
 
 
 class _Split:
-    """Rows that are full: sequences continue in the next one. The position is that of a sequence, and how much of it
-    earlier rows have."""
+    """Rows that are full: sequences continue in the next one.
 
-    def __init__(self, stream: Ahead, node: Pack) -> None:
-        self._stream, self._node = stream, node
-        self._offset = self._count = 0
+    The position is that of a sequence, and how much of it earlier rows have. The sequence is said by where the stream
+    stood when the row took its first one, and how many came after that.
+    """
+
+    def __init__(self, stream: Stream, node: Pack) -> None:
+        self._stream, self._node, self._element = stream, node, elements_of(stream)
+        self._count = 0
+        self._held: _Held | None = None  # the sequence that was begun
+        self._offset = 0  # how much of it rows have
+        self._base, self._number = None, 0  # where it is
+        self._begin: tuple[Any, int, int] | None = None  # where the row begins that is being filled
+        self._based = False  # whether that row has taken its first sequence
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin a row; before that it stays as it is if a timeout comes."""
+        self._pieces: list[dict[str, NDArray[Any]]] = []
+        self._ids: list[tuple[int, int]] = []
+        self._have = 0
+        self._begin, self._based = None, False
 
     def take(self, n: int) -> Block | None:
         size = self._node.size
-        pieces: list[dict[str, NDArray[Any]]] = []
-        ids = []
-        have, used, offset = 0, 0, self._offset
-        while have < size:
-            block = self._stream.look_at(used)
-            if block is None:
-                break
-            (example,) = block.made().examples()
-            fields = fields_of(example)
-            left = length_of(fields) - offset
-            if left < 0:
-                raise shorter()
-            part = min(left, size - have)
-            if part:
-                pieces.append({name: array[offset : offset + part] for name, array in fields.items()})
-                ids.append(block.ids)
-            have += part
-            if part < left:
-                offset += part
-                break
-            used, offset = used + 1, 0
-        self._stream.drop(used)
-        self._offset = offset
-        if not pieces:
+        if self._begin is None:
+            self._begin = self._where()
+        while self._have < size and (self._held is not None or self._next()):
+            assert self._held is not None
+            fields, length, one = self._held
+            end = min(length, self._offset + size - self._have)
+            if end > self._offset:
+                part = slice(self._offset, end)
+                entire = end - self._offset == length
+                self._pieces.append(fields if entire else {name: array[part] for name, array in fields.items()})
+                self._ids.append(one)
+                self._have += end - self._offset
+            self._held, self._offset = (self._held, end) if end < length else (None, 0)
+        if not self._pieces:
             return None
+        row = row_of(self._pieces, size, self._node.pad)
+        values, sizes = zip(*self._ids, strict=True)
+        ids = PartHashes(np.array(values, np.uint64), np.array(sizes, np.int64))
+        self._forget()
         first, self._count = self._count, self._count + 1
-        row = row_of(pieces, size, self._node.pad)
-        return Block(Examples([row]), as_one(joined(ids)), range(first, self._count))
+        return Block(Examples([row]), as_one(ids), range(first, self._count))
+
+    def _next(self) -> bool:
+        """Take the next sequence; return whether there is one."""
+        again = self._offset > 0  # after a seek
+        if not (again or self._based):
+            self._base, self._number, self._based = position_of(self._stream), -1, True
+        element = self._element()
+        if element is None:
+            return False
+        self._number += not again
+        example, value, count = element
+        fields = fields_of(example)
+        length = length_of(fields)
+        if length < self._offset:
+            raise shorter()
+        self._held = fields, length, (value, count)
+        return True
+
+    def _where(self) -> tuple[Any, int, int]:
+        """Return the sequence that comes next, and how much of it rows have."""
+        if self._offset:
+            return self._base, self._number, self._offset
+        return position_of(self._stream), 0, 0
 
     def skip(self, n: int) -> int:
         return dropped(self, n)
 
     def position(self) -> Any:
-        return [self._count, self._offset, self._stream.position()]
+        base, number, offset = self._begin or self._where()
+        if isinstance(base, FailedPreconditionError):
+            raise base
+        return [self._count, offset, base, number]
 
     def seek(self, position: Any) -> None:
-        count, offset, inner = position
-        self._count, self._offset = whole(count), whole(offset)
-        seek_later(self._stream, inner)
+        count, offset, base, number = position
+        self._count, self._offset, self._number = whole(count), whole(offset), whole(number)
+        self._base, self._held = base, None
+        self._forget()
+        seek_later(self._stream, base)
+        if self._number and self._stream.skip(self._number) < self._number:
+            raise shorter()
 
     def close(self) -> None:
         self._stream.close()

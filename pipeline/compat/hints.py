@@ -60,6 +60,7 @@ _WHY = {
     "use tf.random_uniform, random_normal or truncated_normal with a seed=": "random.stateless_categorical "
     "random.stateless_multinomial random.stateless_normal random.stateless_truncated_normal random.stateless_uniform",
     "use tf.gather, tf.gather(..., batch_dims=) or tf.gather_nd": "batch_gather diag_part repeat",
+    "use the shape of the sum of the two tensors": "broadcast_dynamic_shape",
     "use tf.shape or tf.identity of each tensor": "identity_n shape_n",
     "use tf.identity": "guarantee_const",
     "use tf.image.encode_jpeg(..., quality=) and decode_jpeg": "image.adjust_jpeg_quality image.random_jpeg_quality",
@@ -93,8 +94,8 @@ _WHY = {
     "use tf.summary.scalar, image or histogram, or pass a tf.Summary of your own to FileWriter.add_summary": "summary",
     "compare slices, such as `x[1:] >= x[:-1]`": "is_non_decreasing is_strictly_increasing",
     "use tf.SparseTensor.from_value or tf.convert_to_tensor": "convert_to_tensor_or_sparse_tensor",
-    "use tf.tensor_scatter_nd_update": "tensor_scatter_add tensor_scatter_nd_add tensor_scatter_nd_max "
-    "tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_sub",
+    "use tf.scatter_nd and tf.where": "tensor_scatter_add tensor_scatter_nd_add tensor_scatter_nd_max "
+    "tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update tensor_scatter_sub tensor_scatter_update",
     "compare with the dtypes that you mean": "QUANTIZED_DTYPES dtypes.QUANTIZED_DTYPES",
     "use a FIFOQueue for each part, or a tf.py_func that waits for all parts of a key": "Barrier",
     "rows of different lengths are SparseTensors here: tf.sparse_tensor_to_dense pads them, and so does "
@@ -115,8 +116,9 @@ _WHY = {
     "fft fft2d fft3d histogram_fixed_width histogram_fixed_width_bins ifft ifft2d ifft3d igamma igammac "
     "image.extract_image_patches image.extract_patches image.rgb_to_yiq image.rgb_to_yuv image.yiq_to_rgb "
     "image.yuv_to_rgb invert_permutation io.decode_json_example lbeta lgamma make_ndarray make_tensor_proto math "
-    "polygamma random.gamma random.poisson random_gamma random_poisson reduce_logsumexp sets signal spectral "
-    "strings.format unique_with_counts unravel_index unsorted_segment_mean unsorted_segment_sqrt_n zeta",
+    "polygamma random.gamma random.poisson random_gamma random_poisson reduce_logsumexp setdiff1d sets signal "
+    "spectral listdiff strings.format unique_with_counts unravel_index unsorted_segment_mean unsorted_segment_sqrt_n "
+    "zeta",
     "use tf.py_func, whose function gets NumPy arrays": "py_function",
     "use tf.string_to_hash_bucket_fast, or hash the strings in a tf.py_func": "string_to_hash_bucket_strong "
     "strings.to_hash_bucket_strong",
@@ -131,7 +133,6 @@ _RENAMED = {
     "image.per_image_whitening": "image.per_image_standardization",
     "image_summary": "summary.image",
     "inv": "reciprocal",
-    "listdiff": "setdiff1d",
     "merge_all_summaries": "summary.merge_all",
     "merge_all_summary": "summary.merge_all",
     "merge_summary": "summary.merge",

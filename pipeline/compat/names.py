@@ -88,14 +88,12 @@ MODULES: dict[str, str] = {
     "ops.arrays.joining": "concat split",
     "ops.arrays.masking": "where where_v2",
     "ops.arrays.padding": "pad",
-    "ops.arrays.scattering": "scatter_nd manip.scatter_nd tensor_scatter_update "
-    "tensor_scatter_nd_update=tensor_scatter_update dynamic_partition dynamic_stitch",
+    "ops.arrays.scattering": "scatter_nd manip.scatter_nd dynamic_partition dynamic_stitch",
     "ops.arrays.sequences": "range one_hot",
-    "ops.arrays.shaping": "reshape manip.reshape shape size rank expand_dims squeeze ensure_shape "
-    "broadcast_to broadcast_dynamic_shape bitcast",
+    "ops.arrays.shaping": "reshape manip.reshape shape size rank expand_dims squeeze ensure_shape broadcast_to bitcast",
     "ops.arrays.sorting": "sort argsort nn.top_k math.top_k searchsorted",
     "ops.arrays.stacking": "stack parallel_stack unstack",
-    "ops.arrays.uniques": "unique setdiff1d",
+    "ops.arrays.uniques": "unique",
     "ops.control.asserting": "Assert debugging.Assert check_numerics debugging.check_numerics",
     "ops.control.case": "case",
     "ops.control.checks": _debugging(

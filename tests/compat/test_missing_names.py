@@ -111,7 +111,6 @@ def test_ragged_parts_of_strings():
         ("select", "where"),
         ("batch_matmul", "matmul"),
         ("inv", "reciprocal"),
-        ("listdiff", "setdiff1d"),
         ("scalar_summary", "summary.scalar"),
         ("image_summary", "summary.image"),
         ("merge_all_summaries", "summary.merge_all"),

@@ -50,17 +50,15 @@ from pipeline.compat.ops.arrays.masking import where as where, where_v2 as where
 from pipeline.compat.ops.arrays.padding import pad as pad
 from pipeline.compat.ops.arrays.scattering import (
     dynamic_partition as dynamic_partition, dynamic_stitch as dynamic_stitch, scatter_nd as scatter_nd,
-    tensor_scatter_update as _tensor_scatter_nd_update, tensor_scatter_update as tensor_scatter_update,
 )
 from pipeline.compat.ops.arrays.sequences import one_hot as one_hot, range as range
 from pipeline.compat.ops.arrays.shaping import (
-    bitcast as bitcast, broadcast_dynamic_shape as broadcast_dynamic_shape, broadcast_to as broadcast_to,
-    ensure_shape as ensure_shape, expand_dims as expand_dims, rank as rank, reshape as reshape, shape as shape,
-    size as size, squeeze as squeeze,
+    bitcast as bitcast, broadcast_to as broadcast_to, ensure_shape as ensure_shape, expand_dims as expand_dims,
+    rank as rank, reshape as reshape, shape as shape, size as size, squeeze as squeeze,
 )
 from pipeline.compat.ops.arrays.sorting import argsort as argsort, searchsorted as searchsorted, sort as sort
 from pipeline.compat.ops.arrays.stacking import parallel_stack as parallel_stack, stack as stack, unstack as unstack
-from pipeline.compat.ops.arrays.uniques import setdiff1d as setdiff1d, unique as unique
+from pipeline.compat.ops.arrays.uniques import unique as unique
 from pipeline.compat.ops.control.asserting import Assert as Assert, check_numerics as check_numerics
 from pipeline.compat.ops.control.case import case as case
 from pipeline.compat.ops.control.checks import (
@@ -234,4 +232,3 @@ string_strip = _string_strip
 string_to_hash_bucket = _string_to_hash_bucket
 string_to_hash_bucket_fast = _string_to_hash_bucket_fast
 string_to_number = _string_to_number
-tensor_scatter_nd_update = _tensor_scatter_nd_update

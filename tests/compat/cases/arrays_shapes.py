@@ -78,8 +78,6 @@ table(
     broadcast_to_wrong=lambda tf: tf.broadcast_to(known(tf, 2), [3, 3]),
     broadcast_to_lower_rank=lambda tf: tf.broadcast_to(known(tf, 2, 2), [2]),
     broadcast_to_run_error=lambda tf: tf.broadcast_to(_grid(tf), [3, 3]),
-    broadcast_dynamic_shape=lambda tf: tf.broadcast_dynamic_shape([1, 2], [3, 1]),
-    broadcast_dynamic_shape_error=lambda tf: tf.broadcast_dynamic_shape(hidden(tf, [3, 2]), [3, 4]),
     bitcast=lambda tf: [
         tf.bitcast(known(tf, 3), tf.uint8),
         tf.bitcast(known(tf, 3), tf.int32),
@@ -120,9 +118,6 @@ table(
     range_backwards_run=lambda tf: tf.range(hidden(tf, 3, []), 0),
     range_vector=lambda tf: tf.range([3]),
     range_tenths=lambda tf: tf.range(0.0, 1.0, 0.1),
-    linspace=lambda tf: tf.linspace(0.0, 1.0, 5),
-    linspace_one=lambda tf: tf.lin_space(2.0, 3.0, 1),
-    linspace_double=lambda tf: tf.linspace(tf.constant(1, tf.float64), 2, 3, name="l"),
     one_hot=lambda tf: tf.one_hot([0, 2, -1, 5], 3),
     one_hot_values=lambda tf: [tf.one_hot([1, 2], 3, 5, 2, axis=0), tf.one_hot([1], 2, on_value=5)],
     one_hot_strings=lambda tf: tf.one_hot([1, 2], 3, dtype=tf.string, on_value="a", off_value="b"),
@@ -148,4 +143,15 @@ table(
     eye_float_size=lambda tf: tf.eye(2.0),
     eye_unknown=lambda tf: [tf.eye(hidden(tf, 2, [])), tf.eye(hidden(tf, 2, []), 3, batch_shape=[2])],
     eye_batch=lambda tf: tf.eye(3, 2, batch_shape=[2], dtype=tf.bool),
+)
+
+# One operation, as in TensorFlow 1.
+table(
+    "",
+    {"graph": False},
+    linspace=lambda tf: tf.identity(tf.linspace(0.0, 1.0, 5), name="made"),
+    linspace_unknown=lambda tf: tf.identity(tf.linspace(0.0, 1.0, hidden(tf, 4, [])), name="made"),
+    linspace_one=lambda tf: tf.identity(tf.lin_space(2.0, 3.0, 1), name="made"),
+    linspace_double=lambda tf: tf.identity(tf.linspace(tf.constant(1, tf.float64), 2, 3), name="made"),
+    linspace_none=lambda tf: tf.identity(tf.linspace(0.0, 1.0, hidden(tf, 0, [])), name="made"),
 )

@@ -138,7 +138,6 @@ table(
     gather_nd_too_deep=lambda tf: tf.gather_nd(known(tf, 4, 2), [[0, 0, 0]]),
     gather_nd_out_of_range=lambda tf: tf.gather_nd(known(tf, 4, 2), [[0, 5]]),
     gather_nd_unknown=lambda tf: tf.gather_nd(known(tf, 4, 2), hidden(tf, [[0]], [None, None])),
-    gather_nd_batch=lambda tf: tf.gather_nd(known(tf, 2, 3), [[1], [0]], batch_dims=1),
     where_places=lambda tf: [
         tf.where([True, False, True]),
         tf.where([[1.0, 0.0], [0.0, 2.0]]),
@@ -180,4 +179,16 @@ table(
     "",
     {"graph": False},
     index_dimension=lambda tf: known(tf, 4, 2)[: tf.Dimension(2)],
+)
+
+# One operation here.
+table(
+    "gather_nd_",
+    {"graph": False},
+    batch=lambda tf: tf.identity(tf.gather_nd(known(tf, 2, 3), [[1], [0]], batch_dims=1), name="made"),
+    batches=lambda tf: tf.identity(
+        tf.gather_nd(hidden(tf, np.arange(12).reshape(2, 3, 2), [None, 3, 2]), [[[1], [0]], [[2], [2]]], batch_dims=1),
+        name="made",
+    ),
+    batch_too_deep=lambda tf: tf.gather_nd(known(tf, 2, 3), [[1, 0], [0, 1]], batch_dims=1),
 )

@@ -24,7 +24,6 @@ def shapes_as_arguments(tf):
         tf.broadcast_to(1.0, x.shape),
         tf.reshape(x, [x.shape[1], -1]),
         tf.zeros(x.shape[:1]),
-        tf.broadcast_dynamic_shape(x.shape, tf.TensorShape([3])),
         tf.ones(x.get_shape().as_list()),
     )
 
@@ -83,7 +82,6 @@ def unknown_parts(tf):
         tf.one_hot(hidden(tf, [[1]], [None, 1]), 3, axis=1),
         tf.reverse_sequence(hidden(tf, x, [None, 3]), hidden(tf, [1, 2], [2]), 1),
         tf.eye(3, batch_shape=hidden(tf, [2], [1])),
-        tf.linspace(0.0, 1.0, hidden(tf, 4, [])),
     )
 
 

@@ -34,9 +34,6 @@ table(
         later(tf, np.zeros([2, 2, 2], np.int32)), later(tf, np.zeros([2, 2, 2])), [0, 3, 2]
     ),
     scatter_nd_nothing_into_nothing=lambda tf: tf.scatter_nd(np.zeros([0], np.int32), np.zeros([0]), [0]),
-    scatter_update_strings_at_one_place=lambda tf: tf.tensor_scatter_nd_update(
-        tf.constant(["x"] * 3), [[1], [1]], ["a", "b"]
-    ),
     string_split_delimiters_late=lambda tf: tf.string_split(["a|b", "c"], delimiter=later(tf, ["a", "b"])),
     string_split_delimiter_in_a_vector=lambda tf: tf.string_split(["a|b", "c"], delimiter=later(tf, ["|"])),
     string_split_delimiter_late=lambda tf: tf.string_split(["a|b", "c"], delimiter=later(tf, "|")),

@@ -6,21 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.compat.graph import dtypes
-from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import unknown_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.arrays.arranging import tile, transpose
-from pipeline.compat.ops.arrays.filling import ones
-from pipeline.compat.ops.arrays.grids import meshgrid
-from pipeline.compat.ops.arrays.joining import concat
-from pipeline.compat.ops.arrays.sequences import range_node
-from pipeline.compat.ops.arrays.shaping import rank, reshape, shape
-from pipeline.compat.ops.arrays.stacking import stack, unstack
 from pipeline.compat.ops.making.opdef import check_rank_at_least, check_scalar, tensor_op
-from pipeline.compat.ops.math.reducing import reduce_prod
-from pipeline.compat.values.casts import cast_node
-from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 from pipeline.errors import invalid, show
 from pipeline.queues.rows import Rows
@@ -145,17 +133,18 @@ def gather(
     return tensor_op("GatherV2", definition, [params, indices, axis], rule, kernel, name, attrs, rows)
 
 
-def _nd_gathered(params: Tensor, indices: Tensor) -> Any:
-    check_rank_at_least(indices, 1)
+def _nd_gathered(params: Tensor, indices: Tensor, batch: int) -> Any:
+    check_rank_at_least(indices, 1 + batch)
+    check_rank_at_least(params, 1 + batch if batch else 0)
     rank, places = params.shape.ndims, indices.shape.sizes
     if rank is None or places is None or places[-1] is None:
         return None
-    if places[-1] > rank:
+    if batch + places[-1] > rank:
         raise ValueError(
             f"indices.shape[-1] must be <= params.rank, but saw indices shape: {indices.shape} and params shape: "
             f"{params.shape}"
         )
-    return [*places[:-1], *params.shape.as_list()[places[-1] :]]
+    return [*places[:-1], *params.shape.as_list()[batch + places[-1] :]]
 
 
 def check_places(indices: Any, shape: tuple[int, ...]) -> None:
@@ -179,9 +168,20 @@ def _gather_nd(params: Any, indices: Any) -> Any:
     return params[tuple(np.moveaxis(indices, -1, 0))]
 
 
-def gather_nd(
-    params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0, bad_indices_policy: str = ""
-) -> Tensor:
+def _gather_nd_of_batches(params: Any, indices: Any, batch: int) -> Any:
+    lead = indices.shape[:batch]
+    if np.shape(params)[:batch] != lead:
+        raise invalid(
+            f"params and indices must have the same leading axes, got {show(np.shape(params))} and {show(lead)}"
+        )
+    pairs = [(params[at], indices[at]) for at in np.ndindex(lead)]
+    if not pairs:
+        return np.empty((*indices.shape[:-1], *params.shape[batch + indices.shape[-1] :]), params.dtype)
+    made = np.stack([_gather_nd(*pair) for pair in pairs])
+    return made.reshape((*lead, *made.shape[1:]))
+
+
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
     """Return the slices of `params` at the places that the vectors along the last axis of `indices` name.
 
     Args:
@@ -189,62 +189,20 @@ def gather_nd(
         indices: int16, int32 or int64; the last axis has one index for each of the first axes of `params`.
         name: Name of the op.
         batch_dims: How many leading axes both share.
-        bad_indices_policy: "IGNORE" returns zeros for places out of range; otherwise they are errors.
+
+    Raises:
+        ValueError: `batch_dims` is negative, or not less than a rank.
     """
-    batch = constant_value(batch_dims) if isinstance(batch_dims, Tensor) else batch_dims
-    if batch is None or int(batch):
-        return batch_gather_nd(params, indices, batch_dims if batch is None else int(batch), name)
-    kernel = _gather_nd_or_zeros if bad_indices_policy == "IGNORE" else _gather_nd
+    if not isinstance(batch_dims, int):
+        raise TypeError(f"Argument `batch_dims` must be an int; got {batch_dims}")
+    if batch_dims < 0:
+        raise ValueError("tf.gather_nd does not allow negative batch_dims.")
+
+    def rule(params: Tensor, indices: Tensor) -> Any:
+        return _nd_gathered(params, indices, batch_dims)
+
+    def kernel(params: Any, indices: Any) -> Any:
+        return _gather_nd_of_batches(params, indices, batch_dims) if batch_dims else _gather_nd(params, indices)
+
     definition = "params:Tparams indices:Tindices" + _INDICES
-    attrs = {"bad_indices_policy": bad_indices_policy.encode()}
-    return tensor_op("GatherNd", definition, [params, indices], _nd_gathered, kernel, name, attrs)
-
-
-def _gather_nd_or_zeros(params: Any, indices: Any) -> Any:
-    params = np.asarray(params)
-    depth = indices.shape[-1]
-    bad = ((indices < 0) | (indices >= np.array(params.shape[:depth], np.int64))).any(-1)
-    made = _gather_nd(params, np.where(bad[..., None], 0, indices))
-    made[bad] = b"" if made.dtype == object else 0
-    return made
-
-
-def batch_gather_nd(params: Any, indices: Any, batch_dims: Any, name: str | None = None) -> Tensor:
-    """Return the slices of each batch of `params` at the places that the same batch of `indices` names.
-
-    It puts the number of the batch in front of each index and calls `gather_nd`.
-    """
-    with name_scope(name, "BatchGatherND", [params, indices]):
-        indices = convert_to_tensor(indices, name="indices")
-        params = convert_to_tensor(params, name="params")
-        if not isinstance(batch_dims, int):
-            raise TypeError(f"Argument `batch_dims` must be an int; got {batch_dims}")
-        if batch_dims < 0:
-            raise ValueError("tf.gather_nd does not allow negative batch_dims.")
-        for which, tensor in (("indices", indices), ("params", params)):
-            if tensor.shape.ndims is not None and batch_dims >= tensor.shape.ndims:
-                raise ValueError(
-                    f"Argument `batch_dims` = {batch_dims} must be less than rank(`{which}`) = {tensor.shape.ndims}"
-                )
-        params_shape: Any = shape(params)
-        indices_shape: Any = shape(indices)
-        batch_shape = params_shape[:batch_dims]
-        batch_size = reduce_prod(batch_shape, [0])
-        inner_axes: Any = rank(indices)
-        inner_axes = inner_axes - batch_dims - 1
-        inner_shape = indices_shape[batch_dims:-1]
-        ranges = [
-            cast_node(range_node(0, cast_node(size, dtypes.int32), 1), indices.dtype.base_dtype)
-            for size in unstack(batch_shape, axis=0)
-        ]
-        columns = [reshape(grid, shape=(-1,)) for grid in meshgrid(*ranges, indexing="ij")]
-        grid = transpose(stack(columns, axis=0))
-        grid_shape: Any = shape(grid)
-        spread = [grid_shape[:1], ones(inner_axes, dtype=grid_shape.dtype), grid_shape[1:]]
-        grid = reshape(grid, concat(spread, axis=0))
-        grid = tile(grid, multiples=concat(((1,), inner_shape, (1,)), axis=0))
-        flat_shape = concat(([batch_size], indices_shape[batch_dims:]), axis=0)
-        flat = reshape(indices, shape=flat_shape)
-        made = gather_nd(params, concat((grid, flat), axis=-1))
-        made_shape: Any = shape(made)
-        return reshape(made, shape=concat((batch_shape, made_shape[1:]), axis=0))
+    return tensor_op("GatherNd", definition, [params, indices], rule, kernel, name)

@@ -1,4 +1,4 @@
-"""linspace, meshgrid and sequence_mask, which TensorFlow too builds from other ops."""
+"""linspace; and meshgrid and sequence_mask, which TensorFlow too builds from other ops."""
 
 from __future__ import annotations
 
@@ -11,61 +11,46 @@ from pipeline.compat.graph.dtypes import as_dtype
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays import shaping
-from pipeline.compat.ops.arrays.filling import ones, zeros_like
-from pipeline.compat.ops.arrays.indexing import slice_
-from pipeline.compat.ops.arrays.joining import concat
-from pipeline.compat.ops.arrays.masking import where_v2
-from pipeline.compat.ops.arrays.sequences import range, range_node
+from pipeline.compat.ops.arrays.filling import ones
+from pipeline.compat.ops.arrays.sequences import range_node
 from pipeline.compat.ops.arrays.shaping import expand_dims, reshape, size
 from pipeline.compat.ops.arrays.stacking import stack
+from pipeline.compat.ops.making.opdef import check_rank, tensor_op
 from pipeline.compat.ops.math.arithmetic import maximum
-from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.ops.math.comparing import equal
 from pipeline.compat.ops.math.reducing import reduce_max
 from pipeline.compat.values.casts import cast_node
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.static import constant_value
+from pipeline.errors import invalid
 
 
-def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
     """Return `num` numbers from `start` to `stop`, both included, in equal steps.
 
     Args:
-        start: A floating-point tensor.
-        stop: Of the same dtype; both are broadcast.
+        start: A floating-point scalar.
+        stop: Of the same dtype.
         num: An integer.
-        name: Name of the scope.
-        axis: The axis of the result along which the numbers lie.
+        name: Name of the op.
+
+    Raises:
+        InvalidArgumentError: `num` is negative, at run time.
     """
-    with name_scope(name, "linspace", [start, stop]):
-        start = convert_to_tensor(start, name="start")
-        stop = convert_to_tensor(stop, name="stop", dtype=start.dtype.base_dtype)
-        num = convert_to_tensor(num, name="num", preferred_dtype=dtypes.int32)
-        if not num.dtype.is_integer:
-            raise TypeError(f"Argument `tensor` (name: num) must be of type integer. Received `tensor` = {num}")
-        count: Any = cast_node(num, dtypes.int32)
-        cast(count, start.dtype)  # TensorFlow's graph has this node, too, though nothing uses it.
-        both = shaping.broadcast_dynamic_shape(shaping.shape(start), shaping.shape(stop))
-        start, stop = shaping.broadcast_to(start, both), shaping.broadcast_to(stop, both)
-        first: Any = shaping.expand_dims(start, axis=axis)
-        last: Any = shaping.expand_dims(stop, axis=axis)
-        shape: Any = shaping.shape(first)
-        sizes: Any = shaping.shape(shape)
-        axes = sizes[0]
-        place: Any = where_v2(axis >= 0, axis, axes + axis)
-        between = maximum(count - 2, 0)
-        steps = maximum(count - 1, 1)
-        delta = (last - first) / cast(steps, last.dtype)
-        first, last = cast(first, delta.dtype), cast(last, delta.dtype)
-        end = where_v2(count >= 0, steps, -1)
-        numbers = cast(range(1, end, dtype=dtypes.int64), delta.dtype)
-        mask = equal(place, range(axes))
-        numbers = shaping.reshape(numbers, where_v2(mask, between, 1))
-        inner = first + delta * numbers
-        everything = concat((first, inner, last), axis=place)
-        begin = zeros_like(shape)
-        size = concat((shape[0:place], shaping.reshape(count, [1]), shape[place + 1 :]), axis=0)
-        return slice_(everything, begin, size)
+
+    def rule(start: Tensor, stop: Tensor, num: Tensor) -> Any:
+        for each in (start, stop, num):
+            check_rank(each, 0)
+        known = constant_value(num)
+        return (None if known is None else int(known),)
+
+    def kernel(start: Any, stop: Any, num: Any) -> Any:
+        if num < 0:
+            raise invalid(f"num must not be negative, got {num}")
+        return np.linspace(start, stop, int(num), dtype=np.asarray(start).dtype)
+
+    definition = "start:T(float32,float64)=float32 stop:T num:Tidx(int32,int64)=int32"
+    return tensor_op("LinSpace", definition, [start, stop, num], rule, kernel, name)
 
 
 def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""scatter_nd, updates of slices, dynamic_partition and dynamic_stitch: elements put at given places."""
+"""scatter_nd, dynamic_partition and dynamic_stitch: elements put at given places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from pipeline.compat.graph.shapes import TensorShape, as_shape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.gathering import check_places
-from pipeline.compat.ops.making.opdef import check_rank_at_least, op, tensor_op
+from pipeline.compat.ops.making.opdef import check_rank_at_least, op
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
 from pipeline.errors import invalid, show
 
@@ -33,35 +33,33 @@ def _check_updates(indices: Tensor, updates: Tensor, target: TensorShape) -> Non
         )
 
 
-def _scatter(target: Any, indices: Any, updates: Any, kind: str) -> Any:
-    """Apply the updates to `target` in place, and return it."""
+def _scattered(made: Any, indices: Any, updates: Any) -> Any:
+    """Add the updates to zeros, in place, and return these."""
     depth = indices.shape[-1] if indices.ndim else 0
-    wanted = (*indices.shape[:-1], *target.shape[depth:])
+    wanted = (*indices.shape[:-1], *made.shape[depth:])
     if updates.shape != wanted:
         raise invalid(
             f"Must have updates.shape = indices.shape[:-1] + shape[{depth}:], got updates.shape: "
             f"{list(updates.shape)}, wanted: {list(wanted)}"
         )
     if updates.size == 0:
-        return target
-    check_places(indices, target.shape)
+        return made
+    check_places(indices, made.shape)
     places = tuple(np.moveaxis(indices, -1, 0)) if depth else (Ellipsis,)
-    if kind == "update":
-        target[places] = updates
+    if updates.dtype.kind == "b":
+        made[places] = updates
     else:
-        ufunc: Any = {"add": np.add, "sub": np.subtract, "max": np.maximum, "min": np.minimum}[kind]
-        ufunc.at(target, places, updates)
-    return target
+        np.add.at(made, places, updates)
+    return made
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str = "", name: str | None = None) -> Tensor:
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
     """Return zeros of the given shape with updates added at the places that the indices name.
 
     Args:
         indices: int16, int32 or int64; each vector along the last axis is a place.
         updates: What to put there, any dtype.
         shape: A vector of the dtype of `indices`.
-        bad_indices_policy: "IGNORE" skips places out of range; otherwise they are errors.
         name: Name of the op.
     """
 
@@ -77,44 +75,12 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, bad_indices_policy: str =
         made = np.zeros(tuple(shape.tolist()), updates.dtype)
         if updates.dtype == object:
             made[...] = b""
-        if bad_indices_policy == "IGNORE":
-            good = ((indices >= 0) & (indices < np.array(made.shape[: indices.shape[-1]], np.int64))).all(-1)
-            indices, updates = indices[good], updates[good]
         if not made.size and updates.size:
             raise invalid(f"Indices and updates specified for empty output.  indices shape: {show(indices.shape)}")
-        return _scatter(made, indices, updates, "update" if updates.dtype.kind == "b" else "add")
+        return _scattered(made, indices, updates)
 
     definition = "indices:Tindices(int16,int32,int64) updates:T shape:Tindices"
-    attrs = {"bad_indices_policy": bad_indices_policy.encode()}
-    return op("ScatterNd", definition, [indices, updates, shape], rule, kernel, name, attrs).outputs[0]
-
-
-def _tensor_scatter(op_type: str, kind: str, allowed: str, doc: str) -> Any:
-    def function(
-        tensor: Any, indices: Any, updates: Any, bad_indices_policy: str = "", name: str | None = None
-    ) -> Tensor:
-        def rule(tensor: Tensor, indices: Tensor, updates: Tensor) -> Any:
-            check_rank_at_least(indices, 1)
-            _check_updates(indices, updates, tensor.shape)
-            return tensor.shape
-
-        def kernel(tensor: Any, indices: Any, updates: Any) -> Any:
-            return _scatter(np.array(tensor), indices, updates, kind)
-
-        definition = f"tensor:T indices:Tindices({allowed}) updates:T"
-        attrs = {"bad_indices_policy": bad_indices_policy.encode()}
-        return tensor_op(op_type, definition, [tensor, indices, updates], rule, kernel, name, attrs)
-
-    function.__doc__ = doc
-    return function
-
-
-_update = _tensor_scatter("TensorScatterUpdate", "update", "int16,int32,int64,uint16", "")
-
-
-def tensor_scatter_update(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Return a tensor with the elements at the places that the indices name replaced by updates."""
-    return _update(tensor, indices, updates, name=name)  # type: ignore[no-any-return]
+    return op("ScatterNd", definition, [indices, updates, shape], rule, kernel, name).outputs[0]
 
 
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:

@@ -318,25 +318,6 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     return tensor_op("EnsureShape", "input:T", [x], rule, kernel, name, {"shape": wanted})
 
 
-def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
-    """Return the shape to which two shapes are broadcast; all are vectors of int32 or int64."""
-
-    def rule(a: Tensor, b: Tensor) -> Any:
-        check_rank(a, 1)
-        check_rank(b, 1)
-        lengths = [tensor.shape.num_elements() for tensor in (a, b)]
-        return (None if None in lengths else max(lengths),)  # type: ignore[type-var]
-
-    def kernel(a: Any, b: Any) -> Any:
-        try:
-            return np.array(np.broadcast_shapes(tuple(a), tuple(b)), np.asarray(a).dtype)
-        except ValueError:
-            raise invalid(f"Incompatible shapes: {list(a)} vs. {list(b)}") from None
-
-    definition = "s0:T" + INDEX_32 + " s1:T"
-    return tensor_op("BroadcastArgs", definition, [shape_x, shape_y], rule, kernel)
-
-
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """Return `input` broadcast to `shape`, a vector of int32 or int64."""
 

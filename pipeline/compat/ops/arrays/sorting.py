@@ -8,15 +8,9 @@ import numpy as np
 
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dtypes import as_dtype
-from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.arrays.arranging import transpose
-from pipeline.compat.ops.arrays.scattering import tensor_scatter_update
-from pipeline.compat.ops.arrays.sequences import range as range_
-from pipeline.compat.ops.arrays.shaping import rank, reshape, shape, shape_of
+from pipeline.compat.ops.arrays.shaping import reshape, shape_of
 from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, check_scalar, op, tensor_op
-from pipeline.compat.values.constants import constant
-from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 from pipeline.errors import invalid
 
@@ -88,65 +82,49 @@ def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | 
         values: Any real dtype.
         axis: A constant int.
         direction: "ASCENDING" or "DESCENDING".
-        name: Name of the scope.
+        name: Name of the op.
 
     Raises:
         ValueError: The direction is neither, or the axis is not constant.
     """
-    with name_scope(name, "sort", [values, axis]):
-        return _sorted(values, axis, direction, 0)
+    return _sorted("Sort", values, axis, direction, name)
 
 
 def argsort(
     values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
 ) -> Tensor:
     """Return the indices (int32) that sort the elements along one axis; equal elements keep their order."""
-    with name_scope(name, "argsort", [values, axis]):
-        return _sorted(values, axis, direction, 1)
+    return _sorted("ArgSort", values, axis, direction, name)
 
 
-def _sorted(values: Any, axis: Any, direction: str, which: int) -> Tensor:
+def _sorted(op_type: str, values: Any, axis: Any, direction: str, name: str | None) -> Tensor:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(
             f"Argument `direction` should be one of ASCENDING, DESCENDING. Received: direction={direction}"
         )
-    axis = convert_to_tensor(axis, name="axis")
-    known = constant_value(axis)
-    if axis.shape.ndims not in (None, 0) or known is None:
+    place = constant_value(axis) if isinstance(axis, Tensor) else axis
+    if place is None or np.ndim(place):
         raise ValueError(f"Argument `axis` must be a constant scalar. Received: axis={axis}.")
-    tensor: Any = convert_to_tensor(values, name="values")
-    if direction == "DESCENDING":
-        return _descending(tensor, int(known), which)
-    # Negate the numbers: largest first of these is smallest first of those.
-    dtype = tensor.dtype.base_dtype
-    if dtype.is_unsigned:
-        made: Any = _descending(dtype.max - tensor, int(known), which)
-        return made if which else dtype.max - made  # type: ignore[no-any-return]
-    if dtype.is_integer:
-        made = _descending(-tensor - 1, int(known), which)
-        return made if which else -made - 1  # type: ignore[no-any-return]
-    made = _descending(-tensor, int(known), which)
-    return made if which else -made  # type: ignore[no-any-return]
+    place = int(place)
 
+    def rule(tensor: Tensor) -> Any:
+        check_rank_at_least(tensor, place + 1 if place >= 0 else -place)
+        return tensor.shape
 
-def _descending(values: Tensor, axis: int, which: int) -> Tensor:
-    sizes: Any = shape(values)
-    count = sizes[axis]
-    axes: Any = rank(values)
-    known = values.shape.ndims
-    if axis == -1 or axis + 1 == known:
-        return top_k(values, count)[which]  # type: ignore[no-any-return]
-    place: Any = axis
-    if axis < 0:
-        place = axis + (known or axes)
-    if known is not None:
-        order = np.arange(known)
-        order[place], order[-1] = known - 1, place
-        swap: Any = constant(order, name="transposition")
-    else:
-        swap = tensor_scatter_update(range_(axes), [[place], [axes - 1]], [axes - 1, place])
-    made = top_k(transpose(values, swap), count)[which]
-    return transpose(made, swap)
+    def kernel(value: Any) -> Any:
+        value = np.asarray(value)
+        if not -value.ndim <= place < value.ndim:
+            raise invalid(f"axis = {place} is out of range for {value.ndim} dimensions")
+        # Sort the reversed array stably: reversing the result then puts equal elements in their old order.
+        if direction == "ASCENDING":
+            order = np.argsort(value, axis=place, kind="stable")
+        else:
+            backwards = np.flip(np.argsort(np.flip(value, place), axis=place, kind="stable"), place)
+            order = value.shape[place] - 1 - backwards
+        return order.astype(np.int32) if op_type == "ArgSort" else np.take_along_axis(value, order, place)
+
+    dtype = dtypes.int32 if op_type == "ArgSort" else None
+    return tensor_op(op_type, "values:T" + _REALS, [values], rule, kernel, name, dtype=dtype)
 
 
 def _bound(side: str) -> Any:

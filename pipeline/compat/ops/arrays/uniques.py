@@ -1,4 +1,4 @@
-"""unique and setdiff1d: vectors as sets."""
+"""unique: the elements of a vector, each once."""
 
 from __future__ import annotations
 
@@ -20,13 +20,6 @@ class Unique(NamedTuple):
     idx: Any
 
 
-class ListDiff(NamedTuple):
-    """Elements and their indices."""
-
-    out: Any
-    idx: Any
-
-
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
     """Return the unique elements of a vector by first occurrence, and the index of each element among them."""
     dtype = as_dtype(out_idx)
@@ -45,20 +38,3 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Uniq
         return made, np.array(index, dtype.np)
 
     return Unique(*op("Unique", "x:T", [x], rule, kernel, name, {"out_idx": dtype}).outputs)
-
-
-def setdiff1d(x: Any, y: Any, index_dtype: Any = dtypes.int32, name: str | None = None) -> ListDiff:
-    """Return the elements of vector `x` that are not in `y`, in order and with repetitions, and their indices."""
-    dtype = as_dtype(index_dtype)
-
-    def rule(x: Tensor, y: Tensor) -> Any:
-        check_rank(x, 1)
-        check_rank(y, 1)
-        return [(x.dtype.base_dtype, (None,)), (dtype, (None,))]
-
-    def kernel(x: Any, y: Any) -> Any:
-        known = set(y.tolist())
-        index = np.array([at for at, each in enumerate(x.tolist()) if each not in known], dtype.np)
-        return x[index], index
-
-    return ListDiff(*op("ListDiff", "x:T y:T", [x, y], rule, kernel, name, {"out_idx": dtype}).outputs)

@@ -7,27 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.compat.graph.dtypes import int32
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, broadcast_static_shape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import quiet
 from pipeline.compat.ops.arrays.arranging import transpose
-from pipeline.compat.ops.arrays.gathering import gather
-from pipeline.compat.ops.arrays.joining import concat
-from pipeline.compat.ops.arrays.masking import where
-from pipeline.compat.ops.arrays.sequences import range as range_
-from pipeline.compat.ops.arrays.shaping import rank as rank_of
 from pipeline.compat.ops.arrays.shaping import reshape
-from pipeline.compat.ops.arrays.shaping import shape as shape_of
-from pipeline.compat.ops.arrays.stacking import stack
-from pipeline.compat.ops.arrays.uniques import setdiff1d
 from pipeline.compat.ops.making.inputs import check_allowed, next_input
-from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least
+from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, tensor_op
 from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.ops.math.reducing import reduce_prod
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.static import constant_value
 from pipeline.errors import invalid, show
 
 _ALLOWED: tuple[str, ...] = (
@@ -114,8 +105,6 @@ def matmul(
     a_is_sparse: bool = False,
     b_is_sparse: bool = False,
     output_type: Any = None,
-    grad_a: bool = False,
-    grad_b: bool = False,
     name: str | None = None,
 ) -> Tensor:
     """Return the product of two matrices, or of batches of matrices whose leading axes are broadcast.
@@ -130,8 +119,6 @@ def matmul(
         a_is_sparse: Allows matrices only; no effect on the result.
         b_is_sparse: See `a_is_sparse`.
         output_type: The dtype of the result, if it is not that of the inputs.
-        grad_a: Ignored.
-        grad_b: Ignored.
         name: Name of the op.
 
     Raises:
@@ -160,74 +147,52 @@ def matmul(
         return product
 
 
-def _contracted(a: Tensor, b: Tensor, axes: Any) -> tuple[Any, Any]:
-    """Return the axes of each tensor to sum over."""
-    if isinstance(axes, (int, np.integer)):
+def _contracted(a: Tensor, b: Tensor, axes: Any) -> tuple[list[int], list[int]] | int:
+    """Return the axes of each tensor to sum over, not negative; a number if the rank of `a` is unknown."""
+    axes = constant_value(axes) if isinstance(axes, Tensor) else axes
+    if axes is None:
+        raise ValueError("`axes` must be known when the graph is made.")
+    if np.ndim(axes) == 0:
         if axes < 0:
             raise ValueError(f"`axes` must be at least 0. Received: {axes}.")
         rank = a.shape.ndims
-        if rank is not None:
-            if axes > rank:
-                raise ValueError(f"`axes` must not be larger than the number of dimensions of tensor {a}.")
-            return list(range(rank - int(axes), rank)), list(range(int(axes)))
-        dims: Any = rank_of(a)
-        return range_(dims - axes, dims, dtype=int32), range_(axes, dtype=int32)
-    if isinstance(axes, (list, tuple)):
-        if len(axes) != 2:
-            raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
-        first, second = axes
-        if isinstance(first, (int, np.integer)) and isinstance(second, (int, np.integer)):
-            first, second = [first], [second]
-        if len(first) != len(second):
-            raise ValueError(f"Different number of contraction axes `a` and `b`, {len(first)} != {len(second)}.")
-        return first, second
-    pair: Any = convert_to_tensor(axes, name="axes", dtype=int32)
-    return pair[0], pair[1]
+        if rank is None:
+            return int(axes)
+        if axes > rank:
+            raise ValueError(f"`axes` must not be larger than the number of dimensions of tensor {a}.")
+        return list(range(rank - int(axes), rank)), list(range(int(axes)))
+    if len(axes) != 2:
+        raise ValueError(f"`axes` must be an integer or have length 2. Received {axes}.")
+    first, second = ([int(axis) for axis in np.atleast_1d(each)] for each in axes)
+    if len(first) != len(second):
+        raise ValueError(f"Different number of contraction axes `a` and `b`, {len(first)} != {len(second)}.")
+    return _not_negative(a, first), _not_negative(b, second)
 
 
-def _as_matrix(x: Tensor, axes: Any, flipped: bool) -> tuple[Any, Any, Any]:
-    """Return a tensor as a matrix, with the axes to sum over last (first if flipped).
+def _not_negative(tensor: Tensor, axes: list[int]) -> list[int]:
+    rank = tensor.shape.ndims
+    return axes if rank is None else [axis + rank if axis < 0 else axis for axis in axes]
 
-    Also return the sizes of the other axes, as a list if all are static and as a tensor if not, and their static part.
-    """
-    sizes = x.shape.sizes
-    if sizes is None or not isinstance(axes, (list, tuple)) or not x.shape.is_fully_defined():
-        return _as_dynamic_matrix(x, axes, flipped)
-    axes = [int(axis) + len(sizes) if axis < 0 else int(axis) for axis in axes]
-    free = [at for at in range(len(sizes)) if at not in axes]
-    kept = [sizes[at] or 0 for at in free]
-    rows, summed = prod(kept), prod([sizes[at] or 0 for at in axes])
+
+def _free(tensor: Tensor, axes: list[int]) -> list[int]:
+    """The axes that are not summed over."""
+    return [at for at in range(tensor.shape.ndims or 0) if at not in axes]
+
+
+def _as_matrix(x: Tensor, axes: list[int], flipped: bool) -> Tensor:
+    """Return a tensor of static shape as a matrix, with the axes to sum over last (first if flipped)."""
+    sizes = [size or 0 for size in x.shape.as_list()]
+    free = _free(x, axes)
+    rows, summed = prod(sizes[at] for at in free), prod(sizes[at] for at in axes)
     order, shape = ([*axes, *free], [summed, rows]) if flipped else ([*free, *axes], [rows, summed])
     moved = x if order == list(range(len(sizes))) else transpose(x, order)
-    matrix = moved if moved.shape.as_list() == shape else reshape(moved, shape)
-    return matrix, kept, kept
-
-
-def _as_dynamic_matrix(x: Tensor, axes: Any, flipped: bool) -> tuple[Any, Any, Any]:
-    sizes = x.shape.sizes
-    static: Any = None
-    if sizes is not None and isinstance(axes, (list, tuple)):
-        axes = [axis + len(sizes) if axis < 0 else axis for axis in axes]
-        rest = [at for at in range(len(sizes)) if at not in axes]
-        static = [sizes[at] for at in rest]
-        axes = convert_to_tensor(axes, dtype=int32, name="axes")
-        free: Any = convert_to_tensor(rest, dtype=int32, name="free")
-        shape = shape_of(x)
-    else:
-        shape = shape_of(x)
-        rank: Any = rank_of(x)
-        axes = convert_to_tensor(axes, dtype=int32, name="axes")
-        axes = where(axes >= 0, axes, axes + rank)
-        free = setdiff1d(range_(rank), axes)[0]
-    kept, summed = gather(shape, free), gather(shape, axes)
-    rows, inner = reduce_prod(kept), reduce_prod(summed)
-    order = concat([axes, free] if flipped else [free, axes], 0)
-    pair = stack([inner, rows] if flipped else [rows, inner])
-    return reshape(transpose(x, order), pair), kept, static
+    return moved if moved.shape.as_list() == shape else reshape(moved, shape)
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     """Return the product of two tensors, summed over some axes of both.
+
+    Tensors of static shapes are multiplied as matrices, as TensorFlow does; others by one operation.
 
     Args:
         a: A tensor.
@@ -240,16 +205,27 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     """
     with name_scope(name, "Tensordot", [a, b, axes]) as scope:
         a, b = convert_to_tensor(a, name="a"), convert_to_tensor(b, name="b")
-        first, second = _contracted(a, b, axes)
-        left, kept_a, static_a = _as_matrix(a, first, False)
-        right, kept_b, static_b = _as_matrix(b, second, True)
-        product = matmul(left, right)
-        if isinstance(kept_a, list) and isinstance(kept_b, list):
-            if product.shape.is_fully_defined() and product.shape.as_list() == kept_a + kept_b:
-                return product
-            return reshape(product, kept_a + kept_b, name=scope)
-        kept_a, kept_b = convert_to_tensor(kept_a, dtype=int32), convert_to_tensor(kept_b, dtype=int32)
-        result = reshape(product, concat([kept_a, kept_b], 0), name=scope)
-        if static_a is not None and static_b is not None:
-            result.set_shape(static_a + static_b)
-        return result
+        summed = _contracted(a, b, axes)
+        kept = None
+        if not isinstance(summed, int) and a.shape.ndims is not None and b.shape.ndims is not None:
+            kept = [
+                each.shape.as_list()[at] for each, own in zip((a, b), summed, strict=True) for at in _free(each, own)
+            ]
+        if kept is None or not (a.shape.is_fully_defined() and b.shape.is_fully_defined()):
+            return _of_any_shape(a, b, summed, kept, scope)
+        product = matmul(_as_matrix(a, summed[0], False), _as_matrix(b, summed[1], True))  # type: ignore[index]
+        if product.shape.is_fully_defined() and product.shape.as_list() == kept:
+            return product
+        return reshape(product, kept, name=scope)
+
+
+def _of_any_shape(a: Tensor, b: Tensor, axes: Any, kept: list[int | None] | None, name: str) -> Tensor:
+    def kernel(a: Any, b: Any) -> Any:
+        try:
+            return np.tensordot(a, b, axes)
+        except (ValueError, IndexError) as error:
+            raise invalid(
+                f"tensordot of {list(np.shape(a))} and {list(np.shape(b))} over axes {axes}: {error}"
+            ) from None
+
+    return tensor_op("Tensordot", "a:T b:T", [a, b], lambda a, b: kept, kernel, name)

@@ -158,6 +158,8 @@ def _check(programs: Sequence[str]) -> int:
         try:
             with open(program, "rb") as file:
                 source = file.read(_LONGEST + 1)
+            if program.endswith(".ipynb"):
+                raise ValueError(f"a notebook: check what `jupyter nbconvert --to script {program}` writes")
             if len(source) > _LONGEST:
                 raise ValueError(f"not a program: longer than {_LONGEST >> 20} MiB")
             checked = check(source, program)

@@ -16,7 +16,14 @@ from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.node import ENDLESS, Node, Opening, no_position
 from pipeline.datasets.seed import Seed
 from pipeline.dtypes import integer, truth
-from pipeline.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, invalid, show
+from pipeline.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    InvalidArgumentError,
+    ResourceExhaustedError,
+    invalid,
+    show,
+)
 from pipeline.flow.block import Block, Columns
 from pipeline.flow.stream import Stream, dropped
 from pipeline.flow.sum_tree import SumTree
@@ -65,7 +72,7 @@ class ReplayBuffer(Dataset[Any]):
         """Use `replay`."""
         self.name, self.capacity, self.priorities = name, capacity, priorities
         self._rate = rate
-        self._tree = SumTree(capacity) if priorities else None
+        self._tree = _tree(capacity) if priorities else None
         self._rows: _Rows | None = None  # from the first example on
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
@@ -87,6 +94,7 @@ class ReplayBuffer(Dataset[Any]):
         Raises:
             InvalidArgumentError, TypeError: The example does not fit the first one, or the priority is wrong.
             OverflowError: A number is out of the range of the first example's dtype.
+            ResourceExhaustedError: There is no memory for as many examples like the first.
             DeadlineExceededError: The time is up. CancelledError: The buffer is closed.
         """
         weight = float(self._weights(priority, 1, "add")[0]) if self._tree is not None else 0.0
@@ -127,14 +135,14 @@ class ReplayBuffer(Dataset[Any]):
         if self._tree is None:
             raise invalid(f"'{self.name}' has no priorities: pass priorities=True to replay")
         numbers = np.atleast_1d(np.asarray(keys))
-        if numbers.ndim != 1 or numbers.dtype.kind not in "iu":
+        if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and len(numbers)):
             raise invalid(f"update: keys must be integers, got dtype {numbers.dtype}, shape {show(numbers.shape)}")
-        numbers = numbers.astype(np.int64)
         weights = self._weights(priorities, len(numbers), "update")
         with self._changed:
             if len(numbers) and not 0 <= numbers.min() <= numbers.max() < self._inserted:
                 odd = int(numbers.min()) if numbers.min() < 0 else int(numbers.max())
                 raise invalid(f"update: there was no example with the key {odd}: the last one is {self._inserted - 1}")
+            numbers = numbers.astype(np.int64)
             there = numbers >= self._inserted - self.capacity
             self._tree.set(numbers[there] % self.capacity, weights[there])
             self._changed.notify_all()
@@ -184,8 +192,11 @@ class ReplayBuffer(Dataset[Any]):
 
     def _weights(self, given: Any, count: int, what: str) -> NDArray[np.float64]:
         try:
-            weights = np.asarray(given, np.float64)
-        except (TypeError, ValueError):
+            weights = np.asarray(given)
+            if weights.dtype.kind not in "biuf" and weights.size:
+                raise TypeError  # such as for "1", which float64 would take
+            weights = weights.astype(np.float64)
+        except (TypeError, ValueError, OverflowError):
             raise invalid(f"{what}: a priority must be a number, got {given!r:.80}") from None
         if weights.shape not in ((), (count,)):
             raise invalid(f"{what}: expected {count} priorities, one for each key, got shape {show(weights.shape)}")
@@ -254,6 +265,7 @@ def replay(
     Raises:
         ValueError: A number is out of range.
         TypeError: An argument is not a number.
+        ResourceExhaustedError: There is no memory for as many priorities.
 
     Examples:
         >>> buffer = pipeline.replay(100, seed=1)
@@ -400,8 +412,27 @@ def _column(value: Any, capacity: int) -> NDArray[Any]:
     if not isinstance(value, (bytes, str, ListValue)):
         array = np.asarray(value)
         if array.dtype.kind not in "OSUV":
-            return np.empty((capacity, *array.shape), array.dtype)
-    return np.empty(capacity, object)
+            return _room((capacity, *array.shape), array.dtype)
+    return _room((capacity,), np.dtype(object))
+
+
+def _tree(capacity: int) -> SumTree:
+    try:
+        return SumTree(capacity)
+    except (ValueError, MemoryError):
+        raise ResourceExhaustedError(
+            None, None, f"replay: capacity: there is no memory for {capacity:,} priorities"
+        ) from None
+
+
+def _room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    try:
+        return np.empty(shape, dtype)
+    except (ValueError, MemoryError):
+        text = (
+            f"replay: capacity: there is no memory for {shape[0]:,} examples of dtype {dtype}, shape {show(shape[1:])}"
+        )
+        raise ResourceExhaustedError(None, None, text) from None
 
 
 class _OfReplay(Node):

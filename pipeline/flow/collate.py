@@ -13,6 +13,7 @@ from pipeline._flow import as_tensors as listed_as_tensors
 from pipeline.dtypes import native, object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.flow.block import Block, Columns, Examples, own
+from pipeline.flow.functions import called
 from pipeline.nest import (
     ListParts,
     ListValue,
@@ -68,7 +69,7 @@ class Collate:
 
     def _batch(self, values: Columns | Examples) -> Any:
         if self._function is not None:
-            return self._function(list(values.examples()))
+            return called(self._function, list(values.examples()))
         if self.tensors:
             listed = isinstance(values, Examples) and type(values.items[0]) is list
             made = bare(self._stacked(as_tensors(values)))

@@ -1,9 +1,15 @@
-"""Functions of the user's: refused where the chain is written if calling them cannot give what is wanted."""
+"""Functions of the user's: what they are called, which ones cannot be, and how an error of theirs looks.
+
+One that cannot give what is wanted is refused where the chain is written.
+"""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
+
+from pipeline.errors import OutOfRangeError
 
 
 def check_function(what: str, function: Any, makes: str = "an example", many: bool = False) -> None:
@@ -22,3 +28,21 @@ def check_function(what: str, function: Any, makes: str = "an example", many: bo
             raise TypeError(f"{what} must return {makes}, and {function!r:.80} is async: nobody awaits it here")
         if not many and inspect.isgeneratorfunction(call):
             raise TypeError(f"{what} must return {makes}, and {function!r:.80} yields: it would give a generator")
+
+
+def name_of(function: Any) -> str:
+    """Return what errors and reports call a function of the user's."""
+    inner = getattr(function, "func", function)  # of a partial
+    return str(getattr(inner, "__qualname__", type(inner).__qualname__)).replace("<locals>.", "").split(".")[-1]
+
+
+def called(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function of the user's, and return what it returns.
+
+    Raises:
+        RuntimeError: It raised what would look like the end of the input.
+    """
+    try:
+        return function(*arguments)
+    except (StopIteration, OutOfRangeError) as error:
+        raise RuntimeError(f"{name_of(function)} raised {type(error).__name__}") from error

@@ -7,7 +7,7 @@ import copy
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pipeline.errors import CancelledError, DeadlineExceededError
 from pipeline.on_error import Skips
@@ -151,9 +151,3 @@ class Limited(Skips):
     def note(self, error: Exception) -> None:
         super().note(error)
         self._run.skipped.note(error)
-
-
-def name_of(function: Any) -> str:
-    """Return what errors and reports call a function of the user's."""
-    inner = getattr(function, "func", function)  # of a partial
-    return str(getattr(inner, "__qualname__", type(inner).__qualname__)).replace("<locals>.", "").split(".")[-1]

@@ -17,7 +17,7 @@ from pipeline.datasets.origins.producer import OfProducer
 from pipeline.datasets.origins.queue import OfQueue
 from pipeline.datasets.origins.sequence import OfSequence, sequence_of
 from pipeline.datasets.origins.stateful import OfStateful
-from pipeline.flow.run import name_of
+from pipeline.flow.functions import name_of
 from pipeline.keywords import tells_keywords
 from pipeline.nest import parts_of
 from pipeline.producers.queue import ProducerQueue

@@ -196,6 +196,17 @@ def test_what_is_no_program(tmp_path, capsys, data, text):
     assert f"pipeline check: {path}" in capsys.readouterr().err
 
 
+def test_a_notebook_is_no_program_though_it_is_an_expression_of_python(tmp_path, capsys):
+    path = tmp_path / "x.ipynb"
+    path.write_text('{"cells": [{"cell_type": "code", "source": ["import tensorflow as tf"]}]}')
+    assert main(["check", str(path)]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err == (
+        f"pipeline check: {path}: a notebook: check what `jupyter nbconvert --to script {path}` writes\n"
+    )
+
+
 def test_encodings(tmp_path, capsys):
     path = tmp_path / "x.py"
     path.write_bytes("# -*- coding: gbk -*-\n# 样本\nimport tensorflow as tf\ntf.float32\n".encode("gbk"))

@@ -286,3 +286,23 @@ def test_workers_that_take_many_elements_at_once(name, workers, k):
 
 def negative_from(k):
     return lambda x: x if x != k else -1
+
+
+@pytest.mark.parametrize("kind", [StopIteration, pipeline.errors.OutOfRangeError])
+@pytest.mark.parametrize(
+    "chain",
+    [
+        lambda data, joined: data.batch(2, collate=joined),
+        lambda data, joined: data.bucket([2], [2, 2], length=joined),
+        lambda data, joined: data.map(joined),
+        lambda data, joined: data.filter(joined),
+        lambda data, joined: data.flat_map(joined),
+    ],
+    ids=["collate", "length", "map", "filter", "flat_map"],
+)
+def test_what_looks_like_the_end_names_the_function(chain, kind):
+    def joined(given):
+        raise kind() if kind is StopIteration else kind(None, None, "nothing left")
+
+    with pytest.raises(RuntimeError, match=f"joined raised {kind.__name__}"):
+        next(iter(chain(pipeline.dataset(range(4)), joined)))

@@ -79,15 +79,17 @@ def test_priorities_can_be_updated():
     assert set(sample.key) == {5, 7}
     assert abs((sample.key == 7).mean() - 0.75) < 0.05
     assert buffer.update(np.array([], np.int64), 1.0) == 0
+    assert buffer.update([], []) == 0
     for given, error in (
         ([12], "there was no example with the key 12: the last one is 11"),
         ([-1], "there was no example with the key -1"),
+        (np.array([2**63], np.uint64), f"there was no example with the key {2**63}"),
         ([0.5], "keys must be integers, got dtype float64"),
         ([[1]], "keys must be integers"),
     ):
         with raises(ValueError, error):
             buffer.update(given, 1)
-    for given in (-1, np.nan, np.inf, "high", None):
+    for given in (-1, np.nan, np.inf, "high", "1", 10**400, None):
         with raises(ValueError, "a priority must be a number"):
             buffer.update([5], given)
         with raises(ValueError, "a priority must be a number"):
@@ -349,3 +351,14 @@ def test_sum_trees(size):
         ends = weights.cumsum()
         near = np.minimum(np.searchsorted(ends, fractions * ends[-1], "right"), size - 1)
         assert np.allclose(ends[found], ends[near], rtol=1e-9, atol=1e-9 * ends[-1])
+
+
+@pytest.mark.parametrize("example", [1.5, np.zeros((2, 3), np.int8), "text"])
+def test_a_capacity_that_no_memory_holds_is_an_error_of_the_first_example(example):
+    with pytest.raises(pipeline.errors.ResourceExhaustedError, match="replay: capacity: there is no memory for"):
+        pipeline.replay(2**60).add(example)
+
+
+def test_a_capacity_whose_priorities_no_memory_holds():
+    with pytest.raises(pipeline.errors.ResourceExhaustedError, match="replay: capacity: there is no memory for"):
+        pipeline.replay(2**60, priorities=True)

@@ -15,9 +15,10 @@ from pipeline.diagnostics.ends import raise_why
 from pipeline.diagnostics.workers import name_record, this_thread
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.flow.block import Block
+from pipeline.flow.functions import name_of
 from pipeline.flow.pump import Pump
 from pipeline.flow.recorder import Recorder, Unrecorded
-from pipeline.flow.run import Limited, Run, name_of
+from pipeline.flow.run import Limited, Run
 from pipeline.flow.stream import Stream, dropped, whole
 
 

@@ -12,10 +12,9 @@ from pipeline.datasets.node import Node, Opening
 from pipeline.errors import invalid
 from pipeline.flow.block import Block, Examples
 from pipeline.flow.collate import Collate
-from pipeline.flow.functions import check_function
+from pipeline.flow.functions import called, check_function, name_of
 from pipeline.flow.held import Arrivals, Element
 from pipeline.flow.ids import as_one, joined
-from pipeline.flow.run import name_of
 from pipeline.flow.stream import Stream, dropped, whole
 from pipeline.nest import Nest, parts_of
 
@@ -91,7 +90,7 @@ class _Buckets:
                 f"bucket: an example is a {kind}, whose len() is how many components it has: pass length=, such as "
                 "length=lambda example: len(example['tokens'])"
             )
-        length = self._node.measure(element.example)
+        length = called(self._node.measure, element.example)
         try:
             return bisect.bisect_right(self._node.boundaries, length)
         except TypeError:

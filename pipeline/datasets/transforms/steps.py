@@ -12,10 +12,10 @@ from pipeline.datasets.node import Node, Opening, nearest_seed
 from pipeline.datasets.seed import Seed
 from pipeline.dtypes import integer, truth
 from pipeline.flow.counted import Counted
-from pipeline.flow.functions import check_function
+from pipeline.flow.functions import check_function, name_of
 from pipeline.flow.mapped import Mapped
 from pipeline.flow.parallel import Parallel
-from pipeline.flow.run import Limited, name_of
+from pipeline.flow.run import Limited
 from pipeline.flow.segment import GRID, Segment
 from pipeline.flow.steps import Draws, NoDraws, Step, check_on_error
 from pipeline.flow.stream import Stream

@@ -20,6 +20,33 @@ _OTHER_WORDS = {
     "usecols": ("columns", ""),
 }
 
+# Methods that datasets of tf.data, Grain, Hugging Face and torch have, and what to write here.
+_OTHER_METHODS = {
+    "as_numpy_iterator": "iter(dataset)",
+    "bucket_by_sequence_length": ".bucket(boundaries, batch_sizes)",
+    "cache": "pipeline.dataset(list(dataset)), if it fits into memory",
+    "cardinality": "len(dataset)",
+    "choose_from_datasets": "pipeline.mix or pipeline.interleave",
+    "element_spec": ".spec",
+    "from_generator": "pipeline.dataset(function)",
+    "from_tensor_slices": "pipeline.arrays(x)",
+    "ignore_errors": "on_error='skip' of map, filter and flat_map",
+    "interleave": "pipeline.interleave(dataset.map(f), cycle_length, block_length)",
+    "map_with_index": ".enumerate().map(f)",
+    "mix": "pipeline.mix(datasets, weights)",
+    "mp_prefetch": "workers=pipeline.processes(n) of map, and .prefetch(n)",
+    "padded_batch": ".batch(n, pad=0)",
+    "ragged_batch": ".batch(n, collate='row_splits')",
+    "random_map": ".map(f), where f calls pipeline.example_rng()",
+    "rebatch": ".unbatch().batch(n)",
+    "sample_from_datasets": "pipeline.mix(datasets, weights)",
+    "select": ".take(n) and .skip(n)",
+    "shuffle_batch": ".shuffle(n).batch(n)",
+    "to_iter_dataset": "iter(dataset)",
+    "with_options": "the options of each method, such as workers=",
+    "zip": "pipeline.zip(a, b)",
+}
+
 # Options that only batch functions have, and those that only sources have: people pass them to each other.
 _OF_LOOPS = frozenset(
     {
@@ -138,3 +165,8 @@ def _hint(name: str, known: Sequence[str]) -> str:
 
     near = [each for each in known if each.startswith(name)] or difflib.get_close_matches(name, known, 1, 0.6)
     return f"Did you mean '{near[0]}'?" if near else f"It takes {', '.join(known)}."
+
+
+def in_other_words(name: str) -> str:
+    """Return what to write instead of a method that a dataset does not have, as the end of an error; "" if unknown."""
+    return f": write {_OTHER_METHODS[name]}" if name in _OTHER_METHODS else ""

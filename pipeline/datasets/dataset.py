@@ -16,7 +16,7 @@ from pipeline.datasets.transforms import by_name as transforms
 from pipeline.dtypes import integer, truth
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
 from pipeline.flow.stream import Ahead, take_all
-from pipeline.keywords import tells_keywords, tells_keywords_too
+from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -65,6 +65,12 @@ class Dataset(Generic[T_co]):
     def __init__(self, node: Node, epoch: int = 0) -> None:
         """Use `dataset`, or a source such as `csv`."""
         self._node, self._epoch = node, epoch
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            hint = in_other_words(name)
+            raise AttributeError(f"a dataset has no {name!r}{hint}", name=name, obj=self)
 
     # Running it
 
@@ -350,7 +356,7 @@ class Dataset(Generic[T_co]):
             )
             raise self._no_order("sample", text)
         length = len(self)
-        found = np.asarray(weights, np.float64)
+        found = _as_weights(weights, "sample")
         if found.shape != (length,):
             raise invalid(f"sample: expected {length:,} weights, one for each element, got shape {list(found.shape)}")
         checked = _weights(found, "sample")
@@ -648,7 +654,7 @@ def mix(
         895
     """
     nodes = _nodes(datasets, "mix")
-    found = np.ones(len(nodes)) if weights is None else np.asarray(weights, np.float64)
+    found = np.ones(len(nodes)) if weights is None else _as_weights(weights, "mix")
     if found.shape != (len(nodes),):
         raise invalid(f"mix: expected {len(nodes)} weights, one for each dataset, got shape {list(found.shape)}")
     if stop not in transforms.STOPS:
@@ -731,6 +737,13 @@ def _at_least(given: Any, least: int, what: str, most: int = sys.maxsize) -> int
     if number > most:
         raise invalid(f"{what} must be at most {most:,}, got {number:,}")
     return number
+
+
+def _as_weights(given: Any, what: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(given, np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what}: weights must be numbers, got {given!r:.80}") from None
 
 
 def _weights(found: Any, what: str) -> Any:

@@ -80,12 +80,12 @@ class ReplayBuffer(Dataset[Any]):
         self._closed = False
         super().__init__(_OfReplay(self, seed))
 
-    def add(self, example: Any, priority: float = 1.0, *, timeout: float | None = None) -> int:
+    def add(self, example: Any, priority: float | None = None, *, timeout: float | None = None) -> int:
         """Add an example; the oldest one goes if the buffer is full. Arrays are copied.
 
         Args:
             example: The example. All have the structure, the shapes and the dtypes of the first.
-            priority: How often it is drawn, relative to the others, if the buffer has priorities.
+            priority: How often it is drawn, relative to the others, if the buffer has priorities; 1 by default.
             timeout: Seconds to wait while `samples_per_insert` makes adding wait; None for no limit.
 
         Returns:
@@ -97,7 +97,11 @@ class ReplayBuffer(Dataset[Any]):
             ResourceExhaustedError: There is no memory for as many examples like the first.
             DeadlineExceededError: The time is up. CancelledError: The buffer is closed.
         """
-        weight = float(self._weights(priority, 1, "add")[0]) if self._tree is not None else 0.0
+        if self._tree is None and priority is not None:
+            raise self._without_priorities()
+        if example is None:
+            raise invalid(f"'{self.name}': add: None is not an example")
+        weight = float(self._weights(1.0 if priority is None else priority, 1, "add")[0])
         values = self._layout(example).values(example)
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._changed:
@@ -133,7 +137,7 @@ class ReplayBuffer(Dataset[Any]):
             InvalidArgumentError: The buffer has no priorities, there was no such example, or a priority is wrong.
         """
         if self._tree is None:
-            raise invalid(f"'{self.name}' has no priorities: pass priorities=True to replay")
+            raise self._without_priorities()
         numbers = np.atleast_1d(np.asarray(keys))
         if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and len(numbers)):
             raise invalid(f"update: keys must be integers, got dtype {numbers.dtype}, shape {show(numbers.shape)}")
@@ -189,6 +193,9 @@ class ReplayBuffer(Dataset[Any]):
             with self._lock:
                 rows = self._rows = self._rows or _Rows(example, self.capacity, self.name)
         return rows
+
+    def _without_priorities(self) -> InvalidArgumentError:
+        return invalid(f"'{self.name}' has no priorities: pass priorities=True to replay")
 
     def _weights(self, given: Any, count: int, what: str) -> NDArray[np.float64]:
         try:

@@ -28,6 +28,21 @@ def check_function(what: str, function: Any, makes: str = "an example", many: bo
             raise TypeError(f"{what} must return {makes}, and {function!r:.80} is async: nobody awaits it here")
         if not many and inspect.isgeneratorfunction(call):
             raise TypeError(f"{what} must return {makes}, and {function!r:.80} yields: it would give a generator")
+    _check_takes_one(what, function)
+
+
+def _check_takes_one(what: str, function: Any) -> None:
+    """Raise TypeError for a function that cannot be called with one argument, as far as that can be known."""
+    try:
+        takes = inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):  # many built-in functions do not say it
+        return
+    try:
+        takes.bind(None)
+    except TypeError:
+        needed = [each for each in takes.parameters.values() if each.default is each.empty]
+        hint = "" if len(needed) < 2 else ": the parts of an example come as one, such as a tuple"
+        raise TypeError(f"{what} must take one argument, and {function!r:.80} takes {takes}{hint}") from None
 
 
 def name_of(function: Any) -> str:

@@ -88,6 +88,13 @@ OF_WRONG_TYPE = {
     "datasets of others": (lambda: pipeline.zip(NUMBERS, [1, 2]), "zip: expected a dataset, got list"),
     "a queue of asyncio": (lambda: pipeline.dataset(asyncio.Queue()), "use a pipeline.FIFOQueue$"),
     "a queue of threads": (lambda: pipeline.dataset(queue.Queue()), "use a pipeline.FIFOQueue, or iter"),
+    "a function of nothing": (lambda: NUMBERS.map(lambda: 1), r"map: the function must take one argument.*takes \(\)$"),
+    "a function of two": (
+        lambda: pipeline.zip(NUMBERS, NUMBERS).filter(lambda x, y: x < y),
+        r"filter: .* takes \(x, y\): the parts of an example come as one",
+    ),
+    "a collate of two": (lambda: NUMBERS.batch(2, collate=lambda x, y: x), "batch: collate must take one argument"),
+    "weights that are no numbers": (lambda: pipeline.mix([NUMBERS, NUMBERS], "ab"), "mix: weights must be numbers"),
     "a dataset instead of a list": (lambda: pipeline.mix(NUMBERS), "mix: expected a list of datasets"),
 }
 
@@ -125,3 +132,22 @@ def test_batches_are_refused_if_they_do_not_stack(size, count, whole, inner):
 def test_batches_in_time_have_no_draws():
     with pytest.raises(pipeline.FailedPreconditionError, match="example_rng"):
         list(LIVE.map(lambda batch: pipeline.example_rng().integers(9)))
+
+
+ONE_ARGUMENT = {"two": lambda *xs: xs, "a default": lambda x, y=1: x} | {
+    each.__name__: each for each in (double, int, str, abs, max, str.split)
+}
+
+
+@pytest.mark.parametrize("name", ONE_ARGUMENT)
+def test_functions_that_take_one_argument(name):
+    NUMBERS.map(ONE_ARGUMENT[name])
+
+
+METHODS = {"padded_batch": r"write \.batch\(n, pad=0\)", "interleave": "write pipeline.interleave", "foo": "'foo'$"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_of_other_libraries(name):
+    with pytest.raises(AttributeError, match=METHODS[name]):
+        getattr(NUMBERS, name)

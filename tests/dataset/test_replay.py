@@ -92,10 +92,15 @@ def test_priorities_can_be_updated():
     for given in (-1, np.nan, np.inf, "high", "1", 10**400, None):
         with raises(ValueError, "a priority must be a number"):
             buffer.update([5], given)
-        with raises(ValueError, "a priority must be a number"):
-            buffer.add(1, priority=given)
+        if given is not None:
+            with raises(ValueError, "a priority must be a number"):
+                buffer.add(1, priority=given)
     with raises(ValueError, "expected 2 priorities, one for each key, got shape [3]"):
         buffer.update([5, 6], [1, 2, 3])
+    with raises(ValueError, "has no priorities: pass priorities=True"):
+        pipeline.replay(5).add(1, priority=2.0)
+    with raises(ValueError, "add: None is not an example"):
+        pipeline.replay(5).add(None)
     with raises(ValueError, "has no priorities: pass priorities=True"):
         filled(3).update([0], 1)
 
@@ -142,7 +147,7 @@ def test_threads_add_while_others_sample(priorities):
 
     def actor(number):
         for i in range(300):
-            buffer.add({"a": np.full(5, number * 1000 + i), "b": number * 1000 + i}, priority=1 + i % 5)
+            buffer.add({"a": np.full(5, number * 1000 + i), "b": number * 1000 + i}, 1 + i % 5 if priorities else None)
 
     def learner():
         with iter(buffer.batch(16)) as batches:
@@ -161,6 +166,34 @@ def test_threads_add_while_others_sample(priorities):
             call.result()
     assert buffer.inserted == 900
     assert 8 * (900 - 20) - 20 <= buffer.sampled <= 8 * (900 - 20) + 20
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_any_order_of_calls(seed):
+    """Against a dict of priorities: what is held, who can be drawn, and how probably."""
+    random = np.random.default_rng(seed)
+    capacity = int(random.choice([1, 2, 5, 17, 300]))
+    buffer = pipeline.replay(capacity, priorities=True, seed=seed)
+    held, added = {}, 0
+    with iter(buffer.batch(8)) as samples:
+        for _ in range(200):
+            call = random.choice(["add", "add", "update", "sample"])
+            if call == "add":
+                held[added] = float(random.choice([0, 0.5, 1, 3]))
+                assert buffer.add({"x": added}, held[added]) == added
+                held.pop(added - capacity, None)
+                added += 1
+            elif call == "update" and added:
+                keys, priorities = random.integers(added, size=4), random.choice([0, 0.1, 2, 7], 4)
+                assert buffer.update(keys, priorities) == sum(key in held for key in keys.tolist())
+                held |= {k: p for k, p in zip(keys.tolist(), priorities.tolist(), strict=True) if k in held}
+            elif call == "sample" and sum(held.values()):
+                sample = next(samples)
+                assert sample.key.tolist() == sample.example["x"].tolist()
+                expected = [held[key] / sum(held.values()) for key in sample.key.tolist()]
+                np.testing.assert_allclose(sample.probability, expected)
+                assert min(expected) > 0
+            assert (buffer.size, buffer.inserted) == (len(held), added)
 
 
 def test_a_closed_buffer_ends_everybody():

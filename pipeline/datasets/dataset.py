@@ -182,6 +182,8 @@ class Dataset(Generic[T_co]):
     def flat_map(self, function: Callable[[T_co], Iterable[U]], **options: Unpack[CallOptions]) -> Dataset[U]:
         """Replace each element by those your function makes: any iterable. Options and errors are those of `map`.
 
+        Workers make all elements of one before they hand them over, so that what they iterate over must end.
+
         Examples:
             >>> list(pipeline.dataset(["a b", "c"]).flat_map(str.split))
             ['a', 'b', 'c']

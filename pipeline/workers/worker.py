@@ -106,16 +106,29 @@ def _serve(end: socket.socket, setup: bytes | None) -> None:
 
 
 def _answer(line: Line, writer: Writer, functions: dict[int, Callable[..., Any]], task: Task) -> None:
+    process = os.getpid()
     try:
-        message = writer.reply(_result(functions, task))
+        result = _result(functions, task)
+        _leave_unless(process)
+        message = writer.reply(result)
     except Stopped:
         raise
     except BaseException as error:
+        _leave_unless(process)
         message = writer.reply(FailedItem(error))  # type: ignore[arg-type]
     line.send(message)
     for stream in (sys.stdout, sys.stderr):  # nothing printed is lost if this process is killed
         with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.flush()
+
+
+def _leave_unless(process: int) -> None:
+    """End this process if it is another one: a child that the function forked, and that came back as the worker did.
+
+    Its answer would be taken for that of the worker's next task.
+    """
+    if os.getpid() != process:
+        os._exit(0)
 
 
 def _result(functions: dict[int, Callable[..., Any]], task: Task) -> tuple[Any]:

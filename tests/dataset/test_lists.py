@@ -60,3 +60,12 @@ def test_buckets_pad_to_the_boundary_by_name():
 def test_buckets_of_dicts_need_a_length():
     with pytest.raises(ValueError, match=r"bucket: an example is a dict, whose len.* pass length="):
         list(pipeline.dataset([{"a": [1, 2]}]).bucket([2], [1, 1]))
+
+
+def test_a_list_that_becomes_shorter_while_it_is_read():
+    numbers = list(range(6))
+    iterator = iter(pipeline.dataset(numbers))
+    next(iterator)
+    del numbers[3:]
+    with pytest.raises(ValueError, match="the list became shorter while it was read: it has 3 items now"):
+        list(iterator)

@@ -21,6 +21,12 @@ def square(i):
     return i * i
 
 
+def forks_at_two(i):
+    if i == 2:
+        os.fork()  # the child comes back from the function, too
+    return i
+
+
 def row(i):
     return np.full(3, i, np.float32)
 

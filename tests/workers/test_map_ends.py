@@ -390,3 +390,10 @@ def test_a_worker_that_died_at_nobody_knows_which_item():
         assert list(results) == [0, 1, 2, 3, 4, 6, 7, 8, 9]
         [error] = results.errors
         assert (str(error), error.record_key) == ("a worker process died", "example 5")
+
+
+def test_the_child_of_a_function_that_forks_answers_nothing():
+    with pipeline.processes(1) as workers:
+        for numbers in (range(12), range(100, 112)):
+            data = pipeline.dataset(numbers).map(functions.forks_at_two, workers=workers)
+            assert list(data) == list(numbers)

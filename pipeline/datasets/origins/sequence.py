@@ -90,7 +90,13 @@ class ItemValues:
         items, numbers = self.items, self.numbers
         if type(items) in (list, tuple):
             if isinstance(numbers, range):
-                return Examples(list(items[numbers.start : numbers.stop : numbers.step]))
+                found = list(items[numbers.start : numbers.stop : numbers.step])
+                if len(found) != len(numbers):
+                    kind = type(items).__name__
+                    raise invalid(
+                        f"dataset: the {kind} became shorter while it was read: it has {len(items)} items now"
+                    )
+                return Examples(found)
             return Examples(items_at(items, numbers))
         listed = list(numbers) if isinstance(numbers, range) else numbers.tolist()
         together = getattr(type(items), "__getitems__", None)

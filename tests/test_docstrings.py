@@ -103,6 +103,33 @@ def test_each_parameter_is_described():
     assert "\n".join(without) == ""
 
 
+def members(owner):
+    """What `dir` lists of a class or an instance and this project made."""
+    kind = owner if inspect.isclass(owner) else type(owner)
+    for name in (each for each in dir(owner) if each[0] != "_"):
+        home = next((each for each in kind.__mro__ if name in vars(each)), kind)
+        if home.__module__.startswith("pipeline"):
+            yield name
+
+
+def test_dir_lists_only_what_is_documented():
+    """Each member of a public class has a docstring, or is named in that of a class."""
+    queue, names = pipeline.RandomShuffleQueue(2, 1, "int64", [()]), pipeline.FIFOQueue(1, "string", [()])
+    made = [queue, pipeline.TextLineReader(), pipeline.QueueRunner(names, [names.close]), pipeline.Coordinator()]
+    modules = [pipeline, pipeline.errors, pipeline.image, pipeline.types, pipeline.cluster]
+    things = [getattr(module, name) for module in modules for name in module.__all__]
+    unsaid = set()
+    for owner in [*made, *filter(inspect.isclass, things)]:
+        kind = owner if inspect.isclass(owner) else type(owner)
+        texts = " ".join(each.__doc__ or "" for each in kind.__mro__)
+        for name in members(owner):
+            member = getattr(kind, name, None)
+            own = inspect.getdoc(member) if callable(member) or inspect.isdatadescriptor(member) else None
+            if not own and not re.search(rf"\b{name}\b", texts):
+                unsaid.add(f"{kind.__name__}.{name}")
+    assert sorted(unsaid) == []
+
+
 def test_each_public_name_has_a_summary_in_one_line():
     """The reference lists these lines."""
     modules = [pipeline, pipeline.image, pipeline.proto, pipeline.types, pipeline.cluster]

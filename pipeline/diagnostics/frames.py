@@ -83,7 +83,7 @@ def whereabouts(thread: threading.Thread) -> str:
     wait = waiting_in(number, frame)
     if wait is not None:
         queue, call = wait
-        return f"{name} is blocked in {call} of {queue.kind} '{queue.name}'"
+        return f"{name} is blocked in {call} of {queue._kind_name} '{queue.name}'"
     frame = next((each for each in _outwards(frame) if not is_ours(each) and not is_standard(each)), frame)
     return f"{name} is in {frame.f_code.co_name}() at {shown((frame.f_code.co_filename, frame.f_lineno))}"
 

@@ -28,7 +28,7 @@ class WatchedQueue(Protocol):
     def name(self) -> str: ...
 
     @property
-    def kind(self) -> str: ...
+    def _kind_name(self) -> str: ...
 
     def stats(self) -> QueueStats: ...
 
@@ -83,7 +83,7 @@ class Watchdog:
         end = cause.end
         text = cause.text(list(groups), stats)
         if stats.enqueued == 0 and end.failed is None and end.why is None:
-            end = end._replace(why=f"nothing was ever enqueued into {queue.kind} '{queue.name}'")
+            end = end._replace(why=f"nothing was ever enqueued into {queue._kind_name} '{queue.name}'")
         return "\n" + text, cause.error, end
 
     def about_to_wait(self, queue: WatchedQueue, call: str) -> float | None:
@@ -128,12 +128,12 @@ class Watchdog:
         made = next((f" made at {shown(group.made_at)}" for group in groups if group.made_at is not None), "")
         which = f"its QueueRunner ({threads})" if len(groups) == 1 else f"its {len(groups)} QueueRunners ({threads})"
         verb = "was" if len(groups) == 1 else "were"
-        text = f"{call} of {queue.kind} '{queue.name}' would wait forever: {which}{made} {verb} never started."
+        text = f"{call} of {queue._kind_name} '{queue.name}' would wait forever: {which}{made} {verb} never started."
         raise FailedPreconditionError(None, None, f"{text}\n{_missing_call(groups[0])}")
 
     def _asks_itself(self, queue: WatchedQueue, call: str, worker: WorkerRecord) -> None:
         who = worker.group.member(worker.number, own=True)
-        text = f"{call} of {queue.kind} '{queue.name}' would wait forever: {who}"
+        text = f"{call} of {queue._kind_name} '{queue.name}' would wait forever: {who}"
         hint = "The source of a loop cannot ask it for batches, and a finalizer that runs meanwhile cannot either."
         raise FailedPreconditionError(None, None, f"{text} asks for what it makes itself.\n{hint}")
 
@@ -143,7 +143,7 @@ class Watchdog:
         failure = failures[0]
         if failure is None or None in failures or queue.is_closed():
             return
-        text = f"{call} of {queue.kind} '{self._name_of(queue)}' would wait forever: {failure.text(own=True)}"
+        text = f"{call} of {queue._kind_name} '{self._name_of(queue)}' would wait forever: {failure.text(own=True)}"
         hint = "With a Coordinator the failure would have closed the queue."
         raise FailedPreconditionError(None, None, f"{text}\n{hint}") from failure.error
 
@@ -166,7 +166,7 @@ class Watchdog:
         hint = (
             "" if self._groups or rate else ". coord.close_on_stop(queue) ends this wait when a thread of yours fails"
         )
-        _log.info(text, queue.kind, queue.name, f"{stats.size:,}", f"{self.min_after_dequeue:,}", left, hint)
+        _log.info(text, queue._kind_name, queue.name, f"{stats.size:,}", f"{self.min_after_dequeue:,}", left, hint)
 
 
 def _missing_call(group: WorkerGroup) -> str:

@@ -202,7 +202,7 @@ class WorkerRecord:
     def fail(self, error: BaseException) -> WorkerFailure:
         """Note the exception that ends the thread; on Python 3.11+ a note in its traceback names thread and record."""
         queue = self.group.queue
-        elements = queue.stats().enqueued if getattr(queue, "watchdog", None) is not None else None
+        elements = queue.stats().enqueued if getattr(queue, "_watched_by", None) is not None else None
         record = None
         with contextlib.suppress(Exception):  # however odd the user's exception is, the thread must report it
             record = record_of(error, self.keys)

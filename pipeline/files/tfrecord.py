@@ -25,6 +25,9 @@ def framed(record: bytes, crc: Callable[[bytes], int]) -> bytes:
 class TFRecordCompressionType:
     """How a TFRecord file is compressed, as a number.
 
+    Attributes:
+        NONE, ZLIB, GZIP: The compressions.
+
     Examples:
         >>> pipeline.types.TFRecordOptions(pipeline.types.TFRecordCompressionType.GZIP).compression_type
         'GZIP'

@@ -211,7 +211,7 @@ class Prefetch:
                 op.__qualname__ = self._name  # type: ignore[attr-defined]  # what threads are called
             runner = QueueRunner(queue, ops, queue_closed_exception_types=ends)
             if self._begun is not None:
-                self._begun(queue, runner.group)
+                self._begun(queue, runner._group)
             self._queue, self._runs = queue, False
             self._process = os.getpid()
             self._coord = None if self._run.stops_with is not None else Coordinator()

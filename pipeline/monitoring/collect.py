@@ -139,12 +139,12 @@ class _Collector:
         known = [(each.at, each.queues[number].size) for each in self.looks if number in each.queues]
         levels = tuple(Level(self.now.at - at, size) for at, size in known)
         mean = sum(level.size for level in levels) / len(levels) if levels else float(stats.size)
-        min_after_dequeue = queue.watchdog.min_after_dequeue
+        min_after_dequeue = queue._watched_by.min_after_dequeue
         full, empty = _share(change.full_s, seconds), _share(change.empty_s, seconds)
         return Tank(stats, min_after_dequeue, mean, full, empty, levels)
 
     def _reader(self, number: int, reader: Any) -> Stage:
-        records, files, _ = reader.counts()
+        records, files, _ = reader._counts()
         before = self.looks[0].counts.get(number, 0) if self.looks else 0
         return Stage(
             number,

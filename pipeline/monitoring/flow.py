@@ -26,7 +26,7 @@ def edges_of(groups: Mapping[int, WorkerGroup], loops: Mapping[int, LoopFacts]) 
     edges: list[Edge] = []
     readers = dict(live.readers.numbered())
     for number, reader in readers.items():
-        _add(edges, _number(reader.counts()[2]), number)
+        _add(edges, _number(reader._counts()[2]), number)
     _add_groups(edges, groups, readers)
     for number, facts in loops.items():
         _add_dataset(edges, number, facts, readers)

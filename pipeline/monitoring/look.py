@@ -47,7 +47,7 @@ class Look(NamedTuple):
 def look(seen: Seen | None = None) -> Look:
     """Read the counters of everything that is alive; `seen` adds what only a watcher can know."""
     counters = {number: queue.stats() for number, queue in live.queues.numbered()}
-    counts = {number: each.counts()[0] for number, each in live.readers.numbered()}
+    counts = {number: each._counts()[0] for number, each in live.readers.numbered()}
     spent: dict[int, float] = {}
     worked: dict[int, float] = {}
     for number, loop in live.loops.numbered():

@@ -104,7 +104,7 @@ class Track:
         if kind == spans.WAIT_BEGINS:
             call, queue = CALL_NAMES[first], more[0]
             side = "dequeue" if call.startswith("dequeue") else "enqueue"
-            about = {"queue": queue.name, "kind": queue.kind, "call": call, "side": side}
+            about = {"queue": queue.name, "kind": queue._kind_name, "call": call, "side": side}
             self._open.append(_Open(instant, at, "wait", f"wait: {call} of '{queue.name}'", about))
         elif kind == spans.NEXT_BEGINS:
             self._end_until(lambda each: each.kind == "consumer", at)

@@ -165,7 +165,7 @@ class ProducerQueue(FIFOQueue):
         return (
             runner is not None
             and self.owner is None
-            and not (runner.begun or self._threaded or self.is_closed() or self.size())
+            and not (runner._begun or self._threaded or self.is_closed() or self.size())
         )
 
     def _directly(self, take: Callable[[], Any]) -> list[Any]:
@@ -191,7 +191,7 @@ class ProducerQueue(FIFOQueue):
             with self._starting:
                 runner, self.runner = self.runner, None
             note_input(self)
-            if runner is not None and not runner.begun and (self._ready.next < 0 or not self.is_closed()):
+            if runner is not None and not runner._begun and (self._ready.next < 0 or not self.is_closed()):
                 runner.create_threads(coord=coord, daemon=True, start=True)
         return []
 
@@ -315,7 +315,7 @@ class ProducerQueue(FIFOQueue):
         group.reached_end(end_of_input(f"Reached limit of {numbered.num_epochs}", numbered.num_epochs, why))
         cause, stats = InputUsedUp(group), self.stats()._replace(enqueued=numbered.total or 0, dequeued=taken)
         text = cause.text([group], stats)
-        return with_end(insufficient(self.kind, self.name, requested, left, f"\n{text}"), cause.end)
+        return with_end(insufficient(self._kind_name, self.name, requested, left, f"\n{text}"), cause.end)
 
     # A Positioned.
 

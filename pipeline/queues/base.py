@@ -120,9 +120,9 @@ class QueueBase:
         return self.queue_ref.stats()  # type: ignore[no-any-return]
 
     @property
-    def watchdog(self) -> Watchdog | None:
+    def _watched_by(self) -> Watchdog | None:
         """What is known of the threads that fill the queue; None if the calls go to one of several queues."""
-        return self.queue_ref.watchdog  # type: ignore[no-any-return]
+        return self.queue_ref._watched_by  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[Any]:
         """Dequeue elements until the queue is closed and empty.
@@ -178,7 +178,7 @@ class _Selected(QueueBase):
         return self._queues[index]
 
     @property
-    def watchdog(self) -> None:
+    def _watched_by(self) -> None:
         return None
 
 

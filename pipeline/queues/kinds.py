@@ -58,7 +58,7 @@ class FIFOQueue(TypedQueue):
         pipeline.errors.OutOfRangeError: ...
     """
 
-    kind = "FIFOQueue"
+    _kind_name = "FIFOQueue"
     _default_name = "fifo_queue"
 
     def __init__(
@@ -100,7 +100,7 @@ class RandomShuffleQueue(TypedQueue):
         5
     """
 
-    kind = "RandomShuffleQueue"
+    _kind_name = "RandomShuffleQueue"
     _default_name = "random_shuffle_queue"
 
     def __init__(
@@ -145,7 +145,7 @@ class PaddingFIFOQueue(TypedQueue):
         [[1, 0, 0], [2, 3, 4], [5, 6, 0]]
     """
 
-    kind = "PaddingFIFOQueue"
+    _kind_name = "PaddingFIFOQueue"
     _default_name = "padding_fifo_queue"
 
     def __init__(
@@ -184,7 +184,7 @@ class PaddingShuffleQueue(TypedQueue):
         (3, 3)
     """
 
-    kind = "PaddingShuffleQueue"
+    _kind_name = "PaddingShuffleQueue"
     _default_name = "padding_shuffle_queue"
 
     def __init__(
@@ -234,7 +234,7 @@ class PriorityQueue(TypedQueue):
         [b'high', b'middle', b'low']
     """
 
-    kind = "PriorityQueue"
+    _kind_name = "PriorityQueue"
     _default_name = "priority_queue"
     _priority = component(np.dtype(np.int64), ())
 

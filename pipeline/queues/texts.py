@@ -55,7 +55,9 @@ def _closed(
     name = queue.name
     # As in TensorFlow, the errors of single-element calls on a padding queue name FIFOQueue, whose calls they are.
     kind = (
-        "FIFOQueue" if queue.kind == "PaddingFIFOQueue" and (method in _ENQUEUES or method == "dequeue") else queue.kind
+        "FIFOQueue"
+        if queue._kind_name == "PaddingFIFOQueue" and (method in _ENQUEUES or method == "dequeue")
+        else queue._kind_name
     )
     why, blame, end = watchdog.why_closed(queue)
     error: OpError
@@ -82,7 +84,7 @@ def insufficient(kind: str, name: str, requested: int, current: int, why: str) -
 def _timed_out(queue: WatchedQueue, watchdog: Watchdog, method: str, requested: int, current: int) -> str:
     stats, kept = queue.stats(), watchdog.min_after_dequeue
     text = (
-        f"Timed out waiting for notification\n{method} on {queue.kind} '{queue.name}', "
+        f"Timed out waiting for notification\n{method} on {queue._kind_name} '{queue.name}', "
         f"which now holds {stats.size} of {stats.capacity} elements"
     )
     if kept and method not in _ENQUEUES and not stats.closed:

@@ -34,14 +34,14 @@ class TypedQueue(Engine, QueueBase):
     Thread safety: as FIFOQueue. `_deciding` guards the components until the first element has fixed them.
     """
 
-    kind: str
+    _kind_name: str
     _default_name: str
     _counters: ClassVar[dict[str, Iterator[int]]] = {}
     _components: list[Component] | None
     _names: list[str] | None
     _endless = FailedPreconditionError  # what a hook raises about a wait that would never end
     _listed = True  # among what is alive, for reports
-    labels: list[Any] | None = None  # what errors call the components of a queue without names
+    _labels: list[Any] | None = None  # what errors call the components of a queue without names
 
     def _setup(
         self,
@@ -81,7 +81,7 @@ class TypedQueue(Engine, QueueBase):
         self._components = [each._replace(keeps=True) for each in self._components or ()]
 
     @property
-    def holds_large(self) -> bool:
+    def _holds_large(self) -> bool:
         """Whether rows are so large that arrays handed over to the queue are held by reference, not copied."""
         return self._mixed() and self._names is None
 
@@ -104,20 +104,16 @@ class TypedQueue(Engine, QueueBase):
     def __repr__(self) -> str:
         stats = self.stats()
         state = "closed" if stats.closed else "open"
-        return f"<{self.kind} '{self._name}': {stats.size} of {stats.capacity} elements, {state}>"
+        return f"<{self._kind_name} '{self._name}': {stats.size} of {stats.capacity} elements, {state}>"
 
     def _repr_html_(self) -> str:
         # For notebooks; other programs need not load it.
         from pipeline.pictures.tanks import picture, tank
 
-        return picture([tank(0, self.kind, self.name, self.stats(), self.watchdog.min_after_dequeue)], [])
+        return picture([tank(0, self._kind_name, self.name, self.stats(), self._watchdog.min_after_dequeue)], [])
 
     def stats(self) -> QueueStats:
         return QueueStats(*self._numbers())
-
-    @property
-    def watchdog(self) -> Watchdog:
-        return self._watchdog
 
     def close(
         self, cancel_pending_enqueues: bool = False, name: str | None = None, *, timeout: float | None = None
@@ -131,6 +127,10 @@ class TypedQueue(Engine, QueueBase):
             raise
 
     close.__doc__ = Engine.close.__doc__
+
+    @property
+    def _watched_by(self) -> Watchdog:
+        return self._watchdog
 
     # Hooks that the engine calls.
 
@@ -146,15 +146,17 @@ class TypedQueue(Engine, QueueBase):
         return None if turn is None else turn.pulling(self)
 
     def _where(self, index: int) -> str:
-        names = self._names or self.labels
+        names = self._names or self._labels
         name = f" ('{names[index]}')" if names else ""
-        return f"{self.kind} '{self._name}': component {index}{name}"
+        return f"{self._kind_name} '{self._name}': component {index}{name}"
 
     def _in_order(self, vals: Any, many: bool) -> tuple[Any, ...]:
         """Return the values of a call in the order of the components."""
         if isinstance(vals, dict):
             if self._names is None:
-                raise ValueError(f"Queue must have names to enqueue a dictionary; {self.kind} '{self._name}' has none")
+                raise ValueError(
+                    f"Queue must have names to enqueue a dictionary; {self._kind_name} '{self._name}' has none"
+                )
             if sorted(map(str, vals)) != sorted(map(str, self._names)):
                 raise ValueError(
                     "Keys in dictionary to enqueue do not match names of Queue. "
@@ -166,7 +168,7 @@ class TypedQueue(Engine, QueueBase):
         else:
             values = tuple(vals) if isinstance(vals, (list, tuple)) else (vals,)
         if not values:
-            raise (IndexError if many else ValueError)(f"{self.kind} '{self._name}': no value to enqueue")
+            raise (IndexError if many else ValueError)(f"{self._kind_name} '{self._name}': no value to enqueue")
         return values
 
     def _convert(self, vals: Any, many: bool) -> tuple[Any, ...]:
@@ -178,7 +180,7 @@ class TypedQueue(Engine, QueueBase):
         assert self._components is not None
         values = self._in_order(vals, many)
         if len(values) != len(self._components):
-            raise texts.signature_mismatch(f"{self.kind} '{self._name}'", values, self._components, many)
+            raise texts.signature_mismatch(f"{self._kind_name} '{self._name}'", values, self._components, many)
         pairs = list(zip(values, self._components, strict=True))
         if not many:
             return tuple(element(value, each, i, self._where(i)) for i, (value, each) in enumerate(pairs))
@@ -231,7 +233,7 @@ class TypedQueue(Engine, QueueBase):
         return parse_count(n, CALL_NAMES[call])
 
     def _no_shapes(self) -> Exception:
-        return texts.no_shapes(self.kind)
+        return texts.no_shapes(self._kind_name)
 
     def _failure(self, status: int, call: int, requested: int, current: int) -> Exception:
         return texts.failure(self, self._watchdog, status, call, requested, current)
@@ -239,7 +241,7 @@ class TypedQueue(Engine, QueueBase):
     def _outputs(self, out: Any) -> tuple[Any, ...]:
         """Return the arrays of `out` in the order of the components."""
         if self._components is None:
-            raise ValueError(f"{self.kind} '{self._name}': out= needs known dtypes; no element was enqueued yet")
+            raise ValueError(f"{self._kind_name} '{self._name}': out= needs known dtypes; no element was enqueued yet")
         if self._names is not None:
             if not isinstance(out, dict) or sorted(map(str, out)) != sorted(map(str, self._names)):
                 raise ValueError(f"out: expected a dict with the keys {self._names}, got {type(out).__name__}")
@@ -261,7 +263,7 @@ class TypedQueue(Engine, QueueBase):
     def _nothing(self, outs: tuple[Any, ...] | None) -> Any:
         """Return the result of a dequeue_many of 0 elements."""
         if self._components is None:
-            raise texts.no_shapes(self.kind)
+            raise texts.no_shapes(self._kind_name)
         values = [
             np.empty((0, *(size or 0 for size in each.shape or ())), dtype=each.dtype) for each in self._components
         ]

@@ -59,6 +59,7 @@ class ReaderBase:
         ValueError: `on_error` is something else, or `max_errors` is negative or given without "skip".
 
     Attributes:
+        supports_serialize: Whether `serialize_state` works.
         owner: What records the reads of the one function that may read from it; None for anybody.
         last_ids: What the last read of that loop gave; see `Pulled`.
 
@@ -78,7 +79,7 @@ class ReaderBase:
     """
 
     supports_serialize = False
-    columns = ("work", "offset", "record")
+    _columns = ("work", "offset", "record")
     _kind: str | None = None  # what names and states call the class; None for its own name
     _started: int
     _finished: int
@@ -143,7 +144,7 @@ class ReaderBase:
             return ReaderReadUpTo([], [])
         return self._read_up_to(queue, num_records, timeout)
 
-    def read_ahead(self, queue: QueueBase, num_records: int, *, timeout: float | None = None) -> ReaderReadUpTo:
+    def _read_ahead(self, queue: QueueBase, num_records: int, *, timeout: float | None = None) -> ReaderReadUpTo:
         """As `read_up_to` for 1 or more records, but an error after some records is left for the next call."""
         return self._read_up_to(queue, num_records, timeout, keep=True)
 
@@ -157,7 +158,7 @@ class ReaderBase:
         with self._lock:
             return self._finished
 
-    def counts(self) -> tuple[int, int, Any]:
+    def _counts(self) -> tuple[int, int, Any]:
         """Return the records and work items read so far, and the queue of these, without waiting for a read."""
         return self._produced, self._finished, None if self._fed_by is None else self._fed_by()
 

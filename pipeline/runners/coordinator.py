@@ -166,7 +166,7 @@ class Coordinator:
         Raises:
             TypeError: It is no such queue.
         """
-        if not hasattr(type(queue), "watchdog"):
+        if not hasattr(type(queue), "_watched_by"):
             raise TypeError(f"queue must be a queue of pipeline, such as pipeline.FIFOQueue, got {queue!r:.80}")
         for ref in list(self._tied):
             if ref() is None:

@@ -49,7 +49,7 @@ def add_queue_runner(qr: QueueRunner, collection: list[QueueRunner] | None = Non
         _registered.append(weakref.ref(qr, _registered.remove))
     else:
         _registered.append(lambda: qr)
-    qr.group.listed = collection is None
+    qr._group.listed = collection is None
 
 
 def start_queue_runners(
@@ -96,12 +96,12 @@ def reset() -> None:
         []
     """
     for qr in _all_registered():
-        qr.group.listed = None
+        qr._group.listed = None
     _registered.clear()
 
 
 def start_registered(coord: Coordinator) -> None:
     """Start the registered runners that were never started, except producers: they start when a loop asks for rows."""
     for qr in _all_registered():
-        if not qr.begun and not getattr(qr.queue, "starts_itself", False):
+        if not qr._begun and not getattr(qr.queue, "starts_itself", False):
             qr.create_threads(coord=coord, daemon=True, start=True)

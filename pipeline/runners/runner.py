@@ -88,7 +88,7 @@ class QueueRunner:
         self._runs_per_session: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._exceptions_raised: list[Exception] = []
         self._group = WorkerGroup(queue, len(enqueue_ops), list(map(op_name, enqueue_ops)))
-        watchdog = getattr(queue, "watchdog", None)
+        watchdog = getattr(queue, "_watched_by", None)
         if watchdog is not None:
             watchdog.filled_by(self._group)
 
@@ -130,14 +130,9 @@ class QueueRunner:
         return self._exceptions_raised
 
     @property
-    def begun(self) -> bool:
+    def _begun(self) -> bool:
         """Whether threads were ever created."""
         return self._group.begun
-
-    @property
-    def group(self) -> WorkerGroup:
-        """What is known of the threads, for error messages."""
-        return self._group
 
     @property
     def name(self) -> str:

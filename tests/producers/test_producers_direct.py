@@ -25,7 +25,7 @@ class TestThreads:
         with loop(files.dequeue, 4, num_threads=1) as batches:
             assert next(batches).tolist() == [b"a", b"b", b"a", b"b"]
             assert not any("input_producer" in thread.name for thread in begun())
-        assert not runner.begun
+        assert not runner._begun
 
     def test_of_a_loop_over_rows_in_memory(self):
         begun = threads_since()

@@ -52,7 +52,7 @@ def records(name, values, packing=""):
 def read_on(reader, queue, take, values):
     """Add what is read until an error."""
     while True:
-        values += reader.read_ahead(queue, take).values
+        values += reader._read_ahead(queue, take).values
 
 
 @pytest.mark.parametrize("take", [1, 3, 100])

@@ -82,7 +82,7 @@ def pulls(reader, files, how):
     if how == "blocks":
         return lambda: list(zip(*reader.read_up_to(files, 3), strict=True))
     sizes = itertools.cycle([1, 4, 2])
-    return lambda: list(zip(*reader.read_ahead(files, next(sizes)), strict=True))
+    return lambda: list(zip(*reader._read_ahead(files, next(sizes)), strict=True))
 
 
 def places(things):
@@ -192,7 +192,7 @@ def test_a_read_is_one_pull_and_the_file_name_part_of_it():
     with turn(book) as mine:
         reader.read(files)
         assert mine.pulls == 1
-        reader.read_ahead(files, 7)
+        reader._read_ahead(files, 7)
         assert mine.pulls == 2
     assert book.adopted == [reader, files]
     assert files.stats().enqueued == 0

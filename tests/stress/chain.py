@@ -16,6 +16,7 @@ from stress.ledger import Ledger
 from stress.queues import HOOKED, KINDS, here
 from stress.words import HookRaised
 
+import pipeline
 from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeError
 
 PATIENCE = [0, 0.0001, 0.001, 0.01, 0.1]  # timeouts, in seconds
@@ -64,7 +65,7 @@ def put(queue, numbers, timeout):
 def take(queue, draw, timeout):
     """Take elements, whichever way; return their numbers."""
     n, capacity = draw.choice(SIZES), queue.stats().capacity
-    if queue.kind == "PriorityQueue":
+    if isinstance(queue, pipeline.PriorityQueue):
         n = min(n, capacity)  # more never come together
     if n == 1:
         return [check(*queue.dequeue(timeout=timeout))]

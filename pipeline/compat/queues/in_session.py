@@ -123,7 +123,7 @@ class SessionQueue(TypedQueue):
 
     def __init__(self, spec: QueueSpec, name: str, run: SessionRun) -> None:
         self.spec = spec
-        self.kind = spec.kind
+        self._kind_name = spec.kind
         capacity = parse_capacity(spec.capacity)
         if spec.kind == "RandomShuffleQueue":
             shuffle_limits(spec.capacity, spec.min_after_dequeue)
@@ -149,13 +149,13 @@ class SessionQueue(TypedQueue):
     def hands_on(self) -> bool:
         """Whether a batch of one element may be that element with one more axis: elements are large, of one shape."""
         known = self.spec.shapes is not None and all(each.is_fully_defined() for each in self.spec.shapes)
-        return known and self.holds_large and self.kind in ("FIFOQueue", "RandomShuffleQueue")
+        return known and self._holds_large and self._kind_name in ("FIFOQueue", "RandomShuffleQueue")
 
     @property
     def stackable(self) -> bool:
         """Whether one block of elements equals as many dequeues: they leave in order, and have one shape."""
         known = self.spec.shapes is not None and all(each.is_fully_defined() for each in self.spec.shapes)
-        return known and self.kind in ("FIFOQueue", "PaddingFIFOQueue")
+        return known and self._kind_name in ("FIFOQueue", "PaddingFIFOQueue")
 
     def _convert(self, vals: Any, many: bool) -> tuple[Any, ...]:
         if len(vals) < len(self.spec.dtypes):
@@ -214,7 +214,7 @@ class _SessionWatchdog(Watchdog):
         if runners:
             self._warned = True
             text = (
-                f"{call} of {queue.kind} '{self._spec.op_name}' has waited for {CHECK_INTERVAL:.0f} s: "
+                f"{call} of {queue._kind_name} '{self._spec.op_name}' has waited for {CHECK_INTERVAL:.0f} s: "
                 "the threads of its QueueRunner were never started. "
                 "Call tf.train.start_queue_runners(sess=sess, coord=coord) after the variables are initialised."
             )

@@ -177,7 +177,7 @@ class _BlockMover:
             return taken if isinstance(taken, list) else [taken]
         reader, queue = upstream
         try:
-            records = reader.read_ahead(queue, count, timeout=timeout)
+            records = reader._read_ahead(queue, count, timeout=timeout)
         except Exception as error:
             raise op_error(error, self._source) from error.__cause__
         return [object_vector(each) for each in records]

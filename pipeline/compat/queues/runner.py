@@ -120,7 +120,7 @@ class QueueRunner(native.QueueRunner):
             _log.debug("no queue in the session for '%s': %s", self.name, error)
         group = WorkerGroup(queue, len(self.enqueue_ops))
         group.gate = _starting.gate
-        watchdog = getattr(queue, "watchdog", None)
+        watchdog = getattr(queue, "_watched_by", None)
         if watchdog is not None:
             watchdog.filled_by(group)
         return group

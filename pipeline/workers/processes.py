@@ -49,6 +49,7 @@ class Processes(Executor):
     def __init__(
         self, count: int, setup: Callable[[], Any] | None, method: str, preload: Collection[str] | None = None
     ) -> None:
+        self._made_of = count, setup, method, preload
         self._max_workers = self._processes = count  # by these names executors of the standard library have them too
         self._pid = os.getpid()
         self._kept = False
@@ -106,6 +107,9 @@ class Processes(Executor):
         """Return the numbers of the processes that run."""
         workers = [thread.worker for thread in self._pool.threads if isinstance(thread, _ProcessThread)]
         return [each.process.pid for each in workers if each is not None and each.process.pid is not None]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return type(self), self._made_of  # a description: processes start when there is work
 
     def __enter__(self) -> Processes:
         self._kept = True

@@ -29,6 +29,7 @@ class Threads(Executor):
     made_by = "pipeline.threads"  # for advice that can be typed
 
     def __init__(self, count: int, setup: Callable[[], Any] | None = None, abandons: bool = False) -> None:
+        self._made_of = count, setup, abandons
         self._max_workers = count  # by this name executors of the standard library have it too
         self._kept = False
         self._pool = WorkerPool(count, functools.partial(_CallingThread, setup))
@@ -67,6 +68,9 @@ class Threads(Executor):
     def numbers(self) -> list[int]:
         """Return the native numbers of the threads that run."""
         return [each.native_id for each in self._pool.threads if each.native_id is not None]
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return type(self), self._made_of  # a description: threads start when there is work
 
     def __enter__(self) -> Threads:
         self._kept = True

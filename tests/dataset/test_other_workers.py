@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import pickle
 
 import chains
 import pytest
@@ -40,3 +41,36 @@ def test_states_load_with_other_workers(before, last):
                 with iter(recipe(first, other)) as again:
                     again.load_state_dict(json.loads(json.dumps(states[k])))
                     assert [chains.plain(each) for each in again] == expected[k:]
+
+
+def warm():
+    """A setup that processes can import."""
+
+
+WORKERS = {
+    "a number": lambda: 2,
+    "auto": lambda: "auto",
+    "threads": lambda: pipeline.threads(2, setup=warm),
+    "processes": lambda: pipeline.processes(2, setup=warm),
+    "a method": lambda: pipeline.processes(1, method="spawn"),
+}
+
+
+@pytest.mark.parametrize("kind", WORKERS)
+@pytest.mark.parametrize("used", [False, True])
+def test_a_recipe_pickles_with_its_workers(kind, used):
+    """Also when they have run: they are a description, and the copy starts its own. Maps that share them still do."""
+    workers = WORKERS[kind]()
+    data = pipeline.dataset([-1, 2]).map(abs, workers=workers).map(float, workers=workers)
+    if used:
+        assert list(data) == [1.0, 2.0]
+    again = pickle.loads(pickle.dumps(data))
+    assert list(again) == [1.0, 2.0]
+    assert repr(again) == repr(data)
+
+
+def test_copies_of_workers_are_as_they_were():
+    made = pipeline.processes(3, method="spawn")
+    one, other = pickle.loads(pickle.dumps((made, made)))
+    assert one is other
+    assert repr(one) == repr(made)

@@ -1,5 +1,7 @@
 """The examples in docstrings give what they say; the names that programs use most have one."""
 
+import ast
+import builtins
 import contextlib
 import doctest
 import functools
@@ -128,6 +130,47 @@ def test_dir_lists_only_what_is_documented():
             if not own and not re.search(rf"\b{name}\b", texts):
                 unsaid.add(f"{kind.__name__}.{name}")
     assert sorted(unsaid) == []
+
+
+ERRORS = r"[A-Z]\w*(?:, [A-Z]\w*)*"
+
+
+def raises(text):
+    """The lines of the section "Raises" of a docstring."""
+    found = re.search(r"^Raises:\n((?:    .*\n?|\n)+)", inspect.cleandoc(text or ""), re.MULTILINE)
+    return [line[4:] for line in found[1].split("\n") if re.match(r"    \S", line)] if found else []
+
+
+def callables():
+    """All that can be called, with the methods of classes."""
+    for name in PUBLIC:
+        yield name, thing(name)
+        if inspect.isclass(thing(name)):
+            yield from ((f"{name}.{each}", getattr(thing(name), each)) for each in members(thing(name)))
+
+
+def test_the_errors_of_docstrings_are_public():
+    for name, each in callables():
+        for line in raises(getattr(each, "__doc__", "")):
+            assert re.match(rf"{ERRORS}: ", line), f"{name}: {line}"
+            for error in line.partition(":")[0].split(", "):
+                found = getattr(pipeline.errors, error, None) or getattr(builtins, error)
+                assert issubclass(found, BaseException), f"{name}: {error}"
+
+
+def test_what_raises_says_so():
+    """A function whose own body raises an error has a section "Raises"; a class, or the one that has its `__init__`."""
+    without = []
+    for name, each in callables():
+        owners = [kind for kind in getattr(each, "__mro__", ()) if "__init__" in vars(kind)]
+        function = inspect.unwrap(owners[0].__init__ if owners else each)
+        if not inspect.isfunction(getattr(function, "__func__", function)) or "pipeline" not in function.__module__:
+            continue
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        raised = any(isinstance(node, ast.Raise) and node.exc is not None for node in ast.walk(tree))
+        if raised and not any(raises(text.__doc__) for text in [each, *owners[:1]]):
+            without.append(name)
+    assert without == []
 
 
 def test_each_public_name_has_a_summary_in_one_line():

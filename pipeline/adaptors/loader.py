@@ -267,7 +267,7 @@ class Loader:
             FailedPreconditionError: The input has begun, and its source cannot be read again.
         """
         if not isinstance(state_dict, Mapping) or set(state_dict) != _KEYS or state_dict["format"] != _FORMAT:
-            raise invalid(f"load_state_dict: this is no state of a loader: {state_dict!r:.80}")
+            raise invalid(f"load_state_dict: expected what a loader's state_dict returned, got {state_dict!r:.80}")
         here, over = self._here(), bool(state_dict["over"])
         if state_dict["loop"]:
             other = here.load(json.loads(state_dict["loop"]), {*allow, *self._allowed()})

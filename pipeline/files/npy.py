@@ -115,7 +115,7 @@ def checked_header(file: BinaryIO, size: int, where: str) -> tuple[np.dtype[Any]
     except OSError:
         raise
     except Exception as error:  # NumPy parses it as Python, and raises whatever that does
-        raise DataLossError(None, None, f"{where}: it is no .npy file, or its header is damaged: {error}") from error
+        raise DataLossError(None, None, f"{where}: it is not a .npy file, or its header is damaged: {error}") from error
     start, count = file.tell(), math.prod(shape)
     if dtype.hasobject:
         text = f"{where}: it holds Python objects, which are not unpickled: save numbers or strings"

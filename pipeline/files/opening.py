@@ -217,4 +217,4 @@ def _by_fsspec(name: bytes, function: Callable[[Any, str], Any]) -> Any:
     try:
         return function(fsspec, url)
     except ImportError as error:
-        raise ImportError(f"reading and writing {url} needs a library beside fsspec: {error}") from error
+        raise ImportError(f"reading and writing {url} needs another library besides fsspec: {error}") from error

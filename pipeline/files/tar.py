@@ -146,10 +146,10 @@ class TarReader:
             length = _LENGTH.match(content, at)
             end = at + int(length[1]) if length else 0
             if length is None or not length.end() < end <= len(content) or content[end - 1] != 0x0A:
-                raise _damage(f"{info.name!r} is no pax header")
+                raise _damage(f"{info.name!r} is not a pax header")
             key, equals, value = content[length.end() : end - 1].partition(b"=")
             if not equals:
-                raise _damage(f"{info.name!r} is no pax header")
+                raise _damage(f"{info.name!r} is not a pax header")
             found[key.decode("utf-8", "backslashreplace")] = value
             at = end
         return found

@@ -87,7 +87,11 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
-        """Return "", "ZLIB" or "GZIP" for options or for a compression type; InvalidArgumentError for anything else."""
+        """Return "", "ZLIB" or "GZIP" for options or for a compression type.
+
+        Raises:
+            InvalidArgumentError: It is anything else.
+        """
         if isinstance(options, TFRecordOptions):
             return options.compression_type
         if options is None or options == "":

@@ -31,7 +31,7 @@ class TFRecordWriter:
 
     Raises:
         InvalidArgumentError: The compression does not exist.
-        NotFoundError, PermissionDeniedError, ...: The file cannot be created.
+        OpError: The file cannot be created, such as a NotFoundError or PermissionDeniedError.
         ImportError: google-crc32c is not installed (extra `tfrecord`).
 
     Examples:

@@ -95,5 +95,5 @@ def draw(what: Any = None) -> Drawing:
     if what is None or live.loops.number(what) is not None:
         return Drawing(to_svg(report(what)))
     if live.queues.number(what) is None:
-        raise TypeError(f"draw: a loop, a queue, a report or None, got {type(what).__name__}")
+        raise TypeError(f"draw: expected an iterator, a queue, a report or None, got {type(what).__name__}")
     return Drawing(what._repr_html_())

@@ -176,7 +176,7 @@ def range_input_producer(
     except TypeError:
         raise TypeError(f"range_input_producer: limit must be an integer, not {limit!r:.80}") from None
     if count < 0:
-        raise invalid(f"Requires start <= limit when delta > 0: 0/{count}")
+        raise invalid(f"range_input_producer: limit must be at least 0, got {count}")
     if count > sys.maxsize:
         raise invalid(f"range_input_producer: limit must be at most {sys.maxsize:,}, got {count:,}")
     wide = getattr(limit, "dtype", None) == np.int64 or count > np.iinfo(np.int32).max

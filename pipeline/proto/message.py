@@ -43,6 +43,10 @@ class Message(metaclass=_FromTable):
     Args:
         values: Values of fields, by name; messages are copied, and a dict stands for a message. None sets nothing.
 
+    Raises:
+        TypeError: A value has the wrong type, or has no name.
+        ValueError: There is no such field, or a number does not fit it.
+
     Attributes:
         FIELDS: The fields by name, in the order of their numbers.
     """
@@ -118,7 +122,11 @@ class Message(metaclass=_FromTable):
         return not isinstance(value, Message) or field.is_set(value)
 
     def WhichOneof(self, oneof_group: str) -> str | None:
-        """Return which field in a oneof is set, or None; ValueError if there is no such oneof."""
+        """Return which field in a oneof is set, or None.
+
+        Raises:
+            ValueError: There is no such oneof.
+        """
         names = [name for name, each in self.FIELDS.items() if each.oneof == oneof_group]
         if not names:
             raise ValueError(f"{type(self).__name__} has no oneof {oneof_group!r}")
@@ -193,7 +201,11 @@ class Message(metaclass=_FromTable):
         return len(serialized)
 
     def MergeFrom(self: _M, other: _M) -> None:
-        """Add what another message of this kind says: lists grow, other fields are replaced."""
+        """Add what another message of this kind says: lists grow, other fields are replaced.
+
+        Raises:
+            TypeError: The other message is of another class.
+        """
         if type(other) is not type(self):
             raise TypeError(f"cannot merge a {type(other).__name__} into a {type(self).__name__}")
         for field, value in other._set_fields():
@@ -201,7 +213,11 @@ class Message(metaclass=_FromTable):
                 field.merge(self, value)
 
     def CopyFrom(self: _M, other: _M) -> None:
-        """Become a copy of another message with this class."""
+        """Become a copy of another message with this class.
+
+        Raises:
+            TypeError: The other message is of another class.
+        """
         if other is not self:
             if type(other) is not type(self):
                 raise TypeError(f"cannot copy a {type(other).__name__} to a {type(self).__name__}")

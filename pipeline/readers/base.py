@@ -183,7 +183,11 @@ class ReaderBase:
             self._reset()
 
     def serialize_state(self) -> bytes:
-        """Return the state as bytes; UnimplementedError if this kind of reader cannot save it."""
+        """Return the state as bytes.
+
+        Raises:
+            UnimplementedError: This kind of reader cannot save a state.
+        """
         if not self.supports_serialize:
             raise UnimplementedError(None, None, f"Reader SerializeState: {self} cannot save its state")
         with self._lock:

@@ -47,7 +47,7 @@ def save_state(path: Path, state: Any) -> None:
         TypeError: Something else in `state`; the message says where, and what to write.
         InvalidArgumentError: `state` holds itself, or is nested too deeply.
         FailedPreconditionError: `path` is not a regular file.
-        NotFoundError, PermissionDeniedError, ...: The file cannot be written. The old one is as it was.
+        OpError: The file cannot be written, such as a PermissionDeniedError. The old one is as it was.
 
     Thread safety: the last call for a path wins.
 
@@ -75,7 +75,7 @@ def load_state(path: Path) -> Any:
     Raises:
         NotFoundError: There is no such file.
         DataLossError: The file is cut or damaged, or not one of `save_state`; the message says which.
-        PermissionDeniedError, ...: It cannot be read.
+        OpError: It cannot be read, such as a PermissionDeniedError.
 
     Thread safety: yes.
 
@@ -103,7 +103,7 @@ def load_state(path: Path) -> Any:
     try:
         return json.loads(data)
     except ValueError as error:  # a CRC line below something else
-        raise _damaged(name, f"it is no JSON: {error}") from error
+        raise _damaged(name, f"it is not JSON: {error}") from error
 
 
 def _damaged(name: bytes, what: str) -> DataLossError:
@@ -132,7 +132,7 @@ def _check(value: Any, place: str, above: list[int]) -> None:
             f"save_state: {place} is {_called(value)}, which would not come back as it is; {_advice(value)}"
         )
     if id(value) in above:
-        raise InvalidArgumentError(None, None, f"save_state: {place} is the {type(value).__name__} that it is in")
+        raise InvalidArgumentError(None, None, f"save_state: {place} is the {type(value).__name__} that contains it")
     above.append(id(value))
     for key, part in value.items() if type(value) is dict else enumerate(value):
         if type(value) is dict and type(key) is not str:
@@ -163,7 +163,7 @@ def _advice(value: Any) -> str:
 def _replace(target: bytes, data: bytes) -> None:
     """Put a new file in the place of `target`, safely on the disk; OSError if that fails."""
     if os.path.lexists(target) and not stat.S_ISREG(os.stat(target).st_mode):
-        raise FailedPreconditionError(None, None, f"{os.fsdecode(target)}; it is there and is no regular file")
+        raise FailedPreconditionError(None, None, f"{os.fsdecode(target)}; it exists and is not a regular file")
     partial = target + f".{secrets.token_hex(4)}.partial".encode()
     try:
         with open(partial, "xb") as file:

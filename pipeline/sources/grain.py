@@ -68,7 +68,7 @@ def grain(
         return _Elements(_Map(data), Epochs(num_epochs, shuffle, seed, shard))
     if not isinstance(data, (library.IterDataset, library.DataLoader)):
         hint = "; an iterator is read once: pass what it is of" if hasattr(data, "__next__") else ""
-        raise TypeError(f"grain: a {type(data).__name__} is no MapDataset, IterDataset or DataLoader{hint}")
+        raise TypeError(f"grain: a {type(data).__name__} is not a MapDataset, IterDataset or DataLoader{hint}")
     if shuffle or seed is not None or shard is not None:
         raise ValueError(
             "grain: a stream keeps Grain's order: give shuffle, seed and shard to Grain's dataset or sampler, or the "

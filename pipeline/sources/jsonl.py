@@ -62,8 +62,8 @@ def jsonl(
         NotFoundError: No such file, or your pattern matches nothing.
         ValueError, TypeError, ImportError: An option is wrong, or fsspec is missing.
         InvalidArgumentError: When you iterate: a line is not a JSON object, or lacks a key. The error names file and
-        line. DataLossError, ResourceExhaustedError: When you iterate: a compressed file is damaged, or a line is too
-        long.
+            line.
+        DataLossError, ResourceExhaustedError: When you iterate: a compressed file is damaged, or a line is too long.
 
     Examples:
         >>> with open("chats.jsonl", "w") as file:

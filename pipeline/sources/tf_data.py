@@ -53,7 +53,7 @@ def tf_data(
     library = needs("tensorflow", "tf_data", "tensorflow")
     if not isinstance(dataset, library.data.Dataset):
         hint = "; an iterator is read once: pass what it is of" if hasattr(dataset, "__next__") else ""
-        raise TypeError(f"tf_data: a {type(dataset).__name__} is no tf.data.Dataset{hint}")
+        raise TypeError(f"tf_data: a {type(dataset).__name__} is not a tf.data.Dataset{hint}")
     known = int(dataset.cardinality())
     index, count = parse_shard(shard, known if known >= 0 else sys.maxsize, "elements")
     stream = _Stream(library, dataset.shard(count, index) if count > 1 else dataset, bool(batched))

@@ -140,7 +140,7 @@ def test_states_that_do_not_fit():
     loader = Lists(chain())
     with pytest.raises(StateMismatchError):
         loader.load_state_dict(Lists(pipeline.arrays(np.arange(9)).batch(4)).state_dict())
-    with pytest.raises(InvalidArgumentError, match="no state of a loader"):
+    with pytest.raises(InvalidArgumentError, match="expected what a loader's state_dict returned"):
         loader.load_state_dict({"epoch": 1})
     assert list(loader) == read(chain(), 0)  # nothing has changed
 

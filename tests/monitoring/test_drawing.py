@@ -94,7 +94,7 @@ def test_save(loop, tmp_path):
 
 
 def test_what_cannot_be_drawn_or_saved(loop, tmp_path, monkeypatch):
-    with pytest.raises(TypeError, match="a loop, a queue, a report or None, got list"):
+    with pytest.raises(TypeError, match="expected an iterator, a queue, a report or None, got list"):
         pipeline.draw([])
     drawing = pipeline.draw(loop)
     with pytest.raises(ValueError, match=r"run\.pdf: a drawing is saved as \.svg or \.png"):

@@ -108,7 +108,9 @@ def test_a_library_that_fsspec_needs_is_missing(monkeypatch):
     """The URL is named: fsspec's error knows only its own class."""
     known = {"class": "no_such_library.FileSystem", "err": "Install no_such_library to read them"}
     monkeypatch.setitem(importlib.import_module("fsspec.registry").known_implementations, "none", known)
-    text = "reading and writing none://a/b.csv needs a library beside fsspec: Install no_such_library to read them"
+    text = (
+        "reading and writing none://a/b.csv needs another library besides fsspec: Install no_such_library to read them"
+    )
     with raises(ImportError, text):
         list(pipeline.batch(pipeline.csv("none://a/b.csv"), 1))
     with raises(ImportError, text.replace("b.csv", "*.csv")):

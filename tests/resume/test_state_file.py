@@ -145,7 +145,7 @@ def test_keys_are_strings(path, key, called):
 def test_a_state_in_itself(path):
     state = {"a": [1]}
     state["a"].append(state["a"])
-    with pytest.raises(ValueError, match=r"^save_state: state\['a'\]\[1\] is the list that it is in$"):
+    with pytest.raises(ValueError, match=r"^save_state: state\['a'\]\[1\] is the list that contains it$"):
         pipeline.save_state(path, state)
     twice = [1]
     pipeline.save_state(path, [twice, twice])  # that is no circle
@@ -175,7 +175,7 @@ def test_no_such_folder(path):
 
 def test_a_folder(path):
     path.mkdir()
-    with pytest.raises(pipeline.FailedPreconditionError, match=f"^{path}; it is there and is no regular file$"):
+    with pytest.raises(pipeline.FailedPreconditionError, match=f"^{path}; it exists and is not a regular file$"):
         pipeline.save_state(path, STATE)
     with pytest.raises(pipeline.FailedPreconditionError, match=f"^{path}; Is a directory$"):
         pipeline.load_state(path)
@@ -184,7 +184,7 @@ def test_a_folder(path):
 
 def test_a_device_is_not_replaced(path):
     os.mkfifo(path)
-    with pytest.raises(pipeline.FailedPreconditionError, match="no regular file"):
+    with pytest.raises(pipeline.FailedPreconditionError, match="not a regular file"):
         pipeline.save_state(path, STATE)
     assert stat.S_ISFIFO(path.stat().st_mode)
 
@@ -264,7 +264,7 @@ def test_a_file_of_others(path):
         pipeline.load_state(path)
     data = b"{'no': 'json'}\n"
     path.write_bytes(data + b"crc32 %08x\n" % zlib.crc32(data))
-    with damaged(path, "it is no JSON: "):
+    with damaged(path, "it is not JSON: "):
         pipeline.load_state(path)
 
 

@@ -607,7 +607,7 @@ def test_npy_headers_cut_short(tmp_path, version, memory_map):
     size = (116).to_bytes(2 if version == 1 else 4, "little")
     path = tmp_path / "x.npy"
     path.write_bytes(b"\x93NUMPY" + bytes([version, 0]) + size + header)
-    with pytest.raises(pipeline.DataLossError, match=r"x\.npy: it is no .npy file, or its header is damaged: "):
+    with pytest.raises(pipeline.DataLossError, match=r"x\.npy: it is not a .npy file, or its header is damaged: "):
         pipeline.arrays(path, memory_map=memory_map)
 
 

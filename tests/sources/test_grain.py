@@ -186,9 +186,11 @@ def test_errors():
         pipeline.grain(data.repeat())
     with raises(ValueError, "grain: batched=True is for streams; of a MapDataset leave its .batch(...) out"):
         pipeline.grain(data, batched=True)
-    with raises(TypeError, "grain: a list is no MapDataset, IterDataset or DataLoader"):
+    with raises(TypeError, "grain: a list is not a MapDataset, IterDataset or DataLoader"):
         pipeline.grain([1])
-    with raises(TypeError, "grain: a PrefetchDatasetIterator is no MapDataset, IterDataset or DataLoader; an iterator"):
+    with raises(
+        TypeError, "grain: a PrefetchDatasetIterator is not a MapDataset, IterDataset or DataLoader; an iterator"
+    ):
         pipeline.grain(iter(data.to_iter_dataset()))
     for option in ({"shuffle": True}, {"seed": 1}, {"shard": (0, 2)}):
         with raises(ValueError, "grain: a stream keeps Grain's order: give shuffle, seed and shard to Grain's dataset"):

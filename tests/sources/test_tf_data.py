@@ -187,8 +187,11 @@ def test_an_error_comes_after_what_was_made_before(monkeypatch):
 def test_errors():
     tf = library()
     for given, text in [
-        ([1], "tf_data: a list is no tf.data.Dataset"),
-        (iter(dataset()), "tf_data: a OwnedIterator is no tf.data.Dataset; an iterator is read once: pass what it is"),
+        ([1], "tf_data: a list is not a tf.data.Dataset"),
+        (
+            iter(dataset()),
+            "tf_data: a OwnedIterator is not a tf.data.Dataset; an iterator is read once: pass what it is",
+        ),
         (
             tf.data.Dataset.from_tensor_slices({"a": {"b": tf.sparse.from_dense(np.eye(3))}}),
             "tf_data: component 'a/b' is a SparseTensor: map it by tf.sparse.to_dense",

@@ -93,7 +93,7 @@ HOSTILE = {
     "a pax header of something else": (
         member("pax", b"99999999999 path=a\n", type=tarfile.XHDTYPE) + GOOD,
         pipeline.DataLossError,
-        "the archive is damaged: 'pax' is no pax header",
+        "the archive is damaged: 'pax' is not a pax header",
     ),
     "a negative size": (
         member("b.bin", b"", size=-512),

@@ -58,7 +58,7 @@ class Batch(Node):
         elif collate is not None and collate not in _WAYS:
             raise ValueError(f"batch: collate must be 'stack', 'pad', 'row_splits' or a function, got {collate!r:.80}")
         if pad is not None and collate not in (None, "pad"):
-            raise ValueError(f"batch: pad= and collate={collate!r:.40} say two things: give one of them")
+            raise ValueError(f"batch: pad= and collate={collate!r:.40} contradict each other: give one of them")
         if max_wait is not None and not (
             isinstance(max_wait, (int, float)) and not isinstance(max_wait, bool) and max_wait > 0
         ):

@@ -80,6 +80,10 @@ def decode_png(
 ) -> NDArray[Any]:
     """Decode a PNG image; as in TensorFlow, also a JPEG or a GIF with one frame. Arguments as for `decode_image`.
 
+    Raises:
+        InvalidArgumentError: The bytes are not such an image, or an argument is out of range.
+        TypeError: `contents` is not bytes.
+
     Examples:
         >>> data = pipeline.image.encode_png(np.full((2, 3, 1), 65535, np.uint16))
         >>> pipeline.image.decode_png(data, dtype="uint16").max()
@@ -116,6 +120,10 @@ def decode_jpeg(
 
     Returns:
         An array uint8[height, width, channels].
+
+    Raises:
+        InvalidArgumentError: The bytes are not such an image, or an argument is out of range.
+        TypeError: `contents` is not bytes.
 
     Examples:
         >>> data = pipeline.image.encode_jpeg(np.zeros((16, 32, 3), np.uint8))
@@ -155,6 +163,10 @@ def decode_bmp(contents: Any, channels: int = 0, *, max_pixels: int = MAX_PIXELS
     """Decode a BMP image to uint8[height, width, channels]; `channels` is 0, 3 or 4. Errors as for `decode_image`.
 
     As in TensorFlow, an image of 8 bits is gray: if it has a palette, you get the indices.
+
+    Raises:
+        InvalidArgumentError: The bytes are not such an image, or an argument is out of range.
+        TypeError: `contents` is not bytes.
 
     Examples:
         >>> import struct

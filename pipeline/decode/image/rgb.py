@@ -55,7 +55,7 @@ def rgb_image(contents: bytes, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8
         if image.mode.startswith("I;16") or (image.mode == "I" and kind == "PPM"):
             return _upper_bits(image, kind)
         if image.mode in ("I", "F"):
-            raise invalid(f"the pixels of the {kind} image are numbers of 32 bits: decode it by a function of your own")
+            raise invalid(f"the pixels of the {kind} image are numbers of 32 bits: decode it with your own function")
         return pixels(image, "RGB")
 
 
@@ -73,7 +73,7 @@ def _check_pieces(image: Any) -> None:
     tags = image.tag_v2
     width, height = tags[_WIDTH], tags[_LENGTH]  # image.size is that of the turned image
     if 2 in tags.get(_SAMPLE_FORMAT, ()):
-        raise invalid("the pixels of the TIFF image are signed: decode it by a function of your own")
+        raise invalid("the pixels of the TIFF image are signed: decode it with your own function")
     if _TILE_OFFSETS in tags:
         across, down = tags.get(_TILE_WIDTH, width), tags.get(_TILE_LENGTH, height)
         wanted, have = -(-width // max(1, across)) * -(-height // max(1, down)), len(tags[_TILE_OFFSETS])

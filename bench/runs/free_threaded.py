@@ -20,12 +20,12 @@ from report import PAGE, ROOT, machine, machine_line, put_in_page, table
 PEERS = ROOT / "bench/peers"
 WORKS = ["decode_1", "decode_2", "decode_4"]
 WAYS = {
-    ("free", "batch of a callable"): "without the lock: `num_threads=`",
-    ("free", "workers=threads"): "without the lock: `workers=pipeline.threads()`",
-    ("by hand", "threads"): "without the lock: threads by hand, each a whole batch",
-    ("locked", "batch of a callable"): "with the lock: `num_threads=`",
-    ("locked", "workers=threads"): "with the lock: `workers=pipeline.threads()`",
-    ("locked", "workers=processes"): "with the lock: `workers=pipeline.processes()`",
+    ("free", "batch of a callable"): "without the GIL: `num_threads=`",
+    ("free", "workers=threads"): "without the GIL: `workers=pipeline.threads()`",
+    ("by hand", "threads"): "without the GIL: threads by hand, each a whole batch",
+    ("locked", "batch of a callable"): "with the GIL: `num_threads=`",
+    ("locked", "workers=threads"): "with the GIL: `workers=pipeline.threads()`",
+    ("locked", "workers=processes"): "with the GIL: `workers=pipeline.processes()`",
     ("torch", "DataLoader"): "torch: worker processes",
 }
 

@@ -228,7 +228,7 @@ class Coordinator:
     def raise_requested_exception(self) -> None:
         """Raise the exception that was reported, if any; every time it is called, before `join` and after.
 
-        Without the interpreter's lock the first thread that is told gets the exception itself, and the others copies:
+        Without the GIL the first thread that is told gets the exception itself, and the others copies:
         CPython changes an exception's traceback when it raises it, and no lock guards that.
         """
         with self._lock:

@@ -195,7 +195,7 @@ def column(given: Any, where: str, mapped: bool = False) -> ArrayColumn:
 
 def is_stored(given: Any) -> bool:
     """Whether this is an array of a store, such as HDF5 or Zarr."""
-    return hasattr(given, "chunks") and isinstance(getattr(given, "shape", None), tuple)
+    return hasattr(given, "chunks") and isinstance(getattr(given, "shape", 0), (tuple, type(None)))
 
 
 def stored_digest(stored: Any) -> str:
@@ -303,7 +303,8 @@ class _Stored:
 
     def __init__(self, stored: Any, where: str) -> None:
         if not stored.shape:
-            raise ValueError(f"arrays: {where} must have rank 1 or more, got the scalar {stored!r:.80}")
+            what = "the scalar" if stored.shape == () else "an empty one,"  # of HDF5: it has no shape
+            raise ValueError(f"arrays: {where} must have rank 1 or more, got {what} {stored!r:.80}")
         self._stored = stored
         self._rows = int(stored.shape[0])
         self._where = f"arrays: {where}{place_of(stored)}"

@@ -637,3 +637,11 @@ def test_a_broadcast_array_is_not_copied_whole(read):
     array = np.broadcast_to(np.arange(200, dtype=np.float32), (300_000, 200))
     with memory_below(64 << 20):
         read(array)
+
+
+def test_an_hdf5_dataset_without_a_shape(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("x", data=h5py.Empty("f4"))
+        with raises(ValueError, "arrays: the input must have rank 1 or more, got an empty one, <HDF5 dataset"):
+            pipeline.arrays(file["x"])

@@ -67,7 +67,7 @@ def checked(
     if joined and threads:
         raise ValueError(f"num_threads must be None, for a thread for each source, or 0 for none, got {num_threads}")
     if threads is not None and threads < 0:
-        raise ValueError(f"num_threads must be at least 1, or 0 to read in the loop's own thread, got {threads}")
+        raise ValueError(f"num_threads must be at least 1, or 0 to read in your own thread, got {threads}")
     return Request(
         checked_size(batch_size),
         threads,

@@ -233,7 +233,7 @@ class _RemoteCursor(PartsCursor):
                 self._bring(each)
             if self._left:
                 _cancel(client, self._flights)
-                raise OutOfRangeError(None, None, f"{where}: the loop over the batches was left")
+                raise OutOfRangeError(None, None, f"{where}: the iterator over the batches was closed")
             if flight.blocks:
                 if not wait(list(flight.blocks)[:1], CHECK_INTERVAL).done:
                     client.stay()

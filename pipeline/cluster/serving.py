@@ -195,7 +195,7 @@ class Server:
         except Exception as error:
             if self._ray.is_initialized():
                 raise
-            raise AbortedError(None, None, f"{_served(self._name)} cannot go on: {LEFT}") from error
+            raise AbortedError(None, None, f"{_served(self._name)} cannot continue: {LEFT}") from error
 
     def _ask(self, method: Any, *args: Any) -> Any:
         return ask(self._ray, _served(self._name), method, *args)

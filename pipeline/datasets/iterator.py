@@ -360,7 +360,7 @@ class DatasetIterator(Next[T_co]):
         last = self._last() if self._records else None
         if again:
             if self._loaded is None and last is not None and isinstance(last.position, Exception):
-                text = f"the iterator was interrupted, and cannot go on: {last.position}. Make a new one"
+                text = f"the iterator was interrupted, and cannot continue: {last.position}. Make a new one"
                 raise FailedPreconditionError(None, None, text)
             self._opening.stop()
             if self._stream is not None:

@@ -182,7 +182,7 @@ def _check_digests(noted: Any) -> None:
     for index, first, following, digest, *unopened in noted:
         numbers = [index, first, following, *unopened]
         if not all(type(each) is int and 0 <= each < 2**62 for each in numbers) or not isinstance(digest, str):
-            raise ValueError(f"files: {[index, first, following, digest]!r:.80} is no digest of files")
+            raise ValueError(f"files: {[index, first, following, digest]!r:.80} is not a digest of files")
 
 
 def position_here(state: Mapping[str, Any], node: Node, allow: Collection[str]) -> Any:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from pipeline.monitoring.model import Report, Stage
 
-HOGGED = 0.7  # of the time somebody holds the interpreter's lock
+HOGGED = 0.7  # of the time somebody holds the GIL
 MOST_AT_ONCE = 4  # times as many threads or workers as now are proposed at most
 
 OFTEN = 0.2  # a share of the time that matters
@@ -105,7 +105,7 @@ def _taken(part: Stage) -> float:
 
 
 def _loop(loop: Stage, consumer: float) -> Remedy:
-    text = f"Bottleneck: your loop ({consumer:.0%} of the time). The dataset keeps up; there is nothing to turn in it."
+    text = f"Bottleneck: your loop ({consumer:.0%} of the time). The dataset keeps up; change nothing in it."
     return Remedy(loop, "consumer", "consumer", None, 1 / max(consumer, 1e-3), text)
 
 

@@ -30,7 +30,7 @@ class Look(NamedTuple):
         doing: How often the threads of each group were seen doing what, in the order of DOINGS.
         spent: Seconds that parts of datasets have taken, and that their iterators have waited.
         worked: Seconds that workers of parts of datasets have worked.
-        probed, held: Seconds over which the interpreter's lock was asked for, and those in which somebody held it.
+        probed, held: Seconds over which the GIL was asked for, and those in which somebody held it.
     """
 
     at: float
@@ -80,7 +80,7 @@ class Seen:
         self.probed = self.held = 0.0
 
     def note_lock(self, slept: float, delay: float) -> None:
-        """Note how long it took to get the interpreter's lock after so many seconds without it.
+        """Note how long it took to get the GIL after so many seconds without it.
 
         If somebody held it just then, this counts for all that time: a share of many such moments is one of the time.
         """

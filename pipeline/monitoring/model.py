@@ -165,7 +165,7 @@ class Report:
         stages: What is alive, in the order of the flow.
         edges: What goes where, as far as it is known.
         processors: How many processors this process may use.
-        lock: The share of the window during which somebody held the interpreter's lock; None if nobody watched.
+        lock: The share of the window during which somebody held the GIL; None if nobody watched.
         verdicts: One for each loop that has begun.
     """
 

@@ -120,7 +120,7 @@ class MetricsCollector:
                     family.add_metric([stage.kind, name], value)
             yield family
         if now.lock is not None:
-            text = "Share of the time that somebody held the interpreter's lock, while somebody watches."
+            text = "Share of the time that somebody held the GIL, while a monitor runs."
             yield self._core.GaugeMetricFamily("pipeline_interpreter_lock_ratio", text, value=now.lock)
 
 

@@ -20,7 +20,7 @@ from pipeline.monitoring.model import Report
 _log = logger("pipeline.monitoring")
 
 _kept: list[tuple[Look, ...]] = []  # the looks of the monitor that ended last: numbers only, of no object
-NAP = 0.01  # seconds without the interpreter's lock, at most, before it is asked for
+NAP = 0.01  # seconds without the GIL, at most, before it is asked for
 
 
 class View(Protocol):
@@ -34,7 +34,7 @@ class View(Protocol):
 
 
 class Sampler:
-    """Samples what is alive: how full queues are, what threads do, and who holds the interpreter's lock.
+    """Samples what is alive: how full queues are, what threads do, and who holds the GIL.
 
     A context manager: the thread runs within the body. Reports that anybody asks for meanwhile use its samples.
 

@@ -21,9 +21,9 @@ def to_text(report: Report) -> str:
         return "nothing is alive: no queue, no loop"
     notes = [f"over {report.seconds:.1f} s"]
     if report.lock is not None:
-        notes.append(f"the interpreter's lock was held {report.lock:.0%} of the time")
+        notes.append(f"the GIL was held {report.lock:.0%} of the time")
     if not report.watched:
-        notes.append("from counters alone: `with pipeline.monitor():` sees processors and the interpreter's lock too")
+        notes.append("from counters alone: `with pipeline.monitor():` sees processors and the GIL too")
     rows = [_HEAD, *(line for stage in report.stages for line in _rows(stage))]
     texts = [printable(verdict.text) for verdict in report.verdicts]
     return "\n".join([*rows, "", "; ".join(notes), *texts])

@@ -1,4 +1,4 @@
-"""Copies of exceptions, for threads that raise the same one where no interpreter's lock keeps them apart."""
+"""Copies of exceptions, for threads that raise the same one where no GIL keeps them apart."""
 
 import contextlib
 import copy
@@ -11,7 +11,7 @@ Error = TypeVar("Error", bound=BaseException)
 
 
 def gil_enabled() -> bool:
-    """Whether the interpreter's lock keeps threads apart now: a module that is imported may switch it on."""
+    """Whether the GIL keeps threads apart now: a module that is imported may switch it on."""
     return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 

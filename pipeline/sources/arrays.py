@@ -190,7 +190,7 @@ def column(given: Any, where: str, mapped: bool = False) -> ArrayColumn:
         return _InMemory(_as_array(given, where))
     if hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not isinstance(given, (bytes, bytearray)):
         return _Items(given, where)
-    raise TypeError(f"arrays: {where} is no array and no sequence: {given!r:.80}")
+    raise TypeError(f"arrays: {where} is neither an array nor a sequence: {given!r:.80}")
 
 
 def is_stored(given: Any) -> bool:

@@ -192,7 +192,7 @@ def _filling(name: str, kind: Any, given: Any, where: str) -> Any:
     cut = value is not None and _types().is_integer(kind) and value.as_py() != given  # such as 1.5
     cut = cut or (_is_time(kind) and isinstance(given, float))
     if value is None or not value.is_valid or cut:
-        raise invalid(f"{where}: {given!r:.80} is no default for column {name!r} of {kind}")
+        raise invalid(f"{where}: {given!r:.80} is not a valid default for column {name!r} of {kind}")
     return value
 
 
@@ -207,7 +207,7 @@ def _time_of(name: str, kind: Any, given: Any, where: str) -> Any:
         value = own.astype(f"{numpy_kind}[{unit}]")
         if value == own:
             return pyarrow.array(np.array([value]))[0].cast(kind)
-    raise invalid(f"{where}: {given!r:.80} is no default for column {name!r} of {kind}")
+    raise invalid(f"{where}: {given!r:.80} is not a valid default for column {name!r} of {kind}")
 
 
 def facts_of(fill: Mapping[str, Any]) -> dict[str, Any]:

@@ -148,7 +148,7 @@ def described(name: str, dtype: np.dtype[Any], defaults: Mapping[str, Any]) -> C
             value = None
         if value is not None and (dtype.kind == "f" or value == given):
             return ColumnType(dtype, value)
-    text = f"csv: {given!r:.80} is no default for column {name!r} of {_name(dtype)}"
+    text = f"csv: {given!r:.80} is not a valid default for column {name!r} of {_name(dtype)}"
     if _is_time(given):
         text += f"; csv reads no times: read str, and convert each batch, as by batch[{name!r}].astype('datetime64[s]')"
     raise invalid(text)

@@ -70,7 +70,7 @@ def huggingface(
         return TableSource(_Rows(_selected(dataset, columns), defaults), Epochs(num_epochs, shuffle, seed, shard))
     if not isinstance(dataset, library.IterableDataset):
         splits = f": choose a split, such as dataset[{next(iter(dataset))!r}]" if isinstance(dataset, dict) else ""
-        raise TypeError(f"huggingface: a {type(dataset).__name__} is no Dataset or IterableDataset{splits}")
+        raise TypeError(f"huggingface: a {type(dataset).__name__} is not a Dataset or IterableDataset{splits}")
     if seed is not None:
         raise ValueError("huggingface: an IterableDataset takes its seed itself: dataset.shuffle(seed=...)")
     index, count = parse_shard(shard, dataset.num_shards, "shards")

@@ -207,7 +207,7 @@ class PartsCursor:
             epoch = self._first_epoch + self._epoch
             (part,) = self._numbered.numbers(epoch * order.length + self._part, 1)
             if self._place is not None and (reason := self._no_state()):
-                text = f"{self.name}: the loop that took examples of this has closed it, and it cannot go on: {reason}"
+                text = f"{self.name}: the iterator that read it has closed it, and it cannot continue: {reason}"
                 raise FailedPreconditionError(None, None, text)
             self._note_file(int(part))
             self._piece, pieces = None, self._open(int(part), epoch)

@@ -162,7 +162,7 @@ def _noting(page: Any) -> Callable[[int], None]:
 def _die_with_parent() -> None:
     """Have the kernel kill this process when the one that started it has gone, whatever it is doing then.
 
-    A thread that waits for that could do nothing in a function that holds the interpreter's lock. Elsewhere than on
+    A thread that waits for that could do nothing in a function that holds the GIL. Elsewhere than on
     Linux the process ends when it has done its task.
     """
     parent = multiprocessing.parent_process()

@@ -233,7 +233,7 @@ class TestShuffle:
         ({"batch_size": -1}, ValueError, "batch_size must be >= 1, got -1"),
         ({"batch_size": 0}, ValueError, "batch_size must be >= 1, got 0"),
         ({"batch_size": 4.0}, TypeError, "float"),
-        ({"num_threads": -1}, ValueError, "num_threads must be at least 1, or 0 to read in the loop's own thread"),
+        ({"num_threads": -1}, ValueError, "num_threads must be at least 1, or 0 to read in your own thread"),
         ({"tensors": 3}, TypeError, "expected arrays, a sequence, an iterable, a function or a queue, got 3"),
         ({"tensors": "files.txt"}, TypeError, "got 'files.txt'; for the lines of a file use pipeline.text"),
         ({"tensors": [print, print]}, TypeError, "that is for batch_join"),

@@ -129,7 +129,7 @@ def test_lengths_may_be_of_any_integer_type(kind):
         ({"bucket_boundaries": [0, 2]}, ValueError, "bucket_boundaries must be increasing, from 1 up, but saw: "),
         ({"batch_size": [1, 2, 3]}, ValueError, "If batch_size is a list it must have an element for each of the 2"),
         ({"batch_size": 0}, ValueError, "batch_size must be >= 1, got 0"),
-        ({"num_threads": -1}, ValueError, "num_threads must be at least 1, or 0 to read in the loop's own thread"),
+        ({"num_threads": -1}, ValueError, "num_threads must be at least 1, or 0 to read in your own thread"),
     ],
 )
 def test_bad_arguments(arguments, error, text):

@@ -23,7 +23,7 @@ def test_one_loop_at_a_time():
     data = pipeline.dataset(iter(range(10)))
     first = iter(data.batch(2))
     assert next(first).tolist() == [0, 1]
-    with pytest.raises(pipeline.FailedPreconditionError, match="range_iterator is an iterator, and another loop"):
+    with pytest.raises(pipeline.FailedPreconditionError, match="range_iterator is an iterator, and another iterator"):
         next(iter(data.map(float)))
     first.close()
     assert next(iter(data.batch(2))).tolist() == [2, 3]  # and dropped

@@ -132,7 +132,7 @@ def forked_in(number, **options):
         try:
             found = next(loop).tolist()
         except pipeline.FailedPreconditionError as error:
-            os._exit(0 if "made before os.fork()" in str(error) or "cannot go on" in str(error) else 1)
+            os._exit(0 if "made before os.fork()" in str(error) or "cannot continue" in str(error) else 1)
         print("found", found, flush=True)
         os._exit(2)
     assert os.waitpid(process, 0)[1] == 0, (number, options)

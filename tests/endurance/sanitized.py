@@ -8,7 +8,7 @@ planted in a second copy.
 No report of our code is suppressed. Arguments after the sanitizer's name go to pytest; files among them replace the
 usual ones.
 
-`make tsan-free` is the same without the interpreter's lock. There the interpreter's own atomic operations order one
+`make tsan-free` is the same without the GIL. There the interpreter's own atomic operations order one
 thread after another, so it has to be compiled with ThreadSanitizer too, as docs/free-threading.md says. What it reports
 of itself is suppressed by tsan_free_threaded.txt, beside this file.
 """

@@ -137,7 +137,7 @@ def test_a_listener_that_fails_is_called_no_more(caplog):
 
 
 def test_reports_while_samples_are_taken():
-    """Without the interpreter's lock the sampler adds one at any step of those who ask."""
+    """Without the GIL the sampler adds one at any step of those who ask."""
     sampler = Sampler(interval=1e-6, keep=100)
     with sampler:
         wait_until(lambda: len(sampler._looks) == 100, "as many as are kept")

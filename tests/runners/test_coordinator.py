@@ -268,7 +268,7 @@ class Slotted(OSError):
 
 
 class TestSeveralThreads:
-    """Each thread that asks raises what was reported. Raising changes an exception, and without the interpreter's lock
+    """Each thread that asks raises what was reported. Raising changes an exception, and without the GIL
     nothing keeps threads apart that do so with the same one: CPython then frees its traceback twice, and crashes."""
 
     def told(self, coord):

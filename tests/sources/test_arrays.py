@@ -388,9 +388,9 @@ class TestErrors:
                 ValueError,
                 "arrays: all must have the same number of rows: 'a' has 0, 'b' has 30",
             ),
-            ({"a": 3}, TypeError, "arrays: component 'a' is no array and no sequence: 3"),
+            ({"a": 3}, TypeError, "arrays: component 'a' is neither an array nor a sequence: 3"),
             ({"a": np.float32(3)}, ValueError, "arrays: component 'a' must have rank 1 or more, got the scalar"),
-            (b"abc", TypeError, "arrays: the input is no array and no sequence: b'abc'"),
+            (b"abc", TypeError, "arrays: the input is neither an array nor a sequence: b'abc'"),
             ("abc", ValueError, "arrays: the input is the path 'abc': only .npy files can be read by row"),
             (
                 pyarrow.table({"a": [1]}),

@@ -142,7 +142,7 @@ class TestIntegersThatFloatsRound:
         with raises(ValueError, f"csv: {path}, line 3: column 'h' is not a valid uint64: {field}"):
             list(pipeline.batch(source, 3))
         for default in (-1, 2**64, 1.5, "x"):
-            with raises(ValueError, f"csv: {default!r} is no default for column 'h' of uint64"):
+            with raises(ValueError, f"csv: {default!r} is not a valid default for column 'h' of uint64"):
                 pipeline.csv(path, dtypes={"h": "uint64"}, defaults={"h": default})
         with raises(
             ValueError, "csv: column 'h' cannot be uint8: dtypes are float32, float64, int32, int64, uint64, bool and"
@@ -216,7 +216,7 @@ class TestBools:
             [batch] = pipeline.batch(pipeline.csv(path, None, {"b": bool}, {"b": default}, na_value=na), 5)
             assert batch["b"].tolist() == [True, bool(default), bool(default), True, False]
         for default in (2, 0.5, float("nan"), "true"):
-            with raises(ValueError, f"csv: {default!r} is no default for column 'b' of bool"):
+            with raises(ValueError, f"csv: {default!r} is not a valid default for column 'b' of bool"):
                 pipeline.csv(path, dtypes={"b": "bool"}, defaults={"b": default})
 
 
@@ -252,7 +252,7 @@ def test_times_are_no_defaults(default, dtypes, path):
     path.write_text("n,when\n1,2\n3,\n")
     with pytest.raises(pipeline.InvalidArgumentError) as caught:
         pipeline.csv(path, dtypes=dtypes, defaults={"when": default})
-    assert f"{default!r} is no default for column 'when' of " in str(caught.value)
+    assert f"{default!r} is not a valid default for column 'when' of " in str(caught.value)
     assert "csv reads no times: read str, and convert each batch, as by batch['when'].astype(" in str(caught.value)
 
 

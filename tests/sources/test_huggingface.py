@@ -441,11 +441,11 @@ def test_errors():
         pipeline.huggingface(dataset(), ["x"])
     with raises(TypeError, "huggingface: columns must be a list of names, such as ['n'], not 'n'"):
         pipeline.huggingface(dataset(), "n")
-    with raises(TypeError, "huggingface: a list is no Dataset or IterableDataset"):
+    with raises(TypeError, "huggingface: a list is not a Dataset or IterableDataset"):
         pipeline.huggingface([1])
     splits = datasets.DatasetDict({"train": dataset()})
     with raises(
-        TypeError, "huggingface: a DatasetDict is no Dataset or IterableDataset: choose a split, such as datas"
+        TypeError, "huggingface: a DatasetDict is not a Dataset or IterableDataset: choose a split, such as datas"
     ):
         pipeline.huggingface(splits)
     with raises(ValueError, "huggingface: column 'left' of type string has miss"):
@@ -496,7 +496,7 @@ def test_defaults(streamed):
 
 
 def test_defaults_that_do_not_fit():
-    with raises(ValueError, "huggingface: 'a' is no default for column 'n' of int32"):
+    with raises(ValueError, "huggingface: 'a' is not a valid default for column 'n' of int32"):
         pipeline.huggingface(dataset(), COLUMNS, {"n": "a"})
     with raises(ValueError, "huggingface: defaults: there is no column 'left'; the columns are 'n', 'word', 'kind'"):
         pipeline.huggingface(dataset(), COLUMNS, {"left": ""})

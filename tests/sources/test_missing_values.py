@@ -126,7 +126,7 @@ def test_values_in_lists(kind, tmp_path):
 
 def test_defaults_that_do_not_fit(make):
     for column, default in (("n", 1.5), ("n", None), ("n", 2**15), ("n", "x"), ("word", 1), ("list", 3), ("x", "x")):
-        with raises(ValueError, f"{make.source}: {default!r} is no default for column {column!r} of "):
+        with raises(ValueError, f"{make.source}: {default!r} is not a valid default for column {column!r} of "):
             make(None, defaults={column: default})
     with raises(ValueError, f"{make.source}: defaults: there is no column 'm'; the columns are 'n', 'row'"):
         make(["n", "row"], defaults={"m": 1})
@@ -224,7 +224,7 @@ def test_times_of_numpy_are_defaults_and_nat_is_one(kind):
             assert np.isnat(value) or got[1] == value
     other = NAT_TIME if nat is NAT_SPAN else NAT_SPAN
     for wrong in (other, None, float("nan"), 1.5):
-        with pytest.raises(pipeline.InvalidArgumentError, match="is no default for column 'when' of"):
+        with pytest.raises(pipeline.InvalidArgumentError, match="is not a valid default for column 'when' of"):
             pipeline.arrow(table, defaults={"when": wrong})
 
 
@@ -237,7 +237,7 @@ def test_nat_of_pandas_is_a_default():
 
 def test_a_default_that_a_unit_would_round_is_refused():
     table = pa.table({"when": pa.array([1, None], pa.timestamp("s"))})
-    with pytest.raises(pipeline.InvalidArgumentError, match="is no default for column 'when' of timestamp"):
+    with pytest.raises(pipeline.InvalidArgumentError, match="is not a valid default for column 'when' of timestamp"):
         pipeline.arrow(table, defaults={"when": np.datetime64("2021-01-01T00:00:00.5")})
 
 

@@ -371,7 +371,7 @@ class TestErrors:
         with raises(TypeError, "csv: dtypes of column 'a': data type 'nonsense' not understood"):
             pipeline.csv(path, dtypes="nonsense")
         for default, kind in ((1.5, "int64"), (2**70, "int64"), ("x", "int64"), (None, "float64"), (1, "str")):
-            with raises(ValueError, f"csv: {default!r} is no default for column 'a' of {kind}"):
+            with raises(ValueError, f"csv: {default!r} is not a valid default for column 'a' of {kind}"):
                 pipeline.csv(path, dtypes={"a": kind}, defaults={"a": default})
 
     def test_of_names(self, path):

@@ -110,7 +110,7 @@ def fetch(number):
 
 
 def count_item(number):
-    """Hold the interpreter's lock for a while."""
+    """Hold the GIL for a while."""
     total = 0
     for i in range(20_000):
         total += i
@@ -118,7 +118,7 @@ def count_item(number):
 
 
 def digest(number):
-    """Compute without the interpreter's lock, 1 ms."""
+    """Compute without the GIL, 1 ms."""
     return np.frombuffer(hashlib.sha256(LARGE).digest(), np.uint8)
 
 

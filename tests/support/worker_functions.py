@@ -116,7 +116,7 @@ def once(item):
 
 
 def stuck(item):
-    """Say who is at work, and hold the interpreter's lock until the process is killed."""
+    """Say who is at work, and hold the GIL until the process is killed."""
     Path(item).joinpath(str(os.getpid())).touch()
     libc = ctypes.PyDLL(None)
     while True:

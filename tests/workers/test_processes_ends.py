@@ -386,7 +386,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
 class TestParent:
-    """Workers are in a function that holds the interpreter's lock and never returns."""
+    """Workers are in a function that holds the GIL and never returns."""
 
     def start(self, request, method, **options):
         tmp_path = request.getfixturevalue("tmp_path")

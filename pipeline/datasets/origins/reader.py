@@ -23,7 +23,7 @@ class OneReader:
             FailedPreconditionError: Another one has not ended.
         """
         if any(ref() is not None and not run.stopped for ref, run in self._known):
-            text = f"{name} is an iterator, and another loop is reading it: close that first, or pass a list"
+            text = f"{name} is an iterator, and another iterator is reading it: close that first, or pass a list"
             raise FailedPreconditionError(None, None, text)
         self._known = [(weakref.ref(stream), shared)]
 

@@ -63,6 +63,14 @@ WRONG = {
         lambda: NUMBERS.map(double, workers=2, ordered=False).batch(1).shard(0, 2),
         "results of double in another order: write shard before map",
     ),
+    "shuffle of the first that are not left out": (
+        lambda: NUMBERS.map(double, on_error="skip").take(5).map(double).shuffle(),
+        "shuffle: the elements of map come one after the other",
+    ),
+    "shuffle of equal shards of what is not left out": (
+        lambda: NUMBERS.map(double, on_error="skip").shard(0, 2, drop_remainder=True).shuffle(),
+        "shuffle: the elements of shard come one after the other",
+    ),
     "batches": (lambda: NUMBERS.batch(3).batch(2), r"last one has 1 of 3 examples.*batch\(3\)"),
     "take in time": (lambda: LIVE.take(2), "take: the batches of batch\\(max_wait=...\\) depend on time"),
     "skip in time": (lambda: LIVE.map(double).skip(2), "skip: the batches of"),

@@ -42,7 +42,8 @@ class Selection(Node):
 
     @property
     def orderable(self) -> bool:
-        return self.inputs[0].orderable
+        source = self.inputs[0]
+        return source.orderable and (source.indexed or not self.counts)  # what is left out does not count
 
     def open(self, shared: Opening, epoch: int) -> Stream:
         source = self.inputs[0]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from pipeline.errors import invalid
 
 STRING = np.dtype("S")
+
+_LONGEST = 1 << 30  # seconds, which are as good as for ever, and which every wait of Python takes
 
 
 def parse_dtype(given: Any) -> np.dtype[Any]:
@@ -29,7 +32,12 @@ def parse_dtype(given: Any) -> np.dtype[Any]:
     """
     if isinstance(given, str) and given == "string":
         return STRING
-    dtype = np.dtype(given)
+    try:
+        dtype = np.dtype(given)
+    except Exception:  # NumPy has many errors, also those of what it asks for a length or a hash
+        dtype = None
+    if dtype is None or given is None or (isinstance(given, (list, dict)) and not given):  # float64, and no bytes
+        raise TypeError(f"expected a dtype, such as np.float32 or 'string', got {type(given).__name__} {given!r:.80}")
     if dtype.kind in "SU":
         return STRING
     if dtype.kind == "T" or (dtype.hasobject and dtype.kind != "O"):
@@ -70,14 +78,93 @@ def integer(given: Any, what: str) -> int:
     raise TypeError(f"{what} must be an integer, got {type(given).__name__} {given!r:.80}")
 
 
+def at_least(least: int, given: Any, what: str, most: int = sys.maxsize) -> int:
+    """Return an integer as an int; `what` names it in errors.
+
+    Raises:
+        TypeError: It is not an integer.
+        InvalidArgumentError: It is less than `least`, or more than `most`.
+    """
+    number = integer(given, what)
+    if number < least:
+        raise invalid(f"{what} must be at least {least}, got {number}")
+    if number > most:
+        raise invalid(f"{what} must be at most {most:,}, got {number:,}")
+    return number
+
+
 def truth(given: Any, what: str) -> bool:
-    """Return whether an option is on; `what` names it in the TypeError for a text, as "no" would be on, or an array."""
-    try:
-        if not isinstance(given, (str, bytes)):
-            return bool(given)
-    except ValueError:
-        pass
+    """Return whether an option is on: True, False, 1, 0 or None; `what` names it in the TypeError for anything else,
+    such as the text "no", a NaN, or the size of a buffer."""
+    if given is None or isinstance(given, (bool, np.bool_)):
+        return bool(given)
+    if isinstance(given, (int, np.integer)) and given in (0, 1):
+        return bool(given)
     raise TypeError(f"{what} must be a bool, got {given!r:.80}")
+
+
+def one_of(options: Sequence[str], given: Any, what: str) -> str:
+    """Return one of some words; `what` names it in the InvalidArgumentError for anything else."""
+    if isinstance(given, str) and given in options:
+        return given
+    raise invalid(f"{what} must be {' or '.join(map(repr, options))}, got {given!r:.80}")
+
+
+def items(given: Any, what: str, of: str) -> list[Any]:
+    """Return what a list, or another iterable, holds; `what` names it in the TypeError for anything else, `of` what
+    should be in it."""
+    if isinstance(given, (str, bytes, bytearray, Mapping)) or not hasattr(type(given), "__iter__"):
+        raise TypeError(f"{what} must be a list of {of}, got {type(given).__name__} {given!r:.80}")
+    return list(given)
+
+
+def given_name(given: Any, what: str) -> str | None:
+    """Return a name, or None if there is none; `what` names it in the TypeError for anything else."""
+    if given is None or isinstance(given, str):
+        return given
+    raise TypeError(f"{what} must be a text or None, got {type(given).__name__} {given!r:.80}")
+
+
+def utf8(text: str, what: str) -> bytes:
+    """Return a text as bytes; `what` names it in the InvalidArgumentError for half a surrogate pair, which no bytes
+    stand for."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise invalid(
+            f"{what}: {text!r:.80} is no text: character {error.start} is half a surrogate pair. Pass bytes, or write "
+            ".encode(errors='surrogateescape') if it came from a file name"
+        ) from None
+
+
+def file_name(given: str | bytes | os.PathLike[Any], what: str) -> str:
+    """Return a path as text that a file system can have; `what` names it in the InvalidArgumentError for others."""
+    path = os.fsdecode(given)
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        raise invalid(f"{what}: no file can have the name {path!r:.80}: it holds half a surrogate pair") from None
+    if "\0" in path:
+        raise invalid(f"{what}: no file can have the name {path!r:.80}: it holds a zero byte")
+    return path
+
+
+def seconds(given: Any, what: str) -> float:
+    """Return how long something may take, at most some decades; `what` names it in errors.
+
+    Raises:
+        TypeError: It is not a number.
+        InvalidArgumentError: It is NaN.
+    """
+    try:
+        if isinstance(given, (str, bytes, bytearray)):
+            raise TypeError
+        found = float(min(given, _LONGEST))
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} must be a number of seconds, got {type(given).__name__} {given!r:.80}") from None
+    if math.isnan(found):
+        raise invalid(f"{what} must be a number of seconds, got {given!r}")
+    return found
 
 
 def interval(given: Any, what: str) -> float:
@@ -106,10 +193,9 @@ def path_text(given: Any, what: str) -> str:
     """
     if not isinstance(given, (str, bytes, os.PathLike)):
         raise TypeError(f"{what} must be a path, as text or os.PathLike, got {type(given).__name__} {given!r:.80}")
-    path = os.fsdecode(given)
-    if not path or "\0" in path:
-        raise ValueError(f"{what} must be a path, got {path!r:.80}")
-    return path
+    if not given:
+        raise ValueError(f"{what} must be a path, got {given!r:.80}")
+    return file_name(given, what)
 
 
 def object_vector(values: Sequence[Any]) -> NDArray[Any]:

@@ -215,3 +215,27 @@ def _shown(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"{'list' if isinstance(value, list) else 'tuple'} of {len(value)}"
     return type(value).__name__
+
+
+_CHANGES = np.ndarray, bytearray, dict, tuple, list
+
+
+def kept(example: Any) -> Any:
+    """Return an example that nobody changes later: functions may return one array again and again.
+
+    Arrays are copied unless this is their only reference; lists and tuples are taken as they are.
+    """
+    if isinstance(example, np.ndarray):
+        return example.copy()
+    kind = type(example)
+    if kind is dict:
+        return {key: kept(value) for key, value in example.items()}
+    if kind is tuple or kind is list:
+        return kind([kept(value) if isinstance(value, _CHANGES) else value for value in example])
+    if isinstance(example, tuple) and hasattr(example, "_make"):
+        return type(example)._make(map(kept, example))
+    if isinstance(example, bytearray):
+        return bytes(example)
+    if hasattr(example, "__array__") and not isinstance(example, np.generic) and not is_dataclass(example):
+        return np.asarray(example).copy()  # np.array asks tensors for a copy, and warns as they do not know the word
+    return example

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from pipeline.dtypes import at_least, one_of
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.tracebacks import of_user
 
@@ -65,12 +66,11 @@ class Skips:
     """
 
     def __init__(self, on_error: str, max_errors: int | None) -> None:
-        if on_error not in ("raise", "skip"):
-            raise ValueError(f"on_error must be 'raise' or 'skip', got {on_error!r}")
+        one_of(("raise", "skip"), on_error, "on_error")
         if max_errors is not None and on_error == "raise":
             raise ValueError("max_errors needs on_error='skip'")
-        if max_errors is not None and max_errors < 0:
-            raise ValueError(f"max_errors must be >= 0, got {max_errors}")
+        if max_errors is not None:
+            at_least(0, max_errors, "max_errors")
         self.active = on_error == "skip"
         self._max_errors = max_errors
         self._lock = threading.Lock()

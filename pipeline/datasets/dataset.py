@@ -13,7 +13,7 @@ from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.node import ENDLESS, Node, Opening, nodes_of
 from pipeline.datasets.parts import measured
 from pipeline.datasets.transforms import by_name as transforms
-from pipeline.dtypes import integer, truth
+from pipeline.dtypes import at_least, integer, items, truth
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
 from pipeline.flow.stream import Ahead, take_all
 from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
@@ -43,6 +43,8 @@ class CallOptions(TypedDict, total=False):
 
 # The most elements that draws without replacement number, and that a queue holds.
 _MOST_SHUFFLED, _MOST_PREFETCHED = (1 << 32) - 1, (1 << 31) - 1
+
+_MOST_EPOCHS = (1 << 62) - 1  # what a state may say
 
 
 class Dataset(Generic[T_co]):
@@ -92,9 +94,7 @@ class Dataset(Generic[T_co]):
             >>> [list(numbers.epoch(i)) for i in range(2)]
             [[3, 0, 1, 2], [1, 3, 2, 0]]
         """
-        number = integer(i, "epoch: i")
-        if number < 0:
-            raise ValueError(f"epoch: i must be at least 0, got {i}")
+        number = at_least(0, i, "epoch: i", _MOST_EPOCHS)
         if number:
             self._needs_passes("epoch")
         return Dataset(self._node, number)
@@ -230,7 +230,7 @@ class Dataset(Generic[T_co]):
                 text = f"shuffle: of {length:,} elements at most {_MOST_SHUFFLED:,} can be shuffled at once"
                 raise invalid(f"{text}: give a buffer_size")
             return self._then(transforms.ShuffleAll, seed)
-        return self._then(transforms.Shuffle, _at_least(buffer_size, 1, "shuffle: buffer_size", _MOST_SHUFFLED), seed)
+        return self._then(transforms.Shuffle, at_least(1, buffer_size, "shuffle: buffer_size", _MOST_SHUFFLED), seed)
 
     @tells_keywords
     def repeat(self, n: int | None = None) -> Dataset[T_co]:
@@ -246,7 +246,7 @@ class Dataset(Generic[T_co]):
         self._needs_passes("repeat")
         if n is None and self._node.length() == 0:
             raise invalid("repeat: there are no elements, and repeat() without a number would look for one forever")
-        count = None if n is None else _at_least(n, 0, "repeat: n")
+        count = None if n is None else at_least(0, n, "repeat: n")
         if count is not None and count * (length := self._node.length() or 0) > sys.maxsize:
             raise invalid(
                 f"repeat: {count:,} passes over {length:,} elements are more than {sys.maxsize:,} elements: leave out n"
@@ -265,7 +265,7 @@ class Dataset(Generic[T_co]):
             [0, 1, 2]
         """
         self._needs_no_time("take")
-        return self._then(transforms.Take, _at_least(n, 0, "take: n"))
+        return self._then(transforms.Take, at_least(0, n, "take: n"))
 
     @tells_keywords
     def skip(self, n: int) -> Dataset[T_co]:
@@ -279,7 +279,7 @@ class Dataset(Generic[T_co]):
             [3, 4]
         """
         self._needs_no_time("skip")
-        return self._then(transforms.Skip, _at_least(n, 0, "skip: n"))
+        return self._then(transforms.Skip, at_least(0, n, "skip: n"))
 
     @tells_keywords
     def shard(self, i: int, n: int, *, drop_remainder: bool = False) -> Dataset[T_co]:
@@ -300,7 +300,7 @@ class Dataset(Generic[T_co]):
             [[0, 2, 4], [1, 3]]
         """
         self._needs_no_time("shard")
-        count = _at_least(n, 1, "shard: n")
+        count = at_least(1, n, "shard: n")
         number = integer(i, "shard: i")
         if not 0 <= number < count:
             raise ValueError(f"shard: i must be 0 to {count - 1}, got {i}")
@@ -362,7 +362,7 @@ class Dataset(Generic[T_co]):
         if found.shape != (length,):
             raise invalid(f"sample: expected {length:,} weights, one for each element, got shape {list(found.shape)}")
         checked = _weights(found, "sample")
-        count = length if n is None else _at_least(n, 0, "sample: n")
+        count = length if n is None else at_least(0, n, "sample: n")
         return self._then(transforms.WeightedSample, checked, count, seed)
 
     # Several into one
@@ -419,7 +419,7 @@ class Dataset(Generic[T_co]):
             >>> next(iter(words.batch(2, pad=0))).tolist()
             [[1, 2], [3, 0]]
         """
-        size = _at_least(n, 1, "batch: n")
+        size = at_least(1, n, "batch: n")
         return self._then(transforms.Batch, size, drop_remainder, pad, collate, max_wait)
 
     def unbatch(self) -> Dataset[Any]:
@@ -447,8 +447,8 @@ class Dataset(Generic[T_co]):
             >>> [window.tolist() for window in pipeline.dataset(range(5)).window(3, 1)]
             [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
         """
-        length = _at_least(size, 1, "window: size")
-        step = length if stride is None else _at_least(stride, 1, "window: stride")
+        length = at_least(1, size, "window: size")
+        step = length if stride is None else at_least(1, stride, "window: stride")
         return self._then(transforms.Window, length, step, truth(drop_remainder, "window: drop_remainder"))
 
     @tells_keywords
@@ -478,8 +478,9 @@ class Dataset(Generic[T_co]):
             >>> [batch.shape for batch in words.bucket([4], [2, 2])]
             [(2, 2), (2, 6)]
         """
-        ends = [integer(each, "bucket: a boundary") for each in boundaries]
-        sizes = [_at_least(each, 1, "bucket: a batch size") for each in batch_sizes]
+        ends = [integer(each, "bucket: a boundary") for each in items(boundaries, "bucket: boundaries", "integers")]
+        given = items(batch_sizes, "bucket: batch_sizes", "integers")
+        sizes = [at_least(1, each, "bucket: a batch size") for each in given]
         if ends != sorted(set(ends)):
             raise invalid(f"bucket: boundaries must ascend, got {ends}")
         if len(sizes) != len(ends) + 1:
@@ -487,7 +488,8 @@ class Dataset(Generic[T_co]):
                 f"bucket: {len(ends)} boundaries make {len(ends) + 1} buckets, and {len(sizes)} batch sizes are given"
             )
         self._needs_no_time("bucket")
-        return self._then(transforms.Bucket, ends, sizes, length, pad, pad_to_boundary)
+        to_boundary = truth(pad_to_boundary, "bucket: pad_to_boundary")
+        return self._then(transforms.Bucket, ends, sizes, length, pad, to_boundary)
 
     @tells_keywords
     def pack(self, length: int, *, split: bool = True, pad: Any = 0) -> Dataset[dict[str, NDArray[Any]]]:
@@ -511,7 +513,7 @@ class Dataset(Generic[T_co]):
             >>> row["tokens"].tolist(), row["segment_ids"].tolist()
             ([1, 2, 3, 4, 5, 0], [1, 1, 1, 2, 2, 0])
         """
-        size, splits = _at_least(length, 1, "pack: length"), truth(split, "pack: split")
+        size, splits = at_least(1, length, "pack: length"), truth(split, "pack: split")
         if not splits:  # sequences are held for later, and found again by their numbers
             self._needs_no_time("pack")
         return self._then(transforms.Pack, size, splits, pad)
@@ -531,7 +533,7 @@ class Dataset(Generic[T_co]):
         if isinstance(n, str) and n == "auto":
             text = 'prefetch: n cannot be "auto": more than 2 only helps where times vary. Write .prefetch(2), and '
             raise ValueError(text + 'workers="auto" in map, which finds how many threads or processes the loop needs')
-        return self._then(transforms.Prefetched, _at_least(n, 0, "prefetch: n", _MOST_PREFETCHED))
+        return self._then(transforms.Prefetched, at_least(0, n, "prefetch: n", _MOST_PREFETCHED))
 
     def checksum(self) -> Dataset[T_co]:
         """Pass elements on, and let the fingerprint cover their bytes, besides their order.
@@ -703,11 +705,9 @@ def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, 
     nested = isinstance(datasets, Dataset)
     nodes = _nodes([datasets] if isinstance(datasets, Dataset) else datasets, "interleave")
     cycle = (
-        (4 if nested else len(nodes))
-        if cycle_length is None
-        else _at_least(cycle_length, 1, "interleave: cycle_length")
+        (4 if nested else len(nodes)) if cycle_length is None else at_least(1, cycle_length, "interleave: cycle_length")
     )
-    return Dataset(transforms.Interleave(nodes, nested, cycle, _at_least(block_length, 1, "interleave: block_length")))
+    return Dataset(transforms.Interleave(nodes, nested, cycle, at_least(1, block_length, "interleave: block_length")))
 
 
 def _nodes(datasets: Any, what: str) -> list[Node]:
@@ -730,15 +730,6 @@ def _check_read_once(nodes: Sequence[Node], what: str) -> None:
             if number in seen:
                 raise invalid(f"{what}: {each.once}, which can be read once, and it is read in two places; pass a list")
         seen.update(once)
-
-
-def _at_least(given: Any, least: int, what: str, most: int = sys.maxsize) -> int:
-    number = integer(given, what)
-    if number < least:
-        raise invalid(f"{what} must be at least {least}, got {given}")
-    if number > most:
-        raise invalid(f"{what} must be at most {most:,}, got {number:,}")
-    return number
 
 
 def _as_weights(given: Any, what: str) -> NDArray[np.float64]:

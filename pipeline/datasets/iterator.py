@@ -22,6 +22,7 @@ from pipeline.datasets.parts import facts_of_parts, measured, name_of_recipe
 from pipeline.datasets.seed import Seed
 from pipeline.diagnostics.frames import warn
 from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops
+from pipeline.dtypes import integer, seconds, truth
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
 from pipeline.flow.run import serving
 from pipeline.flow.segment import position_of
@@ -179,10 +180,11 @@ class DatasetIterator(Next[T_co]):
             DeadlineExceededError: The time is up. Nothing is lost: call again.
             Exception: What your function raised. The iterator has ended then.
         """
-        if timeout is not None and not timeout >= 0:
-            raise invalid(f"next: timeout must be a number of seconds, at least 0, got {timeout!r:.80}")
+        left = None if timeout is None else seconds(timeout, "next: timeout")
+        if left is not None and left < 0:
+            raise invalid(f"next: timeout must be at least 0 seconds, got {timeout!r:.80}")
         try:
-            return self._take(None if timeout is None else time.monotonic() + timeout)
+            return self._take(None if left is None else time.monotonic() + left)
         except Exception as error:
             show_users(error)
             raise
@@ -529,6 +531,7 @@ class DatasetIterator(Next[T_co]):
 
         Thread safety: you may call it from any thread.
         """
+        behind = integer(behind, "state_dict: behind")
         loaded = self._loaded  # once: another thread may open the stream meanwhile
         if loaded is not None and not behind:
             found: dict[str, Any] = copy.deepcopy(loaded)
@@ -537,7 +540,6 @@ class DatasetIterator(Next[T_co]):
             self._not_within("state_dict")
             with self._lock:
                 self._running()
-        behind = operator.index(behind)
         records = self._history(self._records, 2 * BEHIND)
         if not 0 <= behind <= BEHIND or behind >= len(records):
             raise invalid(f"state_dict: behind must be 0 to {min(BEHIND, len(records) - 1)} here, got {behind}")
@@ -620,7 +622,7 @@ class DatasetIterator(Next[T_co]):
         Raises:
             FailedPreconditionError: It has to, and there is no `checksum` in the recipe.
         """
-        if content and not any(node.kind == "checksum" for node in nodes_of(self._node)):
+        if truth(content, "fingerprint: content") and not any(node.kind == "checksum" for node in nodes_of(self._node)):
             text = "fingerprint(content=True): the recipe has no checksum: add .checksum() to the dataset"
             raise FailedPreconditionError(None, None, text)
         last = self._newest()

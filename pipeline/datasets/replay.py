@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.node import ENDLESS, Node, Opening, no_position
 from pipeline.datasets.seed import Seed
-from pipeline.dtypes import integer, truth
+from pipeline.dtypes import integer, seconds, truth
 from pipeline.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -103,7 +103,7 @@ class ReplayBuffer(Dataset[Any]):
             raise invalid(f"'{self.name}': add: None is not an example")
         weight = float(self._weights(1.0 if priority is None else priority, 1, "add")[0])
         values = self._layout(example).values(example)
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = None if timeout is None else time.monotonic() + seconds(timeout, "add: timeout")
         with self._changed:
             while not self._closed and self._rate.inserts(self._inserted, self._sampled) < 1:
                 left = None if deadline is None else deadline - time.monotonic()

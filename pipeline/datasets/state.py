@@ -11,6 +11,7 @@ from pipeline.datasets.node import Node, Opening, facts_of, seeds_of
 from pipeline.datasets.resized import resized
 from pipeline.datasets.seed import Seed
 from pipeline.diagnostics.wording import named
+from pipeline.dtypes import items, one_of
 from pipeline.errors import InvalidArgumentError, StateMismatchError, invalid
 from pipeline.files.identity import difference, file_identity
 from pipeline.resume.form import check_form
@@ -106,11 +107,8 @@ def check_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> N
         InvalidArgumentError: It is no state, is damaged, or of another version.
         TypeError, ValueError: `allow` is no collection of names, or names something else.
     """
-    if isinstance(allow, str):
-        raise TypeError(f"allow must be a collection of names, such as {{{allow!r}}}, not {allow!r}")
-    unknown = sorted(set(allow) - set(ALLOWED))
-    if unknown:
-        raise ValueError(f"allow: only {', '.join(ALLOWED)} can be allowed to differ, not {', '.join(unknown)}")
+    for name in items(allow, "load_state_dict: allow", "names"):
+        one_of(list(ALLOWED), name, "load_state_dict: allow: a name")
     check_form(state, FORMAT, VERSION, "state_dict of a dataset's iterator")
     if missing := sorted(_KEYS - set(state)):
         raise invalid(f"load_state_dict: the state is damaged: it has no {', '.join(missing)}")

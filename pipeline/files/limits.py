@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 
+from pipeline.dtypes import integer
 from pipeline.errors import ResourceExhaustedError, invalid
 
 # The default. A file that is not what it should be, or that compresses too well, takes no more memory than a small
@@ -14,7 +14,7 @@ MAX_RECORD_BYTES = 1 << 30
 
 def byte_limit(value: int | None) -> int:
     """Return a `max_record_bytes` as a number; InvalidArgumentError if it is negative, TypeError if not an integer."""
-    limit = sys.maxsize if value is None else operator.index(value)
+    limit = sys.maxsize if value is None else integer(value, "max_record_bytes")
     if limit < 0:
         raise invalid(f"max_record_bytes must be >= 0 not {limit}")
     return limit

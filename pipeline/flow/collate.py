@@ -167,11 +167,11 @@ class Collate:
         try:
             if self._splits and fill is None:
                 if arrays[0].ndim == 0:
-                    return native(stack(arrays))
+                    return stacked(arrays, where)
                 splits = np.zeros(len(arrays) + 1, np.int64)
                 np.cumsum([len(each) for each in arrays], out=splits[1:])
                 return native(concatenate(arrays)), splits
-            return native(stack(arrays) if arrays[0].ndim == 0 else pad(arrays, fill))
+            return stacked(arrays, where) if arrays[0].ndim == 0 else native(pad(arrays, fill))
         except (InvalidArgumentError, TypeError) as error:
             raise _with_text(error, f"{where}: {error}") from error
 
@@ -223,6 +223,8 @@ def stacked(values: list[Any], where: str, hint: str = _BY_BATCH) -> Any:
     except InvalidArgumentError:
         raise _shapes_differ(arrays, where, hint) from None
     except TypeError:
+        if all(each.ndim == 0 and each.dtype.kind in "SU" for each in arrays):  # single strings, as others are
+            return object_vector([each[()] for each in arrays])
         i, odd = next((i, each) for i, each in enumerate(arrays) if each.dtype != arrays[0].dtype)
         text = f"{where} has dtype {arrays[0].dtype} in one example and {odd.dtype} in another"
         raise _odd(TypeError(text), i) from None
@@ -252,10 +254,10 @@ def as_array(value: Any, where: str) -> Any:
 
 
 def exact(array: Any, given: Any, where: str) -> Any:
-    """Return what NumPy made of numbers; integers that it has rounded to floats as uint64.
+    """Return what NumPy made of numbers; integers of which it has made floats as uint64, if none is negative.
 
     Raises:
-        InvalidArgumentError: There are negative ones beside those, or floats.
+        InvalidArgumentError: It has rounded some, and there are negative ones beside those, or floats.
     """
     if array.dtype.kind != "f" or not array.size or not isinstance(given, (list, tuple)):
         return array
@@ -263,11 +265,11 @@ def exact(array: Any, given: Any, where: str) -> Any:
         return array
     numbers = np.array(given, object)
     whole = [isinstance(each, (int, np.integer)) for each in numbers.flat]
+    if all(whole) and min(numbers.flat) >= 0:  # also where none is rounded: the dtype would vary from batch to batch
+        return numbers.astype(np.uint64)
     lost = next((each for each, kept in zip(numbers.flat, whole, strict=True) if kept and float(each) != each), None)
     if lost is None:
         return array
-    if all(whole) and min(numbers.flat) >= 0:
-        return numbers.astype(np.uint64)
     raise invalid(f"{where}: float64 does not hold all digits of the integer {lost}, and no other dtype all numbers")
 
 
@@ -312,9 +314,9 @@ def _is_array(value: Any) -> bool:
         if isinstance(value, ListValue):
             return False
         return all(isinstance(each, (bytes, str)) or _is_array(each) for each in value[:1])
-    return isinstance(value, (*_NUMBERS, np.ndarray, np.generic)) or (
-        hasattr(value, "__array__") and not isinstance(value, (bytes, str))
-    )
+    if isinstance(value, (bytes, str)):  # also those of NumPy
+        return False
+    return isinstance(value, (*_NUMBERS, np.ndarray)) or hasattr(value, "__array__")
 
 
 def _holds_arrays(column: Any) -> bool:

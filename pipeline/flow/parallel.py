@@ -19,7 +19,7 @@ from pipeline.flow.segment import GRID, Marks, output_ids, refuse_or_skip, selec
 from pipeline.flow.steps import Calls, Failure, Output, Step, only_map, run, run_alone
 from pipeline.flow.stream import Stream, dropped, shorter
 from pipeline.flow.table import TableRows
-from pipeline.nest import ListParts, Nest, TupleParts
+from pipeline.nest import Nest, TupleParts
 from pipeline.runners.stop_flag import StopFlag
 from pipeline.workers.chunks import FailedItem, Gathered, WorkerDied, finished, here
 from pipeline.workers.chunks import ResultBlock as Made
@@ -523,4 +523,4 @@ def values_of(made: Made) -> Columns | Examples:
         return Columns(dict(zip(container, components, strict=True)), made.size)
     if hasattr(container, "_make"):
         return Columns(container._make(components), made.size)
-    return Columns(TupleParts(components) if issubclass(container, tuple) else ListParts(components), made.size)
+    return Columns(TupleParts(components), made.size)

@@ -11,7 +11,7 @@ from pipeline._flow import Kept, Results, pump
 from pipeline.errors import OutOfRangeError
 from pipeline.flow.block import Columns, Examples, tuple_of
 from pipeline.flow.run import Run
-from pipeline.flow.steps import kept
+from pipeline.nest import kept
 
 
 class Pump:

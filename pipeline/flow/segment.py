@@ -13,8 +13,9 @@ from pipeline.flow.block import Block, Examples
 from pipeline.flow.ids import Ids, PartHashes, as_parts, select, summed
 from pipeline.flow.pump import values_of
 from pipeline.flow.run import Limited, Run
-from pipeline.flow.steps import Calls, Failure, Output, Step, kept, only_map, run, run_alone
+from pipeline.flow.steps import Calls, Failure, Output, Step, only_map, run, run_alone
 from pipeline.flow.stream import Element, Stream, alone, dropped, later, seek_later, shorter, whole
+from pipeline.nest import kept
 from pipeline.on_error import name_item
 
 # Inputs between two positions that are noted. A position in between is the last noted one and how many outputs to drop

@@ -8,14 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pipeline._flow import Draw, Kept, call_each
-from pipeline.dtypes import integer
+from pipeline.dtypes import at_least, one_of
 from pipeline.errors import FailedPreconditionError, OutOfRangeError, invalid
 from pipeline.flow.block import Block
 from pipeline.flow.ids import as_array
-from pipeline.nest import is_dataclass
 from pipeline.pulls import this_thread
 
 # Factor that keeps the numbers of outputs apart that flat maps within flat maps make.
@@ -348,39 +345,14 @@ def _as_failure(error: Exception, step: Step) -> Exception:
     return error
 
 
-_CHANGES = np.ndarray, bytearray, dict, tuple, list
-
-
-def kept(example: Any) -> Any:
-    """Return an example that nobody changes later: functions may return one array again and again.
-
-    Arrays are copied unless this is their only reference; lists and tuples are taken as they are.
-    """
-    if isinstance(example, np.ndarray):
-        return example.copy()
-    kind = type(example)
-    if kind is dict:
-        return {key: kept(value) for key, value in example.items()}
-    if kind is tuple or kind is list:
-        return kind([kept(value) if isinstance(value, _CHANGES) else value for value in example])
-    if isinstance(example, tuple) and hasattr(example, "_make"):
-        return type(example)._make(map(kept, example))
-    if isinstance(example, bytearray):
-        return bytes(example)
-    if hasattr(example, "__array__") and not isinstance(example, np.generic) and not is_dataclass(example):
-        return np.asarray(example).copy()  # np.array asks tensors for a copy, and warns as they do not know the word
-    return example
-
-
 def _itself(example: Any) -> Any:
     return example
 
 
 def check_on_error(on_error: str, max_errors: int | None, what: str) -> None:
     """Raise InvalidArgumentError for a wrong `on_error` or `max_errors` of a transformation."""
-    if on_error not in ("raise", "skip"):
-        raise invalid(f"{what}: on_error must be 'raise' or 'skip', got {on_error!r}")
+    one_of(("raise", "skip"), on_error, f"{what}: on_error")
     if max_errors is not None and on_error == "raise":
         raise invalid(f"{what}: max_errors needs on_error='skip'")
-    if max_errors is not None and integer(max_errors, f"{what}: max_errors") < 0:
-        raise invalid(f"{what}: max_errors must be at least 0, got {max_errors}")
+    if max_errors is not None:
+        at_least(0, max_errors, f"{what}: max_errors")

@@ -15,7 +15,7 @@ from pipeline.diagnostics.causes import cause_of_closing
 from pipeline.diagnostics.frames import note_wait
 from pipeline.diagnostics.live import queues
 from pipeline.diagnostics.waits import Watchdog
-from pipeline.dtypes import STRING, memory_of
+from pipeline.dtypes import STRING, given_name, memory_of
 from pipeline.errors import FailedPreconditionError
 from pipeline.pulls import Turn, this_thread
 from pipeline.queues import texts
@@ -67,6 +67,7 @@ class TypedQueue(Engine, QueueBase):
     def _unique(self, name: str | None) -> str:
         """Return a name that differs from the default as it is; number the default from the second queue on."""
         default = type(self)._default_name
+        name = given_name(name, "name")
         if name is not None and name != default:
             return name
         number = next(self._counters.setdefault(default, itertools.count()))

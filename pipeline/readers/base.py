@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pipeline.diagnostics.live import note_input, readers
 from pipeline.diagnostics.workers import note_read
-from pipeline.dtypes import integer
+from pipeline.dtypes import at_least, given_name, integer, seconds
 from pipeline.errors import (
     DeadlineExceededError,
     FailedPreconditionError,
@@ -87,7 +87,8 @@ class ReaderBase:
     _work_item: bytes
 
     def __init__(self, name: str | None = None, *, on_error: str = "raise", max_errors: int | None = None) -> None:
-        self.name = name or "".join(f"_{c.lower()}" if c.isupper() else c for c in self._called()).lstrip("_")
+        default = "".join(f"_{c.lower()}" if c.isupper() else c for c in self._called()).lstrip("_")
+        self.name = given_name(name, "name") or default
         self._skips = Skips(on_error, max_errors)
         self._lock = threading.Lock()
         self.owner: Book | None = None
@@ -146,7 +147,7 @@ class ReaderBase:
 
     def _read_ahead(self, queue: QueueBase, num_records: int, *, timeout: float | None = None) -> ReaderReadUpTo:
         """As `read_up_to` for 1 or more records, but an error after some records is left for the next call."""
-        return self._read_up_to(queue, num_records, timeout, keep=True)
+        return self._read_up_to(queue, at_least(1, num_records, "num_records"), timeout, keep=True)
 
     def num_records_produced(self) -> int:
         """Return how many records were read since creation or the last `reset`."""
@@ -236,6 +237,7 @@ class ReaderBase:
         return found
 
     def _read_timed(self, queue: QueueBase, limit: int, timeout: float, keep: bool) -> ReaderReadUpTo:
+        timeout = seconds(timeout, "timeout")
         deadline = time.monotonic() + timeout
         if not self._lock.acquire(timeout=min(max(timeout, 0.0), threading.TIMEOUT_MAX)):
             text = f"Timed out waiting for another call of {self}, after {timeout} s"

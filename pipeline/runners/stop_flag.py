@@ -13,6 +13,8 @@ import threading
 import time
 from collections import deque
 
+from pipeline.dtypes import seconds
+
 # Seconds between two looks of a wait: a handler that raises inside `set` may keep it from waking somebody.
 _CHECK_INTERVAL = 1.0
 
@@ -50,11 +52,9 @@ class StopFlag:
         """Wait until the flag is set, for at most `timeout` seconds; return whether it is set.
 
         Raises:
-            ValueError: `timeout` is not a number.
+            TypeError, ValueError: `timeout` is not a number.
         """
-        if timeout is not None and math.isnan(timeout):
-            raise ValueError(f"timeout must be None or a number of seconds, got {timeout!r}")
-        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        deadline = math.inf if timeout is None else time.monotonic() + seconds(timeout, "timeout")
         while not self.raised:
             left = min(deadline - time.monotonic(), _CHECK_INTERVAL)
             if left <= 0:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pipeline.dtypes import refuse_missing
 from pipeline.errors import AbortedError, UnknownError
-from pipeline.nest import ListValue, Nest, has_nested
+from pipeline.nest import ListValue, Nest, has_nested, kept
 from pipeline.on_error import of_record, set_on
 from pipeline.queues.values import copied_lists
 from pipeline.tracebacks import RemoteTraceback, of_user
@@ -25,8 +25,8 @@ class ResultBlock(NamedTuple):
 
     Attributes:
         size: The number of examples.
-        container: For dicts the tuple of their keys; for tuples and lists that class; None for single components; for
-            nested examples a Nest.
+        container: For dicts the tuple of their keys; for tuples that class; for nested examples a Nest; None for
+            examples of one component: also lists, and dicts and tuples with nothing in them.
         components: The values of each component: an array, or a list of values that are not NumPy's.
     """
 
@@ -114,22 +114,23 @@ here = _Here()
 
 
 def _taken_apart(example: Any) -> tuple[Any, list[Any]]:
-    """Return the container of an example and its components. ValueError if it has none."""
+    """Return the container of an example and its components."""
     container, parts = _container_and_parts(example)
-    if not parts:
-        raise ValueError(f"the function returned {example!r}, an example without components")
     return container, [
         part if type(part) is np.ndarray else _private(part, container, i) for i, part in enumerate(parts)
     ]
 
 
 def _container_and_parts(example: Any) -> tuple[Any, list[Any]]:
-    if has_nested(example, False):
+    """Take apart what stays apart in batches. A list is for the batch to judge: it may be an array, or components."""
+    if isinstance(example, list) or (isinstance(example, (dict, tuple)) and not example):
+        return None, [example]
+    if has_nested(example, False) or (isinstance(example, dict) and type(example) is not dict):
         nest = Nest(example, False)
         return nest, nest.flatten(example)
     if isinstance(example, dict):
         return tuple(example), list(example.values())
-    if isinstance(example, (list, tuple)) and not isinstance(example, ListValue):
+    if isinstance(example, tuple):
         return type(example), list(example)
     return None, [example]
 
@@ -151,10 +152,16 @@ def _private(part: Any, container: Any, index: int) -> Any:
         return np.asarray(part)
     if isinstance(part, ListValue):
         return ListValue(map(copied_lists, part))
+    if container is None and isinstance(part, (list, tuple)):
+        return kept(part)
     return bytes(part) if isinstance(part, bytearray) else copied_lists(part)
 
 
-def _form(part: Any) -> Any:
+def _forms(container: Any, parts: Sequence[Any]) -> list[Any]:
+    return [_form(part, container) for part in parts]
+
+
+def _form(part: Any, container: Any) -> Any:
     """Return what the values of one component in a block must have in common, so that they mean what each means alone.
 
     Raises:
@@ -162,7 +169,7 @@ def _form(part: Any) -> Any:
     """
     if isinstance(part, np.ndarray):
         return part.dtype, part.shape
-    if isinstance(part, (list, tuple)) and not isinstance(part, ListValue):
+    if isinstance(part, (list, tuple)) and container is not None and not isinstance(part, ListValue):
         array = np.asarray(part)
         return type(part), array.dtype.kind if array.dtype.kind in "SU" else array.dtype, array.shape
     if isinstance(part, np.generic) and part.dtype.kind in "mM":
@@ -217,8 +224,10 @@ class _Growing:
 
 
 def finished(column: Any) -> Any:
-    """Return a component of a block: numbers of NumPy in an array, which costs less to send."""
-    return np.array(column) if isinstance(column, list) and isinstance(column[0], np.generic) else column
+    """Return a component of a block: numbers of NumPy in an array, which costs less to send. Its strings stay what they
+    are: an array would drop zeros at their ends, and give them one length."""
+    numbers = isinstance(column, list) and isinstance(column[0], np.generic) and column[0].dtype.kind not in "SU"
+    return np.array(column) if numbers else column
 
 
 class Gathered:
@@ -231,13 +240,13 @@ class Gathered:
 
     def __init__(self, example: Any, index: int, path: int, room: int) -> None:
         container, parts = _taken_apart(example)
-        self._growing = _Growing(container, parts, [_form(part) for part in parts], room)
+        self._growing = _Growing(container, parts, _forms(container, parts), room)
         self._indices, self._paths = [index], [path]
 
     def add(self, example: Any, index: int, path: int) -> bool:
         """Add an output, if it is like the first."""
         container, parts = _taken_apart(example)
-        if not self._growing.add(container, parts, [_form(part) for part in parts]):
+        if not self._growing.add(container, parts, _forms(container, parts)):
             return False
         self._indices.append(index)
         self._paths.append(path)

@@ -51,3 +51,14 @@ def test_dropped_examples_are_counted():
 def test_wrong_options(options):
     with pytest.raises(ValueError, match="batch: "):
         pipeline.dataset([1]).batch(2, **options)
+
+
+@pytest.mark.parametrize(
+    "kind", [str, np.str_, lambda text: np.bytes_(text.encode()), np.array], ids=["str", "str_", "bytes_", "array"]
+)
+@pytest.mark.parametrize("way", [{}, {"pad": 0}, {"collate": "row_splits"}], ids=["stack", "pad", "row_splits"])
+def test_texts_of_any_kind_are_stacked(kind, way):
+    data = pipeline.dataset(range(3)).map(lambda i: {"name": kind("x" * i)})
+    [batch] = data.batch(3, **way)
+    assert batch["name"].dtype == object
+    assert [len(each) for each in batch["name"]] == [0, 1, 2]

@@ -2,6 +2,7 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 import pipeline
@@ -29,6 +30,7 @@ REFUSED = {
     "pack": (lambda: NUMBERS.pack(HUGE), "pack: length " + ALL),
     "bucket": (lambda: NUMBERS.bucket([1], [HUGE, 1]), "bucket: a batch size " + ALL),
     "interleave": (lambda: pipeline.interleave([NUMBERS], block_length=HUGE), "interleave: block_length " + ALL),
+    "epoch": (lambda: NUMBERS.epoch(2**62), "epoch: i must be at most 4,611,686,018,427,387,903, got 4,611,"),
     "replay": (lambda: pipeline.replay(HUGE), "replay: capacity " + ALL),
 }
 
@@ -55,7 +57,7 @@ WORK = {
     "skip": (lambda data: data.skip(MOST), []),
     "window": (lambda data: data.window(1, MOST).unbatch(), [0]),
     "bucket": (lambda data: data.map(lambda x: [x]).bucket([1], [MOST, MOST]).unbatch().unbatch(), [0, 1, 2]),
-    "epoch": (lambda data: data.epoch(HUGE), [0, 1, 2]),
+    "epoch": (lambda data: data.epoch(2**62 - 1), [0, 1, 2]),
 }
 
 
@@ -65,3 +67,11 @@ def test_the_largest_work(name, source):
     chain, expected = WORK[name]
     found = [int(each) for each in chain(source)]
     assert found == expected if expected is not None else sorted(found) == [0, 1, 2]
+
+
+@pytest.mark.parametrize("large", [2**63, 2**63 + 1, 2**64 - 1])
+def test_integers_of_64_bits_have_one_dtype(large):
+    for example in (lambda i: [large, 5][i], lambda i: [[large, 5], [5, 6]][i], lambda i: (i, [large, 5])[1]):
+        batch = next(iter(pipeline.dataset(range(2)).map(example).batch(2)))
+        assert batch.dtype == np.uint64
+        assert large in batch

@@ -338,7 +338,7 @@ def test_wait_for_stop():
 def test_a_wait_of_no_number_of_seconds():
     coord = Coordinator()
     waiting = run_in_thread(coord.wait_for_stop, float("nan"))
-    with pytest.raises(ValueError, match="timeout must be None or a number of seconds, got nan"):
+    with pytest.raises(ValueError, match="timeout must be a number of seconds, got nan"):
         waiting.result()
     joining = run_in_thread(coord.join, stop_grace_period_secs=float("nan"))
     with pytest.raises(ValueError, match="stop_grace_period_secs must be a number of seconds, got nan"):

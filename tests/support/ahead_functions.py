@@ -1,5 +1,6 @@
 """What workers of executors do in tests: functions that other processes can import; and executors."""
 
+import collections
 import contextlib
 import dataclasses
 import os
@@ -56,12 +57,53 @@ def buffers(i):
     return BUFFERS.array, BUFFERS.array[0], BUFFERS.list, BUFFERS.bytes
 
 
+def reused(i):
+    """In a thread it is the same array each time, in a list."""
+    BUFFERS.array[:] = i
+    return [BUFFERS.array[0, :2]]
+
+
 def ragged(i):
     return np.full(i % 4, i, np.int64)
 
 
 def words(i):
     return np.array([b"a", b"b" * i], object)
+
+
+class OwnList(list):
+    pass
+
+
+# Examples that may be one array or several components, by what is in them.
+LISTS = {
+    "floats and integers": lambda i: [i, 1.5],
+    "bools": lambda i: [True, i],
+    "large integers": lambda i: [2**63, i],
+    "scalars": lambda i: [np.int8(i), np.float32(2)],
+    "texts": lambda i: ["a", "b" * i],
+    "texts and numbers": lambda i: [i, "a"],
+    "own class": lambda i: OwnList([i, 2]),
+    "arrays": lambda i: [np.full(2, i), np.ones(2)],
+    "an array and a number": lambda i: [np.full(2, i), 3],
+    "lists": lambda i: [[np.float32(i)], [np.float32(1)]],
+    "ragged": lambda i: [[1], [1, 2]],
+    "tuples": lambda i: [(i, 2), (3, 4)],
+    "dicts": lambda i: [{"a": i}, {"b": [1, 2]}],
+    "objects": lambda i: [None, i],
+    "empty list": lambda i: [],
+    "empty dict": lambda i: {},
+    "empty tuple": lambda i: (),
+    "ordered": lambda i: collections.OrderedDict(b=i, a=1),
+    "text": lambda i: np.str_("x" * i),
+    "equal texts": lambda i: np.str_("x"),
+    "bytes": lambda i: np.bytes_(b"x\0" * i),
+    "single text in an array": lambda i: np.array(["a", "bb"][i % 2]),
+}
+
+
+def one_of_lists(name, i):
+    return LISTS[name](i)
 
 
 def listed(i):

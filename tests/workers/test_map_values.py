@@ -1,5 +1,6 @@
 """map in workers, whoever they are: what comes back is what the function gave."""
 
+import functools
 import os
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -42,6 +43,35 @@ def test_batches_are_those_of_the_function_itself(executor, name):
     got = list(mapped(function, range(50), executor).batch(7))
     assert plain(got) == plain(expected)
     assert repr(got[0]) == repr(expected[0])  # containers and dtypes too
+
+
+BATCHED = {
+    "batch": lambda data: data.batch(2),
+    "padded": lambda data: data.batch(2, pad=0),
+    "row splits": lambda data: data.batch(2, collate="row_splits"),
+    "windows": lambda data: data.window(2, 1),
+    "pool": lambda data: data.shuffle(3, seed=1).batch(2),
+}
+
+
+def outcome(data):
+    try:
+        return [repr(batch) for batch in data]
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize("way", BATCHED)
+@pytest.mark.parametrize("name", functions.LISTS)
+def test_lists_are_judged_by_the_batch_with_workers_too(executor, name, way):
+    made = functools.partial(functions.one_of_lists, name)
+    expected = outcome(BATCHED[way](pipeline.dataset(range(4)).map(made)))
+    assert outcome(BATCHED[way](mapped(made, range(4), executor))) == expected
+
+
+def test_lists_keep_their_arrays(executor):
+    batches = mapped(functions.reused, range(4), executor).batch(4, collate=list)
+    assert plain(list(batches)) == [[[[i, i]] for i in range(4)]]
 
 
 def test_buffers_that_the_function_uses_again_are_copied(executor):

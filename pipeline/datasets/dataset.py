@@ -13,7 +13,7 @@ from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.node import ENDLESS, Node, Opening, nodes_of
 from pipeline.datasets.parts import measured
 from pipeline.datasets.transforms import by_name as transforms
-from pipeline.dtypes import at_least, integer, items, truth
+from pipeline.dtypes import at_least, integer, items, refuse_missing, truth
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
 from pipeline.flow.stream import Ahead, take_all
 from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
@@ -733,6 +733,7 @@ def _check_read_once(nodes: Sequence[Node], what: str) -> None:
 
 
 def _as_weights(given: Any, what: str) -> NDArray[np.float64]:
+    refuse_missing(given, f"{what}: the list of weights")
     try:
         return np.asarray(given, np.float64)
     except (TypeError, ValueError):

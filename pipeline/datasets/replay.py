@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.node import ENDLESS, Node, Opening, no_position
 from pipeline.datasets.seed import Seed
-from pipeline.dtypes import integer, seconds, truth
+from pipeline.dtypes import integer, refuse_missing, seconds, truth
 from pipeline.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -102,7 +102,7 @@ class ReplayBuffer(Dataset[Any]):
         if example is None:
             raise invalid(f"'{self.name}': add: None is not an example")
         weight = float(self._weights(1.0 if priority is None else priority, 1, "add")[0])
-        values = self._layout(example).values(example)
+        values = self._values(example)
         deadline = None if timeout is None else time.monotonic() + seconds(timeout, "add: timeout")
         with self._changed:
             while not self._closed and self._rate.inserts(self._inserted, self._sampled) < 1:
@@ -187,17 +187,23 @@ class ReplayBuffer(Dataset[Any]):
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(f"'{self.name}' cannot be pickled: a replay buffer lives in one process")
 
-    def _layout(self, example: Any) -> _Rows:
+    def _values(self, example: Any) -> list[Any]:
+        """Return what is to be stored of an example; the first one that can be stored decides the columns."""
         rows = self._rows
         if rows is None:
+            made = _Rows(example, self.capacity, self.name)
+            values = made.values(example)
             with self._lock:
-                rows = self._rows = self._rows or _Rows(example, self.capacity, self.name)
-        return rows
+                rows = self._rows = self._rows or made
+            if rows is made:
+                return values
+        return rows.values(example)
 
     def _without_priorities(self) -> InvalidArgumentError:
         return invalid(f"'{self.name}' has no priorities: pass priorities=True to replay")
 
     def _weights(self, given: Any, count: int, what: str) -> NDArray[np.float64]:
+        refuse_missing(given, f"{what}: the list of priorities")
         try:
             weights = np.asarray(given)
             if weights.dtype.kind not in "biuf" and weights.size:
@@ -382,6 +388,7 @@ class _Rows:
         return columns[0] if self._nest is None else self._nest.pack(columns, True)
 
     def _fitting(self, i: int, column: NDArray[Any], value: Any) -> Any:
+        refuse_missing(value, f"'{self._name}': {self._where(i)}")
         if column.dtype.hasobject:
             return value
         array = np.asarray(value)

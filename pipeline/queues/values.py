@@ -97,7 +97,7 @@ def _check_range(inferred: np.ndarray[Any, Any], dtype: np.dtype[Any], where: st
 
 def _from_python(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any, Any]:
     """Convert numbers and nested lists of them; never truncates, wraps around or parses."""
-    value = copied_lists(value)
+    value = copied_lists(value, where)
     if dtype.kind not in _ACCEPTED:
         return np.array(value, dtype=dtype)
     try:
@@ -119,13 +119,21 @@ def _from_python(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any
     return inferred.astype(dtype)
 
 
-def copied_lists(value: Any) -> Any:
+_WITHOUT_MASK = (int, float, bool, complex, str, bytes, np.ndarray)
+
+
+def copied_lists(value: Any, where: str | None = None) -> Any:
     """Return nested lists as copies that nothing else can change; anything else as it is.
 
-    NumPy crashes if a list becomes shorter while it reads it, by an element's `__float__` or in another thread.
+    NumPy crashes if a list becomes shorter while it reads it, by an element's `__float__` or in another thread. It also
+    drops the masks of arrays in lists; with `where` they are refused, with that in the error.
     """
     kind = type(value)
-    return kind(map(copied_lists, value)) if kind is list or kind is tuple else value
+    if kind is list or kind is tuple:
+        return kind([copied_lists(each, where) for each in value])
+    if where is not None and kind not in _WITHOUT_MASK:
+        refuse_missing(value, where)
+    return value
 
 
 def _array(value: Any, component: Component, where: str) -> np.ndarray[Any, Any]:
@@ -264,7 +272,7 @@ def infer(value: Any, many: bool, where: str) -> tuple[np.dtype[Any], Shape]:
     if many and isinstance(value, (list, tuple)) and value and all(isinstance(one, (bytes, str)) for one in value):
         return STRING, ()
     try:
-        array = np.asarray(copied_lists(value))
+        array = np.asarray(copied_lists(value, where))
     except ValueError:
         if many and isinstance(value, (list, tuple)):
             return np.dtype(object), ()

@@ -395,3 +395,18 @@ def test_a_capacity_that_no_memory_holds_is_an_error_of_the_first_example(exampl
 def test_a_capacity_whose_priorities_no_memory_holds():
     with pytest.raises(pipeline.errors.ResourceExhaustedError, match="replay: capacity: there is no memory for"):
         pipeline.replay(2**60, priorities=True)
+
+
+def test_masked_values():
+    masked = np.ma.masked_array([1.0, 2.0], mask=[True, False])
+    buffer = pipeline.replay(3, priorities=True)
+    for call in (
+        lambda: buffer.add({"a": masked}),
+        lambda: buffer.add(np.ma.masked),
+        lambda: buffer.update([], masked),
+        lambda: pipeline.dataset([1, 2]).sample(masked, 5, seed=1),
+        lambda: pipeline.mix([pipeline.dataset([1])] * 2, masked, seed=1),
+    ):
+        with pytest.raises(pipeline.InvalidArgumentError, match="values missing: fill them before"):
+            call()
+    assert buffer.size == 0

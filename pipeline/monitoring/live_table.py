@@ -37,12 +37,21 @@ def _bar(stage: Stage) -> str:
     if level is None:
         return ""
     whole, part = divmod(round(min(1.0, level) * BAR * 8), 8)
-    return (_EIGHTHS[8] * whole + (_EIGHTHS[part] if part else "")).ljust(BAR, "\u00b7")
+    return _marked(stage, _EIGHTHS[8] * whole + (_EIGHTHS[part] if part else ""), "\u00b7", "\u2502")
 
 
 def _ascii_bar(stage: Stage) -> str:
     level = _level(stage)
-    return "" if level is None else ("#" * round(min(1.0, level) * BAR)).ljust(BAR, ".")
+    return "" if level is None else _marked(stage, "#" * round(min(1.0, level) * BAR), ".", "|")
+
+
+def _marked(stage: Stage, filled: str, empty: str, mark: str) -> str:
+    """Fill up a bar, with a mark at `min_after_dequeue` until the level reaches it."""
+    tank, bar = stage.tank, filled.ljust(BAR, empty)
+    if tank is None or not tank.min_after_dequeue or tank.stats.capacity == 2**31 - 1:
+        return bar
+    at = min(BAR - 1, BAR * tank.min_after_dequeue // max(1, tank.stats.capacity))
+    return bar if at < len(filled) else bar[:at] + mark + bar[at + 1 :]
 
 
 def _held(stage: Stage) -> str:

@@ -9,6 +9,7 @@ from pipeline.pictures.words import printable
 if TYPE_CHECKING:
     from pipeline.monitoring.model import Report, Stage
 
+STARVED = 0.3  # of the time that threads could run: from there on waiting for a processor is reported
 _HEAD = (
     f"{'stage':<28}{'threads':>8}{'rate/s':>11}{'capacity':>10}{'mean size':>11}{'most':>9}{'full':>7}{'empty':>7}"
     f"{'busy':>7}{'waits in':>10}{'waits out':>11}"
@@ -22,6 +23,12 @@ def to_text(report: Report) -> str:
     notes = [f"over {report.seconds:.1f} s"]
     if report.lock is not None:
         notes.append(f"the GIL was held {report.lock:.0%} of the time")
+    had, wanted = (sum(getattr(stage, each) or 0.0 for stage in report.stages) for each in ("cpu", "wanted"))
+    if wanted - had > STARVED * wanted:
+        notes.append(
+            f"threads could use {wanted:.1f} processors and had {had:.1f} of {report.processors}: other programs, or "
+            "your own processes, have the rest"
+        )
     if not report.watched:
         notes.append("from counters alone: `with pipeline.monitor():` sees processors and the GIL too")
     rows = [_HEAD, *(line for stage in report.stages for line in _rows(stage))]

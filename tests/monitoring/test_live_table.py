@@ -76,6 +76,25 @@ def test_a_pool_that_fills():
     assert line(known) == "pool filling 25%, 12 s to go"
 
 
+@pytest.mark.parametrize(
+    ("size", "capacity", "bar", "ascii"),
+    [
+        (0, 200, "·····│····", ".....|...."),
+        (50, 200, "██▌··│····", "##...|...."),
+        (150, 200, "███████▌··", "########.."),
+        (0, 100, "·········│", ".........|"),
+        (0, 2**31 - 1, "··········", ".........."),
+    ],
+)
+def test_the_mark_of_the_pool_in_the_bar(size, capacity, bar, ascii):
+    pool = Stage(4, "queue", "pool", tank=tank(size, capacity, min_after_dequeue=100))
+    known = replace(report(), stages=(pool,), verdicts=())
+    assert any(bar in each for each in lines(known, console(120)))
+    assert any(ascii in each for each in lines(known, console(120, encoding="ascii")))
+    plain = replace(report(), stages=(replace(pool, tank=tank(0, capacity)),), verdicts=())
+    assert not any("│" in each for each in lines(plain, console(120)))
+
+
 def test_nothing_yet():
     nothing = Report(1.0, True, (), (), 2)
     assert lines(nothing, console(80)) == ["pipeline: nothing has begun yet"]

@@ -230,6 +230,15 @@ def test_bad_intervals():
             pipeline.monitor(interval=interval)
 
 
+def test_waiting_for_a_processor_is_reported():
+    starved = Stage(1, "function", "decode", threads=3, cpu=1.1, wanted=2.6)
+    others = Stage(2, "loop", "examples", cpu=0.1, wanted=0.1), Stage(3, "queue", "unknown")
+    noted = str(Report(2.0, True, (starved, *others), (), 2))
+    assert "threads could use 2.7 processors and had 1.2 of 2: other programs, or your own processes" in noted
+    enough = dataclasses.replace(starved, cpu=2.5)
+    assert "processors" not in str(Report(2.0, True, (enough, *others), (), 2))
+
+
 def test_the_lock_is_seen_to_be_held():
     """A thread that runs Python code holds the lock, unless there is none."""
     stop = threading.Event()

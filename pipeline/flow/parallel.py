@@ -337,7 +337,7 @@ class Parallel:
             call = functools.partial(_serve, self._run.bell, self._call) if inside else self._call
             future = executor.submit(call, sent)
         except RuntimeError as error:
-            raise AbortedError(None, None, f"the workers rejected an example: {named(error)}") from error
+            raise AbortedError(None, None, f"the workers took no more work: {named(error)}") from error
         if self._run.stopped:  # meanwhile: this has woken workers again
             self._stop()
         future.add_done_callback(functools.partial(_ring, self._bell))

@@ -277,7 +277,7 @@ class TestDeath:
         by_hand.down = True
         by_hand.run(0, 1)
         assert call.result() == 0
-        with raises(AbortedError, "the workers rejected an example: RuntimeError: "):
+        with raises(AbortedError, "the workers took no more work: RuntimeError: "):
             list(results)
         assert list(results) == []
 
@@ -289,7 +289,7 @@ class TestDeath:
         by_hand.down = True
         for future in by_hand.futures:
             future.cancel()
-        with raises(AbortedError, "the workers rejected an example"):
+        with raises(AbortedError, "the workers took no more work"):
             call.result()
 
 

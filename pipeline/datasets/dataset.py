@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.iterator import DatasetIterator
-from pipeline.datasets.node import ENDLESS, Node, Opening, nodes_of
-from pipeline.datasets.parts import measured
+from pipeline.datasets.node import ENDLESS, Node, Opening, measured, nodes_of
 from pipeline.datasets.transforms import by_name as transforms
 from pipeline.dtypes import at_least, integer, items, refuse_missing, truth
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid

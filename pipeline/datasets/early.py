@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline.datasets.node import Node, Opening, nodes_of
-from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Stream, seek_later
+from pipeline.flow.stream import Stream, position_of, seek_later
 
 
 class Early:

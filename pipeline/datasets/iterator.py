@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 from pipeline import spans
 from pipeline._flow import fold_on
 from pipeline._next import Gather, Gauge, Meter, Next
-from pipeline.datasets.node import Node, Opening, facts_of, nodes_of, note_written, seeds_of
-from pipeline.datasets.parts import facts_of_parts, measured, name_of_recipe
+from pipeline.datasets.node import Node, Opening, facts_of, measured, name_of_recipe, nodes_of, note_written, seeds_of
+from pipeline.datasets.parts import facts_of_parts
 from pipeline.datasets.seed import Seed
 from pipeline.diagnostics.frames import warn
 from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops
 from pipeline.dtypes import integer, seconds, truth
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
 from pipeline.flow.run import serving
-from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Element, elements_of, later, seek_later
+from pipeline.flow.stream import Element, elements_of, later, position_of, seek_later
 from pipeline.logs import is_heard, logger
 from pipeline.queues.seeds import given_seed
 from pipeline.runners.current_loop import loop_of_thread
@@ -340,7 +339,7 @@ class DatasetIterator(Next[T_co]):
             again = self._phase is _Phase.BROKEN
             self._break()  # until all of this is done
             try:
-                if not self._goes_on():
+                if not (again and self._goes_on()):
                     self._open(again)
             except Exception:
                 with contextlib.suppress(Exception):
@@ -371,7 +370,10 @@ class DatasetIterator(Next[T_co]):
         self._times.begin()
         if self._loaded is not None:
             self._opening.things.saved = self._loaded["things"]
-        stream = self._stream = self._measured()
+        stream = self._node.open(self._opening, self._epoch)
+        if not isinstance(stream, Gauge):
+            stream = Gauge(stream, elements_of(stream), self._meter)
+        self._stream, self._meter = stream, stream.meter  # the time in it counts: that is the meter of `next`
         self._element, self._done = stream.element, getattr(stream.stream, "done", None)
         self._at_hand = getattr(stream.stream, "ready", self._at_hand)
         self._began = 0 if last is None else last.batches
@@ -387,14 +389,6 @@ class DatasetIterator(Next[T_co]):
         """Go to the position of a loaded state, over these files."""
         self._opening.remember(files)  # first: a bucket reads them on its way
         seek_later(stream, position)
-
-    def _measured(self) -> Gauge:
-        """Return the stream, so that the time in it counts: its meter is that of `next`."""
-        stream = self._node.open(self._opening, self._epoch)
-        if not isinstance(stream, Gauge):
-            stream = Gauge(stream, elements_of(stream), self._meter)
-        self._meter = stream.meter
-        return stream
 
     def _end(self) -> None:
         self._phase = _Phase.ENDED

@@ -327,6 +327,18 @@ def nodes_of(node: Node) -> Iterator[Node]:
     yield node
 
 
+def measured(node: Node) -> dict[Node, NodeStats]:
+    """Return what is measured of a recipe: of each part that is a row of a report."""
+    return {each: NodeStats(each) for each in nodes_of(node) if each.stage}
+
+
+def name_of_recipe(node: Node) -> str:
+    """Return what reports call an iterator: what its examples come from."""
+    while len(node.inputs) == 1:
+        (node,) = node.inputs
+    return node.label()
+
+
 def seeds_of(node: Node) -> list[Seed]:
     """Return the seeds of a recipe, each once."""
     found = [seed for each in nodes_of(node) if (seed := each.seed()) is not None]

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pipeline.datasets.node import Node, NodeStats, nodes_of
+from pipeline.datasets.node import Node, NodeStats
 from pipeline.diagnostics import live
 from pipeline.diagnostics.live import PartFacts
-
-
-def measured(node: Node) -> dict[Node, NodeStats]:
-    """Return what is measured of a recipe: of each part that is a row of a report."""
-    return {each: NodeStats(each) for each in nodes_of(node) if each.stage}
 
 
 def facts_of_parts(node: Node, parts: Mapping[Node, NodeStats]) -> list[PartFacts]:
@@ -20,13 +15,6 @@ def facts_of_parts(node: Node, parts: Mapping[Node, NodeStats]) -> list[PartFact
     found: dict[int, PartFacts] = {}
     _visit(node, parts, 0, found)
     return list(found.values())
-
-
-def name_of_recipe(node: Node) -> str:
-    """Return what reports call an iterator: what its examples come from."""
-    while len(node.inputs) == 1:
-        (node,) = node.inputs
-    return node.label()
 
 
 def _visit(node: Node, parts: Mapping[Node, NodeStats], workers: int, found: dict[int, PartFacts]) -> list[int]:

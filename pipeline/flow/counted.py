@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.flow.block import Block
-from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Element, Stream, elements_of, gives_elements, seek_later, shorter, whole
+from pipeline.flow.stream import Element, Stream, elements_of, gives_elements, position_of, seek_later, shorter, whole
 
 
 class Counted:

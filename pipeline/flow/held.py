@@ -10,8 +10,8 @@ import numpy as np
 
 from pipeline.flow.block import Block
 from pipeline.flow.pool import light
-from pipeline.flow.segment import GRID, position_of
-from pipeline.flow.stream import Ahead, Stream, seek_later, shorter, whole
+from pipeline.flow.segment import GRID
+from pipeline.flow.stream import Ahead, Stream, position_of, seek_later, shorter, whole
 
 
 class Element(NamedTuple):

@@ -11,8 +11,7 @@ from pipeline.flow.block import Block, join
 from pipeline.flow.collate import Collate
 from pipeline.flow.ids import PartHashes, as_array, folded
 from pipeline.flow.run import Run
-from pipeline.flow.segment import position_of
-from pipeline.flow.stream import ChoosingStream, Element, block_of, later, seek_later, whole
+from pipeline.flow.stream import ChoosingStream, Element, block_of, later, position_of, seek_later, whole
 from pipeline.flow.table import TableRows
 
 # Numbers that are taken at once, about. A batch of 128 rows of arrays takes 18 us with its numbers chosen alone, and

@@ -15,9 +15,8 @@ from pipeline._random import NumberPool, lockstep_end, lockstep_pool
 from pipeline.errors import FailedPreconditionError
 from pipeline.flow.block import Block
 from pipeline.flow.run import Run
-from pipeline.flow.segment import position_of
 from pipeline.flow.store import RowStore, Store
-from pipeline.flow.stream import Stream, dropped, is_by_row, lend_rows, seek_later, shorter, whole
+from pipeline.flow.stream import Stream, dropped, is_by_row, lend_rows, position_of, seek_later, shorter, whole
 from pipeline.flow.table import Index
 
 # Arrivals between two entries of the journal.

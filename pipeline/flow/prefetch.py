@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, OutOfRangeError
 from pipeline.flow.block import Block, Made
 from pipeline.flow.run import Run, serving
-from pipeline.flow.segment import position_of
 from pipeline.flow.stream import (
     Element,
     Stream,
@@ -22,6 +21,7 @@ from pipeline.flow.stream import (
     elements_of,
     gives_elements,
     later,
+    position_of,
     seek_later,
 )
 from pipeline.queues.kinds import FIFOQueue

@@ -14,7 +14,7 @@ from pipeline.flow.ids import Ids, PartHashes, as_parts, select, summed
 from pipeline.flow.pump import values_of
 from pipeline.flow.run import Limited, Run
 from pipeline.flow.steps import Calls, Failure, Output, Step, only_map, run, run_alone
-from pipeline.flow.stream import Element, Stream, alone, dropped, later, seek_later, shorter, whole
+from pipeline.flow.stream import Element, Stream, alone, dropped, later, position_of, seek_later, shorter, whole
 from pipeline.nest import kept
 from pipeline.on_error import name_item
 
@@ -105,14 +105,6 @@ class Marks:
             self._noted = [(0, position["at"])]
             self.claimed = self.due = position["later"]
         return 0
-
-
-def position_of(stream: Stream) -> Any:
-    """Return the position of a stream, or the error that says why there is none."""
-    try:
-        return stream.position()
-    except FailedPreconditionError as error:
-        return error.with_traceback(None)  # whose frames would keep the iterator alive that keeps this
 
 
 class Segment:

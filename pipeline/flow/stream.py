@@ -64,6 +64,14 @@ class ChoosingStream(Stream, Protocol):
     chooses: bool
 
 
+def position_of(stream: Stream) -> Any:
+    """Return the position of a stream, or the error that says why there is none."""
+    try:
+        return stream.position()
+    except FailedPreconditionError as error:
+        return error.with_traceback(None)  # whose frames would keep the iterator alive that keeps this
+
+
 def is_by_row(stream: Stream) -> bool:
     """Whether a stream chooses among the rows of one table."""
     return bool(getattr(stream, "by_row", False))
@@ -261,7 +269,7 @@ class Ahead:
         """Have n elements here, or as many as there are."""
         while self.size < n:
             self.raise_error()
-            self._at = _position_or_reason(self._stream)
+            self._at = position_of(self._stream)
             block = self._stream.take(max(n - self.size, self._at_once))
             if block is None:
                 break
@@ -307,10 +315,3 @@ class Ahead:
 
     def close(self) -> None:
         self._stream.close()
-
-
-def _position_or_reason(stream: Stream) -> Any:
-    try:
-        return stream.position()
-    except FailedPreconditionError as error:
-        return error.with_traceback(None)

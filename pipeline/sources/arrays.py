@@ -99,16 +99,16 @@ class _Arrays:
     most = MANY
 
     def __init__(self, tensors: Any, shard: tuple[int, int] | None, mapped: bool) -> None:
-        _refuse_groups(tensors)
-        single = isinstance(tensors, list) or parts_of(tensors) is None
+        group = hasattr(type(tensors), "keys") and not isinstance(tensors, dict)  # one of zarr is a dataclass too
+        single = group or isinstance(tensors, list) or parts_of(tensors) is None
         self._nest = None if single else Nest(tensors, True)
         names = [""] if self._nest is None else self._nest.names
         given = [tensors] if self._nest is None else self._nest.flatten(tensors)
         if not given:
             raise ValueError("arrays: there are no arrays")
-        places = [f"component {name!r}" if name else "the input" for name in names]
         if mapped and not any(isinstance(each, (str, os.PathLike)) for each in given):
             raise ValueError("arrays: memory_map=True is for paths of .npy files, and there is none: leave it out")
+        places = (f"component {name!r}" if name else "the input" for name in names)
         self._columns = [column(each, place, mapped) for each, place in zip(given, places, strict=True)]
         self.one_by_one = any(isinstance(each, _Items) for each in self._columns)
         rows = [len(each) for each in self._columns]
@@ -159,24 +159,10 @@ class _Arrays:
         return {"arrays": [[name, each.facts()] for name, each in zip(names, self._columns, strict=True)]}
 
 
-def _refuse_groups(given: Any) -> None:
-    """Raise TypeError for arrays by name that are no dict, as groups of h5py and zarr and `.npz` files are."""
-    kind = type(given)
-    by_name = hasattr(kind, "keys") and hasattr(kind, "__getitem__")
-    if (
-        by_name
-        and not isinstance(given, dict)
-        and not hasattr(kind, "__array__")
-        and not hasattr(kind, "__dataframe__")
-    ):
-        raise TypeError(
-            f"arrays: the input is a {kind.__name__}, which has arrays by name: pass a dict of those that are to be "
-            'read, such as {"x": data["x"]}'
-        )
-
-
 def column(given: Any, where: str, mapped: bool = False) -> ArrayColumn:
     """Make a column of what `arrays` takes for one; `mapped` is for files."""
+    if isinstance(given, (np.ndarray, list)):
+        return _InMemory(_as_array(given, where))
     if isinstance(given, (str, os.PathLike)):
         return _of_file(os.fspath(given), where, mapped)
     if is_closed(given):
@@ -186,8 +172,13 @@ def column(given: Any, where: str, mapped: bool = False) -> ArrayColumn:
     kind = type(given)
     if hasattr(kind, "__dataframe__"):
         raise TypeError(f"arrays: {where} is a {kind.__name__}, whose items are columns: pass a dict of its columns")
-    if isinstance(given, (np.ndarray, list)) or hasattr(kind, "__array__"):
+    if hasattr(kind, "__array__"):
         return _InMemory(_as_array(given, where))
+    if hasattr(kind, "keys") and hasattr(kind, "__getitem__"):  # groups of h5py and zarr, and `.npz` files
+        raise TypeError(
+            f"arrays: {where} is a {kind.__name__}, which has arrays by name: pass a dict of those that are to be "
+            'read, such as {"x": data["x"]}'
+        )
     if hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not isinstance(given, (bytes, bytearray)):
         return _Items(given, where)
     raise TypeError(f"arrays: {where} is neither an array nor a sequence: {given!r:.80}")

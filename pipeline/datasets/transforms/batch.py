@@ -15,8 +15,7 @@ from pipeline.flow.functions import check_function
 from pipeline.flow.grouped import Grouped
 from pipeline.flow.ids import summed
 from pipeline.flow.indexed_batches import IndexedBatches
-from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Element, Stream, block_of, dropped, lend_rows, seek_later, whole
+from pipeline.flow.stream import Element, Stream, block_of, dropped, lend_rows, position_of, seek_later, whole
 from pipeline.flow.table import Index
 from pipeline.memory import keep_pages
 

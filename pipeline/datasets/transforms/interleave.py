@@ -10,8 +10,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.errors import invalid
 from pipeline.flow.block import Block
 from pipeline.flow.ids import marked
-from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Stream, dropped, seek_later, shorter, whole
+from pipeline.flow.stream import Stream, dropped, position_of, seek_later, shorter, whole
 
 
 class Interleave(Node):

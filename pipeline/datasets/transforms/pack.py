@@ -15,8 +15,7 @@ from pipeline.flow.block import Block, Examples
 from pipeline.flow.collate import as_array
 from pipeline.flow.held import Arrivals, Element
 from pipeline.flow.ids import PartHashes, as_one, joined
-from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Stream, dropped, elements_of, seek_later, shorter, whole
+from pipeline.flow.stream import Stream, dropped, elements_of, position_of, seek_later, shorter, whole
 
 OPEN_ROWS = 16
 

@@ -9,8 +9,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.datasets.transforms.selection import Selection, sliced
 from pipeline.errors import FailedPreconditionError
 from pipeline.flow.block import Block, Numbers, join
-from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Stream, dropped, seek_later, whole
+from pipeline.flow.stream import Stream, dropped, position_of, seek_later, whole
 
 
 class Shard(Selection):

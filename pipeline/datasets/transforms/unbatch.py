@@ -10,8 +10,7 @@ from pipeline.errors import invalid
 from pipeline.flow.block import Block, Columns
 from pipeline.flow.collate import bare, stacked
 from pipeline.flow.ids import PartHashes, as_parts
-from pipeline.flow.segment import position_of
-from pipeline.flow.stream import Stream, lend, seek_later, whole
+from pipeline.flow.stream import Stream, lend, position_of, seek_later, whole
 from pipeline.nest import ListParts, TupleParts, map_values
 
 

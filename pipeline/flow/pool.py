@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._random import NumberPool, lockstep_end, lockstep_pool
-from pipeline.errors import FailedPreconditionError
+from pipeline.errors import DeadlineExceededError, FailedPreconditionError
 from pipeline.flow.block import Block
 from pipeline.flow.run import Run
 from pipeline.flow.store import RowStore, Store
@@ -131,6 +131,7 @@ class Pool:
         self._draws = self._arrivals = 0
         self._total: int | None = None
         self._sought: dict[str, Any] | None = None  # where the next call begins
+        self._error: Exception | None = None  # that comes with the next call
 
     def _empty(self) -> Store | RowStore:
         return RowStore() if self.by_row else Store(self._held_back, self._lent)
@@ -139,16 +140,39 @@ class Pool:
         if self._sought is not None:
             with self._run.unhurried():
                 self._settle()
-        while True:
+        slots = self._drawn(n)
+        if not len(slots):
+            return None
+        values, ids = self._store.take(slots)
+        first = self._draws
+        self._draws += len(slots)
+        return Block(values, ids, range(first, self._draws))
+
+    def _drawn(self, n: int) -> NDArray[np.int64]:
+        """Draw the next n elements and return their slots; fewer before an error, which comes next, and at the end.
+
+        Those of several arrivals leave together: batches are made of one block, without a copy that joins two.
+        """
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        found = [np.empty(0, np.int64)]
+        while n:
             ended = self._total is not None
-            slots = self._numbers.drain(n) if ended else self._arrive(n)
+            try:
+                slots = self._numbers.drain(n) if ended else self._arrive(n)
+            except Exception as error:
+                if len(found) == 1:
+                    raise
+                if not isinstance(error, DeadlineExceededError):  # which comes again, if time is still up
+                    self._error = error
+                break
             if len(slots):
-                values, ids = self._store.take(slots)
-                first = self._draws
-                self._draws += len(slots)
-                return Block(values, ids, range(first, self._draws))
-            if ended:
-                return None
+                found.append(slots)
+                n -= len(slots)
+            elif ended:
+                break
+        return found[1] if len(found) == 2 else np.concatenate(found)
 
     def _arrive(self, n: int) -> NDArray[np.int64]:
         """Let elements arrive, and draw as many when the pool is full."""

@@ -18,7 +18,7 @@ APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdatas
 
 .PHONY: run build test test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
 .PHONY: test-free-threaded bench-free-threaded tsan-free
-.PHONY: bench-cluster bench-scaling bench-latency bench-auto bench-torch bench-instructions oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
+.PHONY: bench-cluster bench-scaling bench-latency bench-auto bench-torch bench-instructions bench-start oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -236,6 +236,10 @@ bench-auto: build
 # Instructions of hot paths, beside those in bench/runs/instructions.json; RECORD=--record writes these again.
 bench-instructions: build
 	$(BIN)/python bench/runs/instructions.py $(RECORD)
+
+# What runs between `import pipeline` and the first batch.
+bench-start: build
+	$(BIN)/python bench/runs/start.py
 
 # Records again what TensorFlow gives for the cases in tests/compat.
 oracle: $(VENV)-tf/.installed

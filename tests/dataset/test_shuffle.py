@@ -1,5 +1,6 @@
 """shuffle: everything, by number; or a pool of a size."""
 
+import numpy as np
 import pytest
 from dataset_contract import check, states_of, stream
 from tracing import memory_below
@@ -90,3 +91,46 @@ def test_elements_keep_their_numbers_in_a_pool(chosen, workers):
     assert sorted(shuffled) == numbered
     assert list(shuffled) == list(chosen(pipeline.dataset(range(12)).map(int)).enumerate().shuffle(3, seed=1))
     assert sorted(data(draw).shuffle(3, seed=1)) == sorted(data(draw))
+
+
+class Lost(Exception):
+    """Raised by a source."""
+
+
+def pieces(fails=None):
+    """Elements in blocks of five, of which one may be lost."""
+
+    def blocks():
+        for number in range(6):
+            if number == fails:
+                raise Lost
+            yield np.arange(5 * number, 5 * number + 5)
+
+    return pipeline.dataset(blocks).unbatch().shuffle(8, seed=1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 12, 40])
+def test_what_several_blocks_draw_is_the_same_for_all_batches(n):
+    assert [int(row) for batch in pieces().batch(n) for row in batch] == [int(row) for row in pieces()]
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 12])
+def test_what_was_drawn_comes_before_the_error_of_the_input(n):
+    whole = [int(row) for row in pieces()]
+    drawn = 20 - 7  # the others of the blocks before wait in the pool
+    batches = iter(pieces(fails=4).batch(n))
+    got = [row for _ in range(drawn // n) for row in next(batches).tolist()]
+    assert got == whole[: len(got)]
+    with pytest.raises(Lost):
+        next(batches)
+
+
+def test_the_error_comes_once_more_after_a_state():
+    rows = iter(pieces(fails=4).batch(6))
+    first, second = next(rows).tolist(), next(rows).tolist()
+    resumed = iter(pieces(fails=4).batch(6))
+    resumed.load_state_dict(rows.state_dict())
+    for each in (rows, resumed):
+        with pytest.raises(Lost):
+            next(each)
+    assert first + second == [int(row) for row in pieces()][:12]

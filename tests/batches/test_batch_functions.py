@@ -243,7 +243,7 @@ class TestShuffle:
         ({"capacity": 0.5}, ValueError, "capacity must be >= 1 .*, got 0.5"),
         ({"on_error": "ignore"}, ValueError, "on_error must be 'raise' or 'skip'"),
         ({"max_errors": 3}, ValueError, "max_errors needs on_error='skip'"),
-        ({"on_error": "skip", "max_errors": -1}, ValueError, "max_errors must be >= 0"),
+        ({"on_error": "skip", "max_errors": -1}, ValueError, "max_errors must be at least 0, got -1"),
     ],
 )
 def test_bad_arguments(arguments, error, text):

@@ -19,7 +19,7 @@ NUMBER, PATH = "must be a number of seconds, got", "must be a path, as text or o
         ({"logdir": 1}, TypeError, f"logdir {PATH} int 1"),
         ({"logdir": ["logs"]}, TypeError, f"logdir {PATH} list"),
         ({"logdir": ""}, ValueError, "logdir must be a path, got ''"),
-        ({"logdir": "a\0b"}, ValueError, r"logdir must be a path, got 'a\\x00b'"),
+        ({"logdir": "a\0b"}, ValueError, r"logdir: no file can have the name 'a\\x00b': it holds a zero byte"),
         ({"port": "8000"}, TypeError, "port must be an integer, got str '8000'"),
         ({"port": 1.5}, TypeError, "port must be an integer, got float 1.5"),
         ({"port": 0, "host": None}, TypeError, "host must be a name or an address as text, got NoneType None"),

@@ -132,8 +132,8 @@ def utf8(text: str, what: str) -> bytes:
         return text.encode()
     except UnicodeEncodeError as error:
         raise invalid(
-            f"{what}: {text!r:.80} is no text: character {error.start} is half a surrogate pair. Pass bytes, or write "
-            ".encode(errors='surrogateescape') if it came from a file name"
+            f"{what}: {text!r:.80} cannot be encoded: character {error.start} is half a surrogate pair. Pass bytes, or "
+            "write .encode(errors='surrogateescape') if it came from a file name"
         ) from None
 
 

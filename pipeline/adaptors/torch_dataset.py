@@ -72,7 +72,8 @@ def dataset(
         return StreamSource(_Stream(data, blocks), Epochs(num_epochs))
     if not hasattr(type(data), "__getitem__") or not hasattr(type(data), "__len__"):
         raise TypeError(
-            f"dataset: this is no Dataset with __getitem__ and __len__, IterableDataset or DataLoader: {data!r:.80}"
+            "dataset: expected a Dataset with __getitem__ and __len__, an IterableDataset or a DataLoader, "
+            f"got {data!r:.80}"
         )
     return TableSource(_Items(data), Epochs(num_epochs, shuffle, seed, shard))
 

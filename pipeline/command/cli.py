@@ -252,9 +252,9 @@ def _add_feed_options(feed: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the same batches whatever --threads and --capacity are; print a fingerprint of their order",
     )
-    feed.add_argument("--save-state", metavar="STATE", help="with --deterministic: keep the place in this file")
+    feed.add_argument("--save-state", metavar="STATE", help="with --deterministic: save the position in this file")
     number("--every", None, f"batches between two saves; default: {EVERY}")
-    feed.add_argument("--resume", metavar="STATE", help="with --deterministic: go on from this file")
+    feed.add_argument("--resume", metavar="STATE", help="with --deterministic: resume from this file")
     feed.add_argument("--watch", action="store_true", help="show what each stage does while it runs, on stderr")
     feed.add_argument("--json", action="store_true", help="print the report as a JSON object")
 

@@ -79,7 +79,7 @@ def _format_of(name: str) -> str:
         return "tfrecord"
     if b"\0" in head:
         raise invalid(
-            f"{name}: it is no text, nor anything else that feed knows by its first bytes: pass --format, {HELP}"
+            f"{name}: not text, and feed does not know the format from the first bytes: pass --format, {HELP}"
         )
     return "csv" if head else ""
 

@@ -153,7 +153,7 @@ def parse_shard(shard: Any, rows: int, what: str) -> tuple[int, int]:
         there = f"is only 1 {what.removesuffix('s')}" if rows == 1 else f"are only {rows} {what}"
         raise ValueError(
             f"shard=({index}, {count}): there {there}, fewer than hosts, so some would get none. "
-            f"Use more {what}, or let the batch function share out the examples; to hold some out, choose by their "
-            "content with `keep_input` of the batch function"
+            f"Use more {what}, or read all of them on each host and split the examples with `.shard({index}, {count})` "
+            "of a dataset"
         )
     return index, count

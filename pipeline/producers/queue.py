@@ -332,7 +332,7 @@ class ProducerQueue(FIFOQueue):
         total = self._numbered.total
         if number < 0 or (total is not None and number > total):
             known = "" if total is None else f": all epochs together have {total:,}"
-            raise invalid(f"'{self.name}' has no element {number:,} to go to{known}")
+            raise invalid(f"'{self.name}' cannot resume at element {number:,}{known}")
         self._ready.next = number
 
     def _skip(self, count: int, n: int = 1, whole: bool = True) -> None:

@@ -142,7 +142,7 @@ class Integer(ScalarType):
             raise self.refused(value)
         number = operator.index(value)
         if not self._low <= number < self._high:
-            raise ValueError(f"Value out of range: {number} is no {self.name}")
+            raise ValueError(f"Value out of range: {number} does not fit in {self.name}")
         return number
 
     def check_all(self, values: Iterable[Any]) -> list[Any]:

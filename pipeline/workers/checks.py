@@ -25,6 +25,6 @@ def check_executor(what: str, executor: Any) -> Executor:
     if not callable(getattr(executor, "submit", None)):
         raise TypeError(
             f"{what} must be a concurrent.futures.Executor, not {executor!r:.80}: such as pipeline.processes(4), "
-            "pipeline.threads(4), or one of your own"
+            "pipeline.threads(4), or your own"
         )
     return executor  # type: ignore[no-any-return]

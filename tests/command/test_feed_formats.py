@@ -140,7 +140,7 @@ REFUSED = {
     "g.csv": (gzip.compress(CSV), ": feed does not read text that is compressed by gzip: decompress it first"),
     "h.csv.xz": (lzma.compress(CSV), ": feed does not read text that is compressed by xz: decompress it first"),
     "i.csv": (CSV.decode().encode("utf-16"), "is text in UTF-16, which feed does not read: convert it to UTF-8"),
-    "j.bin": (bytes(100), ": it is no text, nor anything else that feed knows by its first bytes: pass --format, li"),
+    "j.bin": (bytes(100), ": not text, and feed does not know the format from the first bytes: pass --format, li"),
     "k.tfrecord": (b"no record", "truncated record at 0"),
     "l.tfrecords": (b"no record, and long", "corrupted record at 0"),
 }

@@ -156,7 +156,7 @@ def test_a_number_far_away_is_reached_at_once():
 @pytest.mark.parametrize("number", [-1, 11])
 def test_a_number_that_is_not_there_is_refused(number):
     queue = numbers(num_epochs=2)
-    with raises(InvalidArgumentError, "'input_producer' has no element"):
+    with raises(InvalidArgumentError, "'input_producer' cannot resume at element"):
         queue._go_to([number])
     assert queue._position() == [0]
 

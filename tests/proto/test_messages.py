@@ -198,7 +198,7 @@ class TestValues:
     @pytest.mark.parametrize(
         ("values", "error", "text"),
         [
-            ({"whole": 2**31}, ValueError, "Value out of range: 2147483648 is no int32"),
+            ({"whole": 2**31}, ValueError, "Value out of range: 2147483648 does not fit in int32"),
             ({"whole": 1.5}, TypeError, "a field of type int32 does not take float"),
             ({"data": "text"}, TypeError, "a field of type bytes does not take str"),
             ({"real": "1"}, TypeError, "a field of type double does not take str"),

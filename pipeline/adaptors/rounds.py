@@ -69,6 +69,8 @@ def round_of(given: Any, name: str) -> Round:
     what = f"{given!r:.80}"
     if isinstance(given, Source):
         what = f"the examples of {what} one by one: add .batch(batch_size)"
+    elif hasattr(type(given), "__getitem__"):  # such as a Dataset of PyTorch
+        what = f"{what}: write pipeline.dataset(...).batch(batch_size)"
     text = "takes batches: a dataset such as source.batch(batch_size), or its iterator; not"
     raise TypeError(f"{name} {text} {what}")
 

@@ -125,18 +125,6 @@ def given_name(given: Any, what: str) -> str | None:
     raise TypeError(f"{what} must be a text or None, got {type(given).__name__} {given!r:.80}")
 
 
-def utf8(text: str, what: str) -> bytes:
-    """Return a text as bytes; `what` names it in the InvalidArgumentError for half a surrogate pair, which no bytes
-    stand for."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise invalid(
-            f"{what}: {text!r:.80} cannot be encoded: character {error.start} is half a surrogate pair. Pass bytes, or "
-            "write .encode(errors='surrogateescape') if it came from a file name"
-        ) from None
-
-
 def file_name(given: str | bytes | os.PathLike[Any], what: str) -> str:
     """Return a path as text that a file system can have; `what` names it in the InvalidArgumentError for others."""
     path = os.fsdecode(given)

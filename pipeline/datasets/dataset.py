@@ -181,7 +181,7 @@ class Dataset(Generic[T_co]):
     def flat_map(self, function: Callable[[T_co], Iterable[U]], **options: Unpack[CallOptions]) -> Dataset[U]:
         """Replace each element by those your function makes: any iterable. Options and errors are those of `map`.
 
-        Workers make all elements of one before they hand them over, so that what they iterate over must end.
+        With `workers`, what your function returns must end: a worker runs it to its end before it hands anything over.
 
         Examples:
             >>> list(pipeline.dataset(["a b", "c"]).flat_map(str.split))

@@ -125,16 +125,18 @@ def refusing_others(function: Callable[P, R], known: Sequence[str]) -> Callable[
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        for name in kwargs:
-            if name not in names:
-                raise _unknown(function.__qualname__, name, known)
+        if unknown := [name for name in kwargs if name not in names]:
+            raise _unknown(function.__qualname__, unknown, known)
         return function(*args, **kwargs)
 
     return checked
 
 
-def _unknown(function: str, name: str, known: Sequence[str]) -> TypeError:
-    return TypeError(f"{function}() got an unexpected keyword argument '{name}'. {_hint(name, known)}")
+def _unknown(function: str, names: Sequence[str], known: Sequence[str]) -> TypeError:
+    if len(names) == 1:
+        return TypeError(f"{function}() got an unexpected keyword argument '{names[0]}'. {_hint(names[0], known)}")
+    lines = [f"'{name}': {_hint(name, known)}" for name in names]
+    return TypeError("\n".join([f"{function}() got {len(names)} unexpected keyword arguments:", *lines]))
 
 
 def _meant(name: str, known: Sequence[str]) -> str | None:

@@ -27,6 +27,19 @@ def test_what_may_have_been_meant(name):
         function(zzzzzz=1)
 
 
+def test_each_of_several_wrong_arguments_is_named():
+    """Whoever comes from another loader passes all of its arguments at once."""
+    text = (
+        "csv() got 3 unexpected keyword arguments:\n"
+        "'sep': Did you mean 'field_delim'?\n"
+        "'usecols': Did you mean 'columns'?\n"
+        "'batch_size': It is an argument of the batch functions, such as "
+        "pipeline.shuffle_batch(source, ..., batch_size=...)."
+    )
+    with raises(TypeError, text):
+        pipeline.csv("x.csv", sep=";", usecols=["a"], num_epochs=2, batch_size=3)
+
+
 def test_a_missing_argument_is_told_as_ever():
     with pytest.raises(TypeError, match=r"missing 1 required positional argument"):
         pipeline.string_input_producer(num_epochs=1)

@@ -20,13 +20,13 @@ from pipeline._next import Gather, Gauge, Meter, Next
 from pipeline.datasets.node import Node, Opening, facts_of, measured, name_of_recipe, nodes_of, note_written, seeds_of
 from pipeline.datasets.parts import facts_of_parts
 from pipeline.datasets.seed import Seed
-from pipeline.diagnostics.frames import warn
+from pipeline.diagnostics.frames import tell
 from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops
 from pipeline.dtypes import integer, seconds, truth
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
 from pipeline.flow.run import serving
 from pipeline.flow.stream import Element, elements_of, later, position_of, seek_later
-from pipeline.logs import is_heard, logger
+from pipeline.logs import logger
 from pipeline.queues.seeds import given_seed
 from pipeline.runners.current_loop import loop_of_thread
 from pipeline.runners.stop_flag import StopFlag
@@ -163,7 +163,8 @@ class DatasetIterator(Next[T_co]):
 
     def __iter__(self) -> DatasetIterator[T_co]:
         if self._over:
-            self._say(f"this iterator {'is closed' if self._closed else 'has ended'}, and gives nothing more: {_ANEW}")
+            state = "is closed" if self._closed else "has ended"
+            tell(_log, f"{self._name}: this iterator {state}, and gives nothing more: {_ANEW}")
         return self
 
     def next(self, timeout: float | None = None) -> T_co:
@@ -405,14 +406,7 @@ class DatasetIterator(Next[T_co]):
         if last.batches:
             _log.info("%s: %s", self._name, text)
         else:
-            self._say(text)
-
-    def _say(self, text: str) -> None:
-        """Log a warning; or show it, if the program has no handler for it."""
-        if is_heard(_log):
-            _log.warning("%s: %s", self._name, text)
-        else:
-            warn(f"{self._name}: {text}")
+            tell(_log, f"{self._name}: {text}")
 
     def _stop(self) -> None:
         """End threads and close files; raise what a thread that fills a queue has raised."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sys
 import threading
@@ -13,6 +14,7 @@ from types import FrameType
 from typing import Any, TypeAlias
 
 from pipeline._next import frames_now
+from pipeline.logs import is_heard
 from pipeline.tracebacks import is_ours, is_standard
 
 Place: TypeAlias = "tuple[str, int]"  # file and line
@@ -38,6 +40,14 @@ def warn(text: str) -> None:
     while frame is not None and is_ours(frame):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, RuntimeWarning, stacklevel=level)
+
+
+def tell(log: logging.Logger, text: str) -> None:
+    """Log a warning; or show it, if the program has no handler for it."""
+    if is_heard(log):
+        log.warning("%s", text, stacklevel=2)
+    else:
+        warn(text)
 
 
 def shown(place: Place) -> str:

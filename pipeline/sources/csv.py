@@ -14,16 +14,19 @@ from numpy.typing import NDArray
 
 from pipeline.decode.csv.block import decode_block
 from pipeline.decode.csv.record import STRING, ColumnType, RecordFormat
+from pipeline.diagnostics.frames import tell
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.sources.csv_columns import (
     FIELD,
+    NearlyNumbers,
     described,
     dtype_of,
     guessed,
     integers_among,
     is_rounded,
+    nearly_numbers,
     ordered,
     refuse_rounding,
     told,
@@ -180,7 +183,7 @@ class _Rows:
     ) -> None:
         self.names = names
         self._syntax = syntax
-        self._file, self._header, rows = self._look()
+        self._file, self._header, piece, rows = self._look()
         where = f"csv: {self._file}"
         wanted = dict.fromkeys(chosen(self._header, columns, where))
         given = dtypes if isinstance(dtypes, Mapping) else {} if dtypes is None else dict.fromkeys(wanted, dtypes)
@@ -189,6 +192,9 @@ class _Rows:
                 chosen(self._header, list(named), f"{where}: {option}")
         self._all = columns is None
         self._guessed = guessed([each for each in wanted if each not in given], rows, self._header, syntax, defaults)
+        if piece is not None:
+            for nearly in nearly_numbers(self._guessed, rows, self._header, syntax):
+                self._tell_bad_field(nearly, piece, rows)
         refuse_rounding(self._guessed, rows, self._header, syntax, where)
         self._integers = integers_among(self._guessed, rows, self._header, syntax)
         if self._guessed:
@@ -230,9 +236,9 @@ class _Rows:
         columns = [[name, column.dtype.name, str(column.default)] for name, column in self._columns.items()]
         return {"files": len(self.names), "columns": columns, **self._syntax.facts()}
 
-    def _look(self) -> tuple[str, list[str], list[bytes]]:
-        """Return the name of the first file with rows, its columns, and some of the rows."""
-        found: tuple[str, list[str], list[bytes]] | None = None
+    def _look(self) -> tuple[str, list[str], Piece | None, list[bytes]]:
+        """Return the name of the first file with rows, its columns, its first piece, and some of the rows."""
+        found: tuple[str, list[str], Piece | None, list[bytes]] | None = None
         for name in self.names:
             _refuse_pipe(name)
             with opened(name) as file:
@@ -240,12 +246,23 @@ class _Rows:
                 if header is None:
                     continue
                 for piece in cut_pieces(file, self._syntax.cut, name):
-                    return name, header, list(piece.records[:_LOOKED_AT])
-            found = found or (name, header, [])
+                    return name, header, piece, list(piece.records[:_LOOKED_AT])
+            found = found or (name, header, None, [])
         if found is None:
             more = f" or the {len(self.names) - 1:,} others" if len(self.names) > 1 else ""
             raise invalid(f"csv: there is no line of names in '{self.names[0]}'{more}")
         return found
+
+    def _tell_bad_field(self, nearly: NearlyNumbers, piece: Piece, rows: Sequence[bytes]) -> None:
+        """Warn of a field that made strings of a column of numbers; malformed rows before it are not in `rows`."""
+        record = list(piece.records[:_LOOKED_AT]).index(rows[nearly.row])
+        line = 1 + piece.lines_before + piece.lines_to(record)
+        tell(
+            _log,
+            f"csv: {self._file}, line {line:,}: column {nearly.name!r} has {nearly.text!r:.80}, and most of its values "
+            f"are numbers: all become strings (bytes). To read it as missing pass na_value={nearly.text!r:.80}; to get "
+            f"an error dtypes={{{nearly.name!r}: 'float64'}}; to keep strings dtypes={{{nearly.name!r}: str}}",
+        )
 
     def _in_order(self, header: list[str], name: str) -> dict[str, ColumnType]:
         """Return the columns in the order that they have in a file; InvalidArgumentError if it has others."""

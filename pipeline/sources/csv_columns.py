@@ -7,16 +7,19 @@ import datetime
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.decode.csv.block import decode_block
+from pipeline.decode.csv.numbers import number
 from pipeline.decode.csv.record import STRING, TYPE_NAMES, ColumnType
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.sources.csv_syntax import Syntax
 
 _GUESSES = (np.dtype(np.int64), np.dtype(np.float64))
+_FEW = 5  # one value of so many that is no number is rather a mistake
 _INTEGER = re.compile(rb"\s*[-+]?\d+\s*")
 _MISSING = re.compile(rb"\s*([-+]?nan)?\s*", re.IGNORECASE)
 FIELD = re.compile(r"^Field (\d+)")
@@ -52,6 +55,51 @@ def guessed(
             except InvalidArgumentError:
                 columns[name] = _first_that_takes(name, defaults, before.dtype)
     return columns
+
+
+class NearlyNumbers(NamedTuple):
+    """A guessed column of strings most of whose values are numbers.
+
+    Attributes:
+        name: Its name.
+        row: The first row, of those that were looked at, whose value is none.
+        text: That value.
+    """
+
+    name: str
+    row: int
+    text: str
+
+
+def nearly_numbers(
+    columns: Mapping[str, ColumnType], rows: Sequence[bytes], header: Sequence[str], syntax: Syntax
+) -> list[NearlyNumbers]:
+    """Return the columns that a few bad fields have made strings.
+
+    Args:
+        columns: As `guessed` describes them.
+        rows, header, syntax: As for `guessed`, which leaves no malformed rows.
+    """
+    strings = {name: column for name, column in columns.items() if column == ColumnType(STRING, b"")}
+    if not strings or not rows:
+        return []
+    texts, found = ordered(strings, header), []
+    for name, array in zip(texts, decode_block(rows, syntax.form(header, texts)), strict=True):
+        bad = _without_number(array)
+        if bad and len(bad) * _FEW <= np.count_nonzero(array):
+            found.append(NearlyNumbers(name, bad[0], array[bad[0]].decode(errors="replace")))
+    return found
+
+
+def _without_number(texts: NDArray[Any]) -> list[int]:
+    """Return which texts are neither empty nor numbers; none where these are many."""
+    bad: list[int] = []
+    for i, text in enumerate(texts):
+        if text and number(text, _GUESSES[-1]) is None:
+            bad.append(i)
+            if len(bad) > _FEW + i // _FEW:
+                return []
+    return bad
 
 
 def refuse_rounding(

@@ -304,3 +304,46 @@ def test_floats_may_be_large(tmp_path):
     assert [row["id"] for row in pipeline.csv(str(path))][-3:] == [float(LARGE), 1e300, float("inf")]
     path.write_text(rows_with("", *range(1200), "1e300", "inf", 2.5))
     assert [row["id"] for row in pipeline.csv(str(path))][-3:] == [1e300, float("inf"), 2.5]
+
+
+class TestAFewBadFieldsInAColumnOfNumbers:
+    """They make it a column of strings: so a warning says where the first one is, and what to write."""
+
+    TEXT = (
+        "csv: {path}, line {line}: column 'age' has 'unknown', and most of its values are numbers: all become strings "
+        "(bytes). To read it as missing pass na_value='unknown'; to get an error dtypes={{'age': 'float64'}}; to keep "
+        "strings dtypes={{'age': str}}"
+    )
+
+    def write(self, path, bad, rows=50, first="name,age\n"):
+        path.write_text(first + "".join(f"n{i},{'unknown' if i in bad else i}\n" for i in range(rows)))
+
+    def test_it_is_logged_once(self, path, caplog):
+        self.write(path, [7, 20])
+        source = pipeline.csv(path)
+        for _ in range(2):
+            assert next(iter(source))["age"] == b"0"
+        (record,) = caplog.records
+        assert record.getMessage() == self.TEXT.format(path=path, line=9)
+        assert (record.levelname, record.name) == ("WARNING", "pipeline.sources")
+
+    def test_the_line_counts_lines_before_the_header_and_malformed_rows(self, path, caplog):
+        self.write(path, [7], first="made by hand\n\nname,age\nwrong\n")
+        pipeline.csv(path, skip_lines=1)
+        (message,) = caplog.messages
+        assert message == self.TEXT.format(path=path, line=12)
+
+    def test_the_advice_works(self, path, caplog):
+        self.write(path, [7])
+        [batch] = pipeline.csv(path, na_value="unknown").batch(50)
+        assert np.flatnonzero(np.isnan(batch["age"])).tolist() == [7]
+        with raises(pipeline.InvalidArgumentError, f"csv: {path}, line 9: column 'age' is not a valid double: unknown"):
+            list(pipeline.csv(path, dtypes={"age": "float64"}))
+        assert next(iter(pipeline.csv(path, dtypes={"age": str})))["age"] == b"0"
+        assert caplog.messages == []
+
+    @pytest.mark.parametrize("bad", [range(50), range(0, 50, 2), range(49), []])
+    def test_columns_of_strings_and_of_numbers_are_what_they_are(self, bad, path, caplog):
+        self.write(path, bad)
+        pipeline.csv(path)
+        assert caplog.messages == []

@@ -9,6 +9,7 @@ import ast
 import warnings
 from typing import NamedTuple
 
+from pipeline.command.fetches import Fetch, fetches_of_model
 from pipeline.compat.hints import REORDERED, reason
 from pipeline.compat.names import MODULES
 
@@ -31,11 +32,18 @@ class Change(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What a program needs: import lines to change, and uses of names that the drop-in has (`here`) or lacks."""
+    """What a program needs.
+
+    Attributes:
+        changes: Import lines to change.
+        here, missing: Uses of names that the drop-in has, or lacks.
+        fetches: Calls of a session that fetch what a model makes.
+    """
 
     changes: list[Change]
     here: list[Use]
     missing: list[Use]
+    fetches: list[Fetch]
 
 
 def check(source: str | bytes, filename: str = "<program>") -> Checked:
@@ -54,13 +62,18 @@ def check(source: str | bytes, filename: str = "<program>") -> Checked:
     uses.visit(tree)
     found = sorted(set(finder.uses + uses.found))
     here = [use for use in found if known(use.name)]
-    return Checked(finder.changes, here, [use for use in found if not known(use.name)])
+    fetches = fetches_of_model(tree, lambda node: _dotted(node, finder.roots), _is_model)
+    return Checked(finder.changes, here, [use for use in found if not known(use.name)], fetches)
 
 
 def known(name: str) -> bool:
     """Whether the drop-in has a dotted name: a name in the table, an attribute of one, or a module of such names."""
     parts = name.split(".")
     return name in _PACKAGES or any(".".join(parts[:count]) in _NAMES for count in range(1, len(parts) + 1))
+
+
+def _is_model(name: str) -> bool:
+    return not known(name) and reason(name).startswith("model code")
 
 
 def hint(name: str) -> str:
@@ -80,6 +93,7 @@ def report(filename: str, checked: Checked) -> str:
         also = f" (also in line {', '.join(map(str, numbers[1:]))})" if numbers[1:] else ""
         what = hint(name)
         lines.append(f"{filename}:{numbers[0]}: tf.{name} is missing{also}{': ' if what else ''}{what}")
+    lines += [f"{filename}:{fetch.line}: {fetch}" for fetch in checked.fetches]
     here = len({use.name for use in checked.here})
     total = here + len(places)
     if total or checked.changes:

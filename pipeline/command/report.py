@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 
 from pipeline.diagnostics.wording import count
 from pipeline.monitoring.model import Report as Run
-from pipeline.monitoring.model import Verdict
+from pipeline.monitoring.model import Stage, Verdict
 from pipeline.stats import QueueStats
 
 # The stages by the words of the command; all others are the threads that read and decode.
 _STAGES = {"consumer": "consumer", "pool": "shuffle", "step": "shuffle", "prefetch": "queue", "start": "start"}
+_SHUFFLES = "`shuffle("
+# What the command calls the parts of its pipeline, none of which its user has written.
+_IN_WORDS = {"read_and_decode": "read and decode", "unbatch": "blocks of lines to examples"}
 # What the verdict proposes for a dataset in a program, which the command line does not have.
 _FOR_PROGRAMS = re.compile(r"\. (?:Try|If|Only|Its|All|A|The) .*", re.DOTALL)
 LONG_ENOUGH = 3.0  # seconds of a run whose verdict does not change with the next one
@@ -88,7 +91,7 @@ class FeedReport(NamedTuple):
             f"first batch after {self.first_batch_s:.3f} s",
             *([f"fingerprint {self.fingerprint}"] if self.fingerprint else []),
             "",
-            str(dataclasses.replace(self.run, verdicts=())),
+            str(dataclasses.replace(self.run, stages=tuple(map(_in_words, self.run.stages)), verdicts=())),
             self.bottleneck()["advice"],
         ]
         return "\n".join(lines)
@@ -103,7 +106,10 @@ class FeedReport(NamedTuple):
             text = "No batch came through: the run ended before the first one was complete."
             return {"stage": "start", "advice": text, "knob": None, "gain": None}
         advice, knob = self._advice(verdict)
-        return {"stage": _STAGES.get(verdict.kind, "readers"), "advice": advice, "knob": knob, "gain": verdict.gain}
+        stage = _STAGES.get(verdict.kind, "readers")
+        if verdict.kind == "step" and _SHUFFLES not in verdict.text:
+            stage = "batches"
+        return {"stage": stage, "advice": advice, "knob": knob, "gain": verdict.gain}
 
     def _advice(self, verdict: Verdict) -> tuple[str, str | None]:
         """The verdict as a sentence that proposes an option of the command, and the option."""
@@ -114,6 +120,8 @@ class FeedReport(NamedTuple):
             more = _round_up(epochs * LONG_ENOUGH / self.seconds)
             return f"Too short to judge ({self.seconds:.2f} s); try --epochs {more}.", "--epochs"
         begins = _FOR_PROGRAMS.sub("", verdict.text.removesuffix("."))
+        for name, words in _IN_WORDS.items():
+            begins = begins.replace(f"`{name}`", f"`{words}`")
         if verdict.kind == "consumer":
             return f"{begins}. Your files keep up with a loop that does nothing else.", None
         if verdict.kind == "pool":
@@ -122,7 +130,7 @@ class FeedReport(NamedTuple):
             capacity = 2 * self.settings["capacity"]
             return f"{begins}. Try --capacity {capacity}.", "--capacity"
         if verdict.kind == "step":
-            if not self.settings["shuffle"]:
+            if _SHUFFLES not in begins:
                 return f"{begins}. Your files keep up with it.", None
             return f"{begins}. If the order does not matter, try --no-shuffle.", "--no-shuffle"
         if threads < self.run.processors:
@@ -135,6 +143,10 @@ class FeedReport(NamedTuple):
     def _queue(self, name: str, stats: QueueStats, mean: float, producers: int, consumers: int) -> dict[str, Any]:
         threads = {"producer_threads": producers, "consumer_threads": consumers}
         return {"name": name, "mean_size": mean, **threads, **stats._asdict()}
+
+
+def _in_words(stage: Stage) -> Stage:
+    return dataclasses.replace(stage, name=_IN_WORDS.get(stage.name, stage.name))
 
 
 def _round_up(number: float) -> int:

@@ -164,6 +164,58 @@ def test_report():
     ]
 
 
+TRAINING = """\
+import tensorflow as tf
+x, y = tf.train.shuffle_batch([image, label], 32, 2000, 1000)
+def inference(images):
+    return tf.layers.dense(images, 10)
+class Model:
+    def __init__(self):
+        self.loss = tf.losses.softmax_cross_entropy(y, inference(x))
+        self.train_op = tf.train.AdamOptimizer(1e-3).minimize(self.loss)
+model = Model()
+step = tf.train.get_or_create_global_step()
+with tf.Session() as sess:
+    sess.run(tf.global_variables_initializer())
+    while True:
+        {fetch}
+"""
+
+
+@pytest.mark.parametrize(
+    ("fetch", "call", "names"),
+    [
+        ("_, value = sess.run([model.train_op, model.loss])", "sess.run", "model.train_op and model.loss"),
+        (
+            "sess.run((step, model.train_op, model.loss, x), feed_dict={k: 1})",
+            "sess.run",
+            "model.train_op and model.loss",
+        ),
+        ("sess.run(fetches={'l': model.loss, 'x': x})", "sess.run", "model.loss"),
+        ("model.loss.eval()", "model.loss.eval", "model.loss"),
+        ("model.train_op.run(session=sess)", "model.train_op.run", "model.train_op"),
+    ],
+)
+def test_fetches_of_the_model(fetch, call, names):
+    """The import works and the batches come, and then `sess.run([train_op, loss])` has nothing to fetch."""
+    source = TRAINING.format(fetch=fetch)
+    (line,) = (line for line in report("train.py", check(source)).splitlines() if "fetch" in line)
+    assert line == (
+        f"train.py:14: {call} fetches {names}, made by model code: fetch the batch, as in sess.run([x, y]), and "
+        "train on its arrays"
+    )
+
+
+@pytest.mark.parametrize("fetch", ["sess.run([x, y])", "sess.run(step)", "a = sess.run(x)", "tf.app.run(main)"])
+def test_fetches_of_batches(fetch):
+    assert check(TRAINING.format(fetch=fetch)).fetches == []
+
+
+def test_what_is_returned_by_a_function_with_model_code():
+    source = TRAINING.format(fetch="sess.run(inference(x))")
+    assert [fetch.names for fetch in check(source).fetches] == [("inference(x)",)]
+
+
 @pytest.mark.parametrize("program", sorted(PROGRAMS.glob("*.py")), ids=lambda path: path.stem)
 def test_the_founding_programs_lack_nothing(program):
     checked = check(program.read_bytes())

@@ -62,7 +62,7 @@ def test_everything_comes_through(capsys, shuffle, threads):
     assert examples["high_water"] <= examples["capacity"]
     assert got["examples_per_s"] > 0
     assert got["bytes_per_s"] > 0
-    assert got["bottleneck"]["stage"] in ("readers", "consumer", "shuffle", "queue")
+    assert got["bottleneck"]["stage"] in ("readers", "consumer", "shuffle", "queue", "batches")
     assert got["bottleneck"]["advice"]
 
 

@@ -40,7 +40,6 @@ def report(
         ("function", "readers", "--threads", "Try --threads 4."),
         ("consumer", "consumer", None, "Your files keep up with a loop that does nothing else."),
         ("pool", "shuffle", "--min-after-dequeue", "A smaller --min-after-dequeue starts sooner and shuffles less."),
-        ("step", "shuffle", "--no-shuffle", "If the order does not matter, try --no-shuffle."),
         ("prefetch", "queue", "--capacity", "Try --capacity 10000."),
     ],
 )
@@ -53,6 +52,25 @@ def test_advice_is_an_option_of_the_command(kind, stage, option, advice, capsys)
     with pytest.raises(SystemExit):
         cli.main(["feed", "--help"])
     assert option is None or option in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "stage", "advice"),
+    [
+        ("shuffle(1,152)", "shuffle(1,152)", "shuffle", "If the order does not matter, try --no-shuffle."),
+        ("unbatch", "blocks of lines to examples", "batches", "Your files keep up with it."),
+        ("batch(128)", "batch(128)", "batches", "Your files keep up with it."),
+    ],
+)
+def test_parts_that_the_user_has_not_written_are_named_in_words(name, words, stage, advice):
+    text = f"Bottleneck: `{name}` (90% of the time). Only less work for each example helps."
+    made = report("step", text=text)
+    got = made.bottleneck()
+    assert (got["stage"], got["advice"]) == (stage, f"Bottleneck: `{words}` (90% of the time). {advice}")
+    parts = Stage(1, "source", "read_and_decode"), Stage(2, "step", name)
+    table = made._replace(run=Run(10.0, True, parts, (), 4, 0.0, made.run.verdicts)).to_text()
+    assert "source read and decode " in table
+    assert f"step {words} " in table
 
 
 def test_all_processors_have_a_thread():

@@ -37,7 +37,7 @@ def _visit(node: Node, parts: Mapping[Node, NodeStats], workers: int, found: dic
         return inputs
     filled = live.queues.number(part.queue)
     if filled is not None:
-        found[filled] = PartFacts(filled, "queue", part.queue.name, inputs, 0, 0.0, 0.0, 0, (), part.group, {})
+        found[filled] = PartFacts(filled, "queue", part.queue.name, inputs, 0, 0.0, 0.0, None, 0, (), part.group, {})
         inputs = [filled]
     if node.stage == "queue" or (part.chooses and node.stage == "step"):
         return inputs
@@ -56,6 +56,7 @@ def _visit(node: Node, parts: Mapping[Node, NodeStats], workers: int, found: dic
         meter.elements,
         meter.own,
         worked,
+        getattr(executor, "worker_seconds", None),
         own or workers,
         _natives(executor),
         None,

@@ -159,6 +159,7 @@ class PartFacts(NamedTuple):
         seconds: How long it took in the threads that take elements, without its inputs; of workers, how long these
             were waited for.
         worked: How long it took in worker threads and processes.
+        offered: How long all of these could have worked; None if their number does not change.
         workers: How many of these there are; 0 if it runs in the thread that takes elements.
         natives: The native numbers of these, as far as they are known.
         group: The thread that fills a queue of `prefetch`; None for other parts.
@@ -172,6 +173,7 @@ class PartFacts(NamedTuple):
     elements: int
     seconds: float
     worked: float
+    offered: float | None
     workers: int
     natives: Sequence[int]
     group: Any

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+from pipeline.diagnostics.wording import count
 from pipeline.monitoring.model import Report, Stage
 
 HOGGED = 0.7  # of the time somebody holds the GIL
@@ -19,6 +20,7 @@ OFTEN = 0.2  # a share of the time that matters
 MOSTLY = 0.5
 WORTH = 1.1  # times as fast: for less, nothing is proposed
 ALL_BUSY = 0.75  # a share of the time of workers
+_SETTLED = 10.0  # seconds, after which `workers="auto"` has tried what it can
 AHEAD = 2  # elements that `prefetch` keeps by default
 
 
@@ -174,14 +176,16 @@ def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consum
     if busy < ALL_BUSY and ahead and consumer > OFTEN:
         gain = 1 / max(thread.busy, consumer, 1e-3)
         text = (
-            f"Bottleneck: `{slow.name}`: its {now} workers are only {busy:.0%} busy, as nothing is asked of them while "
+            f"Bottleneck: `{slow.name}` ({count(now, 'worker')}, only {busy:.0%} busy): nothing is asked of them while "
             f"your loop works. Try `.prefetch({AHEAD})` at the end{_times(gain)}."
         )
         return Remedy(slow, "function", "prefetch", AHEAD, gain, text)
-    how = _how_workers(slow)
-    begins = f"Bottleneck: `{slow.name}` ({now} workers, {busy:.0%} busy{how})"
+    how = _UNKNOWN if slow.settings.get("auto") else _how_workers(slow)
+    begins = f"Bottleneck: `{slow.name}` ({count(now, 'worker')}, {busy:.0%} busy{how})"
+    if slow.settings.get("auto"):
+        return Remedy(slow, "function", None, None, None, f"{begins}. {_of_auto(report)}")
     if busy < MOSTLY:
-        text = f"{begins}. Its results take long to come back: return less, or smaller dtypes."
+        text = f"{begins}. {_why_idle(slow)}"
         return Remedy(slow, "function", None, None, None, text)
     limit = max(thread.busy - _taken(slow), behind, 1e-3)
     value, knob = _more(report, now, now * busy, limit, how, slow)
@@ -191,6 +195,20 @@ def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consum
         return Remedy(slow, "function", None, None, None, text)
     text = f"{begins}. Try `workers={knob}`{_times(gain)}{_if_computing(report, how, knob)}."
     return Remedy(slow, "function", "workers", value, gain, text)
+
+
+def _of_auto(report: Report) -> str:
+    """What to do where `workers="auto"` is the bottleneck: it changes its workers itself."""
+    if report.seconds < _SETTLED:
+        return f'`workers="auto"` still tries other numbers: let it run for {_SETTLED:.0f} s or more.'
+    return '`workers="auto"` found no better number: only less work for each example helps.'
+
+
+def _why_idle(slow: Stage) -> str:
+    """What to do about workers that are waited for, and idle half of the time or more."""
+    if slow.settings.get("made_by") == "pipeline.threads":
+        return "They wait for the slowest: examples take unequal time. If any order will do, pass `ordered=False`."
+    return "Its results take long to come back: return less, or smaller dtypes."
 
 
 def _more(report: Report, now: int, work: float, limit: float, how: str, part: Stage | None = None) -> tuple[int, str]:

@@ -194,15 +194,17 @@ class _Collector:
 
     def _part(self, part: PartFacts) -> Stage:
         """A part of a running dataset."""
-        elements, seconds, worked = part.elements, part.seconds, part.worked
+        elements, seconds, worked, offered = part.elements, part.seconds, part.worked, part.offered
         if self.looks:
             before = self.looks[0]
             elements -= before.counts.get(part.number, 0)
             seconds -= before.spent.get(part.number, 0.0)
             worked -= before.worked.get(part.number, 0.0)
+            offered = None if offered is None else offered - before.offered.get(part.number, 0.0)
         its = part.settings["in_workers"]
         taken = _share(seconds, self.seconds)
-        busy = _share(worked, self.seconds * max(1, part.workers)) + (0.0 if its else taken)
+        offered = self.seconds * max(1, part.workers) if offered is None else offered
+        busy = _share(worked, offered) + (0.0 if its else taken)
         cpu, wanted = self._clocks(part.number)
         return Stage(
             part.number,
@@ -215,7 +217,7 @@ class _Collector:
             busy=min(1.0, busy),
             cpu=cpu,
             wanted=wanted,
-            settings={**part.settings, "taken": taken},
+            settings={**part.settings, "taken": taken, "auto": part.offered is not None},
         )
 
     def _iterator(self, number: int, facts: LoopFacts) -> Stage:

@@ -30,6 +30,7 @@ class Look(NamedTuple):
         doing: How often the threads of each group were seen doing what, in the order of DOINGS.
         spent: Seconds that parts of datasets have taken, and that their iterators have waited.
         worked: Seconds that workers of parts of datasets have worked.
+        offered: Seconds that they could have worked, where their number changes.
         probed, held: Seconds over which the GIL was asked for, and those in which somebody held it.
     """
 
@@ -40,6 +41,7 @@ class Look(NamedTuple):
     doing: dict[int, tuple[int, ...]]
     spent: dict[int, float]
     worked: dict[int, float]
+    offered: dict[int, float]
     probed: float = 0.0
     held: float = 0.0
 
@@ -50,18 +52,20 @@ def look(seen: Seen | None = None) -> Look:
     counts = {number: each._counts()[0] for number, each in live.readers.numbered()}
     spent: dict[int, float] = {}
     worked: dict[int, float] = {}
+    offered: dict[int, float] = {}
     for number, loop in live.loops.numbered():
         facts = loop._facts()
         counts[number], spent[number] = facts.taken
         for part in facts.parts:
             counts[part.number], spent[part.number] = part.elements, part.seconds
             worked[part.number] = part.worked
+            offered[part.number] = part.offered or 0.0
     if seen is None:
-        return Look(time.monotonic(), counters, counts, {}, {}, spent, worked)
+        return Look(time.monotonic(), counters, counts, {}, {}, spent, worked, offered)
     seen.read_clocks()
     doings = {number: tuple(each) for number, each in seen.doing.copy().items()}
     sums = {number: _sum(each.copy()) for number, each in seen.clocks.copy().items()}
-    return Look(time.monotonic(), counters, counts, sums, doings, spent, worked, seen.probed, seen.held)
+    return Look(time.monotonic(), counters, counts, sums, doings, spent, worked, offered, seen.probed, seen.held)
 
 
 def _sum(clocks: dict[int, Clocks]) -> Clocks:

@@ -44,6 +44,8 @@ class Auto(Executor):
         self._past: list[Executor] = []  # which may have to finish what they began
         self._getting_ready: tuple[Processes, list[Future[Any]]] | None = None
         self.executor = self._made(chosen.choice)
+        self.worker_seconds = 0.0  # of all workers, as many as there were at a time: until the last results
+        self._noted = time.perf_counter()
         self._begin()
 
     @staticmethod
@@ -87,6 +89,8 @@ class Auto(Executor):
         self._waited += waited + (seconds if isinstance(self.executor, AtOnce) else 0.0)
         self._chunks += 1
         now = time.perf_counter()
+        self.worker_seconds += self.choice.number * (now - self._noted)
+        self._noted = now
         if self._getting_ready is not None:
             self._look()
             return

@@ -18,6 +18,7 @@ import pipeline
 from pipeline import QueueStats
 from pipeline.monitoring.model import Edge, Level, Report, Stage, Tank
 from pipeline.monitoring.verdict import judge
+from pipeline.workers import auto
 
 
 def numbers(n=64):
@@ -170,6 +171,18 @@ def test_workers_are_counted():
         (stage,) = [each for each in batches.report().stages if each.name == "doubled"]
     assert (stage.kind, stage.threads) == ("function", 3)
     assert 0 < stage.busy <= 1
+
+
+def test_workers_that_change_their_number_are_as_busy_as_there_were(monkeypatch):
+    """A function that only waits keeps all of them busy; it was said to idle, as if the last had been there from the
+    start."""
+    monkeypatch.setattr(auto, "_SECONDS", 0.05)
+    with iter(pipeline.dataset(range(10**6)).map(slow, workers="auto").batch(4)) as batches:
+        while next(stage for stage in batches.report().stages if stage.name == "slow").threads < 8:
+            next(batches)
+        (stage,) = [each for each in batches.report().stages if each.name == "slow"]
+        assert stage.settings["auto"]
+        assert stage.busy > 0.5
 
 
 @pytest.mark.parametrize("kind", ["number", "threads", "processes"])
@@ -372,15 +385,15 @@ def prefetch(number, waits_out=0.0, waits_in=0.0, wanted=None, capacity=2):
     )
 
 
-def verdict(*stages, waits_in, lock=None, wanted=None, processors=4, **loop):
-    """The verdict on 10 s of stages in a row and a loop that waited so long."""
-    given = {"elements": 950, "first_s": 0.1, "age_s": 10.0, **loop}
+def verdict(*stages, waits_in, lock=None, wanted=None, processors=4, seconds=10.0, **loop):
+    """The verdict on some seconds of stages in a row and a loop that waited so long."""
+    given = {"elements": 950, "first_s": 0.1, "age_s": seconds, **loop}
     last = Stage(
         99, "loop", "images", waits_in=waits_in, busy=1 - waits_in, wanted=wanted, settings={"kind": "dataset"}, **given
     )
     chained = [*stages, last]
     edges = tuple(Edge(a.id, b.id) for a, b in itertools.pairwise(chained))
-    (found,) = judge(Report(10.0, lock is not None, tuple(chained), edges, processors, lock))
+    (found,) = judge(Report(seconds, lock is not None, tuple(chained), edges, processors, lock))
     return found
 
 
@@ -457,6 +470,29 @@ def test_busy_processes_get_no_more_of_them_than_there_are_processors():
     pooled["threads"], pooled["wanted"] = 4, 4.0
     got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, lock=0.0)
     assert "All 4 processors are used" in got.text
+
+
+def test_workers_whose_results_take_long():
+    """Those of threads take no time: threads that idle wait for one of them."""
+    settings = {"in_workers": True, "made_by": "pipeline.processes"}
+    pooled = {"settings": settings, "threads": 2}
+    got = verdict(part(1, "decode", 0.4, **pooled), waits_in=0.95)
+    assert got.text.endswith(
+        "(2 workers, 40% busy). Its results take long to come back: return less, or smaller dtypes."
+    )
+    settings["made_by"] = "pipeline.threads"
+    got = verdict(part(1, "decode", 0.4, **pooled), waits_in=0.95)
+    assert got.text.endswith("examples take unequal time. If any order will do, pass `ordered=False`.")
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(5.0, "let it run for 10 s or more"), (30.0, "found no better number")])
+def test_workers_that_change_their_number_themselves(seconds, said):
+    """There is no number to write: it is being looked for."""
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads", "auto": True}, "threads": 1}
+    got = verdict(part(1, "decode", 0.9, **pooled), waits_in=0.9, seconds=seconds)
+    assert (got.kind, got.knob, got.value, got.gain) == ("function", None, None, None)
+    assert got.text.startswith('Bottleneck: `decode` (1 worker, 90% busy). `workers="auto"` ')
+    assert said in got.text
 
 
 def test_workers_that_idle_while_your_loop_works():

@@ -1,13 +1,12 @@
 """queue-runner: a fast, resumable data loader, and TensorFlow 1's queue input pipeline without TensorFlow.
 
-    data = pipeline.arrays((images, labels), shuffle=True, seed=1)
-    with iter(data.map(augment, workers=4).batch(128).prefetch(2)) as batches:
-        for images, labels in batches:
-            train_step(images, labels)
+    data = pipeline.arrays((images, labels)).shuffle(seed=1)
+    for images, labels in data.map(augment, workers=4).batch(128).prefetch(2):
+        train_step(images, labels)
 
 - Datasets: `dataset`, sources such as `csv` and `parquet`, `mix`, `zip`, `interleave`; `help(pipeline.Dataset)`
 - Queues and threads: `FIFOQueue`, `RandomShuffleQueue`, `Coordinator`, `QueueRunner`
-- TensorFlow's functions: `batch`, `shuffle_batch`, `string_input_producer`, `TextLineReader`, `decode_csv`
+- Input functions of TensorFlow 1: `batch`, `shuffle_batch`, `string_input_producer`, `TextLineReader`, `decode_csv`
 - Modules: `errors`, `image`, `proto`, `types`, `cluster`, `torch`, `jax`, `keras`, `compat.v1`
 
 Each name is imported when you first use it: a program that only reads queues loads no decoder.

@@ -9,6 +9,7 @@ import functools
 import operator
 import threading
 import time
+from _thread import get_ident
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from types import TracebackType
@@ -158,7 +159,7 @@ class DatasetIterator(Next[T_co]):
         self._began = 0  # elements that were delivered before the stream was opened
         self._left: deque[asyncio.Future[None]] = deque()  # what such tasks waited for that were cancelled
         self._phase = _Phase.NEW
-        self._closed = False  # by `close`, which asks for no lock
+        self._closer: int | None = None  # the thread that called `close`, which asks for no lock
         loops.add(self)
 
     def __iter__(self) -> DatasetIterator[T_co]:
@@ -191,6 +192,8 @@ class DatasetIterator(Next[T_co]):
 
     def _take(self, deadline: float | None) -> T_co:
         self._not_within("next")
+        if self._closer == get_ident():
+            raise StopIteration
         made: _Made | None = None
         try:
             with self._lock:
@@ -208,6 +211,9 @@ class DatasetIterator(Next[T_co]):
             if made is not None:  # Ctrl-C as the lock was let go
                 self._give_back(made)
             raise
+        finally:
+            if self._closer is not None:  # asked without a call, as below
+                self._close_late()
         if made.error is not None:
             raise made.error
         return made.element  # type: ignore[no-any-return]  # no call from here on: Ctrl-C strikes in calls only
@@ -277,8 +283,12 @@ class DatasetIterator(Next[T_co]):
         coord = self._opening.stops_with
         if coord is not None and coord.should_stop() and not self._over:
             self._end()
-        if self._over:
+        if self._phase is _Phase.ENDED:
             raise StopIteration
+        if self._closed:
+            with contextlib.suppress(Exception):
+                self._end()
+            raise CancelledError(None, None, f"{self._name}: the iterator was closed by another thread")
         stream = self._stream
         if stream is None or self._phase is not _Phase.OPEN:
             stream = self._running()
@@ -422,6 +432,8 @@ class DatasetIterator(Next[T_co]):
         import asyncio  # 15 ms, which those need not wait for who do not await
 
         loop = asyncio.get_running_loop()
+        if self._closer == get_ident():
+            raise StopAsyncIteration
         while (made := self._pick()) is None:
             leave = StopFlag()
             future = self._future_left(loop) or loop.run_in_executor(None, self._fetch, leave)
@@ -457,6 +469,8 @@ class DatasetIterator(Next[T_co]):
             except Exception as error:
                 if error is not self._opening.overdue:
                     self._slot.append(_Made(None, None, error))
+        if self._closed:
+            self._close_late()
 
     def start(self) -> None:
         """Open the input now, not with the first `next`. A `prefetch` at the end begins to work.
@@ -478,22 +492,34 @@ class DatasetIterator(Next[T_co]):
     def close(self) -> None:
         """End the threads and close the files; does nothing the second time.
 
+        Your own loop has then come to its end. Those of other threads get a CancelledError. A function of the dataset,
+        or a signal handler within `next`, may call it too: the files are closed when `next` returns.
+
         Raises:
             RuntimeError: Another thread is in `next`, and does not come out within `grace` seconds.
         """
-        self._closed = True
+        self._closer = get_ident()
         self._unready()
         if self._times.begun_at is not None:
             self._times.end()
         self._opening.stop()
-        if _mine(self._lock):
-            return  # called by a function or a signal handler within `next`, which ends by itself
+        if _mine(self._lock) or serving.bell is self._opening.bell:
+            return
         if not self._lock.acquire(timeout=self.grace):
             raise RuntimeError(f"close: a thread is still in next after {self.grace:g} seconds")
         try:
             self._stop()
         finally:
             self._lock.release()
+
+    def _close_late(self) -> None:
+        """Close the files after a `close` within `next`; if another thread is there, it does so when it comes out."""
+        if self._lock.acquire(blocking=False):
+            try:
+                with contextlib.suppress(Exception):
+                    self._stop()
+            finally:
+                self._lock.release()
 
     def __enter__(self) -> DatasetIterator[T_co]:
         if self._closed:
@@ -625,6 +651,10 @@ class DatasetIterator(Next[T_co]):
     def _begun(self) -> bool:
         """Whether it has opened its input, or gives nothing any more."""
         return self._stream is not None or self._over
+
+    @property
+    def _closed(self) -> bool:
+        return self._closer is not None
 
     @property
     def _over(self) -> bool:

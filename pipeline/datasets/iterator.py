@@ -253,13 +253,15 @@ class DatasetIterator(Next[T_co]):
         return made
 
     def _give_back(self, made: _Made) -> None:
-        """Let what its caller did not get come next."""
+        """Let what its caller did not get come next. It counts as delivered still if others got some after it."""
         self._unready()
         with self._handing:
-            if made.record is not None and self._records[-1] is made.record:
-                self._records.pop()
+            counted = any(record is made.record for record in self._records.copy())
+            last = counted and self._newest() is made.record
             if not (self._slot and self._slot[0] is made):
-                self._slot.insert(0, made)
+                self._slot.insert(0, made._replace(record=None) if counted and not last else made)
+            if last:
+                self._records.pop()
 
     def _last(self) -> Record:
         """Return the record of the last element that was made."""

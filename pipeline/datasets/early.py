@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline.datasets.node import Node, Opening, nodes_of
-from pipeline.flow.stream import Stream, position_of, seek_later
+from pipeline.flow.stream import Stream, seek_later
 
 
 class Early:
@@ -39,7 +39,7 @@ class Early:
 
     def position(self) -> list[list[Any]]:
         """Return where the inputs stand whose turn has not come, each with its number, as far as they can say it."""
-        found = [(i, position_of(stream)) for i, stream in self._streams.items()]
+        found = [(i, stream.position()) for i, stream in self._streams.items()]
         return [[i, at] for i, at in found if not isinstance(at, Exception)]
 
     def seek(self, first: int, places: Sequence[Any]) -> None:

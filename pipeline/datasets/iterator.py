@@ -26,7 +26,7 @@ from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops
 from pipeline.dtypes import integer, seconds, truth
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
 from pipeline.flow.run import serving
-from pipeline.flow.stream import Element, elements_of, later, position_of, seek_later
+from pipeline.flow.stream import Element, elements_of, later, nowhere, seek_later
 from pipeline.logs import logger
 from pipeline.queues.seeds import given_seed
 from pipeline.runners.current_loop import loop_of_thread
@@ -307,7 +307,7 @@ class DatasetIterator(Next[T_co]):
                 raise _Over
             element, value, size = found
             value = fold_on(last.value, value, size)
-            record = Record(last.batches + 1, last.examples + size, value, position_of(stream))
+            record = Record(last.batches + 1, last.examples + size, value, stream.position())
             self._slot.append(_Made(element, record))
             if self._done is not None:
                 self._done()
@@ -391,7 +391,7 @@ class DatasetIterator(Next[T_co]):
         self._at_hand = getattr(stream.stream, "ready", self._at_hand)
         self._began = 0 if last is None else last.batches
         if last is None:
-            self._records.append(Record(0, 0, 0, position_of(stream)))
+            self._records.append(Record(0, 0, 0, stream.position()))
         elif self._loaded is None:
             seek_later(stream, last.position)
         else:
@@ -561,7 +561,7 @@ class DatasetIterator(Next[T_co]):
             raise invalid(f"state_dict: behind must be 0 to {min(BEHIND, len(records) - 1)} here, got {behind}")
         record = records[-1 - behind]
         if isinstance(record.position, FailedPreconditionError):
-            raise record.position
+            raise nowhere(record.position.message)  # anew: what is raised keeps the frames of its callers
         from pipeline.datasets.state import (
             state_of,  # with json: 2 ms, which a program without states need not wait for
         )

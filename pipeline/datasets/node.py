@@ -10,7 +10,7 @@ from pipeline._next import Gauge, Meter
 from pipeline.datasets.seed import Seed
 from pipeline.diagnostics.frames import Place, caller, shown
 from pipeline.diagnostics.live import number
-from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, StateMismatchError
+from pipeline.errors import CancelledError, DeadlineExceededError, StateMismatchError
 from pipeline.files.identity import Opened, merged, of_one
 from pipeline.flow.recorder import Things
 from pipeline.flow.run import Run
@@ -357,11 +357,6 @@ def facts_of(node: Node) -> list[Any]:
     if node.kind in ("prefetch",):  # changes nothing of the elements
         return facts_of(node.inputs[0])
     return [node.kind, node.options(), [facts_of(each) for each in node.inputs]]
-
-
-def no_position(reason: str) -> FailedPreconditionError:
-    """The error for a stream without a position."""
-    return FailedPreconditionError(None, None, reason)
 
 
 def lengths(nodes: Sequence[Node]) -> list[int | None]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.dataset import Dataset
-from pipeline.datasets.node import ENDLESS, Node, Opening, no_position
+from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.datasets.seed import Seed
 from pipeline.dtypes import integer, refuse_missing, seconds, truth
 from pipeline.errors import (
@@ -25,7 +25,7 @@ from pipeline.errors import (
     show,
 )
 from pipeline.flow.block import Block, Columns
-from pipeline.flow.stream import Stream, dropped
+from pipeline.flow.stream import Stream, dropped, nowhere
 from pipeline.flow.sum_tree import SumTree
 from pipeline.nest import ListValue, Nest, is_nested
 
@@ -505,10 +505,10 @@ class _Drawn:
         return dropped(self, n)
 
     def position(self) -> Any:
-        raise no_position(f"'{self._buffer.name}' is a replay buffer that others fill, which cannot go back")
+        return nowhere(f"'{self._buffer.name}' is a replay buffer that others fill, which cannot go back")
 
     def seek(self, position: Any) -> None:
-        self.position()
+        raise self.position()
 
     def close(self) -> None:
         pass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.flow.block import Block
-from pipeline.flow.stream import Element, Stream, elements_of, gives_elements, position_of, seek_later, shorter, whole
+from pipeline.flow.stream import Element, Stream, elements_of, gives_elements, place, seek_later, shorter, whole
 
 
 class Counted:
@@ -37,7 +37,7 @@ class Counted:
         return skipped
 
     def position(self) -> Any:
-        return [self._count, self._stream.position()]
+        return place(self._count, self._stream.position())
 
     def seek(self, position: Any) -> None:
         count, inner = position
@@ -58,7 +58,7 @@ class Placed:
 
     def __init__(self, stream: Stream, keep: bool) -> None:
         self._stream, self._keep = stream, keep
-        self._start = position_of(stream)
+        self._start = stream.position()
         self._next = 0
 
     def take(self, n: int) -> Block | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.flow.block import Block
 from pipeline.flow.pool import light
 from pipeline.flow.segment import GRID
-from pipeline.flow.stream import Ahead, Stream, position_of, seek_later, shorter, whole
+from pipeline.flow.stream import Ahead, Stream, seek_later, shorter, whole
 
 
 class Element(NamedTuple):
@@ -60,7 +60,7 @@ class Arrivals:
 
     def _look(self) -> bool:
         if self.count % GRID == 0 or not self._entries:
-            self._entries[self.count] = position_of(self._stream)
+            self._entries[self.count] = self._stream.position()
         blocks = self._stream.look(1)
         if not blocks:
             return False
@@ -70,15 +70,19 @@ class Arrivals:
         self._examples, self._at = list(made.examples()), 0
         return True
 
-    def position(self, held: Collection[int]) -> dict[str, Any]:
-        """Return the position, with what is needed to find these arrivals again."""
+    def position(self, held: Sequence[Sequence[int]], count: int, ended: bool) -> Any:
+        """Return the position, with what is needed to find these arrivals again, and how many elements came of them."""
         at = self._stream.position()
+        if isinstance(at, Exception):
+            return at
         begins = sorted(self._entries)
-        needed = {begins[int(np.searchsorted(begins, arrival, "right")) - 1] for arrival in held}
+        wanted = itertools.chain.from_iterable(held)
+        needed = {begins[int(np.searchsorted(begins, arrival, "right")) - 1] for arrival in wanted}
         for begin in [each for each in begins[:-1] if each not in needed]:
             del self._entries[begin]
         entries = [[begin, light(self._entries[begin])] for begin in sorted(needed)]
-        return {"arrivals": self.count, "entries": entries, "stream": at}
+        counts = {"arrivals": self.count, "count": count, "ended": ended}
+        return {**counts, "entries": entries, "stream": at, "held": held}
 
     def seek(self, position: dict[str, Any], held: Collection[int]) -> dict[int, Element]:
         """Go to a position; return the elements that were held there."""

@@ -11,7 +11,7 @@ from pipeline.flow.block import Block, join
 from pipeline.flow.collate import Collate
 from pipeline.flow.ids import PartHashes, as_array, folded
 from pipeline.flow.run import Run
-from pipeline.flow.stream import ChoosingStream, Element, block_of, later, position_of, seek_later, whole
+from pipeline.flow.stream import ChoosingStream, Element, block_of, later, place, seek_later, whole
 from pipeline.flow.table import TableRows
 
 # Numbers that are taken at once, about. A batch of 128 rows of arrays takes 18 us with its numbers chosen alone, and
@@ -34,7 +34,7 @@ class IndexedBatches:
         self._stream, self._n, self._how, self._whole, self._shared = stream, n, how, whole, shared
         self._tables: dict[int, tuple[Any, Any]] = {}  # by `id`: a table, and what its rows can be copied from
         self._copied: Gather | None = None  # what copied rows last
-        self._go_to(0, position_of(stream))
+        self._go_to(0, stream.position())
 
     def _go_to(self, count: int, position: Any) -> None:
         self._block: Block | None = None  # elements that were chosen
@@ -71,7 +71,7 @@ class IndexedBatches:
 
     def _choose(self, n: int) -> bool:
         """Choose about n elements for the next batches; return False at the end."""
-        (count, _), at = self._now(), position_of(self._stream)
+        (count, _), at = self._now(), self._stream.position()
         block = self._stream.take(n)
         self._block = block
         self._rest, self._rows = (0, None) if block is None else (len(block), self._gather(block))
@@ -149,10 +149,7 @@ class IndexedBatches:
         return self._count + came // self._n, later(self._at, came)
 
     def position(self) -> Any:
-        count, at = self._now()
-        if isinstance(at, Exception):
-            raise at
-        return [count, at]
+        return place(*self._now())
 
     def seek(self, position: Any) -> None:
         count, inner = position

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from pipeline._flow import Kept
 from pipeline._next import Meter, working_for_others
 from pipeline.diagnostics.wording import named
-from pipeline.errors import AbortedError, DeadlineExceededError, FailedPreconditionError
+from pipeline.errors import AbortedError, DeadlineExceededError
 from pipeline.flow.block import Block, Columns, Examples, stays
 from pipeline.flow.run import Limited, Run, serving
 from pipeline.flow.segment import GRID, Marks, output_ids, refuse_or_skip, select_numbers
 from pipeline.flow.steps import Calls, Failure, Output, Step, only_map, run, run_alone
-from pipeline.flow.stream import Stream, dropped, shorter
+from pipeline.flow.stream import Stream, dropped, nowhere, shorter
 from pipeline.flow.table import TableRows
 from pipeline.nest import Nest, TupleParts
 from pipeline.runners.stop_flag import StopFlag
@@ -473,9 +473,8 @@ class Parallel:
     def position(self) -> Any:
         if not self._ordered:
             text = "with ordered=False the order depends on time, and there is no position to go back to"
-            raise FailedPreconditionError(None, None, text)
-        position = self._marks.position(not self._chunks and not self._parts and self._ending is None)
-        return [position[0], position[1] + self._drop] if self._drop else position
+            return nowhere(text)
+        return self._marks.position(not self._chunks and not self._parts and self._ending is None, self._drop)
 
     def seek(self, position: Any) -> None:
         self._cancel()

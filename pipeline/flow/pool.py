@@ -16,7 +16,7 @@ from pipeline.errors import DeadlineExceededError, FailedPreconditionError
 from pipeline.flow.block import Block
 from pipeline.flow.run import Run
 from pipeline.flow.store import RowStore, Store
-from pipeline.flow.stream import Stream, dropped, is_by_row, lend_rows, position_of, seek_later, shorter, whole
+from pipeline.flow.stream import Stream, dropped, is_by_row, lend_rows, seek_later, shorter, whole
 from pipeline.flow.table import Index
 
 # Arrivals between two entries of the journal.
@@ -122,7 +122,7 @@ class Pool:
         self._lent = not self.by_row and lend_rows(stream)
         self._seeds = seeds
         self._journal = Journal()
-        self._start = position_of(stream)
+        self._start = stream.position()
         self._begin()
 
     def _begin(self) -> None:
@@ -178,7 +178,7 @@ class Pool:
         """Let elements arrive, and draw as many when the pool is full."""
         entries = self._journal.entries
         if not (entries and (self.by_row or self._arrivals < entries[-1][0] + EVERY)):
-            self._journal.note(self._arrivals, position_of(self._stream))
+            self._journal.note(self._arrivals, self._stream.position())
         block = self._stream.take(n)
         if block is None:
             self._total = self._arrivals
@@ -196,10 +196,10 @@ class Pool:
         if self._sought is not None:
             return self._sought
         if isinstance(self._start, FailedPreconditionError):
-            raise self._start
+            return self._start
         if self.by_row:
             return {"draws": self._draws, "total": None, "journal": [[0, self._start]], "up": None}
-        up = position_of(self._stream)
+        up = self._stream.position()
         return {"draws": self._draws, "total": self._total, "journal": self._journal.entries, "up": up}
 
     def seek(self, position: Any) -> None:

@@ -21,7 +21,7 @@ from pipeline.flow.stream import (
     elements_of,
     gives_elements,
     later,
-    position_of,
+    nowhere,
     seek_later,
 )
 from pipeline.queues.kinds import FIFOQueue
@@ -202,7 +202,7 @@ class Prefetch:
             single = len(self._streams) == 1
             self._one_by_one = one_by_one and single and self._at_once == 1 and gives_elements(self._streams[0])
             self._element = elements_of(self._streams[0])
-            self._reset(position_of(self._streams[0]) if single else None)
+            self._reset(self._streams[0].position() if single else None)
             queue = FIFOQueue(max(1, self._n // self._at_once), [object], [()], name=self._name)
             # That the queue was closed is the end too, not an error that a thread would keep, with all its frames.
             ends = OutOfRangeError, CancelledError
@@ -232,7 +232,7 @@ class Prefetch:
             raise OutOfRangeError(None, None, "the input ended by an error") from None
         if what is None:
             raise OutOfRangeError(None, None, "the input is used up")
-        after = position_of(stream) if len(self._streams) == 1 else None
+        after = stream.position() if len(self._streams) == 1 else None
         self._at = after
         if self._one_by_one:
             queue.enqueue([Item(at, what, 1, after)])
@@ -264,9 +264,7 @@ class Prefetch:
 
     def position(self) -> Any:
         if len(self._streams) > 1:
-            raise FailedPreconditionError(
-                None, None, f"{self._name}: several threads fill it, in the order in which they come"
-            )
+            return nowhere(f"{self._name}: several threads fill it, in the order in which they come")
         if self._queue is None:
             return self._streams[0].position()
         item = self._items[0] if self._items else None
@@ -276,13 +274,11 @@ class Prefetch:
             position, offset = item.at, self._next - self._first
         else:
             position, offset = item.after, 0
-        if isinstance(position, Exception):
-            raise position
         return later(position, offset)
 
     def seek(self, position: Any) -> None:
         if len(self._streams) > 1:
-            self.position()
+            raise self.position()
         self._end()
         seek_later(self._streams[0], position)
 

@@ -10,9 +10,9 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any
 
 from pipeline._queue import watch_pulls
-from pipeline.errors import FailedPreconditionError, OpError, StateMismatchError, invalid
+from pipeline.errors import OpError, StateMismatchError, invalid
 from pipeline.files.identity import of_one
-from pipeline.flow.stream import whole
+from pipeline.flow.stream import nowhere, whole
 from pipeline.pulls import Turn, in_use, this_thread
 from pipeline.resume.mismatch import Comparison
 
@@ -104,12 +104,8 @@ class Recorder:
         """Return what the only read of the last call gave, as the fingerprint knows it; None if there was not one."""
         return self._turn.element()
 
-    def position(self) -> list[Any]:
-        """Return where things stand.
-
-        Raises:
-            FailedPreconditionError: One of them cannot say that, or nothing was read.
-        """
+    def position(self) -> Any:
+        """Return where things stand; or the error that says why one of them does not know, or that nothing was read."""
         if not self._things and self._sought:
             return [self._calls, *self._sought]
         if not self._things and not self._calls:  # what it reads from is not known yet: it begins at the start
@@ -117,14 +113,13 @@ class Recorder:
         reasons = [self._reason, *(thing._no_state() for thing in self._things)]
         reason = next((each for each in reasons if each), None if self._things else _NOTHING)
         if reason is not None:
-            text = f"{self._name} is a function whose position cannot be saved: {reason}"
-            raise FailedPreconditionError(None, None, text)
+            return nowhere(f"{self._name} is a function whose position cannot be saved: {reason}")
         return [self._calls, *(thing._position() for thing in self._things), *self._sought[len(self._things) :]]
 
     def seek(self, position: Sequence[Any]) -> None:
         """Put things where they stood; those that are not known yet, when they are read."""
         if self._reason is not None:
-            self.position()
+            raise self.position()
         calls, *places = position
         self._calls = whole(calls)
         self._sought, self._moved = places, True
@@ -187,20 +182,21 @@ class Unrecorded:
     """
 
     def __init__(self, function: Callable[[], Any], name: str) -> None:
-        self.call, self._name = function, name
+        self.call = function
+        text = f"{name} is called in no fixed order, so its position cannot be saved: pass deterministic=True"
+        self._nowhere = nowhere(text)
 
     def element(self) -> int | None:
         """Return nothing: what it reads is not known."""
         return None
 
-    def position(self) -> list[Any]:
-        """Raise FailedPreconditionError: there is none."""
-        text = f"{self._name} is called in no fixed order, so its position cannot be saved: pass deterministic=True"
-        raise FailedPreconditionError(None, None, text)
+    def position(self) -> Any:
+        """Return the error that says that there is none."""
+        return self._nowhere
 
     def seek(self, position: Sequence[Any]) -> None:
-        """As `position`."""
-        self.position()
+        """Raise it."""
+        raise self._nowhere
 
     def close(self) -> None:
         """Do nothing."""

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from pipeline._flow import Kept
-from pipeline.errors import FailedPreconditionError
 from pipeline.flow.block import Block, Examples
 from pipeline.flow.ids import Ids, PartHashes, as_parts, select, summed
 from pipeline.flow.pump import values_of
 from pipeline.flow.run import Limited, Run
 from pipeline.flow.steps import Calls, Failure, Output, Step, only_map, run, run_alone
-from pipeline.flow.stream import Element, Stream, alone, dropped, later, position_of, seek_later, shorter, whole
+from pipeline.flow.stream import Element, Stream, alone, dropped, later, nowhere, place, seek_later, shorter, whole
 from pipeline.nest import kept
 from pipeline.on_error import name_item
 
@@ -51,7 +50,7 @@ class Marks:
         """Note where the stream stands, if it is time; to be called before each claim."""
         noted = self._noted
         if not noted or (self.claimed % self._grid == 0 and noted[-1][0] < self.claimed):
-            noted.append((self.claimed, position_of(self._stream)))
+            noted.append((self.claimed, self._stream.position()))
 
     def delivered(self, begin: int, end: int | None, outputs: int) -> None:
         """Count outputs of the claim that began after so many inputs.
@@ -72,24 +71,27 @@ class Marks:
             self._noted.pop(0)
             self.due = 0
 
-    def position(self, complete: bool) -> Any:
-        """Return the position after what was delivered; `complete`: that is all that was claimed."""
+    def position(self, complete: bool, more: int) -> Any:
+        """Return the position after what was delivered and so many outputs more.
+
+        Args:
+            complete: Whether what was delivered is all that was claimed.
+            more: How many outputs.
+        """
         if complete and (self.claimed % self._grid == 0 or not self._noted):
-            return self._as_position(position_of(self._stream), 0)
-        return self._as_position(self._noted[0][1], self.due)
+            return self._as_position(self._stream.position(), more)
+        return self._as_position(self._noted[0][1], self.due + more)
 
     def _as_position(self, position: Any, outputs: int) -> Any:
-        if isinstance(position, FailedPreconditionError):
-            raise position
         if outputs and self._grid == 1:
             text = (
                 "the batches of batch(max_wait=...) depend on time, and there is no position between two elements that "
                 "flat_map makes of one: take a state after the last of them, or use unbatch"
             )
-            raise FailedPreconditionError(None, None, text)
+            return nowhere(text)
         if not self._one_to_one:
-            return [position, outputs]
-        return [later(position, outputs)] if self._skips else later(position, outputs)
+            return place(position, outputs)
+        return place(later(position, outputs)) if self._skips else later(position, outputs)
 
     def seek(self, position: Any) -> int:
         """Go to a position; return how many outputs have to be dropped."""
@@ -287,8 +289,7 @@ class Segment:
         return dropped(self, n)
 
     def position(self) -> Any:
-        position = self._marks.position(self._claim is None)
-        return [position[0], position[1] + self._drop] if self._drop else position
+        return self._marks.position(self._claim is None, self._drop)
 
     def seek(self, position: Any) -> None:
         self._claim, self._calls, self._outputs = None, None, iter(())

@@ -41,7 +41,7 @@ class Stream(Protocol):
         """Drop up to n elements, without making them where possible; return how many, fewer only at the end."""
 
     def position(self) -> Any:
-        """Return where the next element comes from; raise FailedPreconditionError if that cannot be said."""
+        """Return where the next element comes from; or, not raised, the error that says why nobody knows."""
 
     def seek(self, position: Any) -> None:
         """Let the element that came next at a position be the next one."""
@@ -64,12 +64,17 @@ class ChoosingStream(Stream, Protocol):
     chooses: bool
 
 
-def position_of(stream: Stream) -> Any:
-    """Return the position of a stream, or the error that says why there is none."""
-    try:
-        return stream.position()
-    except FailedPreconditionError as error:
-        return error.with_traceback(None)  # whose frames would keep the iterator alive that keeps this
+def nowhere(reason: str) -> FailedPreconditionError:
+    """What a stream has in place of a position: the error for whoever asks for a state."""
+    return FailedPreconditionError(None, None, reason)
+
+
+def place(*parts: Any) -> Any:
+    """Return a position that is made of others; or the error that one of them is."""
+    for part in parts:
+        if isinstance(part, Exception):
+            return part
+    return list(parts)
 
 
 def is_by_row(stream: Stream) -> bool:
@@ -269,7 +274,7 @@ class Ahead:
         """Have n elements here, or as many as there are."""
         while self.size < n:
             self.raise_error()
-            self._at = position_of(self._stream)
+            self._at = self._stream.position()
             block = self._stream.take(max(n - self.size, self._at_once))
             if block is None:
                 break
@@ -304,10 +309,7 @@ class Ahead:
     def position(self) -> Any:
         if not self._blocks and self._error is None:
             return self._stream.position()
-        at = self._blocks[0][0] if self._blocks else self._error[1]  # type: ignore[index]
-        if isinstance(at, FailedPreconditionError):
-            raise at
-        return later(at, self._offset)
+        return later(self._blocks[0][0] if self._blocks else self._error[1], self._offset)  # type: ignore[index]
 
     def seek(self, position: Any) -> None:
         self._blocks, self._offset, self.size, self._error = [], 0, 0, None

@@ -61,8 +61,8 @@ PLANTS = [
     Plant(
         "the journal is one element late",
         "pipeline/flow/pool.py",
-        "self._journal.note(self._arrivals, position_of(self._stream))",
-        "self._journal.note(self._arrivals + 1, position_of(self._stream))",
+        "self._journal.note(self._arrivals, self._stream.position())",
+        "self._journal.note(self._arrivals + 1, self._stream.position())",
         f"{MOMENTS}[lines]",
     ),
     Plant(

@@ -19,7 +19,7 @@ from pipeline.flow.functions import name_of
 from pipeline.flow.pump import Pump
 from pipeline.flow.recorder import Recorder, Unrecorded
 from pipeline.flow.run import Limited, Run
-from pipeline.flow.stream import Stream, dropped, whole
+from pipeline.flow.stream import Stream, dropped, place, whole
 
 
 class OfCallable(Node):
@@ -141,7 +141,7 @@ class _Called:
         return dropped(self, n)
 
     def position(self) -> Any:
-        return [self._count, self._pump.ended, self._recorder.position()]
+        return place(self._count, self._pump.ended, self._recorder.position())
 
     def seek(self, position: Any) -> None:
         count, ended, inner = position

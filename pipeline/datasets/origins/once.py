@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.datasets.node import Node, Opening, no_position
+from pipeline.datasets.node import Node, Opening
 from pipeline.datasets.origins.reader import OneReader
 from pipeline.flow.block import Block
 from pipeline.flow.pump import Pump
-from pipeline.flow.stream import Stream, dropped
+from pipeline.flow.stream import Stream, dropped, nowhere
 
 
 class OfIterator(Node):
@@ -53,7 +53,7 @@ class _Once:
         self._pump, self._name, self._reader = pump, name, reader
         self._count = 0
         # Made once: of each batch somebody asks where it came from.
-        self._no_position = no_position(
+        self._nowhere = nowhere(
             f"{self._name} is an iterator: pass a sequence, a generator function, or an iterator with state_dict and "
             "load_state_dict"
         )
@@ -74,10 +74,10 @@ class _Once:
         return dropped(self, n)
 
     def position(self) -> Any:
-        raise self._no_position
+        return self._nowhere
 
     def seek(self, position: Any) -> None:
-        self.position()
+        raise self._nowhere
 
     def close(self) -> None:
         self._reader.end()

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from pipeline._next import Meter
-from pipeline.datasets.node import ENDLESS, Opening, no_position
+from pipeline.datasets.node import ENDLESS, Opening
 from pipeline.datasets.origins.source import OfSource
 from pipeline.errors import CancelledError, OutOfRangeError
 from pipeline.flow.block import Block, Columns, Examples
 from pipeline.flow.run import Limited
-from pipeline.flow.stream import Stream, dropped, whole
+from pipeline.flow.stream import Stream, dropped, nowhere, whole
 from pipeline.flow.table import made_of
 from pipeline.producers.numbered import Numbered
 
@@ -114,7 +114,7 @@ class _Parts:
     def position(self) -> Any:
         reason = self.cursor._no_state()
         if reason is not None:
-            raise no_position(f"{self.cursor.name} has no position to go back to: {reason}")
+            return nowhere(f"{self.cursor.name} has no position to go back to: {reason}")
         self._follow()
         return [self._inside, *self.cursor._position()]
 

@@ -115,7 +115,8 @@ class _Produced:
         return dropped(self, n)
 
     def position(self) -> Any:
-        return [self._count, self._caller.position()[1:]]
+        at = self._caller.position()
+        return at if isinstance(at, Exception) else [self._count, at[1:]]
 
     def seek(self, position: Any) -> None:
         count, place = position
@@ -149,8 +150,8 @@ class _Slices(_Produced):
         return 1 + skipped
 
     def position(self) -> Any:
-        count, places = super().position()
-        return [count, places or [self._producer._position()]]
+        at = super().position()
+        return at if isinstance(at, Exception) else [at[0], at[1] or [self._producer._position()]]
 
 
 class _Table:

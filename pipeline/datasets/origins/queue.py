@@ -6,11 +6,11 @@ import functools
 import itertools
 from typing import Any
 
-from pipeline.datasets.node import Node, Opening, no_position
+from pipeline.datasets.node import Node, Opening
 from pipeline.diagnostics.ends import raise_why
 from pipeline.errors import DeadlineExceededError, OutOfRangeError
 from pipeline.flow.block import Block, Examples
-from pipeline.flow.stream import Stream, dropped
+from pipeline.flow.stream import Stream, dropped, nowhere
 
 # Seconds between two looks, while a queue has nothing, whether the iterator was closed.
 _LOOK = 0.1
@@ -59,6 +59,8 @@ class _Dequeued:
         self._queue, self._shared, self._count = queue, shared, 0
         self._elements: list[Any] = []  # number `_first`, if there is one
         self._first = 0
+        # Made once: of each batch somebody asks where it came from.
+        self._nowhere = nowhere(f"'{queue.name}' is a queue that others fill, which cannot go back")
 
     def take(self, n: int) -> Block | None:
         number = self._count
@@ -98,10 +100,10 @@ class _Dequeued:
         return dropped(self, n)
 
     def position(self) -> Any:
-        raise no_position(f"'{self._queue.name}' is a queue that others fill, which cannot go back")
+        return self._nowhere
 
     def seek(self, position: Any) -> None:
-        self.position()
+        raise self._nowhere
 
     def close(self) -> None:
         pass

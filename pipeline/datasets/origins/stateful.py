@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.datasets.node import Node, Opening
 from pipeline.datasets.origins.reader import OneReader
+from pipeline.errors import FailedPreconditionError
 from pipeline.flow.block import Block
 from pipeline.flow.pump import Pump
 from pipeline.flow.run import Run
@@ -72,8 +73,11 @@ class _Stateful:
         return dropped(self, n)
 
     def position(self) -> Any:
-        place: Any = self._iterator if hasattr(self._iterator, "state_dict") else self._given
-        return [self._count, copy.deepcopy(place.state_dict())]
+        whose: Any = self._iterator if hasattr(self._iterator, "state_dict") else self._given
+        try:
+            return [self._count, copy.deepcopy(whose.state_dict())]
+        except FailedPreconditionError as error:
+            return error.with_traceback(None)  # whose frames would keep the iterator alive that keeps this
 
     def seek(self, position: Any) -> None:
         count, state = position

@@ -15,7 +15,7 @@ from pipeline.flow.functions import check_function
 from pipeline.flow.grouped import Grouped
 from pipeline.flow.ids import summed
 from pipeline.flow.indexed_batches import IndexedBatches
-from pipeline.flow.stream import Element, Stream, block_of, dropped, lend_rows, position_of, seek_later, whole
+from pipeline.flow.stream import Element, Stream, block_of, dropped, lend_rows, place, seek_later, whole
 from pipeline.flow.table import Index
 from pipeline.memory import keep_pages
 
@@ -192,7 +192,7 @@ class Batches:
     def _complete(self) -> list[Block]:
         """Return the examples of the next batch; nothing at the end."""
         if not self._partial and self._shared.hurried:
-            self._at = position_of(self._stream)
+            self._at = self._stream.position()
         while self._have < self._n:
             block = self._stream.take(self._n - self._have)
             if block is None:
@@ -215,11 +215,7 @@ class Batches:
         return batches
 
     def position(self) -> Any:
-        if not self._partial:
-            return [self._count, self._stream.position()]
-        if isinstance(self._at, Exception):
-            raise self._at
-        return [self._count, self._at]
+        return place(self._count, self._at if self._partial else self._stream.position())
 
     def seek(self, position: Any) -> None:
         count, inner = position
@@ -244,7 +240,7 @@ class TimedBatches(Batches):
     def _complete(self) -> list[Block]:
         shared, before = self._shared, self._shared.deadline
         if not self._partial and shared.hurried:
-            self._at = position_of(self._stream)
+            self._at = self._stream.position()
         while self._have < self._n:
             if self._partial:
                 shared.deadline = self._until if before is None else min(before, self._until)

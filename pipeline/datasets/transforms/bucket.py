@@ -111,8 +111,7 @@ class _Buckets:
 
     def position(self) -> Any:
         held = [[each.arrival for each in bucket] for bucket in self._buckets]
-        at = self._arrivals.position([each for bucket in held for each in bucket])
-        return {**at, "held": held, "count": self._count, "ended": self._ended}
+        return self._arrivals.position(held, self._count, self._ended)
 
     def seek(self, position: Any) -> None:
         held = position["held"]

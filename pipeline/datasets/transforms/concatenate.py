@@ -10,7 +10,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.flow.block import Block
 from pipeline.flow.chained import Chain
 from pipeline.flow.ids import marked
-from pipeline.flow.stream import Stream, seek_later, whole
+from pipeline.flow.stream import Stream, place, seek_later, whole
 from pipeline.flow.table import Index
 
 
@@ -80,7 +80,7 @@ class _Concatenated:
 
     def position(self) -> Any:
         inner, early = None if self._stream is None else self._stream.position(), self._early.position()
-        return [self._at, self._count, inner, early] if early else [self._at, self._count, inner]
+        return place(self._at, self._count, inner, *([early] if early else []))
 
     def seek(self, position: Any) -> None:
         at, count, inner, *early = position

@@ -10,7 +10,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.errors import invalid
 from pipeline.flow.block import Block
 from pipeline.flow.ids import marked
-from pipeline.flow.stream import Stream, dropped, position_of, seek_later, shorter, whole
+from pipeline.flow.stream import Stream, dropped, place, seek_later, shorter, whole
 
 
 class Interleave(Node):
@@ -75,7 +75,7 @@ class _Interleaved:
         """Open the next dataset; None after the last one."""
         number = self._following
         if self._outer is not None:
-            found_at = position_of(self._outer)
+            found_at = self._outer.position()
             node = self._inner()
             stream = None if node is None else node.open(self._shared, self._epoch)
         else:
@@ -134,10 +134,10 @@ class _Interleaved:
 
     def position(self) -> Any:
         outer = None if self._outer is None else self._outer.position()
-        slots = [slot and [slot.number, slot.found_at, slot.stream.position()] for slot in self._slots]
+        slots = [slot and place(slot.number, slot.found_at, slot.stream.position()) for slot in self._slots]
         early = self._early.position()
-        places = self._at, self._turn, self._ended, slots
-        return [self._count, self._following, *places, outer, *([early] if early else [])]
+        places = self._at, self._turn, self._ended, place(*slots)
+        return place(self._count, self._following, *places, outer, *([early] if early else []))
 
     def seek(self, position: Any) -> None:
         self._close_slots()

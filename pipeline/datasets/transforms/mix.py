@@ -13,7 +13,7 @@ from pipeline.datasets.seed import Seed
 from pipeline.flow.block import Block, Columns, Examples, join, join_made
 from pipeline.flow.draws import uniform
 from pipeline.flow.ids import PartHashes, as_parts, marked, select
-from pipeline.flow.stream import Ahead, Stream, dropped, seek_later, whole
+from pipeline.flow.stream import Ahead, Stream, dropped, place, seek_later, whole
 
 STOPS = ("all_exhausted", "first_exhausted")
 
@@ -136,7 +136,8 @@ class _Mixed:
         return dropped(self, n)
 
     def position(self) -> Any:
-        return [self._count, [int(each) for each in self._ended], [each.position() for each in self._streams]]
+        inputs = place(*[each.position() for each in self._streams])
+        return place(self._count, [int(each) for each in self._ended], inputs)
 
     def seek(self, position: Any) -> None:
         count, ended, inner = position

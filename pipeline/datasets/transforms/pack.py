@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from pipeline.datasets.node import Node, Opening
 from pipeline.dtypes import native
-from pipeline.errors import FailedPreconditionError, invalid
+from pipeline.errors import invalid
 from pipeline.flow.block import Block, Examples
 from pipeline.flow.collate import as_array
 from pipeline.flow.held import Arrivals, Element
 from pipeline.flow.ids import PartHashes, as_one, joined
-from pipeline.flow.stream import Stream, dropped, elements_of, position_of, seek_later, shorter, whole
+from pipeline.flow.stream import Stream, dropped, elements_of, place, seek_later, shorter, whole
 
 OPEN_ROWS = 16
 
@@ -190,7 +190,7 @@ class _Split:
         """Take the next sequence; return whether there is one."""
         again = self._offset > 0  # after a seek
         if not (again or self._based):
-            self._base, self._number, self._based = position_of(self._stream), -1, True
+            self._base, self._number, self._based = self._stream.position(), -1, True
         element = self._element()
         if element is None:
             return False
@@ -207,16 +207,14 @@ class _Split:
         """Return the sequence that comes next, and how much of it rows have."""
         if self._offset:
             return self._base, self._number, self._offset
-        return position_of(self._stream), 0, 0
+        return self._stream.position(), 0, 0
 
     def skip(self, n: int) -> int:
         return dropped(self, n)
 
     def position(self) -> Any:
         base, number, offset = self._begin or self._where()
-        if isinstance(base, FailedPreconditionError):
-            raise base
-        return [self._count, offset, base, number]
+        return place(self._count, offset, base, number)
 
     def seek(self, position: Any) -> None:
         count, offset, base, number = position
@@ -283,8 +281,7 @@ class _Fitted:
 
     def position(self) -> Any:
         held = [[each.arrival for each in row] for row in self._rows]
-        at = self._arrivals.position([each for row in held for each in row])
-        return {**at, "held": held, "count": self._count, "ended": self._ended}
+        return self._arrivals.position(held, self._count, self._ended)
 
     def seek(self, position: Any) -> None:
         held = position["held"]

@@ -8,7 +8,7 @@ from pipeline.datasets.node import ENDLESS, Node, Opening, note_written
 from pipeline.errors import invalid
 from pipeline.flow.block import Block
 from pipeline.flow.chained import Passes
-from pipeline.flow.stream import Stream, is_lazy, seek_later, whole
+from pipeline.flow.stream import Stream, is_lazy, place, seek_later, whole
 from pipeline.flow.table import Index
 
 
@@ -106,7 +106,7 @@ class _Repeating:
 
     def position(self) -> Any:
         inner = self._stream.position() if self._n is None or self._pass < self._n else None
-        return [self._pass, self._before, self._taken, inner]
+        return place(self._pass, self._before, self._taken, inner)
 
     def seek(self, position: Any) -> None:
         number, before, taken, inner = self._of_passes(position)

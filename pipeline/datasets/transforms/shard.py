@@ -7,9 +7,8 @@ from typing import Any
 
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.datasets.transforms.selection import Selection, sliced
-from pipeline.errors import FailedPreconditionError
 from pipeline.flow.block import Block, Numbers, join
-from pipeline.flow.stream import Stream, dropped, position_of, seek_later, whole
+from pipeline.flow.stream import Stream, dropped, place, seek_later, whole
 
 
 class Shard(Selection):
@@ -91,7 +90,7 @@ class _Sharded:
         left = self._n - self._phase
         if mine is None or self._whole:
             return self._stream.skip(left)
-        at = position_of(self._stream)
+        at = self._stream.position()
         try:
             return self._stream.skip(left)
         except Exception as error:
@@ -105,7 +104,7 @@ class _Sharded:
             blocks.append(block)
             if len(blocks) == min(n, 16) or self._error is not None:
                 break
-            at = position_of(self._stream)
+            at = self._stream.position()
             try:
                 block = self._one()
             except Exception as error:
@@ -123,10 +122,8 @@ class _Sharded:
         of them fails.
         """
         if self._error is None and not self._left:
-            return [self._stream.position()]
-        if isinstance(self._at, FailedPreconditionError):
-            raise self._at
-        return [self._at, self._left] if self._left else [self._at]
+            return place(self._stream.position())
+        return place(self._at, self._left) if self._left else place(self._at)
 
     def seek(self, position: Any) -> None:
         self._phase, self._error = 0, None

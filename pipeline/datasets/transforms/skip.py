@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.datasets.transforms.selection import Selection, sliced
 from pipeline.flow.block import Block, Numbers
-from pipeline.flow.stream import Stream, seek_later, whole
+from pipeline.flow.stream import Stream, place, seek_later, whole
 
 
 class Skip(Selection):
@@ -57,7 +57,7 @@ class _Skipping:
             return self._stream.skip(n)
 
     def position(self) -> Any:
-        return [self._left, self._stream.position()]
+        return place(self._left, self._stream.position())
 
     def seek(self, position: Any) -> None:
         left, inner = position

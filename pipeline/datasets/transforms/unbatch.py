@@ -10,7 +10,7 @@ from pipeline.errors import invalid
 from pipeline.flow.block import Block, Columns
 from pipeline.flow.collate import bare, stacked
 from pipeline.flow.ids import PartHashes, as_parts
-from pipeline.flow.stream import Stream, lend, position_of, seek_later, whole
+from pipeline.flow.stream import Stream, lend, place, seek_later, whole
 from pipeline.nest import ListParts, TupleParts, map_values
 
 
@@ -40,7 +40,7 @@ class Unbatched:
 
     def take(self, n: int) -> Block | None:
         while self._rows is None:
-            at = position_of(self._stream)
+            at = self._stream.position()
             block = self._stream.take(1)
             if block is None:
                 return None
@@ -68,10 +68,8 @@ class Unbatched:
 
     def position(self) -> Any:
         if self._rows is None:
-            return [self._count, 0, self._stream.position()]
-        if isinstance(self._at, Exception):
-            raise self._at
-        return [self._count, self._offset, self._at]
+            return place(self._count, 0, self._stream.position())
+        return place(self._count, self._offset, self._at)
 
     def seek(self, position: Any) -> None:
         count, offset, inner = position

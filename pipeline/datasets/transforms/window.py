@@ -9,7 +9,7 @@ from pipeline.flow.block import Block, Examples, join
 from pipeline.flow.collate import Collate
 from pipeline.flow.grouped import Grouped
 from pipeline.flow.ids import as_one
-from pipeline.flow.stream import Ahead, Stream, dropped, seek_later, whole
+from pipeline.flow.stream import Ahead, Stream, dropped, place, seek_later, whole
 from pipeline.flow.table import Index
 
 # Numbers of elements that are chosen at once: a window of 16 rows, 4 after the last one, takes 8 us, and 32 without.
@@ -91,7 +91,7 @@ class _Windows:
         return dropped(self, n)
 
     def position(self) -> Any:
-        return [self._count, self._stream.position(), *([self._gap] if self._gap else [])]
+        return place(self._count, self._stream.position(), *([self._gap] if self._gap else []))
 
     def seek(self, position: Any) -> None:
         count, inner, *gap = position

@@ -10,7 +10,7 @@ import numpy as np
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.flow.block import Block, Columns, Examples, Numbers, join
 from pipeline.flow.ids import PartHashes, as_parts, marked
-from pipeline.flow.stream import Ahead, Stream, seek_later, whole
+from pipeline.flow.stream import Ahead, Stream, place, seek_later, whole
 from pipeline.flow.table import Index
 from pipeline.nest import TupleParts
 
@@ -74,7 +74,7 @@ class _Zipped:
         return skipped
 
     def position(self) -> Any:
-        return [self._count, [each.position() for each in self._streams]]
+        return place(self._count, place(*[each.position() for each in self._streams]))
 
     def seek(self, position: Any) -> None:
         count, inner = position

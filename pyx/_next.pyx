@@ -2,7 +2,7 @@
 
 cimport cython
 from cpython.object cimport PyObject, PyTypeObject
-from cpython.ref cimport Py_INCREF
+from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint64_t
 from libcpp.atomic cimport atomic, memory_order_acquire, memory_order_relaxed, memory_order_release
@@ -210,16 +210,34 @@ def working_for_others(bint whether):
     away = whether
 
 
-def gathers(tuple arrays not None, Py_ssize_t rows):
-    """Whether rows of these arrays, each with so many, can be copied as bytes."""
+def gathers(tuple arrays not None, Py_ssize_t rows, bint references=False):
+    """Whether rows of these arrays, each with so many, can be copied as bytes; or as `references`, if that is said."""
     for array in arrays:
         if type(array) is not cnp.ndarray or rank_of(<Array*>array) == 0 or dims_of(<Array*>array)[0] != rows:
             return False
-        if has_references(<Array*>array) or not is_contiguous(<Array*>array) or itemsize_of(<Array*>array) == 0:
+        if has_references(<Array*>array) and not (references and cnp.PyArray_TYPE(array) == cnp.NPY_OBJECT):
+            return False
+        if not is_contiguous(<Array*>array) or itemsize_of(<Array*>array) == 0:
             return False
         if rank_of(<Array*>array) >= MAX_RANK:
             return False
     return True
+
+
+cdef void refer(PyObject** to, PyObject** rows, const int64_t[::1] numbers, Py_ssize_t at, Py_ssize_t n,
+                intp items) noexcept:
+    """Put the objects of n rows, of so many each, into a new array."""
+    cdef PyObject* item
+    cdef PyObject* old
+    cdef Py_ssize_t i
+    cdef intp k
+    for i in range(n):
+        for k in range(items):
+            item = rows[numbers[at + i] * items + k]
+            old = to[i * items + k]
+            Py_XINCREF(item)
+            to[i * items + k] = item
+            Py_XDECREF(old)
 
 
 @cython.final
@@ -227,7 +245,7 @@ cdef class Gather:
     """Batches of rows of arrays.
 
     Args:
-        arrays: C-contiguous, without objects: `gathers` says so.
+        arrays: C-contiguous: `gathers` says so.
         pack: What is made of the columns of a batch: None for the only one; `tuple`; a tuple of their names for a dict;
             or a function of their list.
         numbers: Which rows come, one after the other.
@@ -256,7 +274,7 @@ cdef class Gather:
         if not arrays or type(arrays[0]) is not cnp.ndarray or rank_of(<Array*>arrays[0]) == 0:
             raise ValueError("Gather: expected arrays of rows")
         rows = dims_of(<Array*>arrays[0])[0]
-        if not gathers(arrays, rows) or ids.shape[0] != numbers.shape[0]:
+        if not gathers(arrays, rows, True) or ids.shape[0] != numbers.shape[0]:
             raise ValueError("Gather: the arrays, numbers or ids do not fit")
         for i in range(numbers.shape[0]):
             if not 0 <= numbers[i] < rows:
@@ -309,6 +327,11 @@ cdef class Gather:
         for axis in range(rank):
             dims[axis] = dims_of(given)[axis]
         dims[0] = n
+        if has_references(given):
+            out = empty_like(given, rank, dims)
+            refer(<PyObject**>data_of(<Array*>out), <PyObject**>data_of(given), self.numbers, self.at, n,
+                  row // <intp>sizeof(PyObject*))
+            return out
         if RECYCLED <= n * row <= SHARED:
             out = recycled_array(RECYCLER, rank, dims, <object>descr_of(given))
         elif n * row > SHARED:
@@ -403,7 +426,7 @@ cdef class Next:
         """Hand over what a loader makes of the elements of another iterator, as long as that is all it does."""
         self.handing = handing
 
-    def _ready(self, Gather gather not None, Py_ssize_t n, Meter meter not None, last, later):
+    def _ready(self, Gather gather not None, Py_ssize_t n, later, Meter meter not None, last):
         """Hand over the next batches of `n` rows. `last` is the record of the batch before, whose position is a number
         of batches and where the next row is, or an error; `later` returns where it is so many rows later."""
         cdef bint entered = self.wait()     # without the GIL others would see half of it

@@ -6,7 +6,6 @@ import contextlib
 import copy
 import enum
 import functools
-import operator
 import threading
 import time
 from _thread import get_ident
@@ -26,7 +25,7 @@ from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops
 from pipeline.dtypes import integer, seconds, truth
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
 from pipeline.flow.run import serving
-from pipeline.flow.stream import Element, elements_of, later, nowhere, seek_later
+from pipeline.flow.stream import Element, elements_of, nowhere, seek_later
 from pipeline.logs import logger
 from pipeline.queues.seeds import given_seed
 from pipeline.runners.current_loop import loop_of_thread
@@ -150,7 +149,8 @@ class DatasetIterator(Next[T_co]):
         self._opening = Opening(self._name, self._seeds, self._parts, coord)
         self._stream: Gauge | None = None
         self._element: Callable[[], Element | None] = lambda: None  # gives the next one of the stream
-        self._at_hand: Callable[[], tuple[Gather, int] | None] = lambda: None  # gives rows that have only to be copied
+        # Gives rows that have only to be copied.
+        self._at_hand: Callable[[], tuple[Gather, int, Callable[[Any, int], Any]] | None] = lambda: None
         self._done: Callable[[], None] | None = None  # tells the stream that the element is here
         self._loaded: Any = None  # the state, until the first element
         self._records: deque[Record] = deque(maxlen=2 * BEHIND)
@@ -204,7 +204,7 @@ class DatasetIterator(Next[T_co]):
                     made = self._pick()
                 alone = not self._slot and self._opening.stops_with is None  # a Coordinator is asked for each element
                 if alone and made.record is not None and (rows := self._at_hand()) is not None:
-                    self._ready(*rows, self._meter, made.record, _advance(made.record.position))
+                    self._ready(*rows, self._meter, made.record)
                     if self._closed:  # asked last: `close` says so first, and then lets nothing be ready
                         self._unready()
         except BaseException:
@@ -749,12 +749,6 @@ class DatasetIterator(Next[T_co]):
 def _mine(lock: threading.RLock) -> bool:
     """Return whether this thread holds a lock. Nothing, not even a signal handler, comes between taking and knowing."""
     return bool(lock._is_owned())  # type: ignore[attr-defined]
-
-
-def _advance(position: Any) -> Callable[[Any, int], Any]:
-    """Return what gives a position so many rows later, for each batch that is handed over in C: rows are numbered
-    mostly, and a function in C costs a fifth of one in Python."""
-    return operator.add if type(position) is list and type(position[1]) is int else later
 
 
 def recipe_of(iterator: DatasetIterator[Any]) -> list[Any]:

@@ -101,6 +101,19 @@ class Collate:
         map_values(lambda column: found.append(ragged(column)), values.block)
         return any(found)
 
+    def columns_of(self, block: Any) -> tuple[tuple[Any, ...], Any] | None:
+        """Return the columns of a block, and what a batch is made of theirs by `Gather`; None if it does not know."""
+        if not self.plain:
+            return None
+        kind = type(block)
+        if kind is np.ndarray:
+            return (block,), None
+        if holds_arrays(block):
+            return tuple(block.values()), tuple(block)
+        if kind is not TupleParts:
+            return None
+        return tuple(block), None if self.tensors and len(block) == 1 else tuple
+
     def _structured(self, examples: list[Any]) -> Any:
         first = examples[0]
         kind = type(first)

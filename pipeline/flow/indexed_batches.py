@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 from numpy.typing import NDArray
@@ -51,9 +53,13 @@ class IndexedBatches:
     def _left(self) -> int:
         return self._rest if self._rows is None else self._rows.left
 
-    def ready(self) -> tuple[Gather, int] | None:
-        """Return what gives the next batches, and how many elements are in one; None if they have to be made."""
-        return (self._rows, self._n) if self._rows is not None and self._rows.left >= self._n else None
+    def ready(self) -> tuple[Gather, int, Callable[[Any, int], Any]] | None:
+        """Return what gives the next batches, how many elements are in one, and what returns a position so many
+        elements after another one; None if they have to be made."""
+        if self._rows is None or self._rows.left < self._n:
+            return None
+        # Elements are numbered mostly, and a function in C costs a fifth of one in Python.
+        return self._rows, self._n, operator.add if type(self._at) is int else later
 
     def element(self) -> Element | None:
         n = self._n

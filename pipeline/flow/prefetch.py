@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from pipeline.dtypes import object_vector
 from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, OutOfRangeError
 from pipeline.flow.block import Block, Made
 from pipeline.flow.run import Run, serving
@@ -88,6 +89,7 @@ class Prefetch:
         self._streams = streams
         self._n = n
         self._at_once = 1 if live else max(1, min(n // 2, AT_ONCE))
+        self._together = max(1, min(n // 4, 16))
         self._run = shared
         self._name, self._begun = name, begun
         self._queue: FIFOQueue | None = None
@@ -187,6 +189,10 @@ class Prefetch:
             dequeue = functools.partial(queue.dequeue, timeout=_LOOK if run.deadline is None else run.left(_LOOK))
             try:
                 self._items.extend(itertools.starmap(dequeue, _ONCE))
+                there = min(queue.size(), self._together - 1)
+                if there > 0:
+                    rest = functools.partial(queue.dequeue_up_to, there, timeout=0)
+                    self._items.extend(itertools.chain.from_iterable(itertools.starmap(rest, _ONCE)))
             except DeadlineExceededError:
                 continue
             except OutOfRangeError as error:
@@ -202,6 +208,7 @@ class Prefetch:
             single = len(self._streams) == 1
             self._one_by_one = one_by_one and single and self._at_once == 1 and gives_elements(self._streams[0])
             self._element = elements_of(self._streams[0])
+            self._ready = getattr(getattr(self._streams[0], "stream", None), "ready", lambda: None)
             self._reset(self._streams[0].position() if single else None)
             queue = FIFOQueue(max(1, self._n // self._at_once), [object], [()], name=self._name)
             # That the queue was closed is the end too, not an error that a thread would keep, with all its frames.
@@ -235,7 +242,15 @@ class Prefetch:
         after = stream.position() if len(self._streams) == 1 else None
         self._at = after
         if self._one_by_one:
-            queue.enqueue([Item(at, what, 1, after)])
+            items = [Item(at, what, 1, after)]
+            while len(items) < self._together and self._ready():
+                at, what = after, self._element()
+                self._at = after = stream.position()
+                items.append(Item(at, what, 1, after))
+            if len(items) == 1:
+                queue.enqueue(items)
+            else:
+                queue.enqueue_many([object_vector(items)])
             return
         try:
             made = _made(what)

@@ -39,6 +39,11 @@ class TableRows:
         return None if named is None else named(int(self.numbers[i]))
 
 
+def comes_as_columns(table: Any) -> bool:
+    """Whether rows of a table, or of a piece, are columns."""
+    return getattr(table, "listed", None) is None and not getattr(table, "one_by_one", False)
+
+
 def made_of(table: Any, which: Any, count: int) -> Columns | Examples:
     """Return the rows of a table, or of a piece: as columns; as examples where their shapes may differ."""
     listed = getattr(table, "listed", None)

@@ -193,6 +193,16 @@ class PartsCursor:
         self._empty = False
         return self._piece[first : self._offset]
 
+    def rest(self) -> Any:
+        """Return the examples that are left of the piece that `pull` gave some of; None if there are none."""
+        piece = self._piece
+        return None if piece is None or self._failed or self._offset >= len(piece) else piece[self._offset :]
+
+    def later(self, position: list[Any], n: int) -> list[Any]:
+        """Return the position n examples after another one, in one piece."""
+        epoch, part, taken, place, offset = position
+        return [epoch, part, taken + n, place, offset + n]
+
     def _fail(self, error: BaseException) -> None:
         """A read has failed: there is nothing after it."""
         self._failed = True

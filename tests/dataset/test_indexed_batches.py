@@ -91,7 +91,7 @@ def test_gather_refuses_rows_that_there_are_none_of():
     with pytest.raises(ValueError, match="3 rows of 2"):
         Gather(rows, None, np.array([0, 4]), numbers).next(3)
     with pytest.raises(ValueError, match="do not fit"):
-        Gather((np.arange(4, dtype=object),), None, numbers, numbers)
+        Gather((np.zeros(6, [("text", object)]),), None, numbers, numbers)
     for arrays in ((), ([1, 2],), (np.array(5),), (None,), (np.arange(9), 5)):
         with pytest.raises(ValueError, match=r"expected arrays of rows|do not fit"):
             Gather(arrays, None, numbers, numbers)

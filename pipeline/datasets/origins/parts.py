@@ -10,10 +10,11 @@ from pipeline._next import Meter
 from pipeline.datasets.node import ENDLESS, Opening
 from pipeline.datasets.origins.source import OfSource
 from pipeline.errors import CancelledError, OutOfRangeError
+from pipeline.flow.at_hand import whole_batches
 from pipeline.flow.block import Block, Columns, Examples
 from pipeline.flow.run import Limited
 from pipeline.flow.stream import Stream, dropped, nowhere, whole
-from pipeline.flow.table import made_of
+from pipeline.flow.table import comes_as_columns, made_of
 from pipeline.producers.numbered import Numbered
 
 
@@ -95,6 +96,23 @@ class _Parts:
         base = (self._part << 40) + begin
         values = PieceValues(cursor._parts, piece, self._meter)
         return Block(values, range(base, base + len(piece)), range(first, first + len(piece)))
+
+    def at_hand(self, n: int) -> tuple[Columns, Any] | None:
+        """As `HasRows` says."""
+        if self._part is None or not comes_as_columns(self.cursor._parts):
+            return None
+        piece = self.cursor.rest()
+        count = 0 if piece is None else whole_batches(len(piece), n)
+        if count <= 0:
+            return None
+        base = (self._part << 40) + self._inside
+        made = PieceValues(self.cursor._parts, piece[:count], self._meter).made()
+        return (made, range(base, base + count)) if isinstance(made, Columns) else None
+
+    def later(self, position: Any, n: int) -> Any:
+        """As `HasRows` says."""
+        inside, *inner = position
+        return [inside + n, *self.cursor.later(inner, n)]
 
     def _pull(self, n: int) -> Any:
         """Take up to n examples, after parts that fail and are left out."""

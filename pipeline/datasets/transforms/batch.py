@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from pipeline._next import Gather
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.dtypes import truth
 from pipeline.errors import DeadlineExceededError, invalid
+from pipeline.flow.at_hand import AtHand
 from pipeline.flow.block import Block, copied, join
 from pipeline.flow.collate import Collate
 from pipeline.flow.functions import check_function
@@ -173,21 +175,32 @@ class Batches:
         self._stream, self._n, self._how, self._whole, self._shared = stream, n, how, whole, shared
         self._lent = self.borrows and lend_rows(stream)
         self._count = 0
+        self._at_hand = AtHand(stream, n, how)
         self._partial: list[Block] = []
         self._have = 0
         self._at: Any = None  # where they begin; noted where a wait for more may end before these are enough
 
     def element(self) -> Element | None:
+        found = self._at_hand.next()
+        if found is not None:
+            return *found, self._n
+        self._count += self._at_hand.tell()
         blocks = self._complete()
         if not blocks:
             return None
         block = join(blocks)
         batch = self._how.batch(block.made(), blocks)
         self._count += 1
+        self._at_hand.look()
         return batch, *summed(block.ids)
 
+    def ready(self) -> tuple[Gather, int, Callable[[Any, int], Any]] | None:
+        """As that of `IndexedBatches`."""
+        return self._at_hand.ready()
+
     def take(self, n: int) -> Block | None:
-        return block_of(self.element(), self._count)
+        element = self.element()
+        return block_of(element, self._count + self._at_hand.batches)
 
     def _complete(self) -> list[Block]:
         """Return the examples of the next batch; nothing at the end."""
@@ -209,16 +222,20 @@ class Batches:
         return blocks
 
     def skip(self, n: int) -> int:
+        self._count += self._at_hand.tell()
         dropped = self._stream.skip(n * self._n)
         batches = dropped // self._n if self._whole else -(-dropped // self._n)
         self._count += batches
         return batches
 
     def position(self) -> Any:
-        return place(self._count, self._at if self._partial else self._stream.position())
+        if self._partial:
+            return place(self._count, self._at)
+        return place(self._count + self._at_hand.batches, self._at_hand.position())
 
     def seek(self, position: Any) -> None:
         count, inner = position
+        self._at_hand.tell()
         self._count = whole(count)
         self._partial, self._have = [], 0
         seek_later(self._stream, inner)

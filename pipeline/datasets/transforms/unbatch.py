@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pipeline._flow import mix_rows
 from pipeline.datasets.node import Node, Opening
 from pipeline.errors import invalid
+from pipeline.flow.at_hand import whole_batches
 from pipeline.flow.block import Block, Columns
 from pipeline.flow.collate import bare, stacked
 from pipeline.flow.ids import PartHashes, as_parts
@@ -56,6 +59,19 @@ class Unbatched:
             self._rows = None
         ids = PartHashes(*mix_rows(self._hash, self._offset - len(taken), len(taken)))
         return Block(taken, ids, range(first, self._count))
+
+    def at_hand(self, n: int) -> tuple[Columns, Any] | None:
+        """As `HasRows` says."""
+        rows, begin = self._rows, self._offset
+        count = 0 if rows is None else whole_batches(len(rows) - begin, n)
+        if rows is None or count <= 0:
+            return None
+        return rows[begin : begin + count], np.arange(begin, begin + count, dtype=np.uint64) + np.uint64(self._hash)
+
+    def later(self, position: Any, n: int) -> Any:
+        """As `HasRows` says."""
+        count, offset, inner = position
+        return [count + n, offset + n, inner]
 
     def lend_rows(self) -> bool:
         return lend(self._stream)

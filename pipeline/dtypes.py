@@ -17,6 +17,8 @@ from pipeline.errors import invalid
 
 STRING = np.dtype("S")
 
+MOST_WORKERS = 1 << 16  # threads or processes that anybody can mean
+
 _LONGEST = 1 << 30  # seconds, which are as good as for ever, and which every wait of Python takes
 
 
@@ -44,6 +46,17 @@ def parse_dtype(given: Any) -> np.dtype[Any]:
         raise TypeError(f"dtype {dtype} holds Python objects inside its elements; use object, or a separate component")
     native: np.dtype[Any] = dtype if dtype.isnative else dtype.newbyteorder("=")
     return native
+
+
+def numpy_dtype(given: Any, what: str) -> np.dtype[Any]:
+    """Return a dtype; `what` names it in the TypeError for what NumPy takes for none, and for None, which it takes."""
+    try:
+        if given is not None:
+            found: np.dtype[Any] = np.dtype(given)
+            return found
+    except Exception:  # NumPy has many errors, also those of what it asks for a length or a hash
+        pass
+    raise TypeError(f"{what} must be a dtype, such as np.float32, got {type(given).__name__} {given!r:.80}")
 
 
 def native(array: NDArray[Any]) -> NDArray[Any]:
@@ -118,11 +131,46 @@ def items(given: Any, what: str, of: str) -> list[Any]:
     return list(given)
 
 
+def texts(given: Any, what: str) -> list[str]:
+    """Return the texts of a list of names; `what` names it in the TypeError for anything else."""
+    found = items(given, what, "names")
+    for each in found:
+        if not isinstance(each, str):
+            raise TypeError(f"{what} must be a list of names, and has {type(each).__name__} {each!r:.80}")
+    return found
+
+
 def given_name(given: Any, what: str) -> str | None:
     """Return a name, or None if there is none; `what` names it in the TypeError for anything else."""
     if given is None or isinstance(given, str):
         return given
     raise TypeError(f"{what} must be a text or None, got {type(given).__name__} {given!r:.80}")
+
+
+def utf8(given: str, what: str) -> bytes:
+    """Return a text as UTF-8; `what` names it in the InvalidArgumentError for one with half a surrogate pair.
+
+    Those that `os.fsdecode` makes of the bytes of file names that are not UTF-8 become these bytes again.
+    """
+    try:
+        return given.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        half = f"character {error.start} is half a surrogate pair"
+        raise invalid(f"{what}: {given!r:.80} cannot be stored as UTF-8: {half}") from None
+
+
+def as_bytes(given: Any, what: str) -> bytes:
+    """Return bytes, or text as UTF-8, as bytes; `what` names it in errors.
+
+    Raises:
+        TypeError: It is neither.
+        InvalidArgumentError: As `utf8`.
+    """
+    if isinstance(given, str):
+        return utf8(given, what)
+    if not isinstance(given, (bytes, bytearray, memoryview)):  # of a number it would make as many zeros
+        raise TypeError(f"{what} must be bytes or text, got {type(given).__name__} {given!r:.80}")
+    return bytes(given)
 
 
 def file_name(given: str | bytes | os.PathLike[Any], what: str) -> str:
@@ -193,12 +241,13 @@ def object_vector(values: Sequence[Any]) -> NDArray[Any]:
     return vector
 
 
-def strings_as_bytes(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array of strings as one of objects, all of them bytes; any other array as it is."""
+def strings_as_bytes(array: NDArray[Any], where: str) -> NDArray[Any]:
+    """Return an array of strings as one of objects, all of them bytes; any other array as it is. `where` names it in
+    the InvalidArgumentError for text that cannot be bytes."""
     if array.dtype.kind in "SUT" or (array.dtype == object and any(isinstance(each, str) for each in array.flat)):
         strings = np.empty(array.shape, object)
         flat = array.reshape(-1).tolist()
-        strings.reshape(-1)[:] = [os.fsencode(each) if isinstance(each, str) else each for each in flat]
+        strings.reshape(-1)[:] = [utf8(each, where) if isinstance(each, str) else each for each in flat]
         return strings
     return array
 

@@ -90,7 +90,7 @@ def block_of(batch: Any) -> Any:
     if not all(isinstance(each, _PLAIN) for each in batch):
         return ListParts([block_of(value) for value in batch])
     strings = any(isinstance(each, (str, bytes)) for each in batch)
-    return strings_as_bytes(object_vector(batch) if strings else np.array(batch))
+    return strings_as_bytes(object_vector(batch) if strings else np.array(batch), "a batch")
 
 
 def _array(value: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._batch import stack
+from pipeline.dtypes import items
 from pipeline.errors import InvalidArgumentError
 from pipeline.nest import ListValue
 
@@ -41,7 +42,7 @@ def collate(examples: Iterable[Any]) -> Any:
         >>> batch["x"].tolist(), batch["y"].tolist()
         ([[0.0, 0.0], [1.0, 1.0]], [0, 1])
     """
-    values = list(examples)
+    values = items(examples, "collate: examples", "examples")
     if not values:
         raise InvalidArgumentError(None, None, "collate: expected at least one example, got none")
     return _collate(values, "")

@@ -146,7 +146,7 @@ def shuffle_batch(
     Source: `tf.train.shuffle_batch` of TensorFlow 1.
     """
     capacity = pool_capacity(capacity, min_after_dequeue, num_threads, batch_size)
-    check_min_after_dequeue(capacity, min_after_dequeue)
+    kept = check_min_after_dequeue(capacity, min_after_dequeue)
     request = checked(
         batch_size=batch_size,
         num_threads=num_threads,
@@ -161,7 +161,7 @@ def shuffle_batch(
         max_errors=max_errors,
         coord=coord,
     )
-    return batches_of([tensors], request, PoolOptions(min_after_dequeue, seed))
+    return batches_of([tensors], request, PoolOptions(kept, seed))
 
 
 @tells_keywords
@@ -263,7 +263,7 @@ def shuffle_batch_join(
     """
     sources = _sources(tensors_list)
     capacity = pool_capacity(capacity, min_after_dequeue, len(sources), batch_size)
-    check_joined_min_after_dequeue(capacity, min_after_dequeue)
+    kept = check_joined_min_after_dequeue(capacity, min_after_dequeue)
     request = checked(
         batch_size=batch_size,
         num_threads=num_threads,
@@ -279,7 +279,7 @@ def shuffle_batch_join(
         coord=coord,
         joined=True,
     )
-    return batches_of(sources, request, PoolOptions(min_after_dequeue, seed))
+    return batches_of(sources, request, PoolOptions(kept, seed))
 
 
 def _sources(given: Any) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pipeline.batches.determinism import is_deterministic
-from pipeline.dtypes import integer, truth, whole
+from pipeline.dtypes import MOST_WORKERS, integer, truth, whole
 from pipeline.errors import invalid
 from pipeline.on_error import Skips
 from pipeline.queues.components import parse_capacity
@@ -68,6 +68,8 @@ def checked(
         raise ValueError(f"num_threads must be None, for a thread for each source, or 0 for none, got {num_threads}")
     if threads is not None and threads < 0:
         raise ValueError(f"num_threads must be at least 1, or 0 to read in your own thread, got {threads}")
+    if threads is not None and threads > MOST_WORKERS:
+        raise ValueError(f"num_threads must be at most {MOST_WORKERS:,}, got {threads:,}")
     return Request(
         checked_size(batch_size),
         threads,
@@ -107,20 +109,22 @@ def pool_capacity(capacity: int | None, min_after_dequeue: int, num_threads: int
     return integer(min_after_dequeue, "min_after_dequeue") + batches * checked_size(batch_size)
 
 
-def check_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> None:
-    """Raise ValueError for a pool that could never give anything, TypeError for what is no number."""
+def check_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> int:
+    """Return it as an int; ValueError for a pool that could never give anything, TypeError for what is no number."""
     kept = whole(min_after_dequeue, "min_after_dequeue")
     if capacity is not None and whole(capacity, "capacity") <= kept:
         raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}.")
     _check_not_negative(kept)
+    return kept
 
 
-def check_joined_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> None:
+def check_joined_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> int:
     """As `check_min_after_dequeue`, with the error that the queue of a join raises in TensorFlow."""
     limit, kept = parse_capacity(capacity), whole(min_after_dequeue, "min_after_dequeue")
     _check_not_negative(kept)
     if kept >= limit:
         raise invalid(f"min_after_dequeue {min_after_dequeue} must be < capacity {limit}")
+    return kept
 
 
 def _check_not_negative(min_after_dequeue: int) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.dtypes import as_bytes, items, numpy_dtype, truth
 from pipeline.errors import invalid
 
 _UINT8 = np.dtype(np.uint8)
@@ -35,12 +36,12 @@ def decode_raw(input_bytes: Any, out_dtype: Any, little_endian: bool = True) -> 
     """
     if input_bytes.__class__ is bytes and (out_dtype is _UINT8 or out_dtype is np.uint8):
         return np.frombuffer(input_bytes, np.uint8)
-    dtype = np.dtype(out_dtype)
+    dtype = numpy_dtype(out_dtype, "decode_raw: out_dtype")
     name = _NAMES.get(dtype.name) or (dtype.name if dtype.name in _SAME_NAME else None)
     if name is None:
         known = ", ".join(sorted([*_NAMES, *_SAME_NAME]))
         raise invalid(f"decode_raw does not support out_dtype {dtype}; it supports {known}")
-    native = dtype.newbyteorder("=")
+    native, little_endian = dtype.newbyteorder("="), truth(little_endian, "decode_raw: little_endian")
     if isinstance(input_bytes, np.ndarray) and input_bytes.ndim == 0:
         input_bytes = input_bytes.item()
     shape: tuple[int, ...]
@@ -48,7 +49,8 @@ def decode_raw(input_bytes: Any, out_dtype: Any, little_endian: bool = True) -> 
         data, size, shape = _bytes(input_bytes, 0), None, ()
     else:
         array = isinstance(input_bytes, np.ndarray)
-        records = [_bytes(record, i) for i, record in enumerate(input_bytes.ravel().tolist() if array else input_bytes)]
+        given = input_bytes.ravel().tolist() if array else items(input_bytes, "decode_raw: input_bytes", "records")
+        records = [_bytes(record, i) for i, record in enumerate(given)]
         data, size = b"".join(records), len(records[0]) if records else 0
         shape = input_bytes.shape if array else (len(records),)
         for i, record in enumerate(records):
@@ -76,10 +78,4 @@ def _numbers(data: bytes, dtype: np.dtype[Any], little_endian: bool) -> np.ndarr
 
 
 def _bytes(record: Any, index: int) -> bytes:
-    if type(record) is bytes:
-        return record
-    if isinstance(record, str):
-        return record.encode()
-    if isinstance(record, (bytes, bytearray, memoryview)):
-        return bytes(record)
-    raise TypeError(f"decode_raw: record {index} must be bytes, not {type(record).__name__} {record!r:.80}")
+    return record if type(record) is bytes else as_bytes(record, f"decode_raw: record {index}")

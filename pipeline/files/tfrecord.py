@@ -98,7 +98,8 @@ class TFRecordOptions:
             return ""
         name = _NAMES.get(options) if isinstance(options, int) else options
         if not isinstance(name, str) or name not in _NAMES.values():
-            raise invalid(f'Not a valid compression_type: "{options}"')
+            shown = str(options).encode("ascii", "backslashreplace").decode()
+            raise invalid(f'Not a valid compression_type: "{shown}"')
         return name
 
     def compressor(self) -> Any:

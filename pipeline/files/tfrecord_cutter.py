@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.dtypes import path_text
 from pipeline.errors import DataLossError, OpError
 from pipeline.files.crc32c import crc_function, mask
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
@@ -38,7 +39,8 @@ def tf_record_iterator(
         DataLossError: Raised by a later one: the file is corrupt or truncated.
     """
     compression = TFRecordOptions.get_compression_type_string(options)
-    return records(os.fsencode(path), compression, crc_function(), byte_limit(max_record_bytes))
+    name = os.fsencode(path_text(path, "tf_record_iterator: path"))
+    return records(name, compression, crc_function(), byte_limit(max_record_bytes))
 
 
 _log = logger("pipeline.readers")

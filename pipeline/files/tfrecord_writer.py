@@ -9,6 +9,7 @@ import zlib
 from types import TracebackType
 from typing import Any
 
+from pipeline.dtypes import path_text
 from pipeline.errors import FailedPreconditionError
 from pipeline.files.crc32c import crc_function
 from pipeline.files.opening import create_file
@@ -45,6 +46,7 @@ class TFRecordWriter:
     _open = False  # until the file is there, also where an argument is wrong
 
     def __init__(self, path: str | bytes | os.PathLike[Any], options: Any = None) -> None:
+        self._name = os.fsencode(path_text(path, "TFRecordWriter: path"))
         self._crc = crc_function()
         settings = options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
         self._compressor = settings.compressor()
@@ -52,7 +54,6 @@ class TFRecordWriter:
         between = settings.flush_mode not in (None, zlib.Z_NO_FLUSH, zlib.Z_FINISH)
         self._flush_mode = settings.flush_mode if between else zlib.Z_NO_FLUSH
         self._unflushed = 0
-        self._name = os.fsencode(path)
         self._lock = threading.Lock()
         self._file = create_file(self._name)
         self._open = True
@@ -68,7 +69,10 @@ class TFRecordWriter:
         if not isinstance(record, bytes):
             if isinstance(record, str):
                 raise TypeError("record must be bytes, got str: encode it first")
-            record = bytes(memoryview(record))
+            try:
+                record = bytes(memoryview(record))
+            except TypeError:
+                raise TypeError(f"record must be bytes, got {type(record).__name__} {record!r:.80}") from None
         data = framed(record, self._crc)
         with self._lock:
             self._check()

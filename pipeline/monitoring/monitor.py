@@ -47,6 +47,8 @@ def monitor(
     """
     if show not in (True, False, "plain"):
         raise ValueError(f"show must be True, False or 'plain', got {show!r}")
+    if not isinstance(host, str):
+        raise TypeError(f"monitor: host must be a text, got {host!r:.80}")
     views: list[View] = []
     if port is not None:  # first, as a port that is in use shall leave no file behind
         views.append(MetricsServer(port, host))

@@ -206,6 +206,8 @@ def report(loop: Any = None) -> Report:
         >>> [stage.name for stage in pipeline.report(batches).stages]
         ['arrays', 'batch(10)', 'arrays']
     """
+    if loop is not None and not hasattr(loop, "_facts"):
+        raise TypeError(f"report: loop must be an iterator over a dataset or None, got {loop!r:.80}")
     watching: list[Sampler] = live.ended.watchers[-1:]
     return watching[0].report(loop) if watching else collect(_looks_at(loop), loop)
 

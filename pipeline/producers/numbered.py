@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import integer
+from pipeline.dtypes import as_bytes, integer
 from pipeline.producers.epochs import EpochShuffle
 
 # Rows of an array that its digest looks at.
@@ -116,7 +115,8 @@ def digest(arrays: Sequence[NDArray[Any] | RowSource]) -> str:
         state.update(repr((array.dtype.str, array.shape)).encode())
         if isinstance(array, np.ndarray) and array.dtype == object:
             for value in array.flat:
-                data = os.fsencode(value) if isinstance(value, (bytes, str)) else type(value).__qualname__.encode()
+                known = value if isinstance(value, (bytes, str)) else type(value).__qualname__
+                data = as_bytes(known, "an array")
                 state.update(b"%d:" % len(data))
                 state.update(data)
         elif isinstance(array, np.ndarray) and array.dtype.kind in "SU":
@@ -149,7 +149,7 @@ def parse_shard(shard: Any, rows: int, what: str) -> tuple[int, int]:
     index, count = integer(shard[0], "the index in shard"), integer(shard[1], "the count in shard")
     if count < 1 or not 0 <= index < count:
         raise ValueError(f"shard must be (index, count) with 0 <= index < count, not ({index}, {count})")
-    if rows < count:
+    if rows < count and count > 1:
         there = f"is only 1 {what.removesuffix('s')}" if rows == 1 else f"are only {rows} {what}"
         raise ValueError(
             f"shard=({index}, {count}): there {there}, fewer than hosts, so some would get none. "

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from pipeline.diagnostics.ends import end_of_input
-from pipeline.dtypes import refuse_missing, truth
+from pipeline.dtypes import as_bytes, items, refuse_missing, strings_as_bytes, truth
 from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
 from pipeline.producers.epochs import EpochLimit, EpochShuffle
@@ -73,10 +73,13 @@ def input_producer(
     """
     refuse_missing(input_tensor, "input_producer: the input")
     rows = np.asarray(input_tensor)
+    strings_as_bytes(rows, "input_producer: the input")  # which raises here, not in the thread that enqueues them
     if rows.ndim == 0:
         raise ValueError("input_producer: the input must have rank 1 or more, got a scalar")
-    if element_shape is not None and not compatible(rows.shape[1:], tuple(element_shape)):
-        raise ValueError(f"Shapes {rows.shape[1:]} and {tuple(element_shape)} are incompatible")
+    if element_shape is not None:
+        shape = tuple(items(element_shape, "input_producer: element_shape", "sizes"))
+        if not compatible(rows.shape[1:], shape):
+            raise ValueError(f"input_producer: Shapes {rows.shape[1:]} and {shape} are incompatible")
     dtype: DTypeLike = "string" if rows.dtype.kind in "SU" or _holds_bytes(rows) else rows.dtype
     queue = ProducerQueue(capacity, [dtype], [rows.shape[1:]], shared_name=shared_name, name=name or "input_producer")
     epochs = _Epochs(num_epochs, shuffle, seed)
@@ -129,7 +132,7 @@ def string_input_producer(
             raise ValueError(f"string_input_producer: the input must have rank 1, but item {i} is {value!r}")
         if not isinstance(value, (str, bytes, os.PathLike)):
             raise TypeError(f"string_input_producer: item {i} is not a string: {value!r}")
-        strings[i] = os.fsencode(value)
+        strings[i] = as_bytes(os.fspath(value), f"string_input_producer: item {i}")
     hosts = parse_shard(shard, len(strings), "strings")
     queue = ProducerQueue(capacity, ["string"], [()], shared_name=shared_name, name=name or "input_producer")
     epochs = _Epochs(num_epochs, shuffle, seed, hosts)

@@ -295,11 +295,11 @@ def _is_mapped(array: Any) -> bool:
 
 
 def _array(value: Any, index: int) -> NDArray[Any]:
-    refuse_missing(value, f"slice_input_producer: item {index}")
+    where = f"slice_input_producer: item {index}"
+    refuse_missing(value, where)
     array = np.asarray(value)
     if array.ndim == 0:
         raise ValueError(
-            f"slice_input_producer: item {index} must have rank 1 or more, got the scalar {value!r:.40}; "
-            "put a single array into a list"
+            f"{where} must have rank 1 or more, got the scalar {value!r:.40}; put a single array into a list"
         )
-    return strings_as_bytes(array)
+    return strings_as_bytes(array, where)

@@ -159,6 +159,10 @@ class _Selected(QueueBase):
     """Forwards each call to the queue that an index selects."""
 
     def __init__(self, index: Any, queues: list[QueueBase]) -> None:
+        if isinstance(index, (str, bytes)) or not (
+            hasattr(type(index), "__index__") or hasattr(type(index), "__array__")
+        ):
+            raise TypeError(f"from_list: index must be an integer or an array of one, got {index!r:.80}")
         if not isinstance(queues, list) or not queues or not all(isinstance(queue, QueueBase) for queue in queues):
             raise TypeError(f"A list of queues expected, got {queues!r:.80}")
         first = queues[0]

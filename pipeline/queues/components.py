@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.dtypes import STRING, parse_dtype, whole
+from pipeline.dtypes import STRING, parse_dtype, texts, whole
 from pipeline.errors import invalid
 
 Shape = tuple[int | None, ...] | None
@@ -50,7 +50,7 @@ def parse_dtypes(given: Any) -> list[np.dtype[Any]]:
             "those of the others capacity, dtypes, shapes"
         ) from None
     if not dtypes:
-        raise invalid("component_types has length 0 less than minimum 1: a queue needs a dtype")
+        raise invalid("component_types has length 0 less than minimum 1: a queue needs a dtype, and dtypes is empty")
     return dtypes
 
 
@@ -115,12 +115,17 @@ def parse_partial_shapes(given: Any, count: int) -> list[Shape]:
     return [_shape(one, allow_unknown=True) for one in given]
 
 
-def parse_names(given: Any, count: int) -> list[str] | None:
-    """Return None or the list of names, from None, one name or a name for each component."""
+def parse_names(given: Any, count: int | None) -> list[str] | None:
+    """Return None or the list of names, from None, one name or a name for each component.
+
+    Raises:
+        TypeError: It is something else.
+        ValueError: There are others than `count`, if that is known.
+    """
     if given is None:
         return None
-    names = [given] if isinstance(given, str) else list(given)
-    if len(names) != count:
+    names = [given] if isinstance(given, str) else texts(given, "names")
+    if count is not None and len(names) != count:
         raise ValueError(
             "List of names must have the same length as the list of dtypes, "
             f"received {len(names)} names, {count} dtypes"

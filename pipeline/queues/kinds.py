@@ -250,11 +250,8 @@ class PriorityQueue(TypedQueue):
         components = None
         if types is not None:
             components = [self._priority, *(_described(types, shapes, None)[0] or ())]
-            if names is not None and len(names) != len(components):
-                raise ValueError(
-                    f"Queue names must have the same length as dtypes, the priority's included, got {names!r}"
-                )
-        self._setup("priority", parse_capacity(capacity), name, components, None if names is None else list(names))
+        parsed_names = parse_names(names, None if components is None else len(components))
+        self._setup("priority", parse_capacity(capacity), name, components, parsed_names)
 
     def _describe(self, values: tuple[Any, ...], many: bool) -> list[Component]:
         return [self._priority, *super()._describe(values, many)[1:]]
@@ -287,7 +284,7 @@ def _described(dtypes: Any, shapes: Any, names: Any) -> tuple[list[Component] | 
     if dtypes is None:
         if shapes is not None:
             raise ValueError("shapes without dtypes: give both, or neither and let the first element fix them")
-        return None, None if names is None else [names] if isinstance(names, str) else list(names)
+        return None, parse_names(names, None)
     parsed = parse_dtypes(dtypes)
     pairs = zip(parsed, parse_shapes(shapes, len(parsed)), strict=True)
     return [component(dtype, shape) for dtype, shape in pairs], parse_names(names, len(parsed))

@@ -15,7 +15,7 @@ from pipeline.diagnostics.causes import cause_of_closing
 from pipeline.diagnostics.frames import note_wait
 from pipeline.diagnostics.live import queues
 from pipeline.diagnostics.waits import Watchdog
-from pipeline.dtypes import STRING, given_name, memory_of
+from pipeline.dtypes import STRING, given_name, memory_of, truth
 from pipeline.errors import FailedPreconditionError
 from pipeline.pulls import Turn, this_thread
 from pipeline.queues import texts
@@ -119,6 +119,7 @@ class TypedQueue(Engine, QueueBase):
     def close(
         self, cancel_pending_enqueues: bool = False, name: str | None = None, *, timeout: float | None = None
     ) -> None:
+        cancel_pending_enqueues = truth(cancel_pending_enqueues, "close: cancel_pending_enqueues")
         first = self._watchdog.closing(cause_of_closing(cancel_pending_enqueues))
         try:
             super().close(cancel_pending_enqueues, name, timeout=timeout)

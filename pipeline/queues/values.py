@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pipeline._lines import all_bytes
-from pipeline.dtypes import STRING, parse_dtype, refuse_missing
+from pipeline.dtypes import STRING, parse_dtype, refuse_missing, utf8
 from pipeline.errors import InvalidArgumentError, invalid, show
 from pipeline.nest import ListValue
 from pipeline.queues.components import Component, Shape
@@ -21,7 +21,7 @@ def _to_bytes(value: Any, where: str) -> bytes:
     if isinstance(value, bytes):
         return bytes(value)
     if isinstance(value, str):
-        return value.encode()
+        return utf8(value, where)
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
     if isinstance(value, (list, tuple)):

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline.dtypes import integer
+from pipeline.dtypes import integer, one_of
 from pipeline.errors import OutOfRangeError, invalid
 from pipeline.files.compression import WINDOW_BITS
 from pipeline.readers.stream import StreamReader
@@ -25,10 +25,10 @@ class FixedLengthRecordReader(StreamReader):
         footer_bytes: Bytes that must follow a record.
         hop_bytes: Bytes from one record's start to the next; 0 or None for `record_bytes`.
         name, on_error, max_errors: As for ReaderBase.
-        encoding: "GZIP" or "ZLIB" for compressed files; anything else for plain ones.
+        encoding: "GZIP" or "ZLIB" for compressed files; "" or None for plain ones.
 
     Raises:
-        InvalidArgumentError: One of the four numbers is negative.
+        InvalidArgumentError: One of the four numbers is negative, or `encoding` is something else.
         TypeError: One of them is not an integer.
 
     Thread safety: as ReaderBase.
@@ -60,7 +60,8 @@ class FixedLengthRecordReader(StreamReader):
         self._header = _number("header_bytes", 0 if header_bytes is None else header_bytes)
         self._needed = self._record + _number("footer_bytes", 0 if footer_bytes is None else footer_bytes)
         self._hop = _number("hop_bytes", 0 if hop_bytes is None else hop_bytes) or self._record
-        self._compression = encoding if encoding in WINDOW_BITS else ""
+        encodings = ["", *WINDOW_BITS]
+        self._compression = one_of(encodings, "" if encoding is None else encoding, "FixedLengthRecordReader: encoding")
 
     def _skip_header(self) -> None:
         self._count = 0  # of the records cut

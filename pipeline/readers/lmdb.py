@@ -52,7 +52,7 @@ class LMDBReader(ReaderBase):
         max_errors: int | None = None,
         max_record_bytes: int | None = MAX_RECORD_BYTES,
     ) -> None:
-        super().__init__(name or "lmdb_reader", on_error=on_error, max_errors=max_errors)
+        super().__init__("lmdb_reader" if name is None else name, on_error=on_error, max_errors=max_errors)
         self._max_bytes = byte_limit(max_record_bytes)
         self._file = -1
         self._failure: Exception | None = None

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.dtypes import as_bytes
 from pipeline.errors import invalid
 
 
@@ -24,4 +25,4 @@ def one_string(value: Any) -> bytes:
         raise invalid(f"Expected to dequeue a one-element string tensor, got shape {value.shape}")
     if not isinstance(value, (bytes, str, os.PathLike)):
         raise invalid(f"Expected queue with single string component, got {type(value).__name__}")
-    return os.fsencode(value)
+    return as_bytes(os.fspath(value), "the element of the queue")

@@ -18,6 +18,7 @@ import zlib
 from typing import Any
 
 from pipeline.diagnostics.wording import count
+from pipeline.dtypes import path_text
 from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 from pipeline.files.os_errors import os_error
 
@@ -61,12 +62,13 @@ def save_state(path: Path, state: Any) -> None:
         ...     next(again).tolist()
         [2, 3]
     """
-    target = os.path.realpath(os.fsencode(path))
+    name = os.fsencode(path_text(path, "save_state: path"))
+    target = os.path.realpath(name)
     data = _encoded(state)
     try:
         _replace(target, data + _last_line(data))
     except OSError as error:
-        raise os_error(os.fsencode(path), error) from error
+        raise os_error(name, error) from error
 
 
 def load_state(path: Path) -> Any:
@@ -84,7 +86,7 @@ def load_state(path: Path) -> Any:
         >>> pipeline.load_state("place.json")
         {'epoch': 3}
     """
-    name = os.fsencode(path)
+    name = os.fsencode(path_text(path, "load_state: path"))
     try:
         with open(name, "rb") as file:
             text = file.read()

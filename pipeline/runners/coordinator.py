@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
 import time
 import weakref
@@ -14,6 +13,7 @@ from typing import Any, NoReturn, TypeAlias, TypeVar
 from pipeline.diagnostics.causes import StoppedByCoordinator, because
 from pipeline.diagnostics.frames import is_running, whereabouts
 from pipeline.diagnostics.wording import count, named
+from pipeline.dtypes import items, seconds, truth
 from pipeline.errors import OutOfRangeError
 from pipeline.logs import logger
 from pipeline.on_error import set_on
@@ -71,7 +71,11 @@ class Coordinator:
         if isinstance(clean_stop_exception_types, type):
             name = clean_stop_exception_types.__name__
             raise TypeError(f"clean_stop_exception_types must be a tuple of exception classes: ({name},) not {name}")
-        self._clean_types = tuple(clean_stop_exception_types)
+        what = "Coordinator: clean_stop_exception_types"
+        self._clean_types = tuple(items(clean_stop_exception_types, what, "exception classes"))
+        for each in self._clean_types:
+            if not (isinstance(each, type) and issubclass(each, BaseException)):
+                raise TypeError(f"{what} must be exception classes, and has {each!r:.80}")
         # Reentrant: the garbage collector, which may run anywhere, stops the coordinator of an abandoned loop.
         self._lock = threading.RLock()
         self._stop = StopFlag()
@@ -221,7 +225,12 @@ class Coordinator:
             self.request_stop((type(error), error, error.__traceback__))
 
     def register_thread(self, thread: threading.Thread) -> None:
-        """Let `join` wait for `thread` too. It need not be started yet; registering it twice does no harm."""
+        """Let `join` wait for `thread` too. It need not be started yet; registering it twice does no harm.
+
+        Raises:
+            TypeError: It is not a thread.
+        """
+        _check_thread(thread, "register_thread: thread")
         with self._lock:
             self._registered.add(thread)
 
@@ -261,13 +270,16 @@ class Coordinator:
         Raises:
             BaseException: The exception that was reported first.
             RuntimeError: Threads are still running after the grace period; the text says what each is doing.
-            ValueError: The grace period is not a number.
+            TypeError, ValueError: The grace period is not a number, or something else than a thread is waited for.
         """
-        if math.isnan(stop_grace_period_secs):
-            raise ValueError(f"stop_grace_period_secs must be a number of seconds, got {stop_grace_period_secs!r}")
-        waiting = self._wait_for(threads or (), stop_grace_period_secs)
+        more = [] if threads is None else items(threads, "join: threads", "threads")
+        for each in more:
+            _check_thread(each, "join: threads: each")
+        grace = seconds(stop_grace_period_secs, "join: stop_grace_period_secs")
+        ignore = truth(ignore_live_threads, "join: ignore_live_threads")
+        waiting = self._wait_for(more, grace)
         self.raise_requested_exception()
-        _tell_running(waiting, ignore_live_threads)
+        _tell_running(waiting, ignore)
 
     def _wait_for(self, threads: Iterable[threading.Thread], grace: float) -> set[threading.Thread]:
         """Wait as `join` does; return the threads, of which some may still run."""
@@ -311,6 +323,12 @@ class Coordinator:
                     set_on(raised, "__context__", error)
                 raise
         _tell_running(waiting, ignore=error is not None)
+
+
+def _check_thread(given: Any, what: str) -> None:
+    """Raise TypeError for what is no thread, and nothing that ends as one does, such as a process."""
+    if not (hasattr(type(given), "is_alive") and hasattr(type(given), "join")):
+        raise TypeError(f"{what} must be a threading.Thread, got {type(given).__name__} {given!r:.80}")
 
 
 def _follows(error: BaseException, first: BaseException) -> bool:

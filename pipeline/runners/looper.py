@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from pipeline.dtypes import items, seconds
 from pipeline.runners.coordinator import Coordinator
 
 
@@ -24,6 +25,7 @@ class LooperThread(threading.Thread):
 
     Raises:
         ValueError: `coord` is not a Coordinator, or there are arguments without a target.
+        TypeError: Another argument has a wrong type.
 
     Examples:
         >>> coord, calls = pipeline.Coordinator(), []
@@ -46,14 +48,19 @@ class LooperThread(threading.Thread):
         kwargs: Mapping[str, Any] | None = None,
     ) -> None:
         if not isinstance(coord, Coordinator):
-            raise ValueError(f"'coord' argument must be a Coordinator: {coord}")
+            raise ValueError(f"'coord' argument must be a Coordinator: {coord!r:.80}")
         if target is None and (args or kwargs):
             raise ValueError("'args' and 'kwargs' argument require that you also pass 'target'")
+        if target is not None and not callable(target):
+            raise TypeError(f"LooperThread: target must be callable or None, got {target!r:.80}")
+        if kwargs is not None and not isinstance(kwargs, Mapping):
+            raise TypeError(f"LooperThread: kwargs must be a dict of keyword arguments, got {kwargs!r:.80}")
         super().__init__(daemon=True)
         self._coord = coord
-        self._interval = timer_interval_secs
+        interval = timer_interval_secs
+        self._interval = None if interval is None else seconds(interval, "LooperThread: timer_interval_secs")
         self._function = target
-        self._arguments = tuple(args or ())
+        self._arguments = () if args is None else tuple(items(args, "LooperThread: args", "arguments"))
         self._keywords = dict(kwargs or {})
         coord.register_thread(self)
 

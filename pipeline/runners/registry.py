@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pipeline.dtypes import items
 from pipeline.logs import logger
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.runner import QueueRunner
@@ -71,6 +72,9 @@ def start_queue_runners(
     Returns:
         The new threads. A runner that is already running adds none.
 
+    Raises:
+        TypeError: An argument is something else.
+
     Examples:
         >>> files = pipeline.string_input_producer(["a.csv", "b.csv"], num_epochs=1, shuffle=False)
         >>> with pipeline.Coordinator() as coord:
@@ -78,7 +82,11 @@ def start_queue_runners(
         ...     list(files)
         [b'a.csv', b'b.csv']
     """
-    runners = _all_registered() if collection is None else list(collection)
+    what = "start_queue_runners: collection"
+    runners = _all_registered() if collection is None else items(collection, what, "QueueRunners")
+    for each in runners:
+        if not isinstance(each, QueueRunner):
+            raise TypeError(f"{what} must be a list of QueueRunners, and has {each!r:.80}")
     if not runners:
         _log.warning(
             "start_queue_runners() was called when no queue runners were defined; call add_queue_runner() first."

@@ -16,6 +16,7 @@ from pipeline.diagnostics.causes import InputUsedUp, because
 from pipeline.diagnostics.live import groups
 from pipeline.diagnostics.wording import count
 from pipeline.diagnostics.workers import WorkerGroup, WorkerRecord, current_worker
+from pipeline.dtypes import truth
 from pipeline.errors import OpError, OutOfRangeError
 from pipeline.logs import logger
 from pipeline.runners.coordinator import Coordinator
@@ -44,7 +45,7 @@ class QueueRunner:
 
     Raises:
         ValueError: There is no queue or no enqueue op.
-        TypeError: `enqueue_ops` or `queue_closed_exception_types` has a wrong type.
+        TypeError: An argument has a wrong type.
 
     Examples:
         >>> queue = pipeline.FIFOQueue(10, "int64", shapes=[()])
@@ -66,14 +67,18 @@ class QueueRunner:
     ) -> None:
         if not queue or not enqueue_ops:
             raise ValueError("Must provide queue and enqueue_ops.")
-        if not isinstance(enqueue_ops, Sequence) or isinstance(enqueue_ops, str):
+        if not (hasattr(type(queue), "close") and hasattr(queue, "name")):
+            raise TypeError(f"QueueRunner: queue must be a queue, got {type(queue).__name__} {queue!r:.80}")
+        if not isinstance(enqueue_ops, Sequence) or isinstance(enqueue_ops, (str, bytes)):
             raise TypeError(
                 "enqueue_ops must be a list of callables, one for each thread, as in QueueRunner(queue, [op] * 4), "
                 f"not {enqueue_ops!r:.80}"
             )
         for op in enqueue_ops:
-            if not (callable(op) or isinstance(op, str) or hasattr(op, "name")):  # a session may run what has a name
-                raise TypeError(f"An enqueue op must be a callable without arguments, not {op!r:.80}")
+            _check_op(op, "An enqueue op")
+        for what, op in (("close_op", close_op), ("cancel_op", cancel_op)):
+            if op is not None:
+                _check_op(op, f"QueueRunner: {what}")
         if queue_closed_exception_types is None:
             queue_closed_exception_types = (OutOfRangeError,)
         self._queue_closed_exception_types = _checked_types(queue_closed_exception_types)
@@ -152,7 +157,15 @@ class QueueRunner:
 
         Returns:
             The threads; an empty list if threads of an earlier call (with the same session) are still running.
+
+        Raises:
+            TypeError: An argument is something else.
         """
+        if sess is not None and not hasattr(sess, "run"):
+            raise TypeError(f"create_threads: sess must be a session of pipeline.compat or None, got {sess!r:.80}")
+        if coord is not None and not isinstance(coord, Coordinator):
+            raise TypeError(f"create_threads: coord must be a Coordinator or None, got {coord!r:.80}")
+        daemon, start = truth(daemon, "create_threads: daemon"), truth(start, "create_threads: start")
         key = self if sess is None else sess
         with self._lock:
             if self._runs_per_session.get(key, 0) > 0:
@@ -329,6 +342,11 @@ class QueueRunner:
             self._single(sess, op)()
         except Exception as error:
             _log.debug("Ignored exception from %s: %s", op_name(op), error)
+
+
+def _check_op(op: Any, what: str) -> None:
+    if not (callable(op) or isinstance(op, str) or hasattr(op, "name")):  # a session may run what has a name
+        raise TypeError(f"{what} must be a callable without arguments, not {op!r:.80}")
 
 
 def _checked_types(types: Any) -> tuple[type[OpError], ...]:

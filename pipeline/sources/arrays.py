@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import native, object_vector, refuse_missing, strings_as_bytes, truth
+from pipeline.dtypes import file_name, native, object_vector, refuse_missing, strings_as_bytes, truth
 from pipeline.files.npy import NpyFile, checked_header
 from pipeline.files.opening import read_whole
 from pipeline.flow.collate import plain_structure
@@ -164,7 +164,7 @@ def column(given: Any, where: str, mapped: bool = False) -> ArrayColumn:
     if isinstance(given, (np.ndarray, list)):
         return _InMemory(_as_array(given, where))
     if isinstance(given, (str, os.PathLike)):
-        return _of_file(os.fspath(given), where, mapped)
+        return _of_file(file_name(given, f"arrays: {where}"), where, mapped)
     if is_closed(given):
         raise closed(f"arrays: {where}")
     if is_stored(given):
@@ -222,7 +222,7 @@ def _as_array(given: Any, where: str) -> NDArray[Any]:
         ) from error
     if array.ndim == 0:
         raise ValueError(f"arrays: {where} must have rank 1 or more, got the scalar {given!r:.40}")
-    return strings_as_bytes(array)
+    return strings_as_bytes(array, f"arrays: {where}")
 
 
 class _InMemory:
@@ -264,7 +264,7 @@ class _InFile:
         return digest([self._file])
 
 
-def _of_file(path: str | bytes, where: str, mapped: bool) -> ArrayColumn:
+def _of_file(path: str, where: str, mapped: bool) -> ArrayColumn:
     """Open a local file, map it into memory, or read a remote one."""
     name, remote = os.fsencode(path), b"://" in os.fsencode(path)
     text, where_of = os.fsdecode(name), f"arrays: {where}: {os.fsdecode(name)}"
@@ -311,7 +311,8 @@ class _Stored:
         with self._lock:
             if is_closed(self._stored):
                 raise closed(self._where)
-            return native(strings_as_bytes(np.asarray(self._stored[int(numbers[0]) : int(numbers[-1]) + 1])))
+            rows = np.asarray(self._stored[int(numbers[0]) : int(numbers[-1]) + 1])
+            return native(strings_as_bytes(rows, self._where))
 
     def digest(self) -> str:
         """A digest of up to 16 evenly spaced pieces, whole chunks of 64 KiB at least."""

@@ -157,10 +157,10 @@ def fillings(schema: Any, defaults: Mapping[str, Any] | None, where: str) -> dic
         InvalidArgumentError: There is no such column, or one does not fit it.
         TypeError: They have no names.
     """
+    if defaults is not None and not isinstance(defaults, Mapping):
+        raise TypeError(f"{where}: defaults must be a dict of values by column, not {defaults!r:.80}")
     if not defaults:
         return {}
-    if not isinstance(defaults, Mapping):
-        raise TypeError(f"{where}: defaults must be a dict of values by column, not {defaults!r:.80}")
     kinds = _kinds(schema)
     return {
         name: _filling(name, kinds[name], defaults[name], where)

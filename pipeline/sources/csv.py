@@ -103,6 +103,8 @@ def csv(
         >>> batch["name"].tolist(), batch["height"].tolist(), batch["age"]
         ([b'Ada', b'Turing, Alan'], [1.65, 0.0], array([36, 41], dtype=int32))
     """
+    if defaults is not None and not isinstance(defaults, Mapping):
+        raise TypeError(f"csv: defaults must be a dict of values by column, not {defaults!r:.80}")
     syntax = Syntax(field_delim, use_quote_delim, na_value, lines_to_skip(skip_lines, "csv"), names, comment, lenient)
     return StreamSource(
         _Rows(expanded(paths, "csv"), syntax, columns, dtypes, defaults or {}), Epochs(num_epochs, shuffle, seed, shard)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pipeline.decode.csv.block import decode_block
 from pipeline.decode.csv.numbers import number
 from pipeline.decode.csv.record import STRING, TYPE_NAMES, ColumnType
+from pipeline.dtypes import as_bytes, numpy_dtype
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.sources.csv_syntax import Syntax
 
@@ -147,7 +148,7 @@ def _integers(
 
 def is_rounded(text: str) -> bool:
     """Whether float64 does not hold all digits of what is written, if that is an integer."""
-    return _INTEGER.fullmatch(text.encode()) is not None and Decimal(text) != float(text)
+    return _INTEGER.fullmatch(text.encode(errors="replace")) is not None and Decimal(text) != float(text)
 
 
 def ordered(columns: Mapping[str, ColumnType], header: Sequence[str]) -> dict[str, ColumnType]:
@@ -165,10 +166,7 @@ def _first_that_takes(name: str, defaults: Mapping[str, Any], after: np.dtype[An
 
 def dtype_of(name: str, given: Any) -> np.dtype[Any]:
     """Return the dtype of a column; InvalidArgumentError if there are no such columns, TypeError if it is none."""
-    try:
-        dtype: np.dtype[Any] = np.dtype(given)
-    except TypeError as error:
-        raise TypeError(f"csv: dtypes of column {name!r}: {error}") from None
+    dtype = numpy_dtype(given, f"csv: dtypes of column {name!r}")
     if dtype.kind in "SUTO":
         return STRING
     if dtype.name not in TYPE_NAMES:
@@ -188,7 +186,7 @@ def described(name: str, dtype: np.dtype[Any], defaults: Mapping[str, Any]) -> C
     given = defaults[name]
     if dtype == STRING:
         if isinstance(given, (str, bytes)):
-            return ColumnType(dtype, given.encode() if isinstance(given, str) else given)
+            return ColumnType(dtype, as_bytes(given, f"csv: defaults of column {name!r}"))
     elif isinstance(given, (int, float, np.integer, np.floating, np.bool_)) and not _is_time(given):
         try:
             value = dtype.type(given)

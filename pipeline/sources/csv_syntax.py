@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline._csv import cut_records
 from pipeline.decode.csv.record import ColumnType, RecordFormat, split_record
-from pipeline.dtypes import truth
+from pipeline.dtypes import as_bytes, items, truth
 from pipeline.errors import invalid
 from pipeline.files.read_buffer import ReadBuffer
 from pipeline.sources.extras import MANY
@@ -41,17 +41,17 @@ class Syntax:
         comment: Any,
         lenient: Any,
     ) -> None:
-        self.delim, self.na = _as_bytes(delim, "field_delim"), _as_bytes(na, "na_value")
+        self.delim, self.na = as_bytes(delim, "csv: field_delim"), as_bytes(na, "csv: na_value")
         if len(self.delim) != 1 or self.delim in b'\r\n"':
             raise invalid(f"csv: field_delim must be one character, and no quote or line end; got {delim!r}")
-        self.comment = b"" if comment is None else _as_bytes(comment, "comment")
+        self.comment = b"" if comment is None else as_bytes(comment, "csv: comment")
         if comment is not None and (len(self.comment) != 1 or self.comment in b'\r\n"' + self.delim):
             raise invalid(f"csv: comment must be one character, and no quote, delimiter or line end; got {comment!r}")
         self.lenient = truth(lenient, "csv: lenient")
         self.quotes, self.skip_lines = truth(quotes, "csv: use_quote_delim"), skip_lines
         if isinstance(names, (str, bytes)):
             raise TypeError(f"csv: names must be a list of names, such as [{names!r}], not {names!r}")
-        self.names = None if names is None else _checked(list(names), "csv")
+        self.names = None if names is None else _checked(items(names, "csv: names", "names"), "csv")
 
     def header(self, file: ReadBuffer, name: str) -> list[str] | None:
         """Take what comes before the rows; returns the names of the columns, None if the file ends before them."""
@@ -144,12 +144,6 @@ def quote(error: Exception, line: int) -> str:
 
 def _would_have(delim: int, count: int) -> str:
     return f"with field_delim={chr(delim)!r} it has {count}"
-
-
-def _as_bytes(given: Any, option: str) -> bytes:
-    if not isinstance(given, (str, bytes)):
-        raise TypeError(f"csv: {option} must be a str, not {given!r:.80}")
-    return given.encode() if isinstance(given, str) else given
 
 
 def _checked(names: list[Any], where: str) -> list[str]:

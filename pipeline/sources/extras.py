@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import importlib
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._batch import stack
-from pipeline.dtypes import native, object_vector, strings_as_bytes
+from pipeline.dtypes import native, object_vector, strings_as_bytes, texts
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid, show
 from pipeline.flow.collate import as_array, telling
 from pipeline.nest import ListValue, Nest, is_nested
@@ -45,18 +45,24 @@ def needs(module: str, function: str, extra: str, hint: str = "") -> Any:
         raise ImportError(f"{function}: {package} is installed, but cannot be imported: {error}{hint}") from error
 
 
+def names_of(columns: Any, where: str) -> list[str] | None:
+    """Return the names of the columns that were asked for, or None for all; TypeError for what is no list of names."""
+    if columns is None:
+        return None
+    if isinstance(columns, (str, bytes)):
+        raise TypeError(f"{where}: columns must be a list of names, such as [{columns!r}], not {columns!r}")
+    return texts(columns, f"{where}: columns")
+
+
 def chosen(names: Sequence[str], columns: Sequence[str] | None, where: str) -> list[str]:
     """Return which columns of these names to read: those that were asked for, or all.
 
     Raises:
         InvalidArgumentError: There is no such column, or none, or several have its name.
-        TypeError: `columns` is no sequence of names.
+        TypeError: `columns` is no list of names.
     """
-    if isinstance(columns, (str, bytes)):
-        raise TypeError(f"{where}: columns must be a list of names, such as [{columns!r}], not {columns!r}")
-    if columns is not None and not isinstance(columns, Iterable):
-        raise TypeError(f"{where}: columns must be a list of names, not {columns!r:.80}")
-    wanted = list(names) if columns is None else list(columns)
+    wanted = names_of(columns, where)
+    wanted = list(names) if wanted is None else wanted
     missing = [name for name in wanted if name not in names]
     if missing or not wanted:
         what = f"there is no column {missing[0]!r}" if missing else "no columns are chosen"
@@ -127,11 +133,11 @@ def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = 
         other = next((value for value in values if not isinstance(value, (bytes, str))), None)
         if other is not None:
             raise TypeError(f"{where}: expected bytes or str, as in the first example, got {other!r:.80}")
-        return strings_as_bytes(object_vector(values))
+        return strings_as_bytes(object_vector(values), where)
     arrays = [as_array(value, where) for value in values]
     try:
         array = native(stack(arrays))
-        return strings_as_bytes(array) if array.dtype.hasobject else array
+        return strings_as_bytes(array, where) if array.dtype.hasobject else array
     except InvalidArgumentError as error:
         other = next((i for i, array in enumerate(arrays) if array.shape != arrays[0].shape), None)
         if other is None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import integer, native, object_vector
+from pipeline.dtypes import integer, native, numpy_dtype, object_vector
 from pipeline.errors import DataLossError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.keywords import tells_keywords
@@ -66,7 +66,7 @@ def fixed_length(
     limit = byte_limit(max_record_bytes)
     if size > limit:
         raise too_long("fixed_length: a record has", limit)
-    kind = None if dtype is None else np.dtype(dtype)
+    kind = None if dtype is None else numpy_dtype(dtype, "fixed_length: dtype")
     if kind is not None and kind.hasobject:
         raise TypeError(f"fixed_length: values of dtype {kind} are Python objects, which a file cannot hold")
     if kind is not None and (not kind.itemsize or size % kind.itemsize):

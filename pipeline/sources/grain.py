@@ -187,7 +187,7 @@ class _Stream:
 
 
 def _column(values: Any) -> NDArray[Any]:
-    return strings_as_bytes(np.asarray(values))
+    return strings_as_bytes(np.asarray(values), "grain: a batch")
 
 
 def _plain(state: Any) -> Any:

@@ -13,7 +13,7 @@ from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
 from pipeline.producers.numbered import parse_shard, sampled
 from pipeline.sources.arrow import digest_of, without_views
-from pipeline.sources.extras import needs
+from pipeline.sources.extras import names_of, needs
 from pipeline.sources.huggingface_columns import apart, form_of
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import Source, TableSource
@@ -64,8 +64,7 @@ def huggingface(
         [[0, 1]]
     """
     library = needs("datasets", "huggingface", "huggingface")
-    if isinstance(columns, (str, bytes)):
-        raise TypeError(f"huggingface: columns must be a list of names, such as [{columns!r}], not {columns!r}")
+    columns = names_of(columns, "huggingface")
     if isinstance(dataset, library.Dataset):
         return TableSource(_Rows(_selected(dataset, columns), defaults), Epochs(num_epochs, shuffle, seed, shard))
     if not isinstance(dataset, library.IterableDataset):
@@ -87,7 +86,7 @@ def _selected(dataset: Any, columns: Sequence[str] | None) -> Any:
     if missing or not columns:
         what = f"there is no column {missing[0]!r}" if missing else "no columns are chosen"
         raise invalid(f"huggingface: {what}; the columns are {', '.join(map(repr, names))}")
-    return dataset.select_columns(list(columns))
+    return dataset.select_columns(columns)
 
 
 class _Rows:

@@ -301,7 +301,7 @@ def _of_dicts(rows: Any, features: Mapping[str, Any], where: str, join: Join) ->
     for name, feature in features.items():
         column = [row[name] for row in rows]
         if feature is None and len({each.shape for each in column if isinstance(each, np.ndarray)}) > 1:
-            columns[name] = object_vector([strings_as_bytes(each) for each in column])
+            columns[name] = object_vector([strings_as_bytes(each, where) for each in column])
         else:
             columns[name] = _given(column, feature, where, join)
     return columns
@@ -339,7 +339,7 @@ def _given(values: Any, feature: Any, where: str, join: Join) -> Any:
         return object_vector([ListValue(_plain(row)) for row in values])
     if feature is not None and _varies(feature):
         _refuse_none(values, where)
-        return object_vector([strings_as_bytes(np.asarray(row)) for row in values])
+        return object_vector([strings_as_bytes(np.asarray(row), where) for row in values])
     if isinstance(values, list) or (feature is not None and _is_decoded(feature)):
         return join(list(values), where)
-    return strings_as_bytes(np.asarray(values))
+    return strings_as_bytes(np.asarray(values), where)

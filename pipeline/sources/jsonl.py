@@ -12,7 +12,7 @@ from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.keywords import tells_keywords
 from pipeline.nest import ListValue
-from pipeline.sources.extras import MANY, stacked
+from pipeline.sources.extras import MANY, names_of, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.records import Records
@@ -71,13 +71,11 @@ def jsonl(
         >>> list(pipeline.jsonl("chats.jsonl", defaults={"age": 0}))
         [{'user': 'Ada', 'age': 36}, {'user': 'Alan', 'age': 0}]
     """
-    if isinstance(columns, (str, bytes)):
-        raise TypeError(f"jsonl: columns must be a list of names, such as [{columns!r}], not {columns!r}")
-    if columns is not None and not columns:
+    chosen = names_of(columns, "jsonl")
+    if chosen is not None and not chosen:
         raise invalid("jsonl: no columns are chosen")
     if defaults is not None and not isinstance(defaults, Mapping):
         raise TypeError(f"jsonl: defaults must be a dict of values by name, not {defaults!r:.80}")
-    chosen = None if columns is None else list(columns)
     if (
         chosen is not None
         and (other := next((name for name in defaults or {} if name not in chosen), None)) is not None

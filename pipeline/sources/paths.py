@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from pipeline.dtypes import file_name
 from pipeline.errors import NotFoundError
 from pipeline.files.filenames import match_filenames_once
 from pipeline.files.opening import file_system
@@ -36,7 +37,7 @@ def expanded(paths: Any, function: str) -> list[str]:
     for path in paths:
         if not isinstance(path, (str, bytes, os.PathLike)):
             raise TypeError(f"{function}: a path must be a string, not {path!r:.80}")
-        names += _matches(os.fsdecode(path), function)
+        names += _matches(file_name(path, f"{function}: a path"), function)
     if not names:
         raise NotFoundError(None, None, f"{function}: there are no paths")
     return names

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pipeline.dtypes import object_vector
+from pipeline.dtypes import object_vector, utf8
 from pipeline.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError, invalid
 from pipeline.files.compression import compression_of
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
@@ -21,7 +21,7 @@ from pipeline.keywords import tells_keywords
 from pipeline.nest import Nest, is_nested
 from pipeline.on_error import add_note, of_record
 from pipeline.sources.braces import without_braces
-from pipeline.sources.extras import stacked
+from pipeline.sources.extras import names_of, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.stream import StreamSource
@@ -78,16 +78,15 @@ def webdataset(
         >>> [(sample["__key__"], int(sample["cls"])) for sample in pipeline.webdataset("shard-0.tar")]
         [(b'cat', 7)]
     """
-    if isinstance(columns, (str, bytes)):
-        raise TypeError(f"webdataset: columns must be a list of names, such as [{columns!r}], not {columns!r}")
-    if columns is not None and not columns:
+    chosen = names_of(columns, "webdataset")
+    if chosen is not None and not chosen:
         raise ValueError("webdataset: no columns are chosen")
     _check_decoders(decoders)
     given = [urls] if isinstance(urls, (str, bytes, os.PathLike)) else urls
     if isinstance(given, (list, tuple)):
         paths = [os.fsdecode(each) if isinstance(each, (bytes, os.PathLike)) else each for each in given]
         given = [name for each in paths for name in (without_braces(each) if isinstance(each, str) else [each])]
-    shards = _Shards(expanded(given, "webdataset"), columns, decoders or {}, byte_limit(max_record_bytes))
+    shards = _Shards(expanded(given, "webdataset"), chosen, decoders or {}, byte_limit(max_record_bytes))
     return StreamSource(shards, Epochs(num_epochs, shuffle, seed, shard))
 
 
@@ -226,14 +225,14 @@ def _plain(value: Any) -> Any:
         nest = Nest(value, False)
         return nest.pack([_plain(inner) for inner in nest.flatten(value)])
     if isinstance(value, (bytes, str)):
-        return value.encode() if isinstance(value, str) else value
+        return utf8(value, "a text") if isinstance(value, str) else value
     try:
         array = as_array(value, "it")
     except TypeError as error:  # of the record, not of the program
         raise ValueError(str(error)) from None
     if not array.dtype.hasobject and array.dtype.kind not in "SU":
         return array
-    flat = [each.encode() if isinstance(each, str) else each for each in array.reshape(-1).tolist()]
+    flat = [utf8(each, "a text") if isinstance(each, str) else each for each in array.reshape(-1).tolist()]
     return object_vector(flat).reshape(array.shape)
 
 

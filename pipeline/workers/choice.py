@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pipeline.dtypes import integer
+from pipeline.dtypes import MOST_WORKERS, at_least, texts
 from pipeline.workers.processes import Processes
 from pipeline.workers.threads import Threads
 
@@ -82,11 +82,9 @@ def processes(
         raise ValueError(f"processes: method must be 'forkserver' or 'spawn', got {method!r:.80}")
     number = _checked("processes", count, setup)
     if preload is not None:
-        if isinstance(preload, (str, bytes)) or not all(isinstance(each, str) for each in preload):
-            raise TypeError(f"processes: preload must be names of modules, such as ('torch',), got {preload!r:.80}")
+        preload = tuple(texts(preload, "processes: preload"))
         if method != "forkserver":
             raise ValueError("processes: preload is for method='forkserver': each process that is spawned imports all")
-        preload = tuple(preload)
     return Processes(number, setup, method, preload)
 
 
@@ -95,7 +93,4 @@ def _checked(name: str, count: int | None, setup: Any) -> int:
         raise TypeError(f"{name}: setup must be callable, not {setup!r:.80}")
     if count is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    number = integer(count, f"{name}: count")
-    if number < 1:
-        raise ValueError(f"{name}: count must be at least 1, got {count}")
-    return number
+    return at_least(1, count, f"{name}: count", MOST_WORKERS)

@@ -1,6 +1,5 @@
 """The batch functions take TensorFlow's arguments in TensorFlow's order; defaults and additions by name are ours."""
 
-import functools
 import inspect
 import typing
 
@@ -148,34 +147,6 @@ def test_a_wrong_batch_size_is_not_taken_for_a_wrong_capacity(function):
 def test_options_that_are_on_or_off(option, value):
     with raises(TypeError, f"{option} must be a bool, got {value!r}"):
         pipeline.batch([1, 2], 2, **{option: value})
-
-
-@pytest.mark.parametrize(
-    ("function", "arguments", "text"),
-    [
-        (pipeline.string_input_producer, [["a"], None, "no"], "shuffle must be a bool, got 'no'"),
-        (pipeline.range_input_producer, [3, None, "no"], "shuffle must be a bool, got 'no'"),
-        (pipeline.slice_input_producer, [[[1]], None, "no"], "shuffle must be a bool, got 'no'"),
-        (functools.partial(pipeline.RandomShuffleQueue, deterministic="no"), [9, 1], "deterministic must be a bool"),
-        (
-            functools.partial(pipeline.PaddingShuffleQueue, deterministic="no"),
-            [9, 1, [int], [()]],
-            "deterministic must be a bool",
-        ),
-        (pipeline.decode_csv, ["1", [1], ",", "no"], "use_quote_delim must be a bool, got 'no'"),
-        (pipeline.decode_csv, [None, [1]], "records must be a string, or a list or array of them, got None"),
-        (pipeline.decode_csv, ["1", [1], 44], "field_delim must be a string, got 44"),
-        (functools.partial(pipeline.decode_csv, na_value=None), ["1", [1]], "na_value must be a string, got None"),
-        (functools.partial(pipeline.decode_csv, select_cols="0"), ["1", [1]], "select_cols must be an integer"),
-        (pipeline.FixedLengthRecordReader, [None], "record_bytes must be an integer, got NoneType None"),
-        (pipeline.FixedLengthRecordReader, [4, {}], "header_bytes must be an integer, got dict {}"),
-        (pipeline.TextLineReader, [{}], "skip_header_lines must be an integer, got dict {}"),
-        (pipeline.image_folder, [None], "image_folder: root must be a path, as text or os.PathLike, got NoneType"),
-    ],
-)
-def test_a_wrong_argument_is_named(function, arguments, text):
-    with raises(TypeError, text):
-        function(*arguments)
 
 
 def test_a_scalar_of_numpy_is_no_source():

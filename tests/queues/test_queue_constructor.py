@@ -165,8 +165,9 @@ def test_wrong_names(given):
 
 def test_names_of_a_priority_queue():
     assert PriorityQueue(3, [np.int32], names=["p", "v"]).names == ["p", "v"]
-    for names in (["v"], ["p", "v", "w"], "v"):
-        with raises(ValueError, "Queue names must have the same length as dtypes"):
+    for names, count in ((["v"], 1), (["p", "v", "w"], 3), ("v", 1)):
+        text = f"List of names must have the same length as the list of dtypes, received {count} names, 2 dtypes"
+        with raises(ValueError, text):
             PriorityQueue(3, [np.int32], names=names)
 
 

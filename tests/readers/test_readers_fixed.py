@@ -40,7 +40,7 @@ def test_records_with_header_and_footer(record, hop, values):
     assert counts(reader) == (len(values.split()), 1)
 
 
-@pytest.mark.parametrize("encoding", ["", "GZIP", "ZLIB", "SNAPPY", None])
+@pytest.mark.parametrize("encoding", ["", "GZIP", "ZLIB", None])
 def test_encodings(tmp_path, encoding):
     (tmp_path / "g").write_bytes(PACK.get(encoding, bytes)(b"HHaabbF"))
     assert read_all(FixedLengthRecordReader(2, 2, 1, encoding=encoding), ["g"]) == [b"g:0 aa", b"g:1 bb"]

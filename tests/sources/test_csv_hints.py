@@ -82,7 +82,7 @@ def test_options_of_a_wrong_type(path):
     path.write_text("a\n1\n")
     for option in ("na_value", "field_delim"):
         for given in (None, 3, 1.5, ["-"]):
-            with raises(TypeError, f"csv: {option} must be a str, not {given!r}"):
+            with raises(TypeError, f"csv: {option} must be bytes or text, got {type(given).__name__} {given!r}"):
                 pipeline.csv(path, **{option: given})
 
 

@@ -58,7 +58,7 @@ class TestComments:
             f"csv: comment must be one character, and no quote, delimiter or line end; got {comment!r}",
         ):
             pipeline.csv(path, comment=comment)
-        with pytest.raises(TypeError, match="comment must be a str, not 3"):
+        with pytest.raises(TypeError, match="csv: comment must be bytes or text, got int 3"):
             pipeline.csv(path, comment=3)
 
     def test_without_it_errors_tell_of_it(self, path):

@@ -12,6 +12,7 @@ from pipeline.compat.graph.node import node
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.input.reader_ops import read_ops
 from pipeline.compat.queues.arguments import as_int, as_text
+from pipeline.files.compression import WINDOW_BITS
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit
 from pipeline.files.tfrecord import TFRecordOptions
 from pipeline.on_error import Skips
@@ -172,7 +173,8 @@ class FixedLengthRecordReader(ReaderBase):
             "hop_bytes": as_int(0 if hop_bytes is None else hop_bytes, "hop_bytes"),
             "encoding": as_text(encoding, "encoding"),
         }
-        make = _maker(fixed.FixedLengthRecordReader, on_error, max_errors, **attrs)
+        plain = {} if attrs["encoding"] in WINDOW_BITS else {"encoding": ""}  # TensorFlow reads those of others so
+        make = _maker(fixed.FixedLengthRecordReader, on_error, max_errors, **{**attrs, **plain})
         super().__init__(_reader("FixedLengthRecordReaderV2", name, attrs, make))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.datasets.node import Node, Opening, nearest_seed
 from pipeline.datasets.seed import Seed
-from pipeline.dtypes import integer, truth
+from pipeline.dtypes import MOST_WORKERS, integer, truth
 from pipeline.flow.counted import Counted
 from pipeline.flow.functions import check_function, name_of
 from pipeline.flow.mapped import Mapped
@@ -168,9 +168,9 @@ def _checked_workers(kind: str, workers: Any, function: Any) -> int | str | Exec
         return workers
     if workers is None or (isinstance(workers, (int, np.integer)) and not isinstance(workers, bool)):
         count = None if workers is None else integer(workers, what)
-        if count is not None and count < 1:
-            hint = "without workers= the thread that iterates runs it"
-            raise ValueError(f"{what} must be at least 1, got {count}; {hint}")
+        if count is not None and not 1 <= count <= MOST_WORKERS:
+            hint = "; without workers= the thread that iterates runs it" if count < 1 else ""
+            raise ValueError(f"{what} must be at least 1 and at most {MOST_WORKERS:,}, got {count:,}{hint}")
         return count
     if not callable(getattr(workers, "submit", None)):
         raise TypeError(

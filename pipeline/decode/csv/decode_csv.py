@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.decode.csv.block import decode_block
 from pipeline.decode.csv.record import STRING, TYPE_NAMES, ColumnType, RecordFormat, to_bytes
-from pipeline.dtypes import integer, truth
+from pipeline.dtypes import as_bytes, integer, items, truth
 from pipeline.errors import invalid
 
 
@@ -50,16 +50,16 @@ def decode_csv(
         ([b'Ada', b'Alan'], [1.649999976158142, 0.0])
     """
     form = _record_format(
-        tuple(map(_hashable, record_defaults)),
-        field_delim.encode() if isinstance(field_delim, str) else _bytes(field_delim, "field_delim"),
-        use_quote_delim,
-        na_value.encode() if isinstance(na_value, str) else _bytes(na_value, "na_value"),
-        None if select_cols is None else tuple(integer(column, "select_cols") for column in select_cols),
+        tuple(map(_hashable, items(record_defaults, "decode_csv: record_defaults", "defaults"))),
+        as_bytes(field_delim, "decode_csv: field_delim"),
+        truth(use_quote_delim, "decode_csv: use_quote_delim"),
+        as_bytes(na_value, "decode_csv: na_value"),
+        _selected(select_cols),
     )
     if isinstance(records, np.ndarray) and records.ndim == 0:
         records = records.item()
     if isinstance(records, (bytes, str)):
-        return form.decode(records.encode() if isinstance(records, str) else bytes(records), 0)
+        return form.decode(as_bytes(records, "decode_csv: records"), 0)
     shape = records.shape if isinstance(records, np.ndarray) else None
     try:
         columns = decode_block(records.ravel().tolist() if shape is not None else records, form)
@@ -70,10 +70,10 @@ def decode_csv(
     return columns if shape is None else [column.reshape(shape) for column in columns]
 
 
-def _bytes(given: Any, what: str) -> bytes:
-    if not isinstance(given, (bytes, bytearray, memoryview)):  # of a number it would make as many zeros
-        raise TypeError(f"{what} must be a string, got {given!r:.80}")
-    return bytes(given)
+def _selected(columns: Any) -> tuple[int, ...] | None:
+    if columns is None:
+        return None
+    return tuple(integer(each, "select_cols") for each in items(columns, "decode_csv: select_cols", "integers"))
 
 
 @lru_cache(maxsize=64)
@@ -91,7 +91,7 @@ def _record_format(
     if not defaults:
         raise invalid("record_defaults describes no column")
     columns = tuple(_column_type(default, i) for i, default in enumerate(defaults))
-    return RecordFormat(columns, delim, truth(quotes, "use_quote_delim"), na, select)
+    return RecordFormat(columns, delim, quotes, na, select)
 
 
 def _hashable(default: Any) -> tuple[Any, ...]:

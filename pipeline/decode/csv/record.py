@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.decode.csv.numbers import number
+from pipeline.dtypes import utf8
 from pipeline.errors import InvalidArgumentError, invalid
 
 STRING = np.dtype(object)
@@ -178,7 +179,7 @@ def to_bytes(values: Iterable[Any]) -> list[bytes]:
     for value in values:
         if not isinstance(value, (str, bytes)):
             raise TypeError(f"a CSV record or default must be bytes or str, not {type(value).__name__} {value!r:.80}")
-    return [value.encode() if isinstance(value, str) else bytes(value) for value in values]
+    return [utf8(value, "a CSV record or default") if isinstance(value, str) else bytes(value) for value in values]
 
 
 def record_error(message: str, record: int, lines: int | None = None) -> InvalidArgumentError:

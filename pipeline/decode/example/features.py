@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import parse_dtype
+from pipeline.dtypes import as_bytes, parse_dtype, utf8
 from pipeline.errors import invalid
 from pipeline.proto.lists import LISTS, ListKind
 
@@ -114,7 +114,7 @@ def wanted(features: Any) -> list[Wanted]:
 def _wanted(name: Any, feature: Any) -> Wanted:
     if not isinstance(name, (str, bytes)):
         raise TypeError(f"the name of a feature must be str, not {type(name).__name__} {name!r:.80}")
-    key = name.encode() if isinstance(name, str) else bytes(name)
+    key = as_bytes(name, "the name of a feature")
     name = key.decode(errors="replace")
     if not isinstance(feature, (FixedLenFeature, VarLenFeature, FixedLenSequenceFeature)):
         raise ValueError(f"Unsupported {type(feature).__name__} {feature!r:.80} for key {name!r}")
@@ -157,16 +157,16 @@ def _shape(name: str, feature: Any) -> tuple[int, ...]:
 def _default(name: str, kind: ListKind, given: Any, size: int, shape: tuple[int, ...]) -> NDArray[Any] | None:
     if given is None:
         return None
-    strings = kind.dtype.hasobject
+    strings, where = kind.dtype.hasobject, f"default_value of feature {name}"
     flat = np.asarray(given, object if strings else None).ravel().tolist()
     try:
         values = kind.scalar.check_all(
-            [value.encode() if strings and isinstance(value, str) else value for value in flat]
+            [utf8(value, where) if strings and isinstance(value, str) else value for value in flat]
         )
     except TypeError as error:
-        raise TypeError(f"default_value of feature {name}: {error}") from None
+        raise TypeError(f"{where}: {error}") from None
     if len(values) != size:
-        text = f"default_value of feature {name} has {len(values)} values, but the requested shape"
+        text = f"{where} has {len(values)} values, but the requested shape"
         raise ValueError(f"{text} {list(shape)} has {size}")
     array = np.empty(size, kind.dtype)
     array[:] = values

@@ -14,6 +14,7 @@ from pipeline.decode.example.locate import UNKNOWN, FoundList, FoundLists, find_
 from pipeline.decode.example.padding import check_padding
 from pipeline.decode.example.sparse_value import SparseTensorValue
 from pipeline.decode.example.uniform import uniform_columns
+from pipeline.dtypes import as_bytes, items
 from pipeline.errors import InvalidArgumentError, invalid, show
 from pipeline.proto.lists import LISTS
 from pipeline.proto.wire import WireError
@@ -43,8 +44,8 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], *, exampl
         7
     """
     asked = wanted(features)
-    data = _bytes(serialized, "")
-    name = None if example_names is None else _bytes(example_names, "").decode(errors="replace")
+    data = _bytes(serialized, "serialized example")
+    name = None if example_names is None else _bytes(example_names, "example_names").decode(errors="replace")
     return dict(zip((one.name for one in asked), single_values(data, asked, name), strict=True))
 
 
@@ -79,10 +80,12 @@ def parse_example(serialized: Any, features: Mapping[str, Any], *, example_names
         if serialized.ndim != 1:
             raise invalid(f"Expected serialized to be a vector, got shape: {show(serialized.shape)}")
         serialized = serialized.tolist()
-    block = [_bytes(one, f" {i}") for i, one in enumerate(serialized)]
+    given = items(serialized, "parse_example: serialized", "Examples")
+    block = [_bytes(one, f"serialized example {i}") for i, one in enumerate(given)]
     names = ["<unknown>"] * len(block)
-    if example_names is not None and len(example_names) > 0:
-        names = [_bytes(one, "").decode(errors="replace") for one in example_names]
+    named = [] if example_names is None else items(example_names, "parse_example: example_names", "names")
+    if named:
+        names = [_bytes(one, "a name of example_names").decode(errors="replace") for one in named]
         if len(names) != len(block):
             raise invalid(f"example_names has {len(names)} names for {len(block)} examples")
     return dict(zip((one.name for one in asked), block_values(block, asked, names), strict=True))
@@ -255,11 +258,7 @@ def _error(message: str, index: int | None) -> InvalidArgumentError:
     return error
 
 
-def _bytes(given: Any, which: str) -> bytes:
+def _bytes(given: Any, what: str) -> bytes:
     if isinstance(given, np.ndarray) and given.ndim == 0:
         given = given.item()
-    if isinstance(given, str):
-        return given.encode()
-    if isinstance(given, (bytes, bytearray, memoryview)):
-        return given if type(given) is bytes else bytes(given)
-    raise TypeError(f"serialized example{which} must be bytes, not {type(given).__name__} {given!r:.80}")
+    return given if type(given) is bytes else as_bytes(given, what)

@@ -14,6 +14,7 @@ from pipeline.decode.image.jpeg import jpeg_array
 from pipeline.decode.image.pillow import check_size, damage, pillow, pixels
 from pipeline.decode.image.png import png_array
 from pipeline.decode.image.png_chunks import SIGNATURE
+from pipeline.dtypes import integer, numpy_dtype, truth
 from pipeline.errors import invalid
 
 MAX_PIXELS = 1 << 27
@@ -65,13 +66,14 @@ def decode_image(
         >>> pipeline.image.decode_image(data, dtype="float32").shape
         (2, 3, 3)
     """
-    kind = np.dtype(dtype)
+    kind = numpy_dtype(dtype, "decode_image: dtype")
     if kind not in (np.uint8, np.uint16, np.float32, np.float64):
         raise invalid(f"decode_image does not support dtype {kind}; it supports uint8, uint16, float32 and float64")
     data, found = _open(contents)
     wanted = _channels(0 if channels is None else channels)
-    array = _DECODERS[found](data, wanted, max_pixels, not expand_animations, kind == np.uint8)
-    array = array[0] if array.ndim == 4 and not expand_animations else array
+    first = not truth(expand_animations, "decode_image: expand_animations")
+    array = _DECODERS[found](data, wanted, _pixels(max_pixels), first, kind == np.uint8)
+    array = array[0] if array.ndim == 4 and first else array
     return _as(array, kind, found)
 
 
@@ -89,7 +91,7 @@ def decode_png(
         >>> pipeline.image.decode_png(data, dtype="uint16").max()
         np.uint16(65535)
     """
-    kind = np.dtype(dtype)
+    kind = numpy_dtype(dtype, "decode_png: dtype")
     if kind not in (np.uint8, np.uint16):
         raise invalid(f"Value for attr 'dtype' of {kind} is not in the list of allowed values: uint8, uint16")
     data, found = _open(contents)
@@ -131,14 +133,16 @@ def decode_jpeg(
         (8, 16, 3)
     """
     if ratio not in (1, 2, 4, 8):
-        raise invalid(f"ratio must be 1, 2, 4, or 8, got {ratio}")
+        raise invalid(f"ratio must be 1, 2, 4, or 8, got {ratio!r:.80}")
+    recover = truth(try_recover_truncated, "decode_jpeg: try_recover_truncated")
+    fancy = truth(fancy_upscaling, "decode_jpeg: fancy_upscaling")
     if dct_method not in DCT_METHODS:
         raise invalid(f"dct_method must be one of {', '.join(map(repr, DCT_METHODS))}, got {dct_method!r}")
     data, found = _open(contents)
     wanted = _channels(channels)
     if found == "JPEG":
         accurate = dct_method == "INTEGER_ACCURATE"
-        return jpeg_array(data, wanted, max_pixels, ratio, try_recover_truncated, fancy_upscaling, accurate)
+        return jpeg_array(data, wanted, _pixels(max_pixels), ratio, recover, fancy, accurate)
     return _as(_still(data, found, wanted, max_pixels, "DecodeJpeg"), np.dtype(np.uint8), found)
 
 
@@ -155,7 +159,7 @@ def decode_gif(contents: Any, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uin
     """
     data, found = _open(contents)
     if found == "GIF":
-        return _gif(data, 0, max_pixels)
+        return _gif(data, 0, _pixels(max_pixels))
     return _as(_still(data, found, 3, max_pixels, "DecodeGif"), np.dtype(np.uint8), found)[None]
 
 
@@ -178,7 +182,7 @@ def decode_bmp(contents: Any, channels: int = 0, *, max_pixels: int = MAX_PIXELS
     if found != "BMP":
         use = f"Use `decode_{found.lower()}` or `decode_image` instead."
         raise invalid(f"Trying to decode {found} format using DecodeBmp op. {use}")
-    return _bmp(data, _channels(channels), max_pixels)
+    return _bmp(data, _channels(channels), _pixels(max_pixels))
 
 
 def _open(contents: Any) -> tuple[bytes, str]:
@@ -202,8 +206,12 @@ def _open(contents: Any) -> tuple[bytes, str]:
 
 def _channels(channels: int) -> int:
     if channels not in (0, 1, 3, 4):
-        raise invalid(f"`channels` must be 0, 1, 3 or 4 but got {channels}")
+        raise invalid(f"`channels` must be 0, 1, 3 or 4 but got {channels!r:.80}")
     return int(channels)
+
+
+def _pixels(most: Any) -> int:
+    return integer(most, "max_pixels")
 
 
 def _as(array: NDArray[Any], dtype: np.dtype[Any], found: str) -> NDArray[Any]:
@@ -227,7 +235,7 @@ def _still(data: bytes, found: str, channels: int, max_pixels: int, op: str, eig
     if found == "BMP":
         use = "Use `decode_bmp` or `decode_image` instead."
         raise invalid(f"Trying to decode BMP format using a wrong op. {use} Op used: {op}")
-    array = _DECODERS[found](data, channels, max_pixels, False, eight)
+    array = _DECODERS[found](data, channels, _pixels(max_pixels), False, eight)
     if array.ndim == 4 and len(array) > 1:
         text = "animated gifs can only be decoded by tf.io.decode_gif or tf.io.decode_image"
         raise invalid(f"Got {len(array)} frames, but {text}")

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline.decode.image.pillow import pillow
 from pipeline.decode.image.png import png_bytes
+from pipeline.dtypes import at_least, integer, truth
 from pipeline.errors import invalid, show
 
 _CHANNELS = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}
@@ -39,9 +40,10 @@ def encode_png(image: Any, compression: int = -1) -> bytes:
     array = _image(image, (np.uint8, np.uint16))
     if array.shape[2] not in (1, 2, 3, 4):
         raise invalid(f"image must have 1, 2, 3, or 4 channels, got {array.shape[2]}")
-    if not -1 <= compression <= 9:
-        raise invalid(f"compression should be in [-1,9], got {compression}")
-    return png_bytes(array, compression)
+    level = integer(compression, "encode_png: compression")
+    if not -1 <= level <= 9:
+        raise invalid(f"compression should be in [-1,9], got {level}")
+    return png_bytes(array, level)
 
 
 def encode_jpeg(
@@ -81,28 +83,36 @@ def encode_jpeg(
         (8, 8, 3)
     """
     array = _image(image, (np.uint8,))
-    if format not in _CHANNELS:
-        raise invalid(f"format {format!r} is not in the list of allowed values: '', 'grayscale', 'rgb'")
+    if not isinstance(format, str) or format not in _CHANNELS:
+        raise invalid(f"format {format!r:.80} is not in the list of allowed values: '', 'grayscale', 'rgb'")
     if array.shape[2] not in (1, 3):
         raise invalid(f"image must have 1 or 3 channels, got {show(array.shape)}")
     if array.shape[2] not in _CHANNELS[format]:
         raise invalid(f"format {format} expects {_CHANNELS[format][0]} channels, got {show(array.shape)}")
-    if not 0 <= quality <= 100:
-        raise invalid(f"quality must be in [0,100], got {quality}")
+    level = integer(quality, "encode_jpeg: quality")
+    if not 0 <= level <= 100:
+        raise invalid(f"quality must be in [0,100], got {level}")
+    in_steps = truth(progressive, "encode_jpeg: progressive")
+    small = truth(optimize_size, "encode_jpeg: optimize_size")
+    halved = truth(chroma_downsampling, "encode_jpeg: chroma_downsampling")
     if density_unit not in ("in", "cm"):
         raise invalid(f"density_unit {density_unit!r} is not in the list of allowed values: 'in', 'cm'")
     if max(array.shape) > 65535:
         raise invalid(f"a JPEG has at most 65535 pixels in each direction, got {show(array.shape)}")
     scale = 1 if density_unit == "in" else 2.54
+    densities = tuple(
+        round(at_least(1, density, f"encode_jpeg: {name}", 65535) * scale)
+        for name, density in (("x_density", x_density), ("y_density", y_density))
+    )
     file = io.BytesIO()
     pillow().Image.fromarray(array[:, :, 0] if array.shape[2] == 1 else array).save(
         file,
         "JPEG",
-        quality=max(1, quality),  # to Pillow 0 means its default, to libjpeg it means 1
-        progressive=progressive,
-        optimize=optimize_size,
-        subsampling="4:2:0" if chroma_downsampling else "4:4:4",
-        dpi=(round(x_density * scale), round(y_density * scale)),
+        quality=max(1, level),  # to Pillow 0 means its default, to libjpeg it means 1
+        progressive=in_steps,
+        optimize=small,
+        subsampling="4:2:0" if halved else "4:4:4",
+        dpi=densities,
     )
     return file.getvalue()
 

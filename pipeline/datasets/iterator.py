@@ -27,6 +27,7 @@ from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeE
 from pipeline.flow.run import serving
 from pipeline.flow.stream import Element, elements_of, nowhere, seek_later
 from pipeline.logs import logger
+from pipeline.nest import refuse_missing_in
 from pipeline.queues.seeds import given_seed
 from pipeline.runners.current_loop import loop_of_thread
 from pipeline.runners.stop_flag import StopFlag
@@ -306,6 +307,7 @@ class DatasetIterator(Next[T_co]):
                 self._tell_dropped(last)
                 raise _Over
             element, value, size = found
+            refuse_missing_in(element, "an example")
             value = fold_on(last.value, value, size)
             record = Record(last.batches + 1, last.examples + size, value, stream.position())
             self._slot.append(_Made(element, record))

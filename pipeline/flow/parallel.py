@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pipeline._flow import Kept
 from pipeline._next import Meter, working_for_others
 from pipeline.diagnostics.wording import named
-from pipeline.errors import AbortedError, DeadlineExceededError
+from pipeline.errors import AbortedError, DeadlineExceededError, ResourceExhaustedError
 from pipeline.flow.block import Block, Columns, Examples, stays
 from pipeline.flow.run import Limited, Run, serving
 from pipeline.flow.segment import GRID, Marks, output_ids, refuse_or_skip, select_numbers
@@ -336,6 +336,12 @@ class Parallel:
         try:
             call = functools.partial(_serve, self._run.bell, self._call) if inside else self._call
             future = executor.submit(call, sent)
+        except ResourceExhaustedError:
+            go_without = getattr(self._executor, "go_without", None)  # that of workers="auto"
+            if go_without is None or not go_without():
+                raise
+            self._submit(block, end, place)
+            return
         except RuntimeError as error:
             raise AbortedError(None, None, f"the workers took no more work: {named(error)}") from error
         if self._run.stopped:  # meanwhile: this has woken workers again

@@ -67,7 +67,8 @@ class QueueRunner:
     ) -> None:
         if not queue or not enqueue_ops:
             raise ValueError("Must provide queue and enqueue_ops.")
-        if not (hasattr(type(queue), "close") and hasattr(queue, "name")):
+        closes = close_op is None or cancel_op is None  # else it may be an operation of a session
+        if not hasattr(queue, "name") or (closes and not hasattr(queue, "close")):
             raise TypeError(f"QueueRunner: queue must be a queue, got {type(queue).__name__} {queue!r:.80}")
         if not isinstance(enqueue_ops, Sequence) or isinstance(enqueue_ops, (str, bytes)):
             raise TypeError(

@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import logs
+from pipeline.errors import ResourceExhaustedError
 from pipeline.workers import needs
 from pipeline.workers.judge import HERE, PROCESSES, THREADS, Choice, Chosen, Judge, Period
+from pipeline.workers.pool import LIMIT_OF_THREADS
 from pipeline.workers.processes import Processes
 from pipeline.workers.threads import AtOnce, Threads
 
@@ -80,6 +82,16 @@ class Auto(Executor):
         """Have a worker call a function."""
         return self.executor.submit(fn, *args, **kwargs)
 
+    def go_without(self) -> bool:
+        """Call functions in the thread that submits them from now on, as the system starts no workers; False if that
+        is so already."""
+        if isinstance(self.executor, AtOnce):
+            return False
+        logs.logger("pipeline.workers").warning("%s goes on without workers: %s", self._name, LIMIT_OF_THREADS)
+        self._judge.refuse_all()
+        self._change(AtOnce())
+        return True
+
     def note(self, examples: int, seconds: float, cpu: float, waited: float) -> None:
         """Note results: of how many examples, how long the function took, its processor time, and how long the loop
         waited for them."""
@@ -117,7 +129,12 @@ class Auto(Executor):
             return
         executor = self._made(after)
         if isinstance(executor, Processes):  # which take long to start
-            self._getting_ready = executor, [executor.submit(_ready) for _ in range(after.number)]
+            try:
+                self._getting_ready = executor, [executor.submit(_ready) for _ in range(after.number)]
+            except ResourceExhaustedError:
+                executor.shutdown(wait=False)
+                self._judge.refuse(PROCESSES)
+                self._begin(settling=False)
         else:
             self._change(executor)
 

@@ -95,6 +95,7 @@ class Judge:
     def __init__(self, chosen: Chosen, processors: int, processes: Callable[[], int]) -> None:
         self.choice, self._known = chosen.choice, chosen
         self._processors, self._room = processors, processes
+        self._threads = MOST_THREADS
         self._processes = -1  # at most; -1 while nobody has asked
         self._before: tuple[Choice, Period] | None = None  # what is tried came after this
         self._looks: list[float] = []  # rates of what is tried
@@ -114,6 +115,12 @@ class Judge:
             if seen is not None:  # one period says little
                 self._try(period)
         return self.choice
+
+    def refuse_all(self) -> None:
+        """No workers can start: have none."""
+        self._threads = self._processes = 0
+        self.choice = self._known.choice = Choice(HERE, 1)
+        self._before = None
 
     def refuse(self, kind: str) -> None:
         """Workers of a kind cannot start: have none of them."""
@@ -182,7 +189,7 @@ class Judge:
         if kind == HERE and period.busy < _TINY * period.rate:
             return []
         computes = self._alone >= _COMPUTES
-        threads = self._processors if computes else MOST_THREADS
+        threads = min(self._threads, self._processors) if computes else self._threads
         most = self._most_processes() if kind == PROCESSES else threads
         found = [Choice(kind if kind != HERE else THREADS, min(2 * count, most))] if count < most else []
         if kind != PROCESSES and computes and not (found and self._may_try(found[0])) and self._most_processes() > 1:

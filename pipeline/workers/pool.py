@@ -17,9 +17,12 @@ from concurrent.futures._base import CANCELLED_AND_NOTIFIED
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics.wording import named
+from pipeline.errors import ResourceExhaustedError
 from pipeline.runners.ending import StartingThread
 from pipeline.runners.stop_flag import StopFlag
 from pipeline.workers.chunks import WorkerDied
+
+LIMIT_OF_THREADS = "the system allows this user, or this container, no more threads"
 
 # Seconds that a worker process gets to end by itself.
 GRACE = 0.5
@@ -140,7 +143,12 @@ class WorkerPool:
         return self._closed
 
     def put(self, call: SubmittedCall) -> None:
-        """Have a call done; start another thread if all are busy and there may be more."""
+        """Have a call done; start another thread if all are busy and there may be more.
+
+        Raises:
+            RuntimeError: Nothing is submitted any more.
+            ResourceExhaustedError: The system starts no thread, and there is none.
+        """
         with self._lock:
             if self._broken is not None:
                 raise self._broken
@@ -151,8 +159,20 @@ class WorkerPool:
             more = self._wake()
         if more:
             thread = self._new_thread(self, next(self._numbers))
-            thread.start()
-            thread.entered.wait()  # whoever calls `close` now finds it
+            try:
+                thread.start()
+            except RuntimeError as error:
+                self._go_without(call, error)
+            else:
+                thread.entered.wait()  # whoever calls `close` now finds it
+
+    def _go_without(self, call: SubmittedCall, error: RuntimeError) -> None:
+        """Leave a call to the threads that run, as the system starts no more; raise if there are none."""
+        with self._lock:
+            if self._threads or call not in self._calls:
+                return
+            self._calls.remove(call)
+        raise ResourceExhaustedError(None, None, f"no worker can start: {error}: {LIMIT_OF_THREADS}") from error
 
     def put_back(self, calls: Iterable[SubmittedCall]) -> None:
         """Have another worker do these calls, which have begun, first."""

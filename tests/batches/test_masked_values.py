@@ -46,6 +46,52 @@ def test_what_a_function_returns(make, name, workers):
         list(pipeline.dataset(range(2)).map(given, workers=workers))
 
 
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda x: x, "an example"),
+        (lambda x: {"y": 1, "x": x}, "component 'x' of an example"),
+        (lambda x: (x, 1), "component '0' of an example"),
+        (lambda x: {"a": {"x": x}}, "component 'a/x' of an example"),
+    ],
+    ids=["bare", "dict", "tuple", "nested"],
+)
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_examples_that_come_as_they_are(make, name, ahead):
+    """Without a batch, and from functions that the own thread calls."""
+    given = [make(np.zeros(4)), make(MASKED)]
+    dataset = pipeline.dataset(range(2)).map(given.__getitem__)
+    with iter(dataset.prefetch(ahead) if ahead else dataset) as examples:
+        next(examples)
+        with pytest.raises(pipeline.InvalidArgumentError, match=f"^{name} {TEXT}"):
+            next(examples)
+
+
+def test_nulls_that_a_function_returns():
+    nulls = pa.array([0.0, 1.0, None, 3.0])
+    for make in (lambda _: nulls, lambda _: {"x": nulls, "y": 1}, lambda _: (nulls, 1)):
+        with pytest.raises(pipeline.InvalidArgumentError, match=TEXT):
+            list(pipeline.dataset([0]).map(make))
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda x: x, "a batch"),
+        (lambda x: (np.zeros(4), x), "component '1' of a batch"),
+        (lambda x: [x, np.zeros(4)], "component '0' of a batch"),
+        (lambda x: {"x": x}, "component 'x' of a batch"),
+    ],
+    ids=["bare", "tuple", "list", "dict"],
+)
+@pytest.mark.parametrize("options", [{}, {"dynamic_pad": True}, {"num_threads": 0}], ids=str)
+def test_blocks_of_examples(make, name, options):
+    with pytest.raises(pipeline.InvalidArgumentError, match=f"^{name} {TEXT}"):
+        list(pipeline.batch(iter([make(MASKED)]), 2, enqueue_many=True, **options))
+    with pytest.raises(pipeline.InvalidArgumentError, match="values missing: fill them before"):
+        list(pipeline.dataset([0]).map(lambda _: make(MASKED)).unbatch().batch(2))
+
+
 def test_queues():
     queue = pipeline.FIFOQueue(9, ["float64"], [(4,)])
     with pytest.raises(pipeline.InvalidArgumentError, match=f"component 0 {TEXT}"):

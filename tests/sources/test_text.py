@@ -398,7 +398,8 @@ class TestErrors:
             with raises(ValueError, "csv: field_delim must be one character, and no quote or line end; got "):
                 pipeline.csv(path, field_delim=delim)
         for columns in (5, True):
-            with raises(TypeError, f"csv: {path}: columns must be a list of names, got {type(columns).__name__} {columns}"):
+            got = f"{type(columns).__name__} {columns}"
+            with raises(TypeError, f"csv: {path}: columns must be a list of names, got {got}"):
                 pipeline.csv(path, columns=columns)
         for function in (pipeline.csv, pipeline.text):
             with raises(ValueError, f"{function.__name__}: skip_lines must be at least 0, got -1"):

@@ -14,7 +14,7 @@ from orchestration import fresh_collection, no_thread_left
 import pipeline
 from pipeline.flow import parallel
 from pipeline.workers import auto
-from pipeline.workers.judge import HERE, PROCESSES, THREADS, Choice
+from pipeline.workers.judge import HERE, PROCESSES, THREADS, Choice, Judge
 
 CHANGES = [Choice(THREADS, 2), Choice(PROCESSES, 2), Choice(THREADS, 1), Choice(HERE, 1), Choice(PROCESSES, 1)]
 
@@ -144,6 +144,67 @@ def test_arrays_stay_what_they_are(restless):
     dataset = pipeline.arrays(rows, num_epochs=None).map(functions.doubled, workers="auto").batch(20)
     for i, batch in enumerate(taken(dataset, restless)):
         assert np.array_equal(batch, 2 * rows[20 * (i % 100) :][:20])
+
+
+@pytest.fixture
+def crowded(monkeypatch):
+    """Have the system start no worker threads."""
+    start = threading.Thread.start
+
+    def starting(thread):
+        if thread.name.startswith("pipeline-worker"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", starting)
+    monkeypatch.setattr(auto, "_SECONDS", 0.0)
+    monkeypatch.setattr(auto, "_CHUNKS", 1)
+
+
+@pytest.mark.parametrize("first", [Choice(THREADS, 2), Choice(PROCESSES, 2)], ids=str)
+def test_it_goes_on_where_no_thread_can_be_started(crowded, monkeypatch, caplog, first):
+    """The limit of a user or a container: RLIMIT_NPROC, pids.max."""
+    tried = []
+
+    class Trying(Judge):
+        def after(self, period):
+            if not tried:
+                self.choice = first
+                tried.append(first)
+            return self.choice
+
+    monkeypatch.setattr(auto, "Judge", Trying)
+    monkeypatch.setattr(parallel, "_CHUNK_MOST", 4)
+    with caplog.at_level(logging.WARNING):
+        found = list(pipeline.dataset(range(2_000)).map(functions.square, workers="auto"))
+    assert tried
+    assert found == [number * number for number in range(2_000)]
+    if first.kind == THREADS:
+        assert "square goes on without workers: the system allows this user" in caplog.text
+
+
+@pytest.mark.parametrize("workers", [2, pipeline.threads(2), pipeline.processes(2)], ids=["2", "threads", "processes"])
+def test_other_workers_say_that_none_can_be_started(crowded, workers):
+    with pytest.raises(
+        pipeline.errors.ResourceExhaustedError, match=r"^no worker can start: can't start new thread: the"
+    ):
+        list(pipeline.dataset(range(10)).map(functions.square, workers=workers))
+
+
+def test_fewer_workers_where_no_more_threads_can_be_started(monkeypatch):
+    start, started = threading.Thread.start, []
+
+    def starting(thread):
+        if thread.name.startswith("pipeline-worker"):
+            if started:
+                raise RuntimeError("can't start new thread")
+            started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", starting)
+    found = list(pipeline.dataset(range(500)).map(functions.square, workers=4))
+    assert found == [number * number for number in range(500)]
+    assert len(started) == 1
 
 
 def test_no_other_word():

@@ -14,7 +14,7 @@ from pipeline.flow.block import Block, Columns
 from pipeline.flow.collate import bare, stacked
 from pipeline.flow.ids import PartHashes, as_parts
 from pipeline.flow.stream import Stream, lend, place, seek_later, whole
-from pipeline.nest import ListParts, TupleParts, map_values
+from pipeline.nest import ListParts, TupleParts, map_values, refuse_missing_in
 
 
 class Unbatch(Node):
@@ -114,9 +114,11 @@ def _column(values: Any) -> Any:
 
 
 def rows_of_batch(batch: Any) -> Columns:
-    """Return a batch as columns; InvalidArgumentError if its components do not have as many rows each."""
+    """Return a batch as columns; InvalidArgumentError if its components do not have as many rows each, or values are
+    missing."""
     if isinstance(batch, tuple) and not hasattr(batch, "_make"):
         batch = TupleParts(batch)
+    refuse_missing_in(batch, "a batch", many=True)
     lengths: list[int] = []
     try:
         map_values(lambda column: lengths.append(len(column)), batch)

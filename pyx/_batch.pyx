@@ -256,7 +256,7 @@ def concatenate(arrays, out=None):
         raise InvalidArgumentError(
             None, None, "concatenate: arrays[0] has rank 0, expected at least 1; `stack` takes scalars")
     if p.length == LONGEST:
-        raise InvalidArgumentError(None, None, "concatenate: the arrays are too long")
+        raise InvalidArgumentError(None, None, f"concatenate: expected at most {LONGEST - 1} rows in all, got more")
     copy_intps(dims, p.room, p.rank)
     dims[0] = p.length
     made = result("concatenate", out, &p, p.rank, dims)
@@ -344,7 +344,8 @@ def narrowed(cnp.ndarray array not None):
     cdef intp i, size = cnp.PyArray_SIZE(array)
     cdef bint signed = kind == cnp.NPY_INT64
     if not (signed or kind == cnp.NPY_UINT64) or not cnp.PyArray_ISCARRAY_RO(array):
-        raise TypeError("narrowed: expected a contiguous array of int64 or uint64")
+        raise TypeError(
+            f"narrowed: expected a contiguous array of int64 or uint64, got {array!r:.80}")
     cdef cnp.ndarray made = cnp.PyArray_EMPTY(
         cnp.PyArray_NDIM(array), cnp.PyArray_DIMS(array), cnp.NPY_INT32 if signed else cnp.NPY_UINT32, 0
     )
@@ -408,7 +409,7 @@ def read_rows(int descriptor, int64_t start, const int64_t[::1] numbers not None
     cdef uint64_t place  # wraps around where numbers are nonsense; the system refuses the place then
     cdef ssize_t got = 1
     if count == 0 or out.shape[0] == 0 or out.shape[0] % count:
-        raise ValueError(f"read_rows: {count} rows of one size cannot fill {out.shape[0]} bytes")
+        raise ValueError(f"read_rows: expected room for {count} rows of one size, got {out.shape[0]} bytes")
     row = out.shape[0] // count
     with nogil:
         while first < count:
@@ -434,8 +435,9 @@ def read_rows(int descriptor, int64_t start, const int64_t[::1] numbers not None
 
 cdef int check_length(int descriptor, Py_ssize_t size) except -1:
     """Memory past the end of a file cannot be read: the process would end."""
-    if descriptor >= 0 and fstat(descriptor).st_size < size:
-        raise ValueError(f"MappedMemory: the file has less than {size} bytes")
+    cdef Py_ssize_t found = size if descriptor < 0 else fstat(descriptor).st_size
+    if found < size:
+        raise ValueError(f"MappedMemory: expected a file of at least {size} bytes, got one of {found}")
     return 0
 
 

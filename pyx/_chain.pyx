@@ -161,7 +161,8 @@ def chained(array, bytes codes not None, list numbers not None):
     cdef float* out
     cdef PyThreadState* state
     if len(codes) > LINKS or len(codes) != len(numbers):
-        raise ValueError(f"chained: {len(codes)} operations on {len(numbers)} numbers; at most {LINKS}")
+        raise ValueError(
+            f"chained: expected at most {LINKS} operations and a number for each, got {len(codes)} and {len(numbers)}")
     if not isinstance(array, cnp.ndarray) or cnp.PyArray_NDIM(<cnp.ndarray>array) == 0:
         return None
     kind = cnp.PyArray_TYPE(<cnp.ndarray>array)

@@ -86,7 +86,9 @@ cdef void stretch(
 
 cdef int check_pixels(const real[:, ::1] pixels, real[:, ::1] out) except -1:
     if pixels.shape[1] != 3 or out.shape[1] != 3 or pixels.shape[0] != out.shape[0]:
-        raise ValueError("pixels and the result must be [pixels, 3]")
+        raise ValueError(
+            f"expected pixels and a result of shape [pixels, 3], got [{pixels.shape[0]}, {pixels.shape[1]}] and "
+            f"[{out.shape[0]}, {out.shape[1]}]")
     return 0
 
 
@@ -151,9 +153,11 @@ def adjust_contrast(const float[:, :, ::1] images, Py_ssize_t channels, float fa
     cdef Py_ssize_t values = images.shape[2]
     cdef double* sums                   # of each column of values, and behind them the means
     if channels < 1 or values % channels:
-        raise ValueError(f"rows of {values} values, {channels} channels")
+        raise ValueError(f"expected rows of whole pixels of {channels} channels, got rows of {values} values")
     if out.shape[0] != images.shape[0] or out.shape[1] != images.shape[1] or out.shape[2] != values:
-        raise ValueError("the result must have the shape of the images")
+        raise ValueError(
+            f"expected a result of the images' shape [{images.shape[0]}, {images.shape[1]}, {values}], got "
+            f"[{out.shape[0]}, {out.shape[1]}, {out.shape[2]}]")
     if not images.shape[0] or not images.shape[1] or not values:
         return
     sums = <double*>malloc(values * (sizeof(double) + sizeof(float)))

@@ -118,7 +118,7 @@ cdef class Cut:
         if isinstance(key, slice):
             begin, end, step = key.indices(self.count)
             if step != 1:
-                raise ValueError("records are cut out in order, one after the other")
+                raise ValueError(f"expected a slice of neighbouring records, got one with the step {step}")
             part = Cut(self.text)
             while part.room < end - begin:
                 part.grow()
@@ -130,13 +130,13 @@ cdef class Cut:
         if begin < 0:
             begin += self.count
         if not 0 <= begin < self.count:
-            raise IndexError(f"record {key} of {self.count}")
+            raise IndexError(f"there is no record {key}: there are {self.count}")
         return PyBytes_FromStringAndSize(self.spans[begin].text, self.spans[begin].size)
 
     def offset(self, Py_ssize_t index):
         """Returns where a record begins in the text."""
         if not 0 <= index < self.count:
-            raise IndexError(f"record {index} of {self.count}")
+            raise IndexError(f"there is no record {index}: there are {self.count}")
         return self.spans[index].text - <const char*>self.text
 
 
@@ -171,7 +171,7 @@ def cut_records(
         A Cut of the records, without empty ones, and where in the text the first one begins that was not cut.
     """
     if not 0 <= begin <= end <= len(text):
-        raise IndexError(f"bytes {begin} to {end} of {len(text)}")
+        raise IndexError(f"expected a part of a text of {len(text)} bytes, got bytes {begin} to {end}")
     cdef Py_ssize_t size
     cdef const char* start = text
     cdef const char* at = start + begin
@@ -243,7 +243,7 @@ cdef class CsvTable:
     ):
         cdef Py_ssize_t i
         if len(arrays) != len(defaults):
-            raise ValueError(f"CsvTable: {len(defaults)} defaults for {len(arrays)} columns")
+            raise ValueError(f"CsvTable: expected a default for each of {len(arrays)} columns, got {len(defaults)}")
         self.arrays, self.defaults, self.na, self.exact = arrays[:], defaults[:], na, exact
         self.room = MOST
         self.delim, self.quotes, self.width, self.na_size = delim[0], quotes, len(arrays), len(na)
@@ -281,7 +281,7 @@ cdef class CsvTable:
         if default is not None:
             raw = default.tobytes()
             if raw is None or len(raw) != column.size:
-                raise ValueError(f"CsvTable: {default!r} is no default for {array.dtype}")
+                raise ValueError(f"CsvTable: expected a default of dtype {array.dtype}, got {default!r:.80}")
             memcpy(column.default, <const char*>raw, column.size)
         return 0
 
@@ -304,7 +304,7 @@ cdef class CsvTable:
         """
         cdef Py_ssize_t count = len(records), last, done
         if first < 0 or count > self.room:
-            raise IndexError(f"CsvTable.fill: records {first} to {count}, and {self.room} places")
+            raise IndexError(f"CsvTable.fill: expected at most {self.room} records, got {first} to {count}")
         cdef tuple lines = None if type(records) is Cut else records
         cdef const RecordSpan* spans = (<Cut>records).spans if lines is None else NULL
         while first < count:

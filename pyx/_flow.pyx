@@ -47,7 +47,7 @@ def fold_hashes(const uint64_t[::1] hashes not None, const int64_t[::1] counts n
     """Return the fingerprint after more parts of an order: of each the fingerprint, and how many elements it has."""
     cdef Py_ssize_t i
     if hashes.shape[0] != counts.shape[0]:
-        raise ValueError(f"fold_hashes: {hashes.shape[0]} hashes and {counts.shape[0]} counts")
+        raise ValueError(f"fold_hashes: expected a count for each of {hashes.shape[0]} hashes, got {counts.shape[0]}")
     for i in range(hashes.shape[0]):
         value = value * power(STEP, counts[i]) + hashes[i]
     return value
@@ -59,7 +59,7 @@ def sum_hashes(const uint64_t[:] hashes not None, const int64_t[:] counts not No
     cdef uint64_t value = 0
     cdef int64_t total = 0
     if hashes.shape[0] != counts.shape[0]:
-        raise ValueError(f"sum_hashes: {hashes.shape[0]} hashes and {counts.shape[0]} counts")
+        raise ValueError(f"sum_hashes: expected a count for each of {hashes.shape[0]} hashes, got {counts.shape[0]}")
     for i in range(hashes.shape[0]):
         value = value * power(STEP, counts[i]) + hashes[i]
         total += counts[i]
@@ -385,7 +385,7 @@ def call_each(function, list examples not None, Py_ssize_t at, const int64_t[::1
     """
     cdef Py_ssize_t i = max(at, 0)
     if len(examples) != numbers.shape[0]:
-        raise ValueError(f"call_each: {len(examples)} examples and {numbers.shape[0]} numbers")
+        raise ValueError(f"call_each: expected a number for each of {len(examples)} examples, got {numbers.shape[0]}")
     while i < min(len(examples), numbers.shape[0]):     # a function that knows the list may change it
         if kept.count >= n or (bell is not None and bell.raised):
             return i, False

@@ -15,7 +15,7 @@ cdef extern from "Python.h":
 def all_bytes(values not None):
     """Whether all items of a list or tuple are bytes objects, and of no subclass."""
     if type(values) is not list and type(values) is not tuple:
-        raise TypeError(f"expected a list or tuple, got {type(values).__name__}")
+        raise TypeError(f"all_bytes: expected a list or tuple, got {type(values).__name__}")
     cdef PyObject** items = items_of(values)
     cdef Py_ssize_t i
     for i in range(length_of(values)):
@@ -37,7 +37,7 @@ def split_lines(bytes text not None, Py_ssize_t begin, Py_ssize_t end):
         The lines without their ends: each \n, and one \r before it. There is always one, though it may be empty.
     """
     if not 0 <= begin <= end <= len(text):
-        raise IndexError(f"bytes {begin} to {end} of {len(text)}")
+        raise IndexError(f"expected a part of a text of {len(text)} bytes, got bytes {begin} to {end}")
     cdef const char* at = PyBytes_AS_STRING(text) + begin
     cdef const char* past = PyBytes_AS_STRING(text) + end
     cdef const char* stop

@@ -272,10 +272,12 @@ cdef class Gather:
         cdef Py_ssize_t i
         cdef int64_t rows
         if not arrays or type(arrays[0]) is not cnp.ndarray or rank_of(<Array*>arrays[0]) == 0:
-            raise ValueError("Gather: expected arrays of rows")
+            raise ValueError(f"Gather: expected arrays of rows, got {arrays!r:.80}")
         rows = dims_of(<Array*>arrays[0])[0]
         if not gathers(arrays, rows, True) or ids.shape[0] != numbers.shape[0]:
-            raise ValueError("Gather: the arrays, numbers or ids do not fit")
+            raise ValueError(
+                f"Gather: expected contiguous arrays of {rows} rows and an id for each of {numbers.shape[0]} numbers, "
+                f"got {arrays!r:.80} and {ids.shape[0]} ids")
         for i in range(numbers.shape[0]):
             if not 0 <= numbers[i] < rows:
                 raise IndexError(f"there is no row {numbers[i]}: the arrays have {rows}")
@@ -287,7 +289,7 @@ cdef class Gather:
         """Return the next n rows, at most as many as are left, and the fingerprint of their ids."""
         cdef uint64_t hash = 0
         if not 0 < n <= self.left:
-            raise ValueError(f"Gather: {n} rows of {self.left}")
+            raise ValueError(f"Gather: expected at most the {self.left} rows that are left, got {n}")
         batch = self.rows(n, &hash)
         self.passed(n)
         return batch, hash
@@ -313,7 +315,7 @@ cdef class Gather:
     def skip(self, Py_ssize_t n):
         """Leave the next n rows out, at most as many as are left."""
         if not 0 <= n <= self.left:
-            raise ValueError(f"Gather: {n} rows of {self.left}")
+            raise ValueError(f"Gather: expected at most the {self.left} rows that are left, got {n}")
         self.at += n
         self.left -= n
 
@@ -511,6 +513,18 @@ cdef class Next:
         self.busy.store(0, memory_order_release)
 
 
+cdef object other_structure(batch, changes):
+    """The error for a batch that is put together in another way than those before."""
+    return TypeError(
+        f"a batch is {structure_of(batch)}, and the one before was {structure_of(changes)}: make all batches alike")
+
+
+cdef str structure_of(value):
+    if isinstance(value, dict):
+        return f"a dict with {', '.join(map(repr, value)) or 'nothing'}"
+    return f"a {type(value).__name__}" + (f" of {len(value)}" if isinstance(value, (tuple, list)) else "")
+
+
 @cython.final
 cdef class Changes:
     """What is done to each component of batches of one structure, by functions in C. Call it with a batch.
@@ -533,7 +547,7 @@ cdef class Changes:
         cdef object made, changes = self.changes
         cdef Py_ssize_t i, n = len(changes)
         if type(batch) is not type(changes) or len(batch) != n:
-            raise TypeError("a batch has another structure than the one before")
+            raise other_structure(batch, changes)
         if type(changes) is tuple:
             made = PyTuple_New(n)
             for i in range(n):
@@ -541,7 +555,12 @@ cdef class Changes:
                 Py_INCREF(part)
                 PyTuple_SET_ITEM(made, i, part)
             return made
-        return {key: changes[key](part) for key, part in (<dict>batch).items()}
+        try:
+            return {key: changes[key](part) for key, part in (<dict>batch).items()}
+        except KeyError:
+            if batch.keys() == changes.keys():
+                raise
+            raise other_structure(batch, changes) from None
 
 
 @cython.final

@@ -212,7 +212,7 @@ cdef class NumberPool:
         """
         cdef Py_ssize_t i, n = numbers.shape[0]
         if n > self.places.shape[0]:
-            raise ValueError(f"NumberPool.load: {n} numbers for {self.places.shape[0]} places")
+            raise ValueError(f"NumberPool.load: expected at most {self.places.shape[0]} numbers, got {n}")
         with nogil:
             self.lock.lock()
             for i in range(n):

@@ -29,7 +29,7 @@ cdef int check_places(const Py_ssize_t[:, ::1] places, Py_ssize_t size) except -
     for i in range(places.shape[0]):
         for j in range(places.shape[1]):
             if places[i, j] < 0 or places[i, j] >= size:
-                raise ValueError(f"place {places[i, j]} is not in an axis of {size}")
+                raise ValueError(f"expected places from 0 to {size - 1}, got {places[i, j]}")
     return 0
 
 
@@ -37,7 +37,7 @@ cdef int check_vector(const Py_ssize_t[::1] places, Py_ssize_t size) except -1:
     cdef Py_ssize_t i
     for i in range(places.shape[0]):
         if places[i] < 0 or places[i] >= size:
-            raise ValueError(f"place {places[i]} is not in an axis of {size}")
+            raise ValueError(f"expected places from 0 to {size - 1}, got {places[i]}")
     return 0
 
 
@@ -46,15 +46,17 @@ cdef Py_ssize_t width_of(
 ) except -1:
     """The width of images whose rows have so many values; ValueError if they do not fit."""
     if not side_by_side:
-        raise ValueError("the values of a row do not lie side by side")
+        raise ValueError("expected images whose rows are contiguous, got some with gaps")
     if channels < 1 or values % channels or batch != results:
-        raise ValueError(f"{batch} images of {values} values a row, {channels} channels, for {results} results")
+        raise ValueError(
+            f"expected rows of whole pixels of {channels} channels and a result for each of {batch} images, got rows "
+            f"of {values} values and {results} results")
     return values // channels
 
 
 cdef int check_shape(Py_ssize_t have, Py_ssize_t wanted, str what) except -1:
     if have != wanted:
-        raise ValueError(f"{what} has {have} values, not {wanted}")
+        raise ValueError(f"{what}: expected {wanted} values, got {have}")
     return 0
 
 
@@ -322,7 +324,7 @@ cdef int weighted(
     check_places(columns, width_of(images.shape[0], images.shape[2], channels, out.shape[0]))
     check_places(rows, images.shape[1])
     if rows.shape[0] < 1 or columns.shape[0] < 1:
-        raise ValueError("no rows or no columns to add")
+        raise ValueError(f"expected rows and columns to add, got {rows.shape[0]} and {columns.shape[0]}")
     check_shape(row_weights.shape[0], rows.shape[0], "a sum of rows")
     check_shape(row_weights.shape[1], rows.shape[1], "row_weights")
     check_shape(column_weights.shape[0], columns.shape[0], "a sum of columns")

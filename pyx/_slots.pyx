@@ -81,9 +81,9 @@ cdef class Slots:
         cdef list found = list(columns)
         for column in found:
             if not is_array(<PyObject*>column) or rank_of(<Array*>column) == 0 or not is_contiguous(<Array*>column):
-                raise ValueError("Slots: a column must be a contiguous array with rows")
+                raise ValueError(f"Slots: expected contiguous arrays of rows, got {column!r:.80}")
             if dims_of(<Array*>column)[0] != self.room or rank_of(<Array*>column) >= MAX_RANK:
-                raise ValueError(f"Slots: a column must have {self.room} rows")
+                raise ValueError(f"Slots: expected columns of {self.room} rows, got one of {dims_of(<Array*>column)[0]}")
         self.columns = found
 
     def held(self):
@@ -140,14 +140,14 @@ cdef class Slots:
         cdef Py_ssize_t n, i
         cdef const int64_t[::1] which
         if not is_vector(slots, cnp.NPY_INT64):
-            raise TypeError("Slots.take: expected an array of int64")
+            raise TypeError(f"Slots.take: expected an array of int64, got {slots!r:.80}")
         which = slots
         n = which.shape[0]
         if self.spare + n > self.room:
-            raise ValueError("Slots.take: a slot is taken twice")
+            raise ValueError(f"Slots.take: expected at most {self.room - self.spare} slots, each once, got {n}")
         for i in range(n):
             if not 0 <= which[i] < self.room:
-                raise IndexError(f"Slots.take: there is no slot {which[i]}")
+                raise IndexError(f"Slots.take: expected slots from 0 to {self.room - 1}, got {which[i]}")
         cdef list columns = [self.gathered(column, slots, which) for column in self.columns]
         cdef cnp.ndarray hashes = numbers_of(n, cnp.NPY_UINT64), counts = numbers_of(n, cnp.NPY_INT64)
         cdef uint64_t[::1] all_hashes = self.hashes, their_hashes = hashes

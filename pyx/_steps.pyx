@@ -110,7 +110,7 @@ cdef class Steps:
             made.outputs = () if single else tuple(each.outputs)
             for place in (*made.inputs, *made.last, *((each.outputs,) if single else made.outputs)):
                 if place < 0:
-                    raise ValueError(f"a step has the place {place}")
+                    raise ValueError(f"expected places of steps from 0 on, got {place}")
                 self.size = max(self.size, place + 1)
             found.append(made)
         self.steps = tuple(found)
@@ -148,7 +148,7 @@ cdef class Steps:
         cdef _Step step
         self.check(values)
         if self.steps is None or not 0 <= number < len(self.steps):
-            raise IndexError(f"there is no step {number}")
+            raise IndexError(f"there is no step {number}: there are {len(self.steps or ())}")
         step = self.steps[number]
         try:
             step.take(run, values, dead)
@@ -157,5 +157,5 @@ cdef class Steps:
 
     cdef int check(self, list values) except -1:
         if self.steps is None or len(values) < self.size:
-            raise ValueError(f"{len(values)} values for {self.size} places")
+            raise ValueError(f"expected a value for each of {self.size} places, got {len(values)}")
         return 0

@@ -116,7 +116,7 @@ cdef class Ready:
     def fill(self, int64_t first, list rows not None, list elements not None):
         """These are ready, from number `first` on: their row numbers, and they."""
         if len(rows) != len(elements):
-            raise ValueError(f"Ready.fill: {len(rows)} numbers for {len(elements)} elements")
+            raise ValueError(f"Ready.fill: expected a number for each of {len(elements)} elements, got {len(rows)}")
         self.first, self.rows, self.elements = first, rows, elements
 
     def take(self, producer, Turn turn not None):

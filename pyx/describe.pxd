@@ -25,7 +25,9 @@ cdef enum:
 
 cdef inline int check_order(int order, size_t capacity, size_t min_after_dequeue) except -1:
     if not 0 <= order <= <int>PRIORITY or capacity > <size_t>INT32_MAX or min_after_dequeue > capacity:
-        raise ValueError(f"there is no order {order} with the capacity {capacity} and {min_after_dequeue} held back")
+        raise ValueError(
+            f"expected an order from 0 to {<int>PRIORITY}, a capacity of at most {INT32_MAX} and no more held back, got "
+            f"order {order}, capacity {capacity} and {min_after_dequeue} held back")
     return 0
 
 
@@ -34,14 +36,14 @@ cdef inline int check_component(object dtype, int form, tuple shape) except -1:
     if not cnp.PyArray_DescrCheck(dtype):
         raise TypeError(f"expected a dtype, got {type(dtype).__name__}")
     if form != <int>ROWS and form != <int>BYTES and form != <int>OBJECT and form != <int>ARRAY:
-        raise ValueError(f"there is no form {form}")
+        raise ValueError(f"expected the form of rows, bytes, objects or arrays, got {form}")
     row = dtype.itemsize
     for size in shape or ():
         if size is not None and size < 0 or size is None and form == <int>ROWS:
-            raise ValueError(f"a component cannot have the shape {shape}")
+            raise ValueError(f"expected a shape of sizes from 0 on, known for rows, got {shape}")
         row *= size or 1
     if form == <int>ROWS and (shape is None or dtype.hasobject or row >> MOST_BITS):
-        raise ValueError(f"rows of {dtype} and the shape {shape} are too large, or have no fixed size")
+        raise ValueError(f"expected rows of a fixed size below 2**{<int>MOST_BITS} bytes, got {dtype} of shape {shape}")
     return 0
 
 
@@ -97,7 +99,8 @@ cdef inline int describe(Queue* q, QueueColumns* columns, object owner, list com
             describe_column(&column[i], dtype, form, shape)
             total += column[i].slab.row
         if q.order == PRIORITY and (width == 0 or column[0].type_num != cnp.NPY_INT64 or column[0].ndim != 0):
-            raise ValueError("the first component of a queue with priorities has to be an int64 scalar")
+            got = "none" if width == 0 else f"{components[0][0]} of shape {components[0][2]}"
+            raise ValueError(f"{type(owner).__name__}: expected priorities as first component, int64 scalars; got {got}")
     except BaseException:
         forget_columns(column, width)
         raise

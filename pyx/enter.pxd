@@ -84,7 +84,7 @@ cdef inline Py_ssize_t rows_of(const QueueColumns* columns, object owner, int in
     """How many rows a value of component number `index` holds if they can be stored as they are; else -1."""
     cdef Part part
     if not 0 <= index < width_of(columns):
-        raise IndexError(f"{type(owner).__name__}: component {index} of {width_of(columns)}")
+        raise IndexError(f"{type(owner).__name__}: there is no component {index}: there are {width_of(columns)}")
     return rows_fit(&columns.column[index], value, &part, False, False)
 
 

@@ -131,7 +131,7 @@ cdef inline int grow(Queue* q, QueueColumns* columns, int chunk) except -1:
     cdef list added = []
     cdef bint enough
     if chunk == CHUNKS:
-        raise MemoryError("a queue holds at most 2**32 elements")
+        raise MemoryError("a queue holds at most 2**32 elements, and this one would hold more")
     g.columns = columns
     g.chunk = chunk
     g.installed = False

@@ -156,7 +156,8 @@ cdef inline int check_process(const Queue* q, object owner) except -1:
     """Refuse a queue that another process made: the threads that would serve it, and wake its callers, are not here."""
     if q.forks != fork_count():
         if q.forks == -1:
-            raise RuntimeError(f"{type(owner).__name__}: __init__ was not called")
+            raise RuntimeError(
+                f"{type(owner).__name__}: __init__ was not called: call super().__init__(...) in that of your class")
         raise RuntimeError(
             f"{type(owner).__name__}: made before os.fork() and used in the forked child, where the threads that "
             "serve it do not exist. Make the queue in the child, or start processes with multiprocessing's 'spawn'."

@@ -34,7 +34,7 @@ def test_places_beyond_an_image(kernel, changed, place):
     kernel()
     places = (ROWS if changed == "rows" else COLUMNS).copy()
     places[0, -1] = place
-    with pytest.raises(ValueError, match="is not in an axis of"):
+    with pytest.raises(ValueError, match=r"expected places from 0 to \d+, got"):
         kernel(**{changed: places[0] if kernel is nearest else places})
 
 
@@ -64,7 +64,7 @@ def test_places_beyond_an_image(kernel, changed, place):
     ],
 )
 def test_shapes_that_do_not_fit(kernel, changed):
-    with pytest.raises(ValueError, match=r"values|no rows"):
+    with pytest.raises(ValueError, match=r"expected .*, got (some with gaps|.*\d)"):
         kernel(**changed)
 
 
@@ -79,13 +79,13 @@ def test_colours_of_other_shapes():
         lambda: _colour.adjust_contrast(IMAGES, 0, 1.0, IMAGES.copy()),
         lambda: _colour.adjust_contrast(IMAGES, 3, 1.0, RESULT),
     ):
-        with pytest.raises(ValueError, match=r"\[pixels, 3\]|channels|shape of the images"):
+        with pytest.raises(ValueError, match=r"expected .*, got .*\d"):
             call()
 
 
 def test_chains_that_are_too_long_or_uneven():
     for codes, numbers in ((bytes(17), [0.0] * 17), (bytes(2), [0.0])):
-        with pytest.raises(ValueError, match="operations on"):
+        with pytest.raises(ValueError, match=r"expected at most 16 operations and a number for each, got \d+ and \d+"):
             _chain.chained(IMAGES, codes, numbers)
 
 

@@ -137,21 +137,21 @@ class Dataset(Generic[T_co]):
         """Call your function with each element.
 
         Args:
-            function: Takes an element, returns another one. It may call `example_rng`.
-            workers: A number of threads, `threads(n)`, `processes(n)`, `cluster.workers(n)`, or your own executor.
-                "auto" finds threads or processes while it runs. None runs it in the thread that iterates.
+            function: Takes an element, returns another. It may call `example_rng`.
+            workers: A number of threads, "auto", or an executor: `processes(n)`,
+                `cluster.workers(n)` or your own. None calls it in your thread.
             ordered: Whether results keep their order. If not, there are no states.
-            on_error: "raise", or "skip" to leave out elements your function fails for.
+            on_error: "raise", or "skip" to leave out elements it fails for.
             max_errors: How many may be skipped; None for no limit.
             seed: Seed for `example_rng`; by default the nearest seed upstream.
 
         Raises:
-            TypeError: The function is not callable, is async, or cannot be sent to the workers.
+            TypeError: The function is not callable, is async, or cannot be sent.
             ValueError: An option is wrong.
 
         Examples:
-            >>> list(pipeline.dataset(range(4)).map(lambda number: number * 10, workers=2))
-            [0, 10, 20, 30]
+            >>> list(pipeline.dataset([1, 2]).map(lambda n: 10 * n, workers=2))
+            [10, 20]
         """
         calls = transforms.CallSettings(workers, ordered, on_error, max_errors, seed)
         return self._then(transforms.Map, function, calls)
@@ -206,17 +206,17 @@ class Dataset(Generic[T_co]):
         """Shuffle the elements; each pass has another order.
 
         Args:
-            buffer_size: None shuffles everything, which needs elements that can be had by number. Else elements are
-                drawn from a pool of this size.
+            buffer_size: None shuffles everything, which needs an indexed dataset.
+                A number draws from a pool of so many, and works on streams.
             seed: Seed of the orders; None draws one, which becomes part of states.
 
         Raises:
-            ValueError: `buffer_size` is less than 1, or None where elements come one after the other.
+            ValueError: `buffer_size` is less than 1, or None for a stream.
 
         Examples:
             >>> list(pipeline.dataset(range(6)).shuffle(seed=1))
             [3, 5, 0, 4, 1, 2]
-            >>> def stream():  # its elements have no numbers, so they go through a pool
+            >>> def stream():
             ...     yield from range(6)
             >>> sorted(pipeline.dataset(stream).shuffle(3, seed=1))
             [0, 1, 2, 3, 4, 5]
@@ -402,20 +402,20 @@ class Dataset(Generic[T_co]):
         Args:
             n: How many elements to a batch.
             drop_remainder: Whether the last batch is dropped if it is smaller.
-            pad: What fills rows shorter than the batch's longest; a dict by component. None to stack.
-            collate: "stack", "pad", "row_splits" for (values, row_splits), or your function on a list with the
-                elements.
-            max_wait: Seconds from a batch's first element until it goes out, even if it is smaller. The input then
-                runs in a thread.
+            pad: Fills up rows to the batch's longest; a dict by array. None stacks.
+            collate: "stack", "pad", "row_splits" for (values, row_splits), or your
+                function from a list of elements to a batch.
+            max_wait: Seconds an element waits before a smaller batch goes out. The
+                input then runs in a thread.
 
         Raises:
-            ValueError, TypeError: An argument is out of range.
+            ValueError, TypeError: An argument is wrong.
 
         Examples:
             >>> [batch.tolist() for batch in pipeline.dataset(range(5)).batch(2)]
             [[0, 1], [2, 3], [4]]
-            >>> words = pipeline.dataset([np.array([1, 2]), np.array([3])])
-            >>> next(iter(words.batch(2, pad=0))).tolist()
+            >>> words = pipeline.dataset([[1, 2], [3]]).batch(2, pad=0)
+            >>> next(iter(words)).tolist()
             [[1, 2], [3, 0]]
         """
         size = at_least(1, n, "batch: n")

@@ -18,32 +18,29 @@ def monitor(
     port: int | None = None,
     host: str = "127.0.0.1",
 ) -> Sampler:
-    """Watch all pipelines of this process, in a `with` block or from `start` to `stop`.
+    """Watch all pipelines, in a `with` block or from `start` to `stop`.
 
-    One thread looks at them ten times a second. Your pipelines do nothing more than before.
+    One thread looks at them ten times a second; they do nothing more.
 
     Args:
         interval: Seconds between two looks.
-        show: A live table in a terminal (extra `monitor`) or notebook, or lines and a report elsewhere. "plain" for
+        show: A live table, or lines where there is no terminal. "plain" for
             lines everywhere, False for nothing.
         logdir: Directory for TensorBoard curves, a point a second.
         port: Port for Prometheus metrics; 0 takes a free one.
         host: Address for the metrics; "0.0.0.0" for other machines.
 
     Returns:
-        A context manager. Its `report()` tells what is slow, and its `listeners` are called after each look.
+        A context manager. `report()` tells what is slow; each of its
+        `listeners` is called with a report after a look.
 
     Raises:
-        ValueError, TypeError: An argument has a wrong value or type.
-        ImportError: prometheus_client is missing.
-        OpError, OSError: When it starts: `logdir` cannot be written, or the port is in use.
+        ValueError, TypeError, ImportError: An argument or a library is wrong.
+        OpError, OSError: `logdir` cannot be written, or the port is in use.
 
     Examples:
         >>> with pipeline.monitor(show=False) as monitor:
-        ...     for batch in pipeline.arrays(np.arange(100)).batch(10).prefetch(2):
-        ...         pass
-        ...     print(type(monitor.report()).__name__)
-        Report
+        ...     batches = list(pipeline.arrays(np.arange(100)).batch(10))
     """
     if show not in (True, False, "plain"):
         raise ValueError(f"show must be True, False or 'plain', got {show!r}")

@@ -198,6 +198,9 @@ def report(loop: Any = None) -> Report:
     Args:
         loop: Report only this loop and what leads to it; as `loop.report()`.
 
+    Raises:
+        TypeError: `loop` is no iterator.
+
     Thread safety: you may call it from any thread, at any time.
 
     Examples:

@@ -36,25 +36,22 @@ _log = logger("pipeline.runners")
 
 
 class Coordinator:
-    """Stop your threads together, wait for them, and raise the first exception they reported.
+    """Stop your threads together, and raise the first exception they reported.
 
-    ```
-    with Coordinator() as coord:
-        start_queue_runners(coord=coord)
-        for example in queue:
-            train_step(example)
-    ```
+        with Coordinator() as coord:
+            start_queue_runners(coord=coord)
+            train()
 
-    When you leave the block, the threads stop, and you get what a thread reported. If your block raises, the
-    threads stop too. `request_stop` and `join` do the same by hand.
+    Leaving the block, even by an exception, stops the threads and waits for
+    them. `request_stop` and `join` do the same by hand.
 
     Thread safety: you may call every method from every thread.
 
     Args:
-        clean_stop_exception_types: Exception classes that mean "stop" but not "failed"; None for `(OutOfRangeError,)`.
+        clean_stop_exception_types: What means "stop"; None for OutOfRangeError.
 
     Raises:
-        TypeError: `clean_stop_exception_types` is not an iterable, such as a bare class.
+        TypeError: `clean_stop_exception_types` is not an iterable.
 
     Examples:
         >>> queue = pipeline.FIFOQueue(10, "int64", shapes=[()])

@@ -66,27 +66,27 @@ def arrays(
     shard: tuple[int, int] | None = None,
     memory_map: bool = False,
 ) -> TableSource:
-    """Read your arrays' rows: example i is row i from each, in the structure you give.
+    """Read rows of arrays: example i is row i of each, in your structure.
 
-    A column may be an array with rank 1 or more, a PyTorch or JAX tensor, a Series, your `.npy` file's path, an HDF5 or
-    Zarr array, a list, or another object with `__len__` and `__getitem__`. HDF5 and Zarr are read in whole chunks.
+    A column may be an array, a PyTorch or JAX tensor, a Series, a `.npy` file's
+    path, an HDF5 or Zarr array, a list, or an object with `__len__` and
+    `__getitem__`. Do not change columns while you read them.
 
     Args:
-        tensors: A column, or a dict, tuple, named tuple or dataclass of columns. Do not change them meanwhile.
+        tensors: A column, or a dict, tuple or dataclass of columns.
         num_epochs: How often to read the rows; None repeats for ever.
-        shuffle: Read in random order, another one each epoch.
-        seed: Seed for the order.
-        shard: (index, count): read your host's part: every count-th row, or piece of your stored array.
-        memory_map: Map `.npy` files into memory. If such a file becomes shorter, the system ends the process (SIGBUS).
+        shuffle, seed: Read in random order, another one each epoch.
+        shard: (index, count): read every count-th row, or stored piece.
+        memory_map: Map `.npy` files. Truncating one then ends the process.
 
     Raises:
-        ValueError: There are no columns, their lengths differ, values are masked or null, or an option is wrong.
-        TypeError: A column cannot be read, or a number is not an integer.
-        NotFoundError, DataLossError: A `.npy` file does not exist, or is damaged.
+        ValueError, TypeError: Columns are missing, masked or unequally long, or
+            an option is wrong.
+        NotFoundError, DataLossError: A `.npy` file is missing or damaged.
         FailedPreconditionError: An HDF5 array's file is closed.
 
     Examples:
-        >>> data = pipeline.arrays({"x": np.arange(6).reshape(3, 2), "y": np.array([0, 1, 0])})
+        >>> data = pipeline.arrays({"x": np.ones((3, 2)), "y": [0, 1, 0]})
         >>> [batch["y"].tolist() for batch in data.batch(2)]
         [[0, 1], [0]]
     """

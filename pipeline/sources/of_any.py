@@ -54,16 +54,17 @@ def dataset(given: Any) -> Dataset[Any]:
     """Make a dataset from anything that has examples.
 
     Args:
-        given: Any
+        given: What to read:
 
-            - an array, or a tuple or dict of arrays: example i is row i from each
-            - a list or another sequence, such as a torch `Dataset`: its items
+            - an array, or a tuple or dict of arrays, row by row
+            - a list or another sequence, such as a torch `Dataset`
             - an iterable, read again in each epoch; an iterator is read once
             - a generator function, called in each epoch
-            - a function without arguments: an example a call, until it raises OutOfRangeError or StopIteration
+            - a function without arguments: an example a call, until it raises
+              OutOfRangeError or StopIteration
             - a queue your threads fill
-            - a producer, such as `slice_input_producer(...)`, whose position becomes part of states
-            - an object with `state_dict` and `load_state_dict`, whose positions become part of states
+            - a producer, such as `slice_input_producer(...)`
+            - an object with `state_dict` and `load_state_dict`
             - a Dataset, returned as it is
 
     Raises:

@@ -48,30 +48,30 @@ def parquet(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> TableSource:
-    """Read the rows of Parquet files: each example is a dict with a value for each column, as for `arrow`.
+    """Read rows of Parquet files: each example is a dict with a value a column.
 
-    Files are read a row group at a time, and only the columns you choose. Two groups are in memory.
+    Only the columns you choose are read, a row group at a time.
 
     Args:
-        paths: Your files: a path, URL or pattern such as "part-*.parquet", or a list.
-        columns: Columns to read; None reads all.
+        paths: A path, URL or pattern such as "part-*.parquet", or a list.
+        columns: Names of the columns to read; None reads all.
         defaults: Value for a missing field, by column, as for `arrow`.
         num_epochs: How often to read the rows; None repeats for ever.
-        shuffle: Read the row groups in random order, and the rows within each. `Dataset.shuffle` mixes groups.
-        seed: Seed for the order.
-        shard: (index, count): read your host's part: every count-th row group.
+        shuffle, seed: Read row groups, and rows in each, in random order.
+        shard: (index, count): read every count-th row group.
 
     Raises:
-        NotFoundError, DataLossError: No such file, or it is not a Parquet file.
-        InvalidArgumentError: A column, type or default does not fit. When you iterate: a row has a missing value; the
-            error names file, row group and column.
-        ValueError, TypeError, ImportError: An option is wrong, or pyarrow or fsspec is missing.
+        NotFoundError, DataLossError: A file is missing, or no Parquet file.
+        InvalidArgumentError: A column or default does not fit, or a row lacks a
+            value; the error names file, row group and column.
+        ValueError, TypeError, ImportError: An option or a library is wrong.
 
     Examples:
         >>> import pyarrow, pyarrow.parquet
-        >>> pyarrow.parquet.write_table(pyarrow.table({"age": [36, 41]}), "people.parquet")
-        >>> list(pipeline.parquet("people.parquet").batch(2))
-        [{'age': array([36, 41])}]
+        >>> table = pyarrow.table({"x": [1, 2]})
+        >>> pyarrow.parquet.write_table(table, "a.parquet")
+        >>> list(pipeline.parquet("a.parquet").batch(2))
+        [{'x': array([1, 2])}]
     """
     needs("pyarrow", "parquet", "arrow")
     table = _Files("parquet", "row groups", expanded(paths, "parquet"), columns, defaults, _Parquet)

@@ -33,30 +33,29 @@ def text(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> StreamSource:
-    r"""Read the lines of text files: each example is a line, as bytes, without its end.
+    r"""Read lines of text files: each example is a line, as bytes.
 
-    Only `\n` ends a line; one `\r` before it, or at the end of the file, is removed too. Names that end in .gz, .bz2,
-    .xz, .zst or .zstd are decompressed. A resumed run continues mid-file.
+    A line ends with `\n` or `\r\n`. Names that end in .gz, .bz2, .xz, .zst or
+    .zstd are decompressed. A resumed run continues mid-file.
 
     Args:
-        paths: Your files: a path, URL or pattern such as "part-*.txt.gz", or a list.
+        paths: A path, URL or pattern such as "part-*.txt.gz", or a list.
         skip_lines: Lines to leave out at each file's start.
         num_epochs: How often to read the files; None repeats for ever.
-        shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes lines.
-        seed: Seed for the order.
-        shard: (index, count): read your host's part: every count-th file.
+        shuffle, seed: Read the files in random order, another one each epoch.
+        shard: (index, count): read every count-th file.
 
     Raises:
         NotFoundError: No such file, or your pattern matches nothing.
-        ValueError, TypeError, ImportError: An option has a wrong value or type, or fsspec is missing.
-        DataLossError, ResourceExhaustedError: When you iterate: a compressed file is damaged, or a line exceeds 1 GiB.
+        DataLossError: A compressed file is damaged.
+        ResourceExhaustedError: A line exceeds 1 GiB.
+        ValueError, TypeError, ImportError: An option or a library is wrong.
 
     Examples:
         >>> with open("fruits.txt", "w") as file:
-        ...     print("apple", "pear", "plum", sep="\n", file=file)
-        >>> for lines in pipeline.text("fruits.txt").batch(3):
-        ...     print(lines)
-        [b'apple' b'pear' b'plum']
+        ...     print("apple", "pear", sep="\n", file=file)
+        >>> list(pipeline.text("fruits.txt"))
+        [b'apple', b'pear']
     """
     lines = _Lines(expanded(paths, "text"), lines_to_skip(skip_lines, "text"))
     return StreamSource(lines, Epochs(num_epochs, shuffle, seed, shard))

@@ -14,16 +14,17 @@ METHODS = ("forkserver", "spawn")
 
 
 def threads(count: int | None = None, *, setup: Callable[[], Any] | None = None) -> Threads:
-    """Run functions in threads, as `workers=` for `map`, `filter` and `flat_map`; `workers=4` is short for it.
+    """Run functions in threads, as `workers=` for `map`, `filter`, `flat_map`.
 
-    For functions that wait, or release the GIL, such as image decoders and NumPy on large arrays.
+    For functions that wait, or release the GIL, such as image decoders and
+    NumPy on large arrays. `workers=4` is short for `threads(4)`.
 
     Args:
         count: How many threads; by default one for each processor.
         setup: Called once in each thread.
 
     Returns:
-        An executor. Its threads start when there is work, and end with the iterator, or with their `with` block.
+        An executor. Its threads end with the iterator, or its `with` block.
 
     Raises:
         ValueError: `count` is less than 1.
@@ -32,8 +33,9 @@ def threads(count: int | None = None, *, setup: Callable[[], Any] | None = None)
     Thread safety: you may call it, and the result's methods, from any thread.
 
     Examples:
-        >>> list(pipeline.dataset(range(4)).map(np.square, workers=pipeline.threads(2)).batch(4))
-        [array([0, 1, 4, 9])]
+        >>> squares = pipeline.dataset([1, 2]).map(np.square, workers=2)
+        >>> list(squares.batch(2))
+        [array([1, 4])]
     """
     return Threads(_checked("threads", count, setup), setup)
 
@@ -45,37 +47,28 @@ def processes(
     method: str = "forkserver",
     preload: Sequence[str] | None = None,
 ) -> Processes:
-    """Run functions in processes, as `workers=` for `map`, `filter` and `flat_map`.
+    """Run functions in processes, as `workers=` for `map`, `filter`, `flat_map`.
 
-    For Python functions that hold the GIL. Large arrays return through shared memory.
-
-        if __name__ == "__main__":  # each process imports the program
-            decoded = pipeline.dataset(paths).map(decode, workers=pipeline.processes(4))
-            for images, labels in decoded.batch(64):
-                train_step(images, labels)
-
-    Processes start when there is work, and wait up to a minute for the next iterator. In a `with` block they end with
-    it.
+    For Python functions that hold the GIL, at a module's top level. Start your
+    program under `if __name__ == "__main__":`: each process imports it. They
+    end with a `with` block, or after a minute without work.
 
     Args:
         count: How many processes; by default one for each processor.
-        setup: Called once in each process, for example to load a model. If it fails, your iterator raises its error.
+        setup: Called once in each process, for example to load a model.
         method: "forkserver" or "spawn".
-        preload: Modules for the fork server to import once, such as ("torch",). By default the libraries your program
-            has imported. Each process imports your other modules.
-
-    Returns:
-        An executor. Your function must be at a module's top level. It is sent to each process once.
+        preload: Modules the fork server imports once, such as ("torch",); by
+            default the libraries your program has imported.
 
     Raises:
-        ValueError: `count` is less than 1, there is no such method, or `preload` is given with "spawn".
-        TypeError: `count` is not an integer, `setup` cannot be sent, or `preload` does not name modules.
+        ValueError: A number or name is wrong, or `preload` is for "spawn".
+        TypeError: `setup` cannot be sent, or an argument has a wrong type.
 
     Thread safety: you may call it, and the result's methods, from any thread.
 
     Examples:
-        >>> with pipeline.processes(2) as workers:
-        ...     list(pipeline.dataset(["one", "three"]).map(len, workers=workers))
+        >>> words = pipeline.dataset(["one", "three"])
+        >>> list(words.map(len, workers=pipeline.processes(2)))
         [3, 5]
     """
     if method not in METHODS:

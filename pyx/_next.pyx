@@ -463,7 +463,7 @@ cdef class Next:
         try:
             found = self.noted(most)
             if len(found) < most:
-                before = list(records)
+                before = list(records.copy())       # at once: without the GIL others append meanwhile
                 found = before[max(0, len(before) - (most - len(found))):] + found
             return found
         finally:

@@ -189,9 +189,11 @@ def test_elements_are_counted():
         assert row.elements == 20
 
 
-def test_several_threads_share_them():
+@pytest.mark.parametrize("in_one_step", [True, False])
+def test_several_threads_share_them(in_one_step):
     """Each batch goes to one thread, and whoever looks meanwhile sees counts that only grow."""
-    with iter(batches(size=3, num_epochs=20, shuffle=True, seed=1)) as iterator:
+    data = batches(size=3, num_epochs=20, shuffle=True, seed=1)
+    with iter(data if in_one_step else data.map(tuple)) as iterator:
         seen, over = [], threading.Event()
 
         def look():

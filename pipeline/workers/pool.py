@@ -10,12 +10,12 @@ import math
 import os
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor, Future, InvalidStateError
 from concurrent.futures._base import CANCELLED_AND_NOTIFIED
 from typing import Any, NamedTuple
 
+from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
 from pipeline.errors import ResourceExhaustedError
 from pipeline.runners.ending import StartingThread
@@ -30,7 +30,7 @@ GRACE = 0.5
 # Seconds between two looks of a thread that waits: Ctrl-C may strike between a change and the bell for it.
 _CHECK_INTERVAL = 1.0
 
-_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
+_pools: Live[WorkerPool] = Live()
 
 
 class BrokenWorkers(BrokenExecutor):
@@ -332,7 +332,7 @@ class WorkerThread(StartingThread):
 
 
 def _forget_all() -> None:
-    for pool in list(_pools):
+    for _, pool in _pools.numbered():
         pool.forget()
 
 

@@ -15,6 +15,7 @@ from concurrent.futures import Executor, Future
 from types import FunctionType, TracebackType
 from typing import Any
 
+from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
 from pipeline.workers import needs, spares
 from pipeline.workers.chunks import FailedItem, WorkerDied
@@ -35,7 +36,7 @@ _PAUSE = 0.05
 _numbers = itertools.count()
 
 # Those that are to be stopped at exit.
-_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
+_pools: Live[WorkerPool] = Live()
 
 
 class Processes(Executor):
@@ -179,7 +180,7 @@ def _pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[byt
 
 @atexit.register  # after multiprocessing has registered what kills its processes, and so before that is called
 def _stop_all() -> None:
-    for pool in list(_pools):
+    for _, pool in _pools.numbered():
         pool.stop(wait=True)
     spares.end_all()
 

@@ -11,11 +11,12 @@ from concurrent.futures import Executor, Future
 from types import TracebackType
 from typing import Any
 
+from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
 from pipeline.workers.pool import GRACE, BrokenWorkers, Promise, SubmittedCall, WorkerPool, WorkerThread
 
 # Those that are to do what was submitted before the program ends.
-_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
+_pools: Live[WorkerPool] = Live()
 
 
 class Threads(Executor):
@@ -87,7 +88,7 @@ class Threads(Executor):
 
 @atexit.register
 def _end_all() -> None:
-    for pool in list(_pools):
+    for _, pool in _pools.numbered():
         # A function of an iterator may wait for what comes no more: its threads are daemons, and get half a second.
         pool.close(cancel=pool.abandons, wait=True, most=GRACE if pool.abandons else math.inf)
 

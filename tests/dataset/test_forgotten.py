@@ -80,7 +80,7 @@ def call(x):
     calls.append(x)
     if len(calls) > 2:
         print("another call", x, flush=True)
-    while not any(pool._closed for pool in threads._pools):  # until the program ends
+    while not any(pool.closed for _, pool in threads._pools.numbered()):  # until the program ends
         threading.Event().wait(0.001)
     return x
 

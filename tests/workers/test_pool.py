@@ -344,6 +344,21 @@ class TestThreads:
         program = "import pipeline; w = pipeline.threads(1); [w.submit(print, i, flush=True) for i in range(30)]"
         assert run_script(program).stdout == "".join(f"{i}\n" for i in range(30))
 
+    @pytest.mark.parametrize("made", ["threads", "processes"])
+    def test_a_program_ends_while_a_thread_makes_executors(self, made):
+        script = f"""
+import sys, threading
+import pipeline
+made = [pipeline.{made}(1) for _ in range(500)]
+sys.setswitchinterval(1e-6)
+def make():
+    while True:
+        made.append(pipeline.{made}(1))
+threading.Thread(target=make, daemon=True).start()
+"""
+        done = run_script(script)
+        assert (done.returncode, done.stderr) == (0, "")
+
 
 def test_a_process_whose_program_is_killed_while_it_begins_says_nothing():
     script = """

@@ -156,11 +156,13 @@ class Worker:
     def rest(self, seconds: float) -> bool:
         """Have it forget functions and let go of memory, as there is nothing to do for a while; return whether it has.
 
-        It ends if nobody sends anything for so many seconds.
+        It ends if nobody sends anything for so many seconds. One that was stopped, as by SIGSTOP, does not answer.
         """
         self._known.clear()
         try:
             self._line.send(pickle.dumps(Rest(self._reader.freed(), seconds)))
+            if not self._line.comes(GRACE):
+                return False
             self.result(self._line.receive())
         except (EOFError, OSError):
             return False

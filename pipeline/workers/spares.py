@@ -11,6 +11,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from pipeline.workers import needs
+from pipeline.workers.pool import GRACE
 from pipeline.workers.process import Worker
 from pipeline.workers.server import Forked
 
@@ -70,16 +71,21 @@ class Starter:
 
 _lock = threading.Lock()
 _spares: list[Worker] = []
+_keeping: list[threading.Thread] = []  # those that are in `keep`
 
 
 def keep(worker: Worker) -> None:
     """Keep a worker that has nothing to do. It ends when nobody has taken it for a while."""
-    if not worker.rest(KEPT):
-        worker.end()
-        return
-    with _lock:
-        _spares.append(worker)
-    _drop_dead()
+    _keeping.append(threading.current_thread())
+    try:
+        if not worker.rest(KEPT):
+            worker.end()
+            return
+        with _lock:
+            _spares.append(worker)
+        _drop_dead()
+    finally:
+        _keeping.remove(threading.current_thread())
 
 
 def _take(kind: ProcessKind, mine: dict[str, int]) -> Worker | None:
@@ -104,6 +110,8 @@ def _drop_dead() -> None:
 
 def end_all() -> None:
     """End all spare workers."""
+    for thread in tuple(_keeping):
+        thread.join(3 * GRACE)
     with _lock:
         workers, _spares[:] = list(_spares), []
     for each in workers:
@@ -117,6 +125,7 @@ def _forget() -> None:
     global _lock
     _lock = threading.Lock()
     _spares.clear()
+    _keeping.clear()
 
 
 os.register_at_fork(after_in_child=_forget)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 import worker_functions as functions
-from helpers import LIMIT, raises, run_in_thread, wait_until
+from helpers import LIMIT, raises, run_in_thread, run_script, wait_until
 from orchestration import fresh_collection, no_thread_left
 
 import pipeline
@@ -423,3 +423,20 @@ class TestParent:
         process.terminate()
         process.communicate(timeout=LIMIT)
         wait_until(lambda: gone(found), "its processes to end")
+
+
+def test_a_program_ends_whose_idle_worker_was_stopped():
+    """It is asked for what it keeps of memory, and does not answer."""
+    script = """
+import os, signal
+import pipeline
+workers = pipeline.processes(1)
+workers.submit(abs, -1).result()
+[pid] = workers.numbers()
+os.kill(pid, signal.SIGSTOP)
+workers.rest()
+while workers.numbers():
+    pass
+"""
+    done = run_script(script)
+    assert (done.returncode, done.stderr) == (0, "")

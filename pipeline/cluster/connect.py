@@ -112,6 +112,11 @@ def _checked(what: str, address: Any) -> re.Match[str] | None:
     return match
 
 
+def member(ray: Any) -> str:
+    """Which member of a cluster this process is: another one each time that it joins; "" if it has left."""
+    return str(ray.get_runtime_context().get_worker_id()) if ray.is_initialized() else ""
+
+
 def bare(function: Any) -> Any:
     """A function of Ray that makes no cluster where a process has none: `ray.shutdown()` may come after every look."""
     return getattr(function, "__wrapped__", function)

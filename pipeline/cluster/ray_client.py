@@ -13,7 +13,7 @@ from concurrent.futures import Future, wait
 from typing import Any
 
 from pipeline.cluster.cancelling import Cancelling
-from pipeline.cluster.connect import LEFT
+from pipeline.cluster.connect import LEFT, member
 from pipeline.cluster.task import FunctionSpec, Note, Unfit, call
 from pipeline.diagnostics.wording import named
 from pipeline.errors import AbortedError, CancelledError
@@ -92,7 +92,7 @@ class RayClient:
         self._began = time.monotonic()
         self._metrics = Metrics(ray)
         self._ray = ray
-        self._member = _member(ray)
+        self._member = member(ray)
         self._cancelling = Cancelling(ray)
         self._count = count
         self._retries = retries
@@ -114,7 +114,7 @@ class RayClient:
 
     def here(self) -> bool:
         """Whether this process is in the cluster still; not if it has left and joined again."""
-        return self._ray.is_initialized() and _member(self._ray) == self._member
+        return member(self._ray) == self._member
 
     def stay(self) -> None:
         """Raise AbortedError if this process has left the cluster: Ray would make another one."""
@@ -259,11 +259,6 @@ class RayClient:
             _fail(each, BrokenWorkers(LEFT))
         self._waiting.clear()
         self.running = 0
-
-
-def _member(ray: Any) -> str:
-    """Which member of a cluster this process is: another one each time that it joins."""
-    return str(ray.get_runtime_context().get_worker_id())
 
 
 def _fail(call: RayCall, error: BaseException) -> None:

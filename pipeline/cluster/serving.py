@@ -10,10 +10,13 @@ from types import TracebackType
 from typing import Any
 
 from pipeline.cluster.actors import NAMESPACE, Lanes, ask, place
-from pipeline.cluster.connect import LEFT, bare, connect
+from pipeline.cluster.connect import LEFT, bare, connect, member
 from pipeline.dtypes import integer
 from pipeline.errors import AbortedError, AlreadyExistsError, NotFoundError
 from pipeline.workers.chunks import FailedItem
+
+# Seconds that the thread of a server gets to end.
+_END = 1.0
 
 
 def serve(
@@ -144,15 +147,25 @@ class Server:
 
     def __init__(self, ray: Any, batches: Iterable[Any], name: str, lanes: Any) -> None:
         self._ray, self._batches, self._name, self._lanes = ray, batches, name, lanes
+        self._member = member(ray)
         self._closed = threading.Event()
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._serve, name=f"serve {name}", daemon=True)
         self._thread.start()
 
     def join(self) -> None:
-        """Wait until the consumers are done with all batches; raises what ended the loop, if that was an error."""
+        """Wait until the consumers are done with all batches.
+
+        Raises:
+            AbortedError: This process has left the cluster.
+            BaseException: What ended the loop, if that was an error.
+        """
         while self._thread.is_alive() and not self._closed.is_set():
             self._thread.join(0.1)  # not for ever, so that Ctrl-C comes through
+            if member(self._ray) != self._member:
+                self._thread.join(_END)  # it says more, unless the batches do not come, or Ray does not come back
+                if self._thread.is_alive():
+                    raise AbortedError(None, None, f"{_served(self._name)} cannot continue: {LEFT}")
         while self._error is None and not self._closed.is_set():
             if ask(self._ray, _served(self._name), self._lanes.through):
                 break
@@ -164,7 +177,7 @@ class Server:
         self._closed.set()
         if self._ray.is_initialized():
             self._ray.kill(self._lanes)
-        self._thread.join(1.0)
+        self._thread.join(_END)
 
     def __enter__(self) -> Server:
         return self

@@ -297,6 +297,27 @@ def test_an_error_of_the_loop_ends_its_consumers():
             server.join()
 
 
+WAITS = """
+import sys, threading
+import pipeline
+import ray
+
+server = pipeline.cluster.serve(iter(threading.Event().wait, None), "waits", address=sys.argv[1])
+ray.shutdown()
+try:
+    server.join()
+except pipeline.AbortedError as error:
+    print(error)
+"""
+
+
+def test_a_server_whose_batches_do_not_come_when_the_program_leaves_the_cluster(cluster):
+    """Its thread may also be within Ray, and never come back, if Ray was shut down as it went in."""
+    done = subprocess.run([sys.executable, "-c", WAITS, cluster.address], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "what was served as 'waits' cannot continue: this process has left the Ray cluster\n"
+    assert done.returncode == 0, done.stderr
+
+
 def test_consumers_of_a_server_that_has_ended():
     with served("ended"):
         consumer = pipeline.cluster.consume("ended")

@@ -153,7 +153,7 @@ class Prefetch:
                 self._over = True
                 break
             item = self._items[0]
-            if isinstance(item.what, Exception):
+            if isinstance(item.what, BaseException):
                 self._over = True
                 raise item.what
             return item
@@ -233,7 +233,7 @@ class Prefetch:
         at, serving.bell = self._at, self._run.bell
         try:
             what: Any = self._element() if self._one_by_one else stream.take(self._at_once)
-        except Exception as error:
+        except BaseException as error:  # also SystemExit: it ends the loop, as without the thread
             if not (isinstance(error, CancelledError) and self._run.cancelled):
                 queue.enqueue([Item(at, error, 0, at)])
             raise OutOfRangeError(None, None, "the input ended by an error") from None
@@ -254,12 +254,12 @@ class Prefetch:
             return
         try:
             made = _made(what)
-        except Exception as error:
+        except BaseException as error:
             self._fill_alone(queue, at, what, error)
         else:
             queue.enqueue([Item(at, made, len(made), after)])
 
-    def _fill_alone(self, queue: FIFOQueue, at: Any, block: Block, error: Exception) -> None:
+    def _fill_alone(self, queue: FIFOQueue, at: Any, block: Block, error: BaseException) -> None:
         """Put elements that could not be made together into the queue one by one, up to the one that fails."""
         for number in range(len(block)):
             before = later(at, number)
@@ -267,7 +267,7 @@ class Prefetch:
                 if len(block) == 1:
                     raise error
                 made = _made(block[number : number + 1])
-            except Exception as alone:
+            except BaseException as alone:
                 queue.enqueue([Item(before, alone, 0, before)])
                 raise OutOfRangeError(None, None, "the input ended by an error") from None
             queue.enqueue([Item(before, made, 1, later(at, number + 1))])

@@ -103,3 +103,32 @@ def test_errors_behind_it_name_the_line(tmp_path):
         list(pipeline.text(str(tmp_path / "lines.txt")).prefetch(2).map(int))
     if sys.version_info >= (3, 11):
         assert "lines.txt:3" in "".join(caught.value.__notes__)
+
+
+def quits(number):
+    if number == 3:
+        sys.exit("a bad example")
+    return number
+
+
+class Quits(Items):
+    def __getitem__(self, index):
+        return quits(index)
+
+
+ENDINGS = {
+    "element": lambda: pipeline.dataset(range(20)).map(quits).batch(1, collate=lambda given: given[0]),
+    "block": lambda: pipeline.dataset(range(20)).map(quits),
+    "row": lambda: pipeline.dataset(Quits()),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_what_is_no_exception_comes_once(ending):
+    """SystemExit in the thread ends the loop, and is not raised again by `close`."""
+    with iter(ENDINGS[ending]().prefetch(2)) as iterator:
+        assert [next(iterator) for _ in range(3)] == [0, 1, 2]
+        with pytest.raises(SystemExit, match="a bad example"):
+            next(iterator)
+        assert next(iterator, None) is None
+        assert iterator.delivered == (3, 3)

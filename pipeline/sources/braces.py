@@ -11,7 +11,7 @@ from pipeline.errors import invalid
 
 _NUMBERS = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?", re.ASCII)
 _LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?")
-_SPECIAL = re.compile(r"[{},]")
+_SPECIAL = re.compile(r"(\\*)([{},])")
 
 MOST = 1_000_000  # paths that one text may stand for
 _DEEPEST = 50  # braces within braces
@@ -36,7 +36,8 @@ def without_braces(text: str) -> list[str]:
 
     `{a,b}` stands for each of its parts, which may have braces too. `{1..9}` stands for the numbers, `{9..1}` for them
     downwards, `{1..9..2}` for every second one. Numbers have the same length if one begins with a zero. `{a..e}` stands
-    for letters. All other braces, such as `{a}` and those without a partner, are characters like any other.
+    for letters. All other braces, such as `{a}` and those without a partner, are characters like any other. So is a
+    brace or comma after a backslash, which goes; two backslashes before one are a backslash.
 
     Raises:
         InvalidArgumentError: It stands for more than 1,000,000 texts, or braces are nested more than 50 deep.
@@ -45,20 +46,23 @@ def without_braces(text: str) -> list[str]:
     end = 0
     for found in _SPECIAL.finditer(text):
         top, at = stack[-1], found.start()
-        top.parts.append([text[end:at]])
-        end = at + 1
-        if found[0] == "{":
+        slashes, special = found.groups()
+        top.parts.append([text[end:at] + slashes[: len(slashes) // 2]])
+        end = found.end()
+        if len(slashes) % 2:
+            top.parts.append([special])
+        elif special == "{":
             if len(stack) > _DEEPEST:
                 raise invalid(f"{text:.80}: braces are nested more than {_DEEPEST} deep")
-            stack.append(_Open(at, [], []))
-        elif found[0] == "}" and len(stack) > 1:
+            stack.append(_Open(end - 1, [], []))
+        elif special == "}" and len(stack) > 1:
             stack.pop()
             stack[-1].parts.append(_closed(top, text, end))
-        elif found[0] == "," and len(stack) > 1:
+        elif special == "," and len(stack) > 1:
             top.choices.append(_joined(top.parts, text))
             top.parts.clear()
         else:
-            top.parts.append([found[0]])
+            top.parts.append([special])
     stack[-1].parts.append([text[end:]])
     while len(stack) > 1:  # a brace without a partner, and the commas in it, are literal
         top = stack.pop()

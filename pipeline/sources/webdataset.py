@@ -48,7 +48,7 @@ def webdataset(
     """Read your WebDataset tar shards: each sample is a dict with a value for each file.
 
     Neighbouring files with one name up to the first dot are a sample. That name is its `__key__`, and the rest names
-    the value. Archives are streamed, and may be compressed. Nothing is unpickled.
+    the value. Files without a dot are left out. Archives are streamed, and may be compressed. Nothing is unpickled.
 
     Args:
         urls: A path, URL or pattern, or a list of them, with bash's braces: "train-{000..146}.tar", "{train,test}.tar".
@@ -66,7 +66,8 @@ def webdataset(
         NotFoundError: No such file, or your pattern matches nothing.
         ValueError, TypeError, ImportError: An option is wrong, or fsspec, Pillow, cbor2 or msgpack is missing.
         DataLossError: When you iterate: an archive is damaged or truncated. The error names shard and key.
-        InvalidArgumentError: When you iterate: a value is missing, doubled or cannot be decoded, or a file is sparse.
+        InvalidArgumentError: When you iterate: a value is missing, doubled or cannot be decoded, a file is sparse, or
+            no file of a shard belongs to a sample.
         ResourceExhaustedError: When you iterate: a file or sample is too large.
 
     Examples:
@@ -244,9 +245,12 @@ def _samples(name: str, place: int, limit: int) -> Iterator[ShardSample]:
         file = ReadBuffer(opened)
         if not compression and place:  # tar archives can be read from any file on
             file.go_to(place)
-        members = _members(TarReader(file, limit))
+        others: list[str] = []
+        members = _members(TarReader(file, limit), others)
+        empty = place == 0
         for number, (key, group) in enumerate(itertools.groupby(members, operator.attrgetter("key"))):
             files: dict[str, bytes] = {}
+            empty = False
             at, size, twice = None, 0, ""
             for each in group:
                 at = each.member.offset if at is None else at
@@ -261,6 +265,9 @@ def _samples(name: str, place: int, limit: int) -> Iterator[ShardSample]:
                 yield ShardSample(at or 0, name, key, files, twice)
             elif number >= place:
                 yield ShardSample(number, name, key, files, twice)
+        if empty and others:
+            text = "no file belongs to a sample: their names have no dot after a key, as 0001.jpg has"
+            raise invalid(f"{text}; the first is {others[0]!r}")
     except (DataLossError, InvalidArgumentError, ResourceExhaustedError) as error:
         raise type(error)(None, None, f"webdataset: {name}: {error}") from error
     finally:
@@ -283,10 +290,12 @@ class _File(NamedTuple):
     read: Callable[[], bytes]
 
 
-def _members(archive: TarReader) -> Iterator[_File]:
-    """Yield the files of an archive that belong to samples."""
+def _members(archive: TarReader, others: list[str]) -> Iterator[_File]:
+    """Yield the files of an archive that belong to samples; the name of the first of the others is added to these."""
     for member in archive.members():
         folder, slash, last = member.name.rpartition("/")
         stem, dot, extension = last.partition(".")
         if dot and stem:
             yield _File(folder + slash + stem, extension.lower(), member, functools.partial(archive.read, member))
+        elif not others:
+            others.append(member.name)

@@ -2,6 +2,8 @@
 
 import io
 import json
+import shutil
+import subprocess
 import tarfile
 
 import fsspec
@@ -185,6 +187,14 @@ BRACES = {
     "{a}{}{1..b}": ["{a}{}{1..b}"],
     "a}{b{c,d}": ["a}{bc", "a}{bd"],
     "{a,b{1..2}": ["{a,b1", "{a,b2"],
+    r"s-\{a,b\}": ["s-{a,b}"],
+    r"s-\{1,{2,3}\}": ["s-{1,2}", "s-{1,3}"],
+    r"s-{a\,b,c}": ["s-a,b", "s-c"],
+    r"s-{a,b\}": ["s-{a,b}"],
+    r"s-{\{,\}}": ["s-{", "s-}"],
+    r"s-{a\,b}": ["s-{a,b}"],
+    r"s-{1..2\}": ["s-{1..2}"],
+    r"s-\\{a,b}": ["s-\\a", "s-\\b"],
 }
 
 
@@ -200,6 +210,30 @@ def test_braces(tmp_path, braces):
     [got] = pipeline.batch(source, len(BRACES[braces]))
     names = list(dict.fromkeys(BRACES[braces]))
     assert [names[number] for number in got["cls"]] == BRACES[braces]
+
+
+def test_braces_are_those_of_bash():
+    if shutil.which("bash") is None:
+        pytest.skip("there is no bash")
+    for braces, found in BRACES.items():
+        done = subprocess.run(["bash", "-c", f"echo {braces}"], capture_output=True, text=True, check=True)
+        assert done.stdout.split() == found, braces
+
+
+def test_files_that_belong_to_no_sample(tmp_path):
+    """As in webdataset, they are left out; an archive of nothing else is a mistake."""
+
+    def shard(names):
+        with tarfile.open(tmp_path / "a.tar", "w") as archive:
+            for name in names:
+                archive.addfile(tarfile.TarInfo(name))
+        return pipeline.webdataset(tmp_path / "a.tar")
+
+    assert list(shard([])) == []
+    assert [sample["__key__"] for sample in shard(["README", "a.txt", ".hidden", "d.e/f", "b.txt"])] == [b"a", b"b"]
+    with raises(ValueError, f"webdataset: {tmp_path}/a.tar: no file belongs to a sample") as raised:
+        list(shard(["README", "d.e/f"]))
+    assert str(raised.value).endswith("the first is 'README'")
 
 
 def test_braces_for_too_many():

@@ -118,7 +118,7 @@ class Dataset(Generic[T_co]):
         if self._node.once is not None:
             raise invalid(f"{what}: {self._node.once}, which can be read once; pass a list or a generator function")
         for node in nodes_of(self._node):
-            if isinstance(node, transforms.Repeat) and node.n is None:
+            if isinstance(node, transforms.repeat.Repeat) and node.n is None:
                 raise invalid(f"{what}: repeat() without a number has no end, so there is one pass")
 
     # One example for another
@@ -153,8 +153,8 @@ class Dataset(Generic[T_co]):
             >>> list(pipeline.dataset([1, 2]).map(lambda n: 10 * n, workers=2))
             [10, 20]
         """
-        calls = transforms.CallSettings(workers, ordered, on_error, max_errors, seed)
-        return self._then(transforms.Map, function, calls)
+        calls = transforms.steps.CallSettings(workers, ordered, on_error, max_errors, seed)
+        return self._then(transforms.map.Map, function, calls)
 
     @tells_keywords_too(map)
     def map_batches(self, function: Callable[[T_co], U], **options: Unpack[CallOptions]) -> Dataset[U]:
@@ -165,7 +165,7 @@ class Dataset(Generic[T_co]):
             >>> [batch.tolist() for batch in batches]
             [[0, 10], [20, 30]]
         """
-        return self._then(transforms.Map, function, transforms.CallSettings(**options))
+        return self._then(transforms.map.Map, function, transforms.steps.CallSettings(**options))
 
     @tells_keywords_too(map)
     def filter(self, function: Callable[[T_co], object], **options: Unpack[CallOptions]) -> Dataset[T_co]:
@@ -175,7 +175,7 @@ class Dataset(Generic[T_co]):
             >>> list(pipeline.dataset(range(6)).filter(lambda number: number % 2))
             [1, 3, 5]
         """
-        return self._then(transforms.Filter, function, transforms.CallSettings(**options))
+        return self._then(transforms.filter.Filter, function, transforms.steps.CallSettings(**options))
 
     @tells_keywords_too(map)
     def flat_map(self, function: Callable[[T_co], Iterable[U]], **options: Unpack[CallOptions]) -> Dataset[U]:
@@ -187,7 +187,7 @@ class Dataset(Generic[T_co]):
             >>> list(pipeline.dataset(["a b", "c"]).flat_map(str.split))
             ['a', 'b', 'c']
         """
-        return self._then(transforms.FlatMap, function, transforms.CallSettings(**options))
+        return self._then(transforms.flat_map.FlatMap, function, transforms.steps.CallSettings(**options))
 
     def enumerate(self) -> Dataset[tuple[int, T_co]]:
         """Put its number in the pass before each element.
@@ -197,7 +197,7 @@ class Dataset(Generic[T_co]):
             [(0, 'a'), (1, 'b')]
         """
         self._needs_no_time("enumerate")
-        return self._then(transforms.Enumerated)
+        return self._then(transforms.enumerate.Enumerated)
 
     # Which elements, and in which order
 
@@ -228,8 +228,10 @@ class Dataset(Generic[T_co]):
             if (length := self._node.length()) is not None and length > _MOST_SHUFFLED:
                 text = f"shuffle: of {length:,} elements at most {_MOST_SHUFFLED:,} can be shuffled at once"
                 raise invalid(f"{text}: give a buffer_size")
-            return self._then(transforms.ShuffleAll, seed)
-        return self._then(transforms.Shuffle, at_least(1, buffer_size, "shuffle: buffer_size", _MOST_SHUFFLED), seed)
+            return self._then(transforms.shuffle_all.ShuffleAll, seed)
+        return self._then(
+            transforms.shuffle.Shuffle, at_least(1, buffer_size, "shuffle: buffer_size", _MOST_SHUFFLED), seed
+        )
 
     @tells_keywords
     def repeat(self, n: int | None = None) -> Dataset[T_co]:
@@ -250,7 +252,7 @@ class Dataset(Generic[T_co]):
             raise invalid(
                 f"repeat: {count:,} passes over {length:,} elements are more than {sys.maxsize:,} elements: leave out n"
             )
-        return self._then(transforms.Repeat, count)
+        return self._then(transforms.repeat.Repeat, count)
 
     @tells_keywords
     def take(self, n: int) -> Dataset[T_co]:
@@ -264,7 +266,7 @@ class Dataset(Generic[T_co]):
             [0, 1, 2]
         """
         self._needs_no_time("take")
-        return self._then(transforms.Take, at_least(0, n, "take: n"))
+        return self._then(transforms.take.Take, at_least(0, n, "take: n"))
 
     @tells_keywords
     def skip(self, n: int) -> Dataset[T_co]:
@@ -278,7 +280,7 @@ class Dataset(Generic[T_co]):
             [3, 4]
         """
         self._needs_no_time("skip")
-        return self._then(transforms.Skip, at_least(0, n, "skip: n"))
+        return self._then(transforms.skip.Skip, at_least(0, n, "skip: n"))
 
     @tells_keywords
     def shard(self, i: int, n: int, *, drop_remainder: bool = False) -> Dataset[T_co]:
@@ -304,12 +306,12 @@ class Dataset(Generic[T_co]):
         if not 0 <= number < count:
             raise ValueError(f"shard: i must be 0 to {count - 1}, got {i}")
         for node in nodes_of(self._node):
-            seed = None if isinstance(node, transforms.FunctionNode) else node.seed()
+            seed = None if isinstance(node, transforms.steps.FunctionNode) else node.seed()
             if count > 1 and seed is not None and seed.drawn:
                 raise invalid(f"shard: {node.kind} has no seed, so each host would draw another order; give it a seed")
             if (
                 count > 1
-                and isinstance(node, transforms.FunctionNode)
+                and isinstance(node, transforms.steps.FunctionNode)
                 and node.workers is not None
                 and not node.ordered
             ):
@@ -317,7 +319,7 @@ class Dataset(Generic[T_co]):
                     f"shard: with ordered=False each host would get the results of {node.name} in another order: "
                     f"write shard before {node.kind}, or leave out ordered=False"
                 )
-        return self._then(transforms.Shard, number, count, truth(drop_remainder, "shard: drop_remainder"))
+        return self._then(transforms.shard.Shard, number, count, truth(drop_remainder, "shard: drop_remainder"))
 
     @tells_keywords
     def concatenate(self, other: Dataset[U]) -> Dataset[T_co | U]:
@@ -332,7 +334,7 @@ class Dataset(Generic[T_co]):
         """
         following = node_of(other, "concatenate")
         _check_read_once([self._node, following], "concatenate")
-        return self._then(transforms.Concatenate, following)
+        return self._then(transforms.concatenate.Concatenate, following)
 
     @tells_keywords
     def sample(self, weights: Any, n: int | None = None, *, seed: int | None = None) -> Dataset[T_co]:
@@ -362,7 +364,7 @@ class Dataset(Generic[T_co]):
             raise invalid(f"sample: expected {length:,} weights, one for each element, got shape {list(found.shape)}")
         checked = _weights(found, "sample")
         count = length if n is None else at_least(0, n, "sample: n")
-        return self._then(transforms.WeightedSample, checked, count, seed)
+        return self._then(transforms.sample.WeightedSample, checked, count, seed)
 
     # Several into one
 
@@ -419,7 +421,7 @@ class Dataset(Generic[T_co]):
             [[1, 2], [3, 0]]
         """
         size = at_least(1, n, "batch: n")
-        return self._then(transforms.Batch, size, drop_remainder, pad, collate, max_wait)
+        return self._then(transforms.batch.Batch, size, drop_remainder, pad, collate, max_wait)
 
     def unbatch(self) -> Dataset[Any]:
         """Take batches apart into their rows.
@@ -428,7 +430,7 @@ class Dataset(Generic[T_co]):
             >>> list(pipeline.dataset([np.array([1, 2]), np.array([3])]).unbatch())
             [np.int64(1), np.int64(2), np.int64(3)]
         """
-        return self._then(transforms.Unbatch)
+        return self._then(transforms.unbatch.Unbatch)
 
     @tells_keywords
     def window(self, size: int, stride: int | None = None, *, drop_remainder: bool = True) -> Dataset[Any]:
@@ -448,7 +450,7 @@ class Dataset(Generic[T_co]):
         """
         length = at_least(1, size, "window: size")
         step = length if stride is None else at_least(1, stride, "window: stride")
-        return self._then(transforms.Window, length, step, truth(drop_remainder, "window: drop_remainder"))
+        return self._then(transforms.window.Window, length, step, truth(drop_remainder, "window: drop_remainder"))
 
     @tells_keywords
     def bucket(
@@ -488,7 +490,7 @@ class Dataset(Generic[T_co]):
             )
         self._needs_no_time("bucket")
         to_boundary = truth(pad_to_boundary, "bucket: pad_to_boundary")
-        return self._then(transforms.Bucket, ends, sizes, length, pad, to_boundary)
+        return self._then(transforms.bucket.Bucket, ends, sizes, length, pad, to_boundary)
 
     @tells_keywords
     def pack(self, length: int, *, split: bool = True, pad: Any = 0) -> Dataset[dict[str, NDArray[Any]]]:
@@ -515,7 +517,7 @@ class Dataset(Generic[T_co]):
         size, splits = at_least(1, length, "pack: length"), truth(split, "pack: split")
         if not splits:  # sequences are held for later, and found again by their numbers
             self._needs_no_time("pack")
-        return self._then(transforms.Pack, size, splits, pad)
+        return self._then(transforms.pack.Pack, size, splits, pad)
 
     @tells_keywords
     def prefetch(self, n: int = 2) -> Dataset[T_co]:
@@ -532,7 +534,7 @@ class Dataset(Generic[T_co]):
         if isinstance(n, str) and n == "auto":
             text = 'prefetch: n cannot be "auto": more than 2 only helps where times vary. Write .prefetch(2), and '
             raise ValueError(text + 'workers="auto" in map, which finds how many threads or processes the loop needs')
-        return self._then(transforms.Prefetched, at_least(0, n, "prefetch: n", _MOST_PREFETCHED))
+        return self._then(transforms.prefetch.Prefetched, at_least(0, n, "prefetch: n", _MOST_PREFETCHED))
 
     def checksum(self) -> Dataset[T_co]:
         """Pass elements on, and let the fingerprint cover their bytes, besides their order.
@@ -546,7 +548,7 @@ class Dataset(Generic[T_co]):
             >>> next(batches).tolist(), batches.fingerprint(content=True)
             ([1.0, 2.0], '2-079a7d13d21beef3')
         """
-        return self._then(transforms.Checksum)
+        return self._then(transforms.checksum.Checksum)
 
     # Looking at it
 
@@ -660,9 +662,9 @@ def mix(
     found = np.ones(len(nodes)) if weights is None else _as_weights(weights, "mix")
     if found.shape != (len(nodes),):
         raise invalid(f"mix: expected {len(nodes)} weights, one for each dataset, got shape {list(found.shape)}")
-    if stop not in transforms.STOPS:
+    if stop not in transforms.mix.STOPS:
         raise ValueError(f"mix: stop must be 'all_exhausted' or 'first_exhausted', got {stop!r}")
-    return Dataset(transforms.Mix(nodes, _weights(found, "mix"), seed, stop))
+    return Dataset(transforms.mix.Mix(nodes, _weights(found, "mix"), seed, stop))
 
 
 @overload
@@ -682,7 +684,7 @@ def zip(*datasets: Any) -> Dataset[tuple[Any, ...]]:
     """
     given = datasets[0] if len(datasets) == 1 and isinstance(datasets[0], (list, tuple)) else datasets
     nodes = _nodes(given, "zip")
-    return Dataset(transforms.Zip(nodes))
+    return Dataset(transforms.zip.Zip(nodes))
 
 
 @tells_keywords
@@ -706,7 +708,9 @@ def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, 
     cycle = (
         (4 if nested else len(nodes)) if cycle_length is None else at_least(1, cycle_length, "interleave: cycle_length")
     )
-    return Dataset(transforms.Interleave(nodes, nested, cycle, at_least(1, block_length, "interleave: block_length")))
+    return Dataset(
+        transforms.interleave.Interleave(nodes, nested, cycle, at_least(1, block_length, "interleave: block_length"))
+    )
 
 
 def _nodes(datasets: Any, what: str) -> list[Node]:

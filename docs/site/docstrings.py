@@ -7,6 +7,7 @@
 
 import inspect
 import re
+from pathlib import Path
 
 import pipeline
 
@@ -19,68 +20,68 @@ NAMES |= {name: name for name in NAMES.values()}
 NAMES |= {f"cluster.{name}": f"pipeline.cluster.{name}" for name in pipeline.cluster.__all__}
 NAMES |= {f"torch.{name}": f"pipeline.torch.{name}" for name in ("DataLoader", "IterableDataset", "dataset", "shard")}
 NAMES |= {name: f"pipeline.{name}" for name in ("torch.to_tensors", "jax.DataLoader", "keras.PyDataset")}
-# Names that are looked for together: each has the others of its line below "See Also", unless it says so itself.
+# Names that are looked for together, which each has below "See Also" unless its docstring says so itself: those of its
+# list in docs/api. Here is what differs: names that have each other, or what one has.
 RELATED = """
-csv text jsonl parquet feather tfrecord fixed_length webdataset image_folder
 arrays arrow dataset
 huggingface grain tf_data torch.dataset
 processes threads cluster.workers
 mix zip interleave
 save_state load_state example_rng set_random_seed
 report monitor trace draw MetricsCollector
-FIFOQueue RandomShuffleQueue PaddingFIFOQueue PaddingShuffleQueue PriorityQueue freeze
-Coordinator QueueRunner LooperThread start_queue_runners add_queue_runner reset
-batch shuffle_batch batch_join shuffle_batch_join bucket_by_sequence_length
-string_input_producer slice_input_producer range_input_producer input_producer match_filenames_once limit_epochs
-TextLineReader TFRecordReader FixedLengthRecordReader LMDBReader WholeFileReader IdentityReader
-decode_csv decode_raw parse_example parse_single_example
 FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example
-stack concatenate pad collate
+decode_csv decode_raw parse_example parse_single_example
 image.decode_image image.decode_jpeg image.decode_png image.decode_gif image.decode_bmp
 image.encode_jpeg image.encode_png
-image.resize image.crop image.central_crop image.random_crop image.flip_left_right image.flip_up_down
 proto.Example proto.Features proto.Feature proto.BytesList proto.FloatList proto.Int64List
-torch.DataLoader torch.IterableDataset torch.dataset torch.shard torch.to_tensors
-jax.DataLoader torch.DataLoader keras.PyDataset
-keras.PyDataset torch.DataLoader jax.DataLoader
-proto.SequenceExample proto.FeatureLists proto.FeatureList proto.Features
-types.DatasetIterator Dataset save_state load_state
-Dataset dataset mix zip interleave types.DatasetIterator
-replay types.ReplayBuffer
-types.ReplayBuffer replay
-types.QueueBase FIFOQueue RandomShuffleQueue types.QueueStats
-types.QueueStats FIFOQueue types.QueueBase
-types.ReaderBase TextLineReader TFRecordReader
-types.Drawing draw
-types.SparseTensorValue VarLenFeature parse_example
-types.TFRecordOptions types.TFRecordCompressionType TFRecordWriter tfrecord
-types.TFRecordCompressionType types.TFRecordOptions
-TFRecordWriter tfrecord TFRecordReader proto.Example
-ListValue example_rng
-show_config report
-set_deterministic set_random_seed
-errors.OpError errors.InvalidArgumentError errors.OutOfRangeError
-errors.OutOfRangeError errors.CancelledError errors.DeadlineExceededError
-errors.CancelledError errors.OutOfRangeError errors.AbortedError
-errors.DeadlineExceededError errors.UnavailableError errors.AbortedError
-errors.InvalidArgumentError errors.StateMismatchError errors.FailedPreconditionError
-errors.FailedPreconditionError errors.InvalidArgumentError errors.StateMismatchError
-errors.StateMismatchError errors.FailedPreconditionError save_state
-errors.DataLossError errors.NotFoundError errors.ResourceExhaustedError
-errors.ResourceExhaustedError errors.DataLossError
-errors.NotFoundError errors.PermissionDeniedError errors.DataLossError
-errors.PermissionDeniedError errors.NotFoundError
-errors.AbortedError errors.UnavailableError errors.CancelledError
-errors.AlreadyExistsError errors.NotFoundError
-errors.UnavailableError errors.AbortedError
-errors.UnimplementedError errors.FailedPreconditionError
-cluster.read cluster.workers cluster.serve cluster.consume cluster.RemoteQueue
+proto.SequenceExample proto.FeatureLists proto.FeatureList
+jax.DataLoader: torch.DataLoader keras.PyDataset
+keras.PyDataset: torch.DataLoader jax.DataLoader
+types.DatasetIterator: Dataset save_state load_state
+Dataset: dataset mix zip interleave types.DatasetIterator
+replay: types.ReplayBuffer
+types.ReplayBuffer: replay
+types.QueueBase: FIFOQueue RandomShuffleQueue types.QueueStats
+types.QueueStats: FIFOQueue types.QueueBase
+types.ReaderBase: TextLineReader TFRecordReader
+types.Drawing: draw
+types.SparseTensorValue: VarLenFeature parse_example
+types.TFRecordOptions: types.TFRecordCompressionType TFRecordWriter tfrecord
+types.TFRecordCompressionType: types.TFRecordOptions
+TFRecordWriter: tfrecord TFRecordReader proto.Example
+show_config: report
+errors.OpError: errors.InvalidArgumentError errors.OutOfRangeError
+errors.OutOfRangeError: errors.CancelledError errors.DeadlineExceededError
+errors.CancelledError: errors.OutOfRangeError errors.AbortedError
+errors.DeadlineExceededError: errors.UnavailableError errors.AbortedError
+errors.InvalidArgumentError: errors.StateMismatchError errors.FailedPreconditionError
+errors.FailedPreconditionError: errors.InvalidArgumentError errors.StateMismatchError
+errors.StateMismatchError: errors.FailedPreconditionError save_state
+errors.DataLossError: errors.NotFoundError errors.ResourceExhaustedError
+errors.ResourceExhaustedError: errors.DataLossError
+errors.NotFoundError: errors.PermissionDeniedError errors.DataLossError
+errors.PermissionDeniedError: errors.NotFoundError
+errors.AbortedError: errors.UnavailableError errors.CancelledError
+errors.AlreadyExistsError: errors.NotFoundError
+errors.UnavailableError: errors.AbortedError
+errors.UnimplementedError: errors.FailedPreconditionError
 """
+
+
+def _lists():
+    """Yield the lists of docs/api."""
+    for page in sorted((Path(__file__).parents[1] / "api").glob("*.md")):
+        for part in page.read_text().split(".. currentmodule:: ")[1:]:
+            module = part.split()[0].removeprefix("pipeline").removeprefix(".")
+            yield [f"{module}.{name}" if module else name for name in re.findall(r"^   (\w+)$", part, re.MULTILINE)]
+
+
 SEE: dict[str, list[str]] = {}
-for _line in RELATED.split("\n"):
-    for _name in _line.split():
-        _first = _name not in SEE or _line.startswith(f"{_name} ")  # a line of its own counts
-        SEE[_name] = [each for each in _line.split() if each != _name] if _first else SEE[_name]
+for _names in _lists():
+    SEE |= {name: [each for each in _names if each != name] for name in _names}
+for _names in map(str.split, RELATED.split("\n")):
+    SEE |= {name: [each for each in _names if each != name] for name in _names if ":" not in _names[0]}
+SEE |= {name: others.split() for name, others in re.findall(r"^([\w.]+): (.*)$", RELATED, re.MULTILINE)}
 CODE = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)|([*|]|(?<=\w)_(?!\w))")
 
 

@@ -56,16 +56,15 @@ def test_every_public_name_is_in_the_reference():
         if classes:
             found -= {"InternalError", "UnauthenticatedError", "UnknownError"}  # which a sentence names
         public |= {f"pipeline.{module.removesuffix('/__init__')}.{name}" for name in found}
-    assert sorted(listed) == sorted(public)
+    assert sorted(listed) == sorted(public), "each public name is in one list in docs/api/*.md"
 
 
 def test_every_page_of_the_reference_names_related_ones(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs" / "site")
     site = importlib.import_module("docstrings")
     without = {name for name in in_the_reference() if not site.SEE.get(name.removeprefix("pipeline."))}
-    assert {
-        name for name in without if "See Also:" not in inspect.getdoc(operator.attrgetter(name[9:])(pipeline))
-    } == set()
+    alone = {name for name in without if "See Also:" not in inspect.getdoc(operator.attrgetter(name[9:])(pipeline))}
+    assert alone == set(), "each is alone in its list in docs/api: give it a line in docs/site/docstrings.py: RELATED"
     assert {each for others in site.SEE.values() for each in others} - site.NAMES.keys() == set()
 
 

@@ -32,7 +32,7 @@ from pipeline.sources.csv_columns import (
     told,
 )
 from pipeline.sources.csv_syntax import Syntax, quote
-from pipeline.sources.extras import MANY, chosen
+from pipeline.sources.extras import MANY, chosen, of_record
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.stream import StreamSource
@@ -277,9 +277,7 @@ class _Rows:
                 text += f"; the first rows look like {self._columns[name].dtype}: see dtypes= and defaults="
         else:
             text += self._syntax.hint(given.records[record], int(number[1]) if number else 0)
-        failed = invalid(f"csv: {file}, line {line:,}: {text}")
-        vars(failed)["record_key"] = b"%b:%d" % (os.fsencode(file), line)
-        return failed
+        return of_record(invalid(f"csv: {file}, line {line:,}: {text}"), f"{file}:{line}")
 
 
 def _refuse_pipe(name: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from pipeline.errors import FailedPreconditionError, InvalidArgumentError, inval
 from pipeline.flow.collate import as_array, telling
 from pipeline.nest import ListValue, Nest, is_nested
 from pipeline.queues.rows import Rows
+
+E = TypeVar("E", bound=Exception)
 
 MANY = 1 << 62  # for tables whose rows may be taken in blocks of any size
 
@@ -71,6 +74,12 @@ def chosen(names: Sequence[str], columns: Sequence[str] | None, where: str) -> l
     if twice is not None:
         raise invalid(f"{where}: there are {names.count(twice)} columns {twice!r}: rename them, or leave them out")
     return wanted
+
+
+def of_record(error: E, key: str) -> E:
+    """Return an error that knows which record it is about, such as "rows.csv:7", as queues tell it."""
+    vars(error)["record_key"] = os.fsencode(key)
+    return error
 
 
 def is_closed(stored: Any) -> bool:

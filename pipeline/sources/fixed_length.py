@@ -13,7 +13,7 @@ from pipeline.dtypes import integer, native, numpy_dtype, object_vector
 from pipeline.errors import DataLossError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.keywords import tells_keywords
-from pipeline.sources.extras import MANY
+from pipeline.sources.extras import MANY, of_record
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.stream import StreamSource
@@ -165,5 +165,4 @@ class _FixedLength:
 
 def _loss(name: str, number: int, text: str) -> DataLossError:
     failed = DataLossError(None, None, f"fixed_length: {name}, record {number:,}: {text}")
-    vars(failed)["record_key"] = f"{name}:{number}".encode(errors="surrogateescape")
-    return failed
+    return of_record(failed, f"{name}:{number}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.keywords import tells_keywords
 from pipeline.nest import ListValue
-from pipeline.sources.extras import MANY, names_of, stacked
+from pipeline.sources.extras import MANY, names_of, of_record, stacked
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.records import Records
@@ -211,9 +210,7 @@ class _Objects:
     def _told(self, given: Records[Piece], i: int, text: str) -> InvalidArgumentError:
         name = self.named(given, i)
         file, _, line = name.rpartition(":")
-        failed = invalid(f"jsonl: {file}, line {line}: {text}")
-        vars(failed)["record_key"] = os.fsencode(name)
-        return failed
+        return of_record(invalid(f"jsonl: {file}, line {line}: {text}"), name)
 
 
 def _no_json(why: str, line: bytes) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from pipeline.nest import Nest, map_values, parts_of
 from pipeline.queues.rows import Rows
 from pipeline.sources.extras import Once
 from pipeline.sources.order import Epochs, Order
-
-if TYPE_CHECKING:
-    pass
 
 
 class Source(Dataset[Any]):

@@ -22,7 +22,7 @@ from pipeline.files.read_buffer import ReadBuffer
 from pipeline.files.tfrecord import TFRecordOptions
 from pipeline.files.tfrecord_cutter import RecordCutter
 from pipeline.keywords import tells_keywords
-from pipeline.sources.extras import MANY
+from pipeline.sources.extras import MANY, of_record
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.records import Records
@@ -135,8 +135,7 @@ class _Examples:
     def _told(self, error: InvalidArgumentError, given: Records[str]) -> InvalidArgumentError:
         record = getattr(error, "record", None) or 0
         failed = invalid(f"tfrecord: {given.source}, record at byte {given.places[record]:,}: {error.message}")
-        vars(failed)["record_key"] = os.fsencode(self.named(given, record))
-        return failed
+        return of_record(failed, self.named(given, record))
 
 
 def _groups(cut: Callable[[], tuple[list[bytes], list[int]]], name: str, chunk: int) -> Iterator[Records[str]]:

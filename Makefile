@@ -243,7 +243,7 @@ bench-start: build
 
 # Records again what TensorFlow gives for the cases in tests/compat.
 oracle: $(VENV)-tf/.installed
-	PYTHONPATH=tests/support $(TF) tests/compat/record.py
+	PYTHONPATH=tests/support $(TF) tests/compat/record.py $(FAMILY)
 
 $(VENV)-tf/.installed:
 	$(PYTHON) -m venv $(VENV)-tf

@@ -14,8 +14,11 @@ os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
 import compat_cases
 import tensorflow.compat.v1 as tf
 
-# Errors that tell of a mistake in the case, not of TensorFlow's behaviour.
-MISTAKES = (NameError, ImportError, SyntaxError)
+
+def is_mistake(error):
+    """Whether an error tells of a mistake in the case, not of TensorFlow's behaviour: it names what is not there."""
+    no_such_name = isinstance(error, AttributeError) and str(error).startswith("module 'tensorflow")
+    return no_such_name or isinstance(error, (NameError, ImportError, SyntaxError))
 
 
 def main() -> int:
@@ -38,7 +41,7 @@ def record(family: str, check: bool) -> bool:
         seen, error = compat_cases.observe(tf, one)
         recorded[one.name] = seen
         wrong = compat_cases.message_differs(one, error)
-        if isinstance(error, MISTAKES):
+        if is_mistake(error):
             wrong = f"{type(error).__name__}: {error}"
             del recorded[one.name]
         if check and not wrong:

@@ -1,10 +1,13 @@
 """Random chains of all transformations: as plain Python says, and the same whoever runs them and wherever they resume.
 
-A chain that fails prints its seed, and adds it to chain_seeds.txt, whose chains are run each time. More chains, from
-seed 5,001 on: `CHAINS=1000 CHAINS_AFTER=5000 pytest tests/dataset/test_chains.py`.
+A chain that fails prints its seed, and adds it to chain_seeds.txt, whose chains are run each time, until another step
+in tests/support/chains.py makes others of all seeds: give what failed a test of its own, too. More chains, from seed
+5,001 on: `CHAINS=1000 CHAINS_AFTER=5000 pytest tests/dataset/test_chains.py`; 60 that all have a step:
+`CHAINS_WITH=".take("`.
 """
 
 import contextlib
+import functools
 import itertools
 import json
 import os
@@ -12,6 +15,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import chains
@@ -19,6 +23,7 @@ import pytest
 
 COUNT = int(os.environ.get("CHAINS", "60"))
 AFTER = int(os.environ.get("CHAINS_AFTER", "0"))
+WITH = os.environ.get("CHAINS_WITH", "")  # what the text of all chains has
 KEPT = Path(__file__).parent / "chain_seeds.txt"
 MOST = 800  # elements looked at
 MODES = ["alone", "threads", "processes"]
@@ -27,8 +32,19 @@ MODES = ["alone", "threads", "processes"]
 def seeds(count):
     """Seeds: those that failed once, and so many others."""
     failed = {int(line) for line in KEPT.read_text().splitlines() if line and not line.startswith("#")}
-    those = range(AFTER + 1, AFTER + count + 1)
+    those = seeds_with()[:count] if WITH else range(AFTER + 1, AFTER + count + 1)
     return [*those, *sorted(failed - set(those))]
+
+
+@functools.cache
+def seeds_with():
+    """Seeds of chains that have the step that was asked for."""
+    with tempfile.TemporaryDirectory() as directory:
+        tried = range(AFTER + 1, AFTER + 100 * COUNT)
+        found = (seed for seed in tried if WITH in chains.of_seed(seed, Path(directory)).text)
+        those = list(itertools.islice(found, COUNT))
+    assert those, f"no chain has the text {WITH!r}"
+    return those
 
 
 @contextlib.contextmanager

@@ -33,16 +33,18 @@ def test_type_checkers_see_the_same_names_in_the_same_places():
     seen = for_type_checkers()
     assert {seen.pop(module) for module in MODULES} == {"pipeline"}
     now = {name: f"pipeline{room}" for name, room in pipeline._HOMES.items()}
-    assert {name: room for name, room in seen.items() if name not in pipeline._OLD} == now
-    assert sorted([*now, *MODULES]) == sorted(pipeline.__all__)
+    assert {name: room for name, room in seen.items() if name not in pipeline._OLD} == now, "TYPE_CHECKING and _ROOMS"
+    assert sorted([*now, *MODULES]) == sorted(pipeline.__all__), "_ROOMS and __all__ of pipeline/__init__.py"
     assert all(getattr(pipeline, name) is getattr(import_module(seen[name]), name) for name in pipeline._OLD)
 
 
 def test_the_top_level_has_one_mental_model():
     """The names are those of a list, grouped; at most 80, and `dir` has no others."""
     listed = [line for line in NAMES.read_text().split("\n") if line and not line.startswith("#")]
-    assert sorted(name for line in listed for name in line.split()) == pipeline.__all__
-    assert len(pipeline.__all__) <= 80
+    assert sorted(name for line in listed for name in line.split()) == pipeline.__all__, NAMES
+    assert len(pipeline.__all__) <= 80, (
+        "a new name takes the place of one that moves to a module, such as pipeline.types: see pipeline._MOVED"
+    )
     assert dir(pipeline) == sorted([*pipeline.__all__, "__version__"])
 
 
@@ -133,7 +135,8 @@ print({"_hashlib", "difflib"} & set(sys.modules))
 def test_what_programs_rely_on():
     """Names, arguments and members, as listed; `python tests/support/public_api.py` lists them again."""
     told = public_api.LISTED.read_text().splitlines()
-    assert "\n".join(difflib.unified_diff(told, public_api.listing(), "listed", "found", n=0, lineterm="")) == ""
+    differs = "\n".join(difflib.unified_diff(told, public_api.listing(), "listed", "found", n=0, lineterm=""))
+    assert differs == "", f"{differs}\nIf that is meant: python tests/support/public_api.py"
 
 
 def test_no_public_name_is_that_of_a_room():

@@ -15,7 +15,7 @@ NAMES = {
     "pipeline.queues": "queues: pools that take long to fill",
     "pipeline.readers": "readers: options that cannot be used, TFRecord files that are cut short",
     "pipeline.runners": "coordinators and queue runners: errors of threads, threads that still run",
-    "pipeline.sources": "sources: the dtypes that the first rows of CSV files have",
+    "pipeline.sources": "sources: dtypes of CSV columns, and fields that make them strings; empty files",
     "pipeline.workers": "workers that are chosen while a loop runs",
     "pipeline.monitoring": "monitors and traces: files that cannot be written any more, what a trace left out",
 }

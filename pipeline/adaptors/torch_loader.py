@@ -58,28 +58,28 @@ def _rank() -> tuple[int, int]:
 
 
 class DataLoader(Loader):
-    """Give a dataset's batches as PyTorch tensors, to your loop, Lightning or Accelerate.
+    """Give a dataset's batches as PyTorch tensors.
 
-    Each `iter` begins the next epoch, as torch's DataLoader does: epoch i is `dataset.epoch(i)`, with its own order. A
-    source you can read only once continues instead. Your dataset's own threads and processes prepare the batches, as
-    `map(..., workers=)` and `prefetch` say.
+    Each `iter` begins the next epoch: epoch i is `dataset.epoch(i)`, with its
+    own order. Your dataset's threads and processes prepare the batches, as
+    `map(..., workers=)` and `prefetch` say. Tensors share their batch's memory;
+    see `to_tensors` for dtypes.
 
-    Tensors share the memory of their batch. See `to_tensors` for dtypes. Batches have the structure of the examples.
+    In a `torch.distributed` group each process gets an equal, disjoint part of
+    the batches. Write the same dataset with seeds in every process.
 
-    In a `torch.distributed` group each process gets an equal, disjoint part of the batches, unless the dataset has a
-    `shard`. Write the same dataset with seeds in every process.
-
-    `state_dict` and `load_state_dict` work with `torch.distributed.checkpoint`. A state counts only batches you got,
-    and includes seeds that were drawn. If your dataset cannot be rewound, such as with `ordered=False`, a state begins
-    its epoch again and a warning says so, because Lightning asks every loader.
+    `state_dict` describes the last batch you got, and works with
+    `torch.distributed.checkpoint`. If your dataset cannot be rewound, a state
+    begins its epoch again, and a warning says so.
 
     Thread safety: use it from one thread at a time.
 
     Examples:
-        >>> data = pipeline.arrays((np.zeros((6, 2), "float32"), np.arange(6))).batch(4)
-        >>> loader = pipeline.torch.DataLoader(data)
-        >>> [(tuple(images.shape), labels.tolist()) for images, labels in loader]
-        [((4, 2), [0, 1, 2, 3]), ((2, 2), [4, 5])]
+        >>> data = pipeline.arrays((np.zeros((6, 2)), np.arange(6))).batch(4)
+        >>> for images, labels in pipeline.torch.DataLoader(data):
+        ...     print(tuple(images.shape), labels.tolist())
+        (4, 2) [0, 1, 2, 3]
+        (2, 2) [4, 5]
     """
 
     @tells_keywords

@@ -120,6 +120,18 @@ def generated():
     return iter(pipeline.dataset(rows).batch(N)).__next__
 
 
+def queued():
+    """A batch of what a queue has, which was put into it just before."""
+    queue, rows = pipeline.FIFOQueue(1000, "float32", shapes=[(4,)]), np.ones((N, 4), np.float32)
+    take = iter(pipeline.dataset(queue).batch(N)).__next__
+
+    def work():
+        queue.enqueue_many(rows)
+        take()
+
+    return work
+
+
 # What makes the function that is called, how often, and how many elements it handles.
 _ALL = {
     "scalar enqueue + dequeue": (scalar, 20_000, 1),
@@ -134,6 +146,7 @@ _ALL = {
     "arrays.batch, 128 x f32[4], shuffled": (rows_by_number, 4_000, N),
     "dataset(list).map.batch, 128 x f32[4]": (mapped, 1_000, N),
     "dataset(generator).batch, 128 x f32[4]": (generated, 2_000, N),
+    "dataset(queue).batch, 128 x f32[4]": (queued, 1_000, N),
 }
 PATHS = {name: make for name, (make, _, _) in _ALL.items()}
 CALLS = {name: calls for name, (_, calls, _) in _ALL.items()}

@@ -4,6 +4,7 @@ import itertools
 import threading
 from concurrent.futures import Executor, Future
 
+import numpy as np
 import pytest
 from orchestration import threads_since
 
@@ -147,3 +148,60 @@ def test_a_timeout_loses_nothing(queue):
             batches.next(timeout=0.05)
         queue.enqueue(2)
         assert batches.next(timeout=60).tolist() == [0, 2, 4]
+
+
+def _queue(kind, *args, **options):
+    return getattr(pipeline, kind)(500, *args, **options)
+
+
+@pytest.mark.parametrize(
+    ("queue", "rows"),
+    [
+        (lambda: _queue("FIFOQueue", "int32", [(2,)]), [np.arange(200, dtype=np.int32).reshape(100, 2)]),
+        (lambda: _queue("FIFOQueue", "string", [()]), [[b"%d" % i for i in range(100)]]),
+        (
+            lambda: _queue("FIFOQueue", ["int32", "string"], [(), ()], names=["a", "b"]),
+            {"a": np.arange(100, dtype=np.int32), "b": [b"x"] * 100},
+        ),
+        (
+            lambda: _queue("RandomShuffleQueue", 10, ["int32", "float32"], [(), (2,)], seed=1),
+            [np.arange(100, dtype=np.int32), np.ones((100, 2), np.float32)],
+        ),
+    ],
+)
+def test_batches_of_a_queue_that_is_full_are_those_of_one_that_fills_slowly(queue, rows):
+    full, slow = queue(), queue()
+    full.enqueue_many(rows)
+    full.close()
+    slow.enqueue_many(rows)
+    slow.close()
+    at_once = list(pipeline.dataset(full).batch(7))
+    alone = pipeline.dataset(slow)
+    one_by_one = list(pipeline.dataset(list(alone)).batch(7))  # a loop over a queue takes its elements one by one
+    assert len(at_once) == len(one_by_one) == 15
+    for batch, other in zip(at_once, one_by_one, strict=True):
+        assert type(batch) is type(other)
+        np.testing.assert_equal(batch, other)
+
+
+def test_objects_of_a_queue_that_is_full_keep_their_structure():
+    queue = pipeline.FIFOQueue(10, [object], [()])
+    for i in range(4):
+        queue.enqueue([{"x": np.full(2, i), "y": i}])
+    queue.close()
+    first, second = pipeline.dataset(queue).batch(2)
+    assert first["x"].tolist() == [[0, 0], [1, 1]]
+    assert second["y"].tolist() == [2, 3]
+
+
+def test_a_batch_waits_for_no_more_of_a_queue_than_it_needs():
+    queue = pipeline.RandomShuffleQueue(100, 10, "int32", [()], seed=1)
+    queue.enqueue_many(np.arange(13, dtype=np.int32))
+    batches = iter(pipeline.dataset(queue).batch(3))
+    assert len(batches.next(timeout=60)) == 3  # 10 stay, as it is open
+    with pytest.raises(pipeline.errors.DeadlineExceededError):
+        batches.next(timeout=0)
+    queue.enqueue_many(np.arange(2, dtype=np.int32))
+    queue.enqueue(5)
+    assert len(batches.next(timeout=60)) == 3
+    assert queue.size() == 10

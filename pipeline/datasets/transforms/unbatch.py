@@ -12,7 +12,7 @@ from pipeline.errors import invalid
 from pipeline.flow.at_hand import whole_batches
 from pipeline.flow.block import Block, Columns
 from pipeline.flow.collate import bare, stacked
-from pipeline.flow.ids import PartHashes, as_parts
+from pipeline.flow.ids import PartHashes, summed
 from pipeline.flow.stream import Stream, lend, place, seek_later, whole
 from pipeline.nest import ListParts, TupleParts, map_values, refuse_missing_in
 
@@ -51,8 +51,8 @@ class Unbatched:
             rows = rows_of_batch(columns_of(batch) if self._tensors else batch)
             if len(rows):
                 self._rows, self._at, self._offset = rows, at, 0
-                self._hash = int(as_parts(block.ids).hashes[0])
-        taken = self._rows[self._offset : self._offset + n]
+                self._hash, _ = summed(block.ids)
+        taken = self._rows if n >= len(self._rows) and not self._offset else self._rows[self._offset : self._offset + n]
         first, self._count = self._count, self._count + len(taken)
         self._offset += len(taken)
         if self._offset >= len(self._rows):

@@ -17,7 +17,8 @@ def threads(count: int | None = None, *, setup: Callable[[], Any] | None = None)
     """Run functions in threads, as `workers=` for `map`, `filter`, `flat_map`.
 
     For functions that wait, or release the GIL, such as image decoders and
-    NumPy on large arrays. `workers=4` is short for `threads(4)`.
+    NumPy on large arrays. `workers=4` is short for `threads(4)`. Where a function iterates
+    over a dataset with the same workers, its own thread makes the elements.
 
     Args:
         count: How many threads; by default one for each processor.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import functools
 import math
+import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -39,7 +40,7 @@ class Threads(Executor):
         _pools.add(self._pool)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have a thread call a function.
+        """Have a thread call a function. One of its own threads does so at once: it might wait for itself.
 
         Returns:
             A Future. Its exception is what the function raised.
@@ -47,6 +48,8 @@ class Threads(Executor):
         Raises:
             RuntimeError: After `shutdown`; a BrokenWorkers if `setup` has failed.
         """
+        if threading.current_thread() in self._pool.threads:
+            return AtOnce().submit(fn, *args, **kwargs)
         future = Promise()
         self._pool.put(SubmittedCall(future, fn, (args, kwargs)))
         return future

@@ -340,6 +340,16 @@ class TestThreads:
         assert workers.submit(workers.shutdown).result(LIMIT) is None
         assert repr(workers) == "<pipeline.threads(2): shut down>"
 
+    def test_a_function_may_use_its_own_executor(self):
+        """No thread is left to do what it waits for."""
+        workers = pipeline.threads(1)
+
+        def total(n):
+            return sum(pipeline.dataset(range(n)).map(abs, workers=workers))
+
+        data = pipeline.dataset(range(5)).map(total, workers=workers)
+        assert run_in_thread(list, data).result() == [0, 0, 1, 3, 6]
+
     def test_what_was_submitted_is_done_before_the_program_ends(self):
         program = "import pipeline; w = pipeline.threads(1); [w.submit(print, i, flush=True) for i in range(30)]"
         assert run_script(program).stdout == "".join(f"{i}\n" for i in range(30))

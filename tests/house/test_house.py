@@ -53,6 +53,16 @@ def test_the_map_has_every_room():
     assert told >= {room for room in rules.rooms(ROOT) if room != "pipeline/"}
 
 
+def test_the_picture_has_the_layers_that_lint_holds():
+    """Line by line, from top to bottom."""
+    tomllib = pytest.importorskip("tomllib")
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(each["layers"] for each in contracts if each["name"] == "native rooms")
+    picture = MAP.read_text().split("```")[1].splitlines()[2:]  # after the command
+    drawn = [re.match(r"\w+(?: \| \w+)*", line[26:])[0] for line in picture if line.strip()]
+    assert drawn == [layer for layer in layers if layer not in ("__main__", "command")]
+
+
 def test_every_file_says_its_idea_in_its_first_line():
     """The table of files in docs/house.md is made of these lines."""
     sys.path.insert(0, str(ROOT / "docs" / "site"))

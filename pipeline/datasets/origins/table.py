@@ -14,7 +14,7 @@ from pipeline.datasets.node import ENDLESS, Opening
 from pipeline.datasets.origins.source import OfSource
 from pipeline.flow.block import Block, Numbers
 from pipeline.flow.stream import Stream, whole
-from pipeline.flow.table import Index, Indexed, TableRows
+from pipeline.flow.table import Index, TableRows
 from pipeline.producers.numbered import Numbered
 
 
@@ -42,13 +42,11 @@ class OfTable(OfSource):
         return ENDLESS if self.order.num_epochs is None else int(self.order.num_epochs * self.order.length)
 
     def open(self, shared: Opening, epoch: int) -> Stream:
-        index = self.index(shared, epoch)
-        if index is not None:
-            return shared.gauged(self, Indexed(index, len(index)))
+        shared.opened_table(self.table)
         length = self.length()
         total = None if length == ENDLESS else length
-        groups = _Groups(self.table, self.numbered(shared), epoch * (total or 0), total, shared.meter(self))
-        return shared.gauged(self, groups)
+        rows = _InOrder(self.table, self.numbered(shared), epoch * (total or 0), total, shared.meter(self))
+        return shared.gauged(self, rows)
 
     def index(self, shared: Opening, epoch: int) -> Index | None:
         shared.opened_table(self.table)
@@ -56,6 +54,44 @@ class OfTable(OfSource):
         if length is None:
             return None
         return _Rows(self.table, self.numbered(shared), epoch * length, length, shared.meter(self))
+
+
+class _InOrder:
+    """The rows of a table one after the other: their numbers, until somebody wants the rows."""
+
+    chooses = True
+
+    def __init__(self, table: Any, numbered: Numbered, begin: int, total: int | None, meter: Meter | None) -> None:
+        self._table, self._numbered, self._begin, self._total = table, numbered, begin, total
+        self._meter = meter
+        self._next = 0
+
+    def take(self, n: int) -> Block | None:
+        n = min(n, self._table.most)
+        if self._total is not None:
+            n = min(n, self._total - self._next)
+        if n < 1:
+            return None
+        rows = self._numbered.numbers(self._begin + self._next, n)
+        if not len(rows):
+            return None
+        first, self._next = self._next, self._next + len(rows)
+        return Block(TableRows(self._table, rows, self._meter), rows, range(first, self._next))
+
+    def skip(self, n: int) -> int:
+        if self._total is not None:
+            n = min(n, self._total - self._next)
+        self._next += n
+        return n
+
+    def position(self) -> Any:
+        return self._next
+
+    def seek(self, position: Any) -> None:
+        self._next = whole(position, self._total)
+
+    def close(self) -> None:
+        pass
 
 
 class _Rows:
@@ -92,41 +128,3 @@ class _Rows:
             mine = epochs == epoch
             rows[mine] = self._orders[epoch][places[mine]]
         return rows
-
-
-class _Groups:
-    """Rows that come in groups, or without end."""
-
-    chooses = True
-
-    def __init__(self, table: Any, numbered: Numbered, begin: int, total: int | None, meter: Meter | None) -> None:
-        self._table, self._numbered, self._begin, self._total = table, numbered, begin, total
-        self._meter = meter
-        self._next = 0
-
-    def take(self, n: int) -> Block | None:
-        n = min(n, self._table.most)
-        if self._total is not None:
-            n = min(n, self._total - self._next)
-        if n < 1:
-            return None
-        rows = self._numbered.numbers(self._begin + self._next, n)
-        if not len(rows):
-            return None
-        first, self._next = self._next, self._next + len(rows)
-        return Block(TableRows(self._table, rows, self._meter), rows, range(first, self._next))
-
-    def skip(self, n: int) -> int:
-        if self._total is not None:
-            n = min(n, self._total - self._next)
-        self._next += n
-        return n
-
-    def position(self) -> Any:
-        return self._next
-
-    def seek(self, position: Any) -> None:
-        self._next = whole(position, self._total)
-
-    def close(self) -> None:
-        pass

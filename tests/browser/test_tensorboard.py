@@ -14,7 +14,10 @@ from helpers import wait_until
 import pipeline
 from pipeline.monitoring import tensorboard
 
-TAGS = ["queue/digits/fraction_full", "queue/digits/size", "loop/digits/per_second", "function/read/busy"]
+TAGS = [
+    *("queue/digits/prefetch/fraction_full", "queue/digits/prefetch/size"),
+    *("loop/digits/per_second", "source/read/busy"),
+]
 
 numbers = itertools.count()
 
@@ -64,7 +67,7 @@ def test_curves_in_tensorboard(browser, address):
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto(f"{address.rstrip('/')}/#timeseries", timeout=60_000)
     page.get_by_role("combobox", name="Filter tags (regex)").fill(
-        "queue/digits/(fraction|size)|loop/digits/per|read/busy"
+        "queue/digits/prefetch/(fraction|size)|loop/digits/per|source/read/busy"
     )
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Settings").first.click()

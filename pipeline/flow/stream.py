@@ -72,7 +72,7 @@ def nowhere(reason: str) -> FailedPreconditionError:
 def place(*parts: Any) -> Any:
     """Return a position that is made of others; or the error that one of them is."""
     for part in parts:
-        if isinstance(part, Exception):
+        if type(part) is FailedPreconditionError:
             return part
     return list(parts)
 

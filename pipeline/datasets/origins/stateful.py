@@ -12,7 +12,7 @@ from pipeline.errors import FailedPreconditionError
 from pipeline.flow.block import Block
 from pipeline.flow.pump import Pump
 from pipeline.flow.run import Run
-from pipeline.flow.stream import Stream, dropped, whole
+from pipeline.flow.stream import Stream, dropped, nowhere, whole
 
 
 class OfStateful(Node):
@@ -77,7 +77,7 @@ class _Stateful:
         try:
             return [self._count, copy.deepcopy(whose.state_dict())]
         except FailedPreconditionError as error:
-            return error.with_traceback(None)  # whose frames would keep the iterator alive that keeps this
+            return nowhere(error.message)  # anew: the frames of that one would keep the iterator alive that keeps it
 
     def seek(self, position: Any) -> None:
         count, state = position

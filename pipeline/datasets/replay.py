@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import collections
+import itertools
 import math
+import operator
 import sys
-import threading
 import time
 from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
@@ -28,6 +30,7 @@ from pipeline.flow.block import Block, Columns
 from pipeline.flow.stream import Stream, dropped, nowhere
 from pipeline.flow.sum_tree import SumTree
 from pipeline.nest import ListValue, Nest, is_nested
+from pipeline.runners.condition import ReentrantCondition
 
 # Seconds between two looks, while there is nothing to sample, whether the iterator was closed.
 _LOOK = 0.1
@@ -74,8 +77,7 @@ class ReplayBuffer(Dataset[Any]):
         self._rate = rate
         self._tree = _tree(capacity) if priorities else None
         self._rows: _Rows | None = None  # from the first example on
-        self._lock = threading.Lock()
-        self._changed = threading.Condition(self._lock)
+        self._changed = ReentrantCondition()
         self._inserted = self._sampled = 0
         self._closed = False
         super().__init__(_OfReplay(self, seed))
@@ -193,7 +195,7 @@ class ReplayBuffer(Dataset[Any]):
         if rows is None:
             made = _Rows(example, self.capacity, self.name)
             values = made.values(example)
-            with self._lock:
+            with self._changed:
                 rows = self._rows = self._rows or made
             if rows is made:
                 return values
@@ -378,9 +380,9 @@ class _Rows:
         ]
 
     def store(self, slot: int, values: list[Any]) -> None:
-        """Store an example."""
-        for column, value in zip(self._columns, values, strict=True):
-            column[slot] = value
+        """Store an example. Ctrl-C does not come between its columns, as there is no step of Python."""
+        columns: list[Any] = self._columns
+        collections.deque(map(operator.setitem, columns, itertools.repeat(slot), values), maxlen=0)
 
     def rows(self, slots: NDArray[np.int64]) -> Any:
         """Return some examples as a block."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import collections
 import contextlib
 import itertools
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
 from pipeline.errors import ResourceExhaustedError
+from pipeline.runners.condition import ReentrantCondition
 from pipeline.runners.ending import StartingThread
 from pipeline.runners.stop_flag import StopFlag
 from pipeline.workers.chunks import WorkerDied
@@ -37,28 +37,17 @@ class BrokenWorkers(BrokenExecutor):
     """No worker can do the call: they cannot start, or cannot import the function."""
 
 
-class _Condition(_thread.RLock, threading.Condition):  # type: ignore[misc]
-    """A Condition that is its own lock, so that `with` enters it in C.
-
-    The `__enter__` of a Condition is Python code: Ctrl-C there, when the lock is taken and the `with` has not begun,
-    leaves it locked for ever. The thread that has a result for a future would wait for it.
-    """
-
-    def __init__(self) -> None:
-        self._waiters: collections.deque[Any] = collections.deque()
-
-
 class Promise(Future[Any]):
     """A Future that Ctrl-C leaves unlocked."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._condition = _Condition()
+        self._condition = ReentrantCondition()
 
     def forsake(self) -> None:
         """Count as cancelled, in a forked process: whoever was to give the result is not there, and may have been
         within the lock."""
-        self._condition = _Condition()
+        self._condition = ReentrantCondition()
         if not self.done():
             self._state = CANCELLED_AND_NOTIFIED
 

@@ -129,12 +129,16 @@ class Collate:
         if is_nested(first, False) and not (kind is list and _is_array(first)):
             nest = Nest(first, False)
             self._check_names(nest.names)
-            try:
-                flat = list(zip(*map(nest.flatten, examples), strict=True))
-            except ValueError as error:
-                raise invalid(f"{self._kind}: examples differ in structure: {error}") from error
-            return nest.pack([self._leaf(list(each), name) for name, each in zip(nest.names, flat, strict=True)])
+            rows = [self._flat(nest, example, i) for i, example in enumerate(examples)]
+            columns = zip(*rows, strict=True)
+            return nest.pack([self._leaf(list(each), name) for name, each in zip(nest.names, columns, strict=True)])
         return self._leaf(examples, None)
+
+    def _flat(self, nest: Nest, example: Any, i: int) -> list[Any]:
+        try:
+            return nest.flatten(example)
+        except ValueError as error:
+            raise _odd(invalid(f"{self._kind}: examples differ in structure: {error}"), i) from None
 
     def _check_names(self, names: Sequence[Any]) -> None:
         """Refuse a `pad` for a component that there is not."""
@@ -186,7 +190,10 @@ class Collate:
                 return native(concatenate(arrays)), splits
             return stacked(arrays, where) if arrays[0].ndim == 0 else native(pad(arrays, fill))
         except (InvalidArgumentError, TypeError) as error:
-            raise _with_text(error, f"{where}: {error}") from error
+            told = _with_text(error, f"{where}: {error}")
+            first = arrays[0].dtype, arrays[0].ndim
+            odd = next((i for i, each in enumerate(arrays) if (each.dtype, each.ndim) != first), None)
+            raise told if odd is None else _odd(told, odd) from error
 
 
 def telling(values: Sequence[Any]) -> Any:

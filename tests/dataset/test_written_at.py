@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import json
 import pickle
 import sys
 
@@ -100,3 +101,20 @@ def test_examples_that_do_not_fit_are_named(tmp_path, prefetch):
         next(iter(pipeline.jsonl(file).prefetch(prefetch).batch(2)))
     with pytest.raises(ValueError, match=r"\[1\] in one example and \[2\] in another.* \(example 0 and example 1\)"):
         list(pipeline.dataset([[0], [1], [2, 3]]).skip(1).batch(2))
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "text"),
+    [
+        ([{"x": [1.5]}, {"x": [1, 2]}], {"pad": 0}, "component 'x': pad: arrays.1. has dtype int64, expected float64"),
+        ([{"x": [1]}, {"x": [[1]]}], {"pad": 0}, "component 'x': pad: "),
+        ([{"x": [1.5]}, {"x": [1, 2]}], {"collate": "row_splits"}, "component 'x': concatenate: "),
+        ([{"x": {"y": 1}}, {"x": {"z": 1}}], {}, "examples differ in structure: "),
+    ],
+    ids=["dtype", "rank", "row_splits", "structure"],
+)
+def test_examples_that_make_no_batch_are_named_by_file_and_line(tmp_path, rows, options, text):
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with pytest.raises((TypeError, ValueError), match=rf"{text}.* \({path}:1 and {path}:2\)"):
+        list(pipeline.jsonl(path).batch(2, **options))

@@ -10,6 +10,8 @@ from argument_calls import CALLS, arguments, call, public, write_files
 import pipeline
 from pipeline.errors import InvalidArgumentError, NotFoundError, OpError
 
+pa = pytest.importorskip("pyarrow", reason="the extra arrow is not installed")
+
 WRONG = {
     "None": lambda: None,
     "text": lambda: "2",
@@ -94,6 +96,8 @@ def check(error, name, argument, where):
     # A number out of the range of a queue's dtype, and a queue that gets nothing, say so with Python's own classes.
     assert right or SAID.get(name, "'replay': the example") in text, f"{where}: {type(error).__name__}: {text}"
 
+
+FIXED = pipeline.FixedLenFeature
 
 HALF = "cannot be stored as UTF-8: character 0 is half a surrogate pair"
 NO_NAME = "no file can have the name '\\ud800': it holds half a surrogate pair"
@@ -182,6 +186,24 @@ CASES = [
     ("image.encode_jpeg", "quality", None, TypeError, "encode_jpeg: quality must be an integer, got NoneType None"),
     ("image.encode_jpeg", "x_density", 2**63, InvalidArgumentError, "encode_jpeg: x_density must be at most 65,535"),
     ("image.decode_png", "max_pixels", "2", TypeError, "max_pixels must be an integer, got str '2'"),
+    ("arrow", "table", pa.chunked_array([[1]]), TypeError, "arrow: the table must be one of Arrow, not a ChunkedArray"),
+    ("parse_example", "features", {"a": FIXED([], "no")}, TypeError, "feature a: expected a dtype, such as np.float32"),
+    ("parse_example", "features", {"a": FIXED(5.5, int)}, TypeError, "feature a: a dimension of the shape must be an"),
+    ("parse_example", "features", {"a": FIXED([], int, 2**70)}, ValueError, "default_value of feature a: Value out of"),
+    (
+        "parse_example",
+        "features",
+        {"a": FIXED([], float, [[1], [2, 3]])},
+        InvalidArgumentError,
+        "feature a: dtype float",
+    ),
+    (
+        "parse_example",
+        "features",
+        {"a": FIXED([], "float32", [[1], [2, 3]])},
+        ValueError,
+        "default_value of feature a:",
+    ),
     # Halves of surrogate pairs
     ("string_input_producer", "string_tensor", ["a", "\ud800"], InvalidArgumentError, f"item 1: '\\ud800' {HALF}"),
     ("input_producer", "input_tensor", ["a", "\ud800"], InvalidArgumentError, f"the input: '\\ud800' {HALF}"),

@@ -64,8 +64,8 @@ class Collate:
             odd = getattr(error, "odd", None)
             if odd is None or not blocks:
                 raise
-            text = f"{error} ({_name_in(blocks, 0)} and {_name_in(blocks, odd)})"
-            raise _with_text(error, text) from None
+            names = [_name_in(blocks, i) for i in dict.fromkeys((odd if hasattr(error, "alone") else 0, odd))]
+            raise _with_text(error, f"{error} ({' and '.join(names)})") from None
 
     def _batch(self, values: Columns | Examples) -> Any:
         if self._function is not None:
@@ -130,8 +130,8 @@ class Collate:
             nest = Nest(first, False)
             self._check_names(nest.names)
             rows = [self._flat(nest, example, i) for i, example in enumerate(examples)]
-            columns = zip(*rows, strict=True)
-            return nest.pack([self._leaf(list(each), name) for name, each in zip(nest.names, columns, strict=True)])
+            flat = zip(*rows, strict=True)
+            return nest.pack([self._leaf(list(each), name) for name, each in zip(nest.names, flat, strict=True)])
         return self._leaf(examples, None)
 
     def _flat(self, nest: Nest, example: Any, i: int) -> list[Any]:
@@ -176,7 +176,7 @@ class Collate:
     def _ragged(self, values: list[Any], fill: Any, where: str) -> Any:
         arrays = values
         if not alike_arrays(values):
-            arrays = [as_array(value, where) for value in values]
+            arrays = _as_arrays(values, where)
             dtype = next((each.dtype for each in arrays if each.size), arrays[0].dtype)
             arrays = [each if each.size or each.dtype == dtype else each.astype(dtype) for each in arrays]
         if fill is not None and not isinstance(fill, (bytes, str)):
@@ -237,7 +237,7 @@ def stacked(values: list[Any], where: str, hint: str = _BY_BATCH) -> Any:
         return np.array(values, first.dtype)
     if isinstance(first, (bytes, str)) or not _is_array(first):
         return object_vector(values)
-    arrays = values if all_arrays(values) else [as_array(value, where) for value in values]
+    arrays = values if all_arrays(values) else _as_arrays(values, where)
     try:
         return native(stack(arrays))
     except InvalidArgumentError:
@@ -253,6 +253,17 @@ def stacked(values: list[Any], where: str, hint: str = _BY_BATCH) -> Any:
 def _finished(column: Any) -> Any:
     """Return a column of a batch from one of a block: nobody else has it."""
     return stacked(column, "batch: the value") if isinstance(column, list) else native(own(column))
+
+
+def _as_arrays(values: list[Any], where: str) -> list[Any]:
+    """Return the values of examples as arrays; an error notes the example that makes none."""
+    arrays: list[Any] = []
+    try:
+        arrays.extend(as_array(value, where) for value in values)
+    except (InvalidArgumentError, TypeError) as error:
+        vars(error)["alone"] = True
+        raise _odd(error, len(arrays)) from None
+    return arrays
 
 
 def as_array(value: Any, where: str) -> Any:

@@ -60,7 +60,10 @@ def arrow(
     if not isinstance(table, (pyarrow.Table, pyarrow.RecordBatch)):
         if not hasattr(table, "__arrow_c_stream__"):
             raise TypeError(f"arrow: the table must be one of Arrow, not {table!r:.80}")
-        table = pyarrow.table(table)
+        try:
+            table = pyarrow.table(table)
+        except (ValueError, TypeError) as error:
+            raise TypeError(f"arrow: the table must be one of Arrow, not a {type(table).__name__}: {error}") from None
     names = chosen(table.schema.names, columns, "arrow")
     rows = without_views(table.select(names))
     return TableSource(_Table(rows, defaults), Epochs(num_epochs, shuffle, seed, shard))

@@ -255,7 +255,8 @@ class _Rows:
 
     def _in_order(self, header: list[str], name: str) -> dict[str, ColumnType]:
         """Return the columns in the order that they have in a file; InvalidArgumentError if it has others."""
-        differs = [f"it has no {each!r}" for each in self._columns if each not in header]
+        there = set(header)
+        differs = [f"it has no {each!r}" for each in self._columns if each not in there]
         if self._all:
             differs += [f"it has {each!r}" for each in header if each not in self._columns]
         if differs:

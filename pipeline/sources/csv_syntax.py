@@ -123,7 +123,8 @@ class Syntax:
 
     def form(self, names: Sequence[str], columns: Mapping[str, ColumnType]) -> RecordFormat:
         """What takes columns, in this order of theirs, out of records with fields of these names."""
-        select = tuple(names.index(name) for name in columns)
+        places = {name: place for place, name in enumerate(names)}
+        select = tuple(places[name] for name in columns)
         kinds = tuple(columns.values())
         return RecordFormat(kinds, self.delim, self.quotes, self.na, select, len(names), self.lenient)
 
@@ -147,11 +148,13 @@ def _would_have(delim: int, count: int) -> str:
 
 
 def _checked(names: list[Any], where: str) -> list[str]:
+    seen: set[str] = set()
     for name in names:
         if not isinstance(name, str):
             raise TypeError(f"{where}: a name must be a string, not {name!r:.80}")
-        if names.count(name) > 1:
+        if name in seen:
             raise invalid(f"{where}: the name {name!r} comes twice; see names= and skip_lines=")
+        seen.add(name)
     if not names:
         raise invalid(f"{where}: there are no names of columns")
     return names

@@ -6,6 +6,7 @@ import functools
 import importlib
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -66,13 +67,14 @@ def chosen(names: Sequence[str], columns: Sequence[str] | None, where: str) -> l
     """
     wanted = names_of(columns, where)
     wanted = list(names) if wanted is None else wanted
-    missing = [name for name in wanted if name not in names]
+    count = Counter(names)
+    missing = [name for name in wanted if name not in count]
     if missing or not wanted:
         what = f"there is no column {missing[0]!r}" if missing else "no columns are chosen"
         raise invalid(f"{where}: {what}; the columns are {', '.join(map(repr, names))}")
-    twice = next((name for name in wanted if names.count(name) > 1), None)
+    twice = next((name for name in wanted if count[name] > 1), None)
     if twice is not None:
-        raise invalid(f"{where}: there are {names.count(twice)} columns {twice!r}: rename them, or leave them out")
+        raise invalid(f"{where}: there are {count[twice]} columns {twice!r}: rename them, or leave them out")
     return wanted
 
 

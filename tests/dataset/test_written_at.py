@@ -118,3 +118,13 @@ def test_examples_that_make_no_batch_are_named_by_file_and_line(tmp_path, rows, 
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     with pytest.raises((TypeError, ValueError), match=rf"{text}.* \({path}:1 and {path}:2\)"):
         list(pipeline.jsonl(path).batch(2, **options))
+
+
+@pytest.mark.parametrize("options", [{}, {"pad": 0}], ids=str)
+def test_an_example_that_makes_no_array_is_named_alone(tmp_path, options):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"a": [1, 2]}\n{"a": [1, "x"]}\n')
+    with pytest.raises(
+        TypeError, match=rf"component 'a' is a list of strings and other values: \[1, 'x'\] \({path}:2\)"
+    ):
+        list(pipeline.jsonl(path).batch(2, **options))

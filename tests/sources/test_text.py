@@ -505,3 +505,22 @@ def test_bad_rows_are_left_out(deterministic, ending, tmp_path):
         path.write_bytes(data[:-8])
         with pytest.raises(pipeline.DataLossError, match="ends too early"):
             list(loop())
+
+
+def test_each_name_of_a_wide_file_is_looked_at_a_few_times(tmp_path):
+    compared = []
+
+    class Name(str):
+        __slots__ = ()
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            compared.append(self)
+            return str.__eq__(self, other)
+
+    path, width = tmp_path / "wide.csv", 300
+    path.write_text(",".join(["1"] * width) + "\n")
+    names = [Name(f"c{i}") for i in range(width)]
+    [row] = pipeline.csv(path, names=names, dtypes="float32", defaults={names[-1]: 0})
+    assert len(row) == width
+    assert len(compared) < 20 * width

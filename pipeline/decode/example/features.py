@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import as_bytes, parse_dtype, utf8
-from pipeline.errors import invalid
+from pipeline.dtypes import as_bytes, integer, parse_dtype, utf8
+from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.proto.lists import LISTS, ListKind
 
 _TYPES = {np.dtype("S"): LISTS[1], np.dtype(object): LISTS[1], np.dtype("f4"): LISTS[2], np.dtype("i8"): LISTS[3]}
@@ -120,7 +119,10 @@ def _wanted(name: Any, feature: Any) -> Wanted:
         raise ValueError(f"Unsupported {type(feature).__name__} {feature!r:.80} for key {name!r}")
     if feature.dtype is None:
         raise ValueError(f"Missing type for feature {name}. Received feature={feature}.")
-    dtype = parse_dtype(feature.dtype)
+    try:
+        dtype = parse_dtype(feature.dtype)
+    except TypeError as error:
+        raise TypeError(f"feature {name}: {error}") from None
     if dtype not in _TYPES:
         raise invalid(f"feature {name}: dtype {dtype} is not in the list of allowed values: float32, int64, string")
     kind = _TYPES[dtype]
@@ -148,7 +150,7 @@ def _shape(name: str, feature: Any) -> tuple[int, ...]:
         raise ValueError(f"First dimension of shape for feature {name} unknown. {text}. Received feature={feature}.")
     if None in given:
         raise ValueError(f"All dimensions of shape for feature {name} need to be known but received {list(given)}.")
-    shape = tuple(operator.index(size) for size in given)
+    shape = tuple(integer(size, f"feature {name}: a dimension of the shape") for size in given)
     if any(size < 0 for size in shape):
         raise ValueError(f"feature {name}: a dimension must be >= 0, got {list(shape)}")
     return shape
@@ -158,13 +160,15 @@ def _default(name: str, kind: ListKind, given: Any, size: int, shape: tuple[int,
     if given is None:
         return None
     strings, where = kind.dtype.hasobject, f"default_value of feature {name}"
-    flat = np.asarray(given, object if strings else None).ravel().tolist()
     try:
+        flat = np.asarray(given, object if strings else None).ravel().tolist()
         values = kind.scalar.check_all(
             [utf8(value, where) if strings and isinstance(value, str) else value for value in flat]
         )
-    except TypeError as error:
-        raise TypeError(f"{where}: {error}") from None
+    except InvalidArgumentError:  # of `utf8`, which says where
+        raise
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{where}: {error}") from None
     if len(values) != size:
         text = f"{where} has {len(values)} values, but the requested shape"
         raise ValueError(f"{text} {list(shape)} has {size}")

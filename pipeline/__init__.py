@@ -148,7 +148,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.readers.whole import IdentityReader, WholeFileReader
     from pipeline.resume.state_file import load_state, save_state
     from pipeline.runners.coordinator import Coordinator
-    from pipeline.runners.looper import LooperThread
+    from pipeline.runners.looper import LooperThread as LooperThread
     from pipeline.runners.registry import add_queue_runner, reset, start_queue_runners
     from pipeline.runners.runner import QueueRunner
     from pipeline.sources.arrays import arrays
@@ -180,7 +180,6 @@ __all__ = [
     "IdentityReader",
     "LMDBReader",
     "ListValue",
-    "LooperThread",
     "MetricsCollector",
     "PaddingFIFOQueue",
     "PaddingShuffleQueue",
@@ -284,7 +283,6 @@ _ROOMS = {
     ".readers.whole": "IdentityReader WholeFileReader",
     ".resume.state_file": "load_state save_state",
     ".runners.coordinator": "Coordinator",
-    ".runners.looper": "LooperThread",
     ".runners.registry": "add_queue_runner reset start_queue_runners",
     ".runners.runner": "QueueRunner",
     ".sources.arrays": "arrays",
@@ -316,7 +314,7 @@ _MOVED = {
     "image": "central_crop crop decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png "
     "flip_left_right flip_up_down random_crop resize",
     "proto": "BytesList Example Feature Features FloatList Int64List",
-    "types": "DatasetIterator Drawing QueueBase QueueStats ReaderBase ReplayBuffer SparseTensorValue "
+    "types": "DatasetIterator Drawing LooperThread QueueBase QueueStats ReaderBase ReplayBuffer SparseTensorValue "
     "TFRecordCompressionType TFRecordOptions",
     "files.tfrecord_cutter": "tf_record_iterator",  # `tfrecord` is the name now
 }

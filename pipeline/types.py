@@ -7,11 +7,13 @@ from pipeline.files.tfrecord import TFRecordCompressionType, TFRecordOptions
 from pipeline.monitoring.drawing import Drawing
 from pipeline.queues.base import QueueBase
 from pipeline.readers.base import ReaderBase
+from pipeline.runners.looper import LooperThread
 from pipeline.stats import QueueStats
 
 __all__ = [
     "DatasetIterator",
     "Drawing",
+    "LooperThread",
     "QueueBase",
     "QueueStats",
     "ReaderBase",

@@ -66,7 +66,7 @@ def _here(folder, monkeypatch):
 
 
 def test_every_public_callable_is_called():
-    assert sorted(public()) == sorted(CALLS)
+    assert sorted(public()) == sorted(CALLS), "each has a call in tests/support/argument_calls.py"
 
 
 @pytest.mark.parametrize("name", [name for name, given in CALLS.items() if given is not None])

@@ -45,6 +45,7 @@ types.QueueBase: FIFOQueue RandomShuffleQueue types.QueueStats
 types.QueueStats: FIFOQueue types.QueueBase
 types.ReaderBase: TextLineReader TFRecordReader
 types.Drawing: draw
+types.LooperThread: Coordinator QueueRunner
 types.SparseTensorValue: VarLenFeature parse_example
 types.TFRecordOptions: types.TFRecordCompressionType TFRecordWriter tfrecord
 types.TFRecordCompressionType: types.TFRecordOptions

@@ -33,7 +33,7 @@ class LooperThread(threading.Thread):
         ...     calls.append(1)
         ...     if len(calls) == 3:
         ...         coord.request_stop()
-        >>> thread = pipeline.LooperThread.loop(coord, None, count)
+        >>> thread = pipeline.types.LooperThread.loop(coord, None, count)
         >>> coord.join()
         >>> len(calls)
         3

@@ -287,6 +287,7 @@ def public():
             found |= {f"image.{each}": getattr(thing, each) for each in thing.__all__}
         elif not isinstance(thing, ModuleType):
             found[name] = thing
+    found["LooperThread"] = types.LooperThread  # which programs call, unlike the other types
     classes = [each for each in found.values() if inspect.isclass(each)]
     for each in [*classes, types.DatasetIterator, types.QueueBase, types.ReaderBase, types.ReplayBuffer]:
         found |= _methods(each)

@@ -84,6 +84,7 @@ class Recorder:
         self._moved = False  # whether it was sent anywhere
         self._sought: list[Any] = []  # where each has to begin, by the order of first reads
         self._reason: str | None = None
+        self._told: str | None = None  # the reason that `_nowhere` gives
         self._turn = Turn(self)
         self._calls = 0
         watch_pulls(1)  # so that queues ask, too, whether their thread has a turn
@@ -110,11 +111,19 @@ class Recorder:
             return [self._calls, *self._sought]
         if not self._things and not self._calls:  # what it reads from is not known yet: it begins at the start
             return [0]
-        reasons = [self._reason, *(thing._no_state() for thing in self._things)]
-        reason = next((each for each in reasons if each), None if self._things else _NOTHING)
-        if reason is not None:
-            return nowhere(f"{self._name} is a function whose position cannot be saved: {reason}")
-        return [self._calls, *(thing._position() for thing in self._things), *self._sought[len(self._things) :]]
+        reason = self._reason or self._lacks()
+        if reason is None:
+            return [self._calls, *(thing._position() for thing in self._things), *self._sought[len(self._things) :]]
+        if reason != self._told:  # else the error is here: of each batch somebody asks where it came from
+            text = f"{self._name} is a function whose position cannot be saved: {reason}"
+            self._told, self._nowhere = reason, nowhere(text)
+        return self._nowhere
+
+    def _lacks(self) -> str | None:
+        """Return why there is no position because of what is read; None if there is one."""
+        if not self._things:
+            return _NOTHING
+        return next((reason for thing in self._things if (reason := thing._no_state())), None)
 
     def seek(self, position: Sequence[Any]) -> None:
         """Put things where they stood; those that are not known yet, when they are read."""

@@ -132,7 +132,7 @@ class _Called:
         first, self._count = self._count, self._count + len(values)
         numbers = range(first, self._count)
         ids, self._ids = self._ids, []
-        if not ids:
+        if ids.count(None) == len(ids):
             return Block(values, numbers, numbers)
         known = [number if each is None else each for number, each in zip(numbers, ids, strict=True)]
         return Block(values, np.array(known, np.int64), numbers)

@@ -125,8 +125,8 @@ def refusing_others(function: Callable[P, R], known: Sequence[str]) -> Callable[
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        if unknown := [name for name in kwargs if name not in names]:
-            raise _unknown(function.__qualname__, unknown, known)
+        if not names.issuperset(kwargs):
+            raise _unknown(function.__qualname__, [name for name in kwargs if name not in names], known)
         return function(*args, **kwargs)
 
     return checked

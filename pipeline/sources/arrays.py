@@ -108,8 +108,10 @@ class _Arrays:
             raise ValueError("arrays: there are no arrays")
         if mapped and not any(isinstance(each, (str, os.PathLike)) for each in given):
             raise ValueError("arrays: memory_map=True is for paths of .npy files, and there is none: leave it out")
-        places = (f"component {name!r}" if name else "the input" for name in names)
-        self._columns = [column(each, place, mapped) for each, place in zip(given, places, strict=True)]
+        self._columns = [
+            column(each, f"component {name!r}" if name else "the input", mapped)
+            for name, each in zip(names, given, strict=True)
+        ]
         self.one_by_one = any(isinstance(each, _Items) for each in self._columns)
         rows = [len(each) for each in self._columns]
         if len(set(rows)) > 1:

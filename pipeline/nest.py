@@ -191,7 +191,8 @@ class Nest:
         return hash((self._kind, *self.names))
 
     def __repr__(self) -> str:
-        inner = ", ".join(f"{key}: {child or '*'}" for key, child in zip(self._keys, self._children, strict=True))
+        parts = zip(map(_printed, self._keys), self._children, strict=True)
+        inner = ", ".join(f"{key}: {child or '*'}" for key, child in parts)
         return f"{self._kind.__name__}({inner})"
 
     def _pack(self, values: Iterator[Any], many: bool) -> Any:
@@ -222,6 +223,11 @@ class Nest:
         if self._kind is list and isinstance(value, list):
             hint = ". If a list varies in length, wrap it in pipeline.ListValue, or make it an array"
         raise ValueError(f"every example must be nested as the first one: expected {self!r}, got {_shown(value)}{hint}")
+
+
+def _printed(key: Any) -> str:
+    """A key as text that can be printed: those of JSON may have halves of surrogate pairs."""
+    return str(key).encode(errors="backslashreplace").decode()
 
 
 def _names(key: Any, child: Nest | None) -> list[str]:

@@ -3,6 +3,8 @@
 `argument_calls.py` has a call of each that works. Here its arguments are replaced, one at a time.
 """
 
+import functools
+
 import numpy as np
 import pytest
 from argument_calls import CALLS, arguments, call, public, write_files
@@ -98,6 +100,7 @@ def check(error, name, argument, where):
 
 
 FIXED = pipeline.FixedLenFeature
+GZIP = functools.partial(pipeline.types.TFRecordOptions, "GZIP")
 
 HALF = "cannot be stored as UTF-8: character 0 is half a surrogate pair"
 NO_NAME = "no file can have the name '\\ud800': it holds half a surrogate pair"
@@ -163,6 +166,9 @@ CASES = [
     ("FixedLengthRecordReader", "header_bytes", {}, TypeError, "header_bytes must be an integer, got dict {}"),
     ("TextLineReader", "skip_header_lines", {}, TypeError, "skip_header_lines must be an integer, got dict {}"),
     ("TFRecordWriter.write", "record", 5, TypeError, "record must be bytes, got int 5"),
+    ("TFRecordWriter", "options", GZIP(window_bits="2"), TypeError, "TFRecordOptions: window_bits must be an integer"),
+    ("TFRecordWriter", "options", GZIP(mem_level=2**63), InvalidArgumentError, "zlib does not take these settings"),
+    ("Drawing.save", "path", 5, TypeError, "save: path must be a path, as text or os.PathLike, got int 5"),
     ("decode_csv", "use_quote_delim", "no", TypeError, "decode_csv: use_quote_delim must be a bool, got 'no'"),
     ("decode_csv", "records", None, TypeError, "records must be a string, or a list or array of them, got None"),
     (

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
+from pipeline.dtypes import integer
 from pipeline.errors import invalid
 from pipeline.files.compression import WINDOW_BITS
 from pipeline.files.crc32c import mask
@@ -107,11 +108,15 @@ class TFRecordOptions:
 
         Raises:
             InvalidArgumentError: zlib refuses the settings.
+            TypeError: One is not an integer.
         """
         if not self.compression_type:
             return None
         if self.flush_mode not in (None, *range(6)):
             raise invalid(f"flush_mode must be one of zlib's Z_..._FLUSH constants, 0 to 5, got {self.flush_mode!r}")
+        for name in ("window_bits", "compression_level", "compression_method", "mem_level", "compression_strategy"):
+            if getattr(self, name) is not None:
+                integer(getattr(self, name), f"TFRecordOptions: {name}")
         bits = WINDOW_BITS[self.compression_type]
         if self.window_bits is not None:
             bits += abs(self.window_bits) - zlib.MAX_WBITS
@@ -123,7 +128,7 @@ class TFRecordOptions:
                 _given(self.mem_level, 9),
                 _given(self.compression_strategy, zlib.Z_DEFAULT_STRATEGY),
             )
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise invalid(f"zlib does not take these settings: {self.__dict__}") from error
 
 

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from pipeline.diagnostics import live
+from pipeline.dtypes import path_text
 from pipeline.monitoring.boxes import to_svg
 from pipeline.monitoring.model import Report
 from pipeline.monitoring.sampler import report
@@ -47,7 +48,10 @@ class Drawing:
             ImportError: resvg_py is not installed: the extra `draw`.
             RuntimeError: There is no font on this system.
             ValueError: `zoom` is not above 0.
+            TypeError: It is not a number.
         """
+        if isinstance(zoom, bool) or not isinstance(zoom, (int, float)):
+            raise TypeError(f"zoom must be a number, got {type(zoom).__name__} {zoom!r:.80}")
         if not zoom > 0:
             raise ValueError(f"zoom must be above 0, got {zoom}")
         return to_png(self.svg, zoom)
@@ -60,11 +64,12 @@ class Drawing:
             ImportError: It ends with .png, and resvg_py is not installed.
             OSError: The file cannot be written.
         """
-        suffix = os.path.splitext(os.fspath(path))[1].lower()
+        name = path_text(path, "save: path")
+        suffix = os.path.splitext(name)[1].lower()
         if suffix not in (".svg", ".png"):
-            raise ValueError(f"{os.fspath(path)}: a drawing is saved as .svg or .png")
+            raise ValueError(f"{name}: a drawing is saved as .svg or .png")
         data = self.svg.encode() if suffix == ".svg" else self.png()
-        with open(path, "wb") as file:
+        with open(name, "wb") as file:
             file.write(data)
 
 

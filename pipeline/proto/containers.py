@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 
-from pipeline.proto.scalar_types import ScalarType
+from pipeline.proto.scalar_types import ScalarType, check_text
 
 if TYPE_CHECKING:
     from pipeline.proto.message import Message
@@ -149,6 +149,7 @@ class _Map(MutableMapping[str, _T], Generic[_T]):
         """Add an entry whose value is checked and copied already."""
         if not isinstance(key, str):
             raise TypeError(f"a key of {self._name} must be str, not {type(key).__name__} {key!r:.80}")
+        check_text(key, f"a key of {self._name}")
         self.items_by_key[key] = value
         self._owner._changed()
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.errors import invalid
 from pipeline.proto.text import quoted
 from pipeline.proto.wire import (
     FIXED32,
@@ -224,6 +225,17 @@ class Bytes(ScalarType):
         return quoted(value)
 
 
+def check_text(value: str | bytes, what: str) -> str:
+    """Return a text; `what` names it in the InvalidArgumentError for what is not UTF-8, or cannot be: other libraries
+    could not read the message."""
+    try:
+        text = value.decode() if isinstance(value, bytes) else str(value)
+        text.encode()
+    except UnicodeError:
+        raise invalid(f"{what} must be text that is UTF-8, got {value!r:.80}") from None
+    return text
+
+
 class String(ScalarType):
     """string: UTF-8 on the wire."""
 
@@ -233,7 +245,7 @@ class String(ScalarType):
     def check(self, value: Any) -> str:
         if not isinstance(value, (str, bytes)):
             raise self.refused(value)
-        return value.decode() if isinstance(value, bytes) else str(value)
+        return check_text(value, f"a field of type {self.name}")
 
     def pack(self, number: int, value: str) -> bytes:
         return pack_field(number, value.encode())

@@ -110,14 +110,16 @@ def test_examples_that_do_not_fit_are_named(tmp_path, prefetch):
         ([{"x": [1]}, {"x": [[1]]}], {"pad": 0}, "component 'x': pad: "),
         ([{"x": [1.5]}, {"x": [1, 2]}], {"collate": "row_splits"}, "component 'x': concatenate: "),
         ([{"x": {"y": 1}}, {"x": {"z": 1}}], {}, "examples differ in structure: "),
+        ([{"\ud800": {"y": 1}}, {"x": {"z": 1}}], {}, "examples differ in structure: "),
     ],
-    ids=["dtype", "rank", "row_splits", "structure"],
+    ids=["dtype", "rank", "row_splits", "structure", "half a surrogate pair"],
 )
 def test_examples_that_make_no_batch_are_named_by_file_and_line(tmp_path, rows, options, text):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    with pytest.raises((TypeError, ValueError), match=rf"{text}.* \({path}:1 and {path}:2\)"):
+    with pytest.raises((TypeError, ValueError), match=rf"{text}.* \({path}:1 and {path}:2\)") as raised:
         list(pipeline.jsonl(path).batch(2, **options))
+    str(raised.value).encode()  # it can be printed
 
 
 @pytest.mark.parametrize("options", [{}, {"pad": 0}], ids=str)

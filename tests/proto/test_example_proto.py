@@ -230,3 +230,14 @@ class TestMessages:
         assert Example().IsInitialized()
         assert len(Int64List(value=None).value) == 0
         assert Features().feature.get_or_create("a").WhichOneof("kind") is None
+
+
+def test_names_that_are_no_text_of_utf8():
+    """Other libraries could not read the message."""
+    example = Example()
+    for name in ("\ud800", "\udcff"):
+        with pytest.raises(InvalidArgumentError, match=r"a key of feature must be text that is UTF-8, got '.ud"):
+            example.features.feature[name].int64_list.value.append(1)
+        with pytest.raises(InvalidArgumentError, match="a key of feature must be text that is UTF-8"):
+            Features(feature={name: Feature()})
+    assert len(example.features.feature) == 0

@@ -76,6 +76,10 @@ def buffer():
     return made
 
 
+def drawing():
+    return pipeline.draw()
+
+
 def writer():
     return pipeline.TFRecordWriter("written")
 
@@ -249,6 +253,8 @@ CALLS = {
     "image.flip_up_down": (None, {"images": PICTURE}),
     "image.random_crop": (None, {"images": PICTURE, "size": (2, 2), "rng": New(lambda: np.random.default_rng(1))}),
     "image.resize": (None, {"images": PICTURE, "size": (2, 2)}),
+    "Drawing.png": None,  # needs its library
+    "Drawing.save": (drawing, {"path": "drawing.svg"}),
     # Iterators
     "DatasetIterator.fingerprint": (lambda: iter(rows()), {}),
     "DatasetIterator.load_state_dict": (lambda: iter(rows()), {"state": New(state)}),
@@ -289,7 +295,7 @@ def public():
             found[name] = thing
     found["LooperThread"] = types.LooperThread  # which programs call, unlike the other types
     classes = [each for each in found.values() if inspect.isclass(each)]
-    for each in [*classes, types.DatasetIterator, types.QueueBase, types.ReaderBase, types.ReplayBuffer]:
+    for each in [*classes, types.DatasetIterator, types.QueueBase, types.ReaderBase, types.ReplayBuffer, types.Drawing]:
         found |= _methods(each)
     return {name: thing for name, thing in found.items() if arguments(thing)}
 

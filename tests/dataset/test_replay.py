@@ -1,7 +1,6 @@
 """replay: draws with replacement from what threads add, by priority, at a rate that holds back whoever is ahead."""
 
 import contextlib
-import dis
 import itertools
 import pickle
 import re
@@ -10,6 +9,7 @@ import threading
 
 import numpy as np
 import pytest
+from endurance.interrupts import Interrupt, Striker, codes
 from helpers import run_in_thread as start
 from orchestration import no_thread_left
 
@@ -420,52 +420,25 @@ def test_masked_values():
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the instructions at which Python looks have other names")
 def test_ctrl_c_in_add_leaves_whole_examples_and_no_lock():
-    struck = 1
+    number, struck = 0, True
+    library = {each.__code__ for each in vars(threading.Condition).values() if hasattr(each, "__code__")}
     while struck:
+        number += 1
         buffer = pipeline.replay(2)
-        for number in range(2):
-            buffer.add({"x": number, "y": number})
-        moments = Moments(struck, [threading.Condition, ReplayBuffer, type(buffer._rows)])
-        sys._getframe().f_trace_opcodes = True
-        sys.settrace(moments)
+        for each in range(2):
+            buffer.add({"x": each, "y": each})
+        striker = Striker(number, codes(ReplayBuffer, type(buffer._rows)) | library)
+        sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
+        sys.settrace(striker)
         try:
-            with contextlib.suppress(KeyboardInterrupt):
+            with contextlib.suppress(Interrupt):
                 buffer.add({"x": 2, "y": 2})
         finally:
             sys.settrace(None)
+        struck = striker.struck
         start(buffer.add, {"x": 3, "y": 3}).result()
-        found = list(itertools.islice(buffer, 20))
-        assert all(each["x"] == each["y"] for each in found)
-        struck = struck + 1 if moments.left == 0 else 0
-    assert moments.seen > 5
-
-
-class Moments:
-    """Raises KeyboardInterrupt once, the `number`-th time that Python looks for signals in the functions of classes."""
-
-    LOOKS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "RESUME", "JUMP_BACKWARD")
-
-    def __init__(self, number, classes):
-        self.left, self.seen, self._last = number, 0, {}
-        self._codes = {each.__code__ for kind in classes for each in vars(kind).values() if hasattr(each, "__code__")}
-
-    def __call__(self, frame, event, _):
-        if frame.f_code not in self._codes:
-            return None
-        frame.f_trace, frame.f_trace_opcodes = self._step, True
-        return self._step
-
-    def _step(self, frame, event, _):
-        if event == "opcode":
-            name = dis.opname[frame.f_code.co_code[frame.f_lasti]]
-            looked, self._last[frame] = self._last.get(frame) in self.LOOKS, name
-            if looked and name != "PUSH_EXC_INFO":
-                self.seen += 1
-                self.left -= 1
-                if self.left == 0:
-                    sys.settrace(None)
-                    raise KeyboardInterrupt
-        return self._step
+        assert all(each["x"] == each["y"] for each in itertools.islice(buffer, 20))
+    assert number > 5
 
 
 def test_a_signal_handler_may_close_it_anywhere_in_add():

@@ -64,7 +64,7 @@ class WorkerGroup:
         self.listed: bool | None = None
         self.begun = False
         self.ended = False
-        self.gate: threading.Event | None = None
+        self.gate: Any = None
         self.of_loop = False
         self.starter: threading.Thread | None = None
         self._lock = threading.RLock()  # reentrant: a signal handler may call a queue that these threads fill

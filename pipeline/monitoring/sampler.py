@@ -16,6 +16,7 @@ from pipeline.logs import logger
 from pipeline.monitoring.collect import collect
 from pipeline.monitoring.look import Look, Seen, look
 from pipeline.monitoring.model import Report
+from pipeline.runners.stop_flag import StopFlag
 
 _log = logger("pipeline.monitoring")
 
@@ -68,7 +69,7 @@ class Sampler:
         self._seen = Seen()
         self._lock = threading.Lock()  # guards the start and the end
         self._thread: threading.Thread | None = None  # until `stop` has done all
-        self._stop = threading.Event()  # of that thread
+        self._stop = StopFlag()  # of that thread
 
     def start(self) -> None:
         """Start the thread; does nothing if it runs.
@@ -84,7 +85,7 @@ class Sampler:
                     view.open(self)
                     undo.callback(view.close)
                 self._sample()
-                stop = threading.Event()
+                stop = StopFlag()
                 undo.callback(stop.set)
                 thread = threading.Thread(target=self._run, args=(stop,), name="pipeline-sampler", daemon=True)
                 thread.start()
@@ -155,7 +156,9 @@ class Sampler:
     def _sample(self) -> None:
         self._looks = (*self._looks, look(self._seen))[-self._keep :]
 
-    def _run(self, stop: threading.Event) -> None:
+    def _run(self, stop: StopFlag) -> None:
+        with self._lock:  # until `start` has noted the thread: a listener may stop it
+            pass
         # A sample is taken in one go: what costs the others most is that somebody else takes the lock at all.
         nap = min(NAP, self.interval / 2)
         while not stop.wait(self.interval - nap):

@@ -16,6 +16,7 @@ from pipeline.monitoring.model import Report
 from pipeline.monitoring.notebook import CellOutput, in_notebook
 from pipeline.monitoring.sampler import Sampler
 from pipeline.monitoring.screen import Screen
+from pipeline.runners.stop_flag import StopFlag
 
 WINDOW = 10.0  # seconds that rates are about
 BETWEEN = 0.2  # seconds between two looks whether something is to be drawn
@@ -54,7 +55,7 @@ class Show:
 
     def __init__(self, plain: bool = False) -> None:
         self._plain = plain
-        self._stop = threading.Event()
+        self._stop = StopFlag()
         self._thread: threading.Thread | None = None
         self._face: Face | None = None
         self._last: Report | None = None

@@ -20,6 +20,7 @@ from pipeline.errors import OpError, OutOfRangeError
 from pipeline.logs import logger
 from pipeline.runners import runner as native
 from pipeline.runners.coordinator import Coordinator
+from pipeline.runners.stop_flag import StopFlag
 
 _log = logger("pipeline.compat")
 
@@ -201,7 +202,7 @@ def start_queue_runners(
             "call to this deprecated function."
         )
     # All begin together, when the last one has started: a thread that fails at once fails after this returns.
-    gate = threading.Event()
+    gate = StopFlag()
     outer, _starting.gate = _starting.gate, gate if start else None
     try:
         with sess.graph.as_default():
@@ -218,7 +219,7 @@ def start_queue_runners(
 class _Starting(threading.local):
     """The gate of the runners that this thread is starting."""
 
-    gate: threading.Event | None = None
+    gate: StopFlag | None = None
 
 
 _starting = _Starting()

@@ -16,7 +16,7 @@ from pipeline._next import Gather, gathers
 from pipeline.flow.block import Columns
 from pipeline.flow.collate import Collate
 from pipeline.flow.ids import as_array
-from pipeline.flow.stream import Stream, take_all
+from pipeline.flow.stream import Stream, place, take_all
 from pipeline.nest import only_plain
 
 # Rows that are looked at together: enough to make that negligible, few enough to convert at once.
@@ -98,17 +98,20 @@ class AtHand:
         """How many batches the stream did not hear of."""
         return 0 if self._rows is None else (self._told - self._rows.left) // self._n
 
-    def position(self) -> Any:
-        """Return where the stream would be if it had heard of them."""
+    def place(self, count: int) -> Any:
+        """Return a position after so many batches and these: how many that are, and where the stream would be if it had
+        heard of them."""
         if self._rows is None:
-            return self._stream.position()
+            return place(count, self._stream.position())
         if isinstance(self._at, Exception):
             return self._at
         assert self._has is not None
-        return self._has.later(self._at, self._told - self._rows.left)
+        return [count + self.batches, self._has.later(self._at, self._told - self._rows.left)]
 
     def tell(self) -> int:
         """Take the rows of these batches out of the stream; return how many batches they are."""
+        if self._rows is None:
+            return 0
         count = self.batches
         if count:
             take_all(self._stream, count * self._n)

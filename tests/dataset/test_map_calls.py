@@ -225,6 +225,7 @@ def test_generators_of_nested_maps_do_not_disturb_each_other():
 @pytest.mark.parametrize("workers", [0, -1, np.int64(0)])
 def test_no_workers(method, workers):
     kind = "map" if method == "map_batches" else method
-    said = rf"^{kind}: workers must be at least 1, got {workers}; without workers= the thread that iterates runs it"
+    at_least = f"workers must be at least 1 and at most 65,536, got {workers}"
+    said = rf"^{kind}: {at_least}; without workers= the thread that iterates runs it"
     with pytest.raises(ValueError, match=said):
         getattr(pipeline.dataset(range(3)).batch(1), method)(list, workers=workers)

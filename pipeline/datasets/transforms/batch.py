@@ -231,7 +231,7 @@ class Batches:
     def position(self) -> Any:
         if self._partial:
             return place(self._count, self._at)
-        return place(self._count + self._at_hand.batches, self._at_hand.position())
+        return self._at_hand.place(self._count)
 
     def seek(self, position: Any) -> None:
         count, inner = position

@@ -44,8 +44,8 @@ def monitor(
     """
     if show not in (True, False, "plain"):
         raise ValueError(f"show must be True, False or 'plain', got {show!r}")
-    if not isinstance(host, str):
-        raise TypeError(f"monitor: host must be a text, got {host!r:.80}")
+    if not isinstance(host, str):  # None would be every address of this machine
+        raise TypeError(f"host must be a name or an address as text, got {type(host).__name__} {host!r:.80}")
     views: list[View] = []
     if port is not None:  # first, as a port that is in use shall leave no file behind
         views.append(MetricsServer(port, host))

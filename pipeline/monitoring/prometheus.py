@@ -133,7 +133,7 @@ class MetricsServer:
 
     Raises:
         ValueError: There is no such port.
-        TypeError: The port is not an integer, or the address not text.
+        TypeError: The port is not an integer.
         ImportError: prometheus_client is missing; it names the extra.
     """
 
@@ -141,8 +141,6 @@ class MetricsServer:
         self._port, self._host = integer(port, "port"), host
         if not 0 <= self._port < 1 << 16:
             raise ValueError(f"port must be from 0 to 65535, got {port}")
-        if not isinstance(host, str):  # None would be every address of this machine
-            raise TypeError(f"host must be a name or an address as text, got {type(host).__name__} {host!r:.80}")
         self._collector = MetricsCollector()
 
     def open(self, sampler: Sampler) -> None:

@@ -44,13 +44,18 @@ class HasRows(Protocol):
         """Return the position n elements after another one, among rows that were at hand."""
 
 
+def has_rows(stream: Stream) -> bool:
+    """Whether a stream may have rows at hand."""
+    return hasattr(getattr(stream, "stream", stream), "at_hand")
+
+
 class AtHand:
     """Batches of rows that a stream has at hand. The stream hears of them when it is used again.
 
     The last of its rows are left to it: it knows what comes after them.
 
     Args:
-        stream: The rows.
+        stream: The rows; it may have some at hand.
         n: How many to a batch.
         how: Makes batches of them.
     """
@@ -58,7 +63,7 @@ class AtHand:
     def __init__(self, stream: Stream, n: int, how: Collate) -> None:
         inner: Any = getattr(stream, "stream", stream)
         self._stream, self._n, self._how = stream, n, how
-        self._has: HasRows | None = inner if how.plain and hasattr(inner, "at_hand") else None
+        self._has: HasRows | None = inner
         self._rows: Gather | None = None
         self._told = 0  # how many were left when the stream heard of them last
         self._at: Any = None  # where the stream was then
@@ -117,6 +122,10 @@ class AtHand:
             take_all(self._stream, count * self._n)
         self._rows = None
         return count
+
+    def forget(self) -> None:
+        """The stream is somewhere else now."""
+        self._rows = None
 
     def ready(self) -> tuple[Gather, int, Callable[[Any, int], Any]] | None:
         """As that of `IndexedBatches`."""

@@ -10,7 +10,7 @@ from pipeline._next import Gather
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.dtypes import truth
 from pipeline.errors import DeadlineExceededError, invalid
-from pipeline.flow.at_hand import AtHand
+from pipeline.flow.at_hand import AtHand, has_rows
 from pipeline.flow.block import Block, copied, join
 from pipeline.flow.collate import Collate
 from pipeline.flow.functions import check_function
@@ -121,7 +121,8 @@ class Batch(Node):
         if getattr(stream, "chooses", False):
             chosen = IndexedBatches(stream, self.n, how, self.drop_remainder, shared)  # type: ignore[arg-type]
             return shared.gauged(self, chosen)
-        return shared.gauged(self, Batches(stream, self.n, how, self.drop_remainder, shared))
+        kind = BatchesAtHand if how.plain and has_rows(stream) else Batches
+        return shared.gauged(self, kind(stream, self.n, how, self.drop_remainder, shared))
 
     def _prompt(self, shared: Opening, epoch: int) -> Stream:
         """Return the input such that waits for it end in time: in a thread, unless it is a queue."""
@@ -175,32 +176,21 @@ class Batches:
         self._stream, self._n, self._how, self._whole, self._shared = stream, n, how, whole, shared
         self._lent = self.borrows and lend_rows(stream)
         self._count = 0
-        self._at_hand = AtHand(stream, n, how)
         self._partial: list[Block] = []
         self._have = 0
         self._at: Any = None  # where they begin; noted where a wait for more may end before these are enough
 
     def element(self) -> Element | None:
-        found = self._at_hand.next()
-        if found is not None:
-            return *found, self._n
-        self._count += self._at_hand.tell()
         blocks = self._complete()
         if not blocks:
             return None
         block = join(blocks)
         batch = self._how.batch(block.made(), blocks)
         self._count += 1
-        self._at_hand.look()
         return batch, *summed(block.ids)
 
-    def ready(self) -> tuple[Gather, int, Callable[[Any, int], Any]] | None:
-        """As that of `IndexedBatches`."""
-        return self._at_hand.ready()
-
     def take(self, n: int) -> Block | None:
-        element = self.element()
-        return block_of(element, self._count + self._at_hand.batches)
+        return block_of(self.element(), self._count)
 
     def _complete(self) -> list[Block]:
         """Return the examples of the next batch; nothing at the end."""
@@ -222,26 +212,58 @@ class Batches:
         return blocks
 
     def skip(self, n: int) -> int:
-        self._count += self._at_hand.tell()
         dropped = self._stream.skip(n * self._n)
         batches = dropped // self._n if self._whole else -(-dropped // self._n)
         self._count += batches
         return batches
 
     def position(self) -> Any:
-        if self._partial:
-            return place(self._count, self._at)
-        return self._at_hand.place(self._count)
+        return place(self._count, self._at if self._partial else self._stream.position())
 
     def seek(self, position: Any) -> None:
         count, inner = position
-        self._at_hand.tell()
         self._count = whole(count)
         self._partial, self._have = [], 0
         seek_later(self._stream, inner)
 
     def close(self) -> None:
         self._stream.close()
+
+
+class BatchesAtHand(Batches):
+    """Batches of a stream that has rows of several in memory, such as those of a block of a file."""
+
+    def __init__(self, stream: Stream, n: int, how: Collate, whole: bool, shared: Opening) -> None:
+        super().__init__(stream, n, how, whole, shared)
+        self._at_hand = AtHand(stream, n, how)
+
+    def element(self) -> Element | None:
+        found = self._at_hand.next()
+        if found is not None:
+            return *found, self._n
+        self._count += self._at_hand.tell()
+        made = super().element()
+        if made is not None:
+            self._at_hand.look()
+        return made
+
+    def ready(self) -> tuple[Gather, int, Callable[[Any, int], Any]] | None:
+        """As that of `IndexedBatches`."""
+        return self._at_hand.ready()
+
+    def take(self, n: int) -> Block | None:
+        return block_of(self.element(), self._count + self._at_hand.batches)
+
+    def skip(self, n: int) -> int:
+        self._count += self._at_hand.tell()
+        return super().skip(n)
+
+    def position(self) -> Any:
+        return super().position() if self._partial else self._at_hand.place(self._count)
+
+    def seek(self, position: Any) -> None:
+        self._at_hand.forget()
+        super().seek(position)
 
 
 class TimedBatches(Batches):

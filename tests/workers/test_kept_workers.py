@@ -174,9 +174,9 @@ print(*run(pipeline.processes(1)).values())
         assert ran(tmp_path, body) == ["1 True True False", "2 True True False"]
 
     def test_what_cannot_be_meant(self):
-        with raises(TypeError, "processes: preload must be names of modules, such as ('torch',), got 'torch'"):
+        with raises(TypeError, "processes: preload must be a list of names, got str 'torch'"):
             pipeline.processes(1, preload="torch")
-        with raises(TypeError, "processes: preload must be names of modules, such as ('torch',), got [7]"):
+        with raises(TypeError, "processes: preload must be a list of names, and has int 7"):
             pipeline.processes(1, preload=[7])
         with raises(ValueError, "processes: preload is for method='forkserver'"):
             pipeline.processes(1, preload=["torch"], method="spawn")

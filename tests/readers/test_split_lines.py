@@ -26,7 +26,7 @@ def test_any_part_of_any_text():
 
 @pytest.mark.parametrize(("begin", "end"), [(-1, 2), (2, 1), (0, 4)])
 def test_parts_outside_of_the_text(begin, end):
-    with pytest.raises(IndexError, match=f"bytes {begin} to {end} of 3"):
+    with pytest.raises(IndexError, match=f"expected a part of a text of 3 bytes, got bytes {begin} to {end}"):
         split_lines(b"a\nb", begin, end)
 
 

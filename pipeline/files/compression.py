@@ -7,12 +7,9 @@ import sys
 import zlib
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from pipeline.errors import DataLossError
-
-if TYPE_CHECKING:
-    from pipeline.files.opening import OpenFile
 
 # What zlib.decompressobj and zlib.compressobj call the formats: the window size, plus 16 for gzip's header.
 WINDOW_BITS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
@@ -29,6 +26,25 @@ _ENGINES = {
 
 _LARGEST_RATIO = 1032  # bytes that one byte of a deflate stream can become: two bits can repeat 258 bytes
 _PIECE = 1 << 16  # bytes read at once
+
+
+class OpenFile(Protocol):
+    """The bytes of one file, from start to end. For one thread at a time."""
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes, at least one unless this is the end; OpError if reading fails."""
+
+    def size_limit(self) -> int | None:
+        """Return a number of bytes that the whole file cannot exceed; None if unknown."""
+
+    def seek(self, offset: int) -> bool:
+        """Go to a byte, counted from the start; return False, and stay, where that is not possible."""
+
+    def identity(self, ends: bool) -> list[Any] | None:
+        """Return what tells the file from a changed one; see `file_identity`. It does not move in the file."""
+
+    def close(self) -> None:
+        """Close the file; closing it again is allowed."""
 
 
 def compression_of(name: str) -> str:

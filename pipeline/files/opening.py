@@ -7,32 +7,13 @@ import os
 import stat
 import zlib
 from collections.abc import Callable
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
-from pipeline.files.compression import decompressed
+from pipeline.files.compression import OpenFile, decompressed
 from pipeline.files.limits import too_long
 from pipeline.files.os_errors import translated
 
 _PIECE = 1 << 16  # bytes read at once from a file of unknown size
-
-
-class OpenFile(Protocol):
-    """The bytes of one file, from start to end. For one thread at a time."""
-
-    def read(self, size: int) -> bytes:
-        """Return up to `size` bytes, at least one unless this is the end; OpError if reading fails."""
-
-    def size_limit(self) -> int | None:
-        """Return a number of bytes that the whole file cannot exceed; None if unknown."""
-
-    def seek(self, offset: int) -> bool:
-        """Go to a byte, counted from the start; return False, and stay, where that is not possible."""
-
-    def identity(self, ends: bool) -> list[Any] | None:
-        """Return what tells the file from a changed one; see `file_identity`. It does not move in the file."""
-
-    def close(self) -> None:
-        """Close the file; closing it again is allowed."""
 
 
 def open_file(name: bytes, compression: str = "") -> OpenFile:

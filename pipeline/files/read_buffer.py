@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.files.opening import OpenFile
+from pipeline.files.compression import OpenFile
 from pipeline.memory import keep_pages
 
 

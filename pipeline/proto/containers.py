@@ -6,17 +6,15 @@ The user changes them in place. Each tells the message that owns it, so that thi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, MutableMapping, MutableSequence
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
+from pipeline.proto.message import Message
 from pipeline.proto.scalar_types import ScalarType, check_text
 
-if TYPE_CHECKING:
-    from pipeline.proto.message import Message
-
 _T = TypeVar("_T")
-_M = TypeVar("_M", bound="Message")
+_M = TypeVar("_M", bound=Message)
 
 
 def accepted(kind: type[_M], given: Any, where: str) -> _M:

@@ -1,25 +1,90 @@
-"""Message: the base of all protocol buffer messages; a subclass is the table of its fields.
+"""Message and Field: a protocol buffer message is a subclass of Message that is the table of its fields.
 
     class Point(Message):
         x = Scalar(1, INT64)
         y = Scalar(2, INT64)
 
 Bytes, text, equality, copying and presence come from the table, by the one implementation here. Who answers what:
-`wire.py` varints, tags and damaged bytes; `scalar_types.py` which values a scalar takes; `fields.py` one field;
-`containers.py` lists and maps; `text.py` quotes and braces; `example.py` and `tensor.py` TensorFlow's messages.
+`wire.py` varints, tags and damaged bytes; `scalar_types.py` which values a scalar takes; `fields.py` each kind of
+field; `containers.py` lists and maps; `text.py` quotes and braces; `example.py` and `tensor.py` TensorFlow's messages.
 
 Names of `Message` with an underscore are for the files of this room: the names without belong to the fields.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from pipeline.errors import invalid
-from pipeline.proto.fields import Field
-from pipeline.proto.wire import WireError, fields
+from pipeline.proto.wire import LEN, WireError, fields
 
+_T = TypeVar("_T")
+_F = TypeVar("_F", bound="Field[Any]")
 _M = TypeVar("_M", bound="Message")
+
+
+class Field(Generic[_T]):
+    """One field of a message. What it holds lies in the message, under the field's name.
+
+    Attributes:
+        name: Its name, that of the class attribute.
+        number: Its number on the wire.
+        oneof: The group of which at most one field is set, or "".
+        rivals: The names of the other fields of that group.
+        wires: The wire types in which its values come.
+    """
+
+    name = ""
+    rivals: tuple[str, ...] = ()
+    wires: tuple[int, ...] = (LEN,)
+
+    def __init__(self, number: int, oneof: str = "") -> None:
+        self.number, self.oneof = number, oneof
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self: _F, message: None, owner: Any) -> _F: ...
+    @overload
+    def __get__(self, message: Message, owner: Any) -> _T: ...
+    def __get__(self, message: Message | None, owner: Any) -> Any:
+        if message is None:
+            return self
+        found = message._values.get(self.name)
+        # Two threads that read a field for the first time must get the same object.
+        return message._values.setdefault(self.name, self.made(message)) if found is None else found
+
+    def __set__(self, message: Message, value: Any) -> None:
+        raise AttributeError(f"Assignment not allowed to {self.name!r} of {type(message).__name__}; change it in place")
+
+    def made(self, message: Message) -> _T:
+        """Return an empty value that belongs to a message."""
+        raise NotImplementedError
+
+    def is_set(self, value: _T) -> bool:
+        """Whether a value that the message holds says anything."""
+        return bool(value)
+
+    def give(self, message: Message, value: Any) -> None:
+        """Set the field to what the user gives to the constructor."""
+        raise NotImplementedError
+
+    def merge(self, message: Message, value: _T) -> None:
+        """Add a copy of the value of another message."""
+        raise NotImplementedError
+
+    def pack(self, value: _T, deterministic: bool) -> bytes:
+        """Return a value with its tag, nothing if it says nothing."""
+        raise NotImplementedError
+
+    def read(self, message: Message, data: bytes, wire: int, at: int, end: int) -> None:
+        """Add the value between two places."""
+        raise NotImplementedError
+
+    def lines(self, value: _T) -> list[str]:
+        """Return a value as lines of text."""
+        raise NotImplementedError
 
 
 class _FromTable(type):

@@ -16,7 +16,7 @@ from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError, invalid
 
 if TYPE_CHECKING:
-    from pipeline.monitoring.model import Report
+    from pipeline.monitoring.report import Report
 
 _FORMAT = "queue-runner/loader"
 _KEYS = {"format", "round", "over", "loop"}

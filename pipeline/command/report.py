@@ -8,8 +8,8 @@ import re
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics.wording import count
-from pipeline.monitoring.model import Report as Run
 from pipeline.monitoring.model import Stage, Verdict
+from pipeline.monitoring.report import Report as Run
 from pipeline.stats import QueueStats
 
 # The stages by the words of the command; all others are the threads that read and decode.

@@ -36,7 +36,7 @@ from pipeline.tracebacks import show_users
 if TYPE_CHECKING:
     import asyncio
 
-    from pipeline.monitoring.model import Report
+    from pipeline.monitoring.report import Report
     from pipeline.runners.coordinator import Coordinator
 
 _log = logger("pipeline.batches")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pipeline.monitoring.model import RunModel, Stage
 from pipeline.monitoring.notes import filling, progress, rate, slow_stages
+from pipeline.monitoring.table import to_text
 from pipeline.pictures.tanks import Box, picture, tank
 from pipeline.pictures.words import escaped
 
-if TYPE_CHECKING:
-    from pipeline.monitoring.model import Report, Stage
 
-
-def to_svg(report: Report) -> str:
+def to_svg(report: RunModel) -> str:
     """Return the stages of a report as a row of tanks, with the verdicts below."""
     slow = slow_stages(report)
     boxes = [_box(stage, stage.id in slow) for stage in report.stages]
@@ -20,9 +17,9 @@ def to_svg(report: Report) -> str:
     return picture(boxes, report.edges, caption or ("" if boxes else "nothing is alive: no queue, no loop"))
 
 
-def to_html(report: Report) -> str:
+def to_html(report: RunModel) -> str:
     """Return the picture, and the table behind a line that opens it."""
-    table = f'<pre style="overflow-x:auto">{escaped(str(report))}</pre>'
+    table = f'<pre style="overflow-x:auto">{escaped(to_text(report))}</pre>'
     return f"<div>{to_svg(report)}<details><summary>figures</summary>{table}</details></div>"
 
 

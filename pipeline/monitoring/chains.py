@@ -11,7 +11,8 @@ import math
 from typing import NamedTuple
 
 from pipeline.diagnostics.wording import count
-from pipeline.monitoring.model import Report, Stage
+from pipeline.monitoring.model import Stage
+from pipeline.monitoring.report import Report
 
 HOGGED = 0.7  # of the time somebody holds the GIL
 MOST_AT_ONCE = 4  # times as many threads or workers as now are proposed at most

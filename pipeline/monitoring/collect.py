@@ -12,7 +12,8 @@ from pipeline.diagnostics.workers import WorkerGroup
 from pipeline.monitoring.doing import DOINGS, Clocks
 from pipeline.monitoring.flow import edges_of, in_order, leading_to, of_today, threads_of_datasets
 from pipeline.monitoring.look import Look, look, processors
-from pipeline.monitoring.model import Level, Progress, Report, Stage, Tank, Verdict
+from pipeline.monitoring.model import Level, Progress, Stage, Tank, Verdict
+from pipeline.monitoring.report import Report
 from pipeline.monitoring.verdict import judge
 from pipeline.stats import QueueStats
 

@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.diagnostics import live
 from pipeline.dtypes import path_text
 from pipeline.monitoring.boxes import to_svg
-from pipeline.monitoring.model import Report
+from pipeline.monitoring.report import Report
 from pipeline.monitoring.sampler import report
 from pipeline.pictures.png import to_png
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipeline.monitoring.model import Report, Stage
+from pipeline.monitoring.model import Stage
+from pipeline.monitoring.report import Report
 
 _UNBOUNDED = 2**31 - 1
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pipeline.monitoring.model import Report
 from pipeline.monitoring.notes import filling, progress, rate
+from pipeline.monitoring.report import Report
 from pipeline.pictures.words import amount, printable
 
 

@@ -6,8 +6,9 @@ import importlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from pipeline.monitoring.model import Report, Stage
+from pipeline.monitoring.model import Stage
 from pipeline.monitoring.notes import filling, progress, rate, slow_stages
+from pipeline.monitoring.report import Report
 from pipeline.pictures.words import amount, cells, cut, printable
 
 BAR = 10  # columns

@@ -6,8 +6,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pipeline.monitoring.boxes import to_html
-from pipeline.monitoring.table import to_dict, to_text
 from pipeline.stats import QueueStats
 
 
@@ -156,8 +154,8 @@ class Verdict:
 
 
 @dataclasses.dataclass(frozen=True)
-class Report:
-    """The model of a run. `str` gives it as a table with the verdict, `to_dict` as JSON values.
+class RunModel:
+    """The model of a run.
 
     Attributes:
         seconds: The length of the window: from the oldest sample to now; without samples, from the start.
@@ -196,13 +194,3 @@ class Report:
     def after(self, stage: Stage) -> list[Stage]:
         """Return the stages to which elements go from this one."""
         return [self.stage(edge.target) for edge in self.edges if edge.source == stage.id]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON values: dicts, lists, texts, numbers, booleans and None."""
-        return to_dict(self)
-
-    def __str__(self) -> str:
-        return to_text(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self)

@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from pipeline.monitoring.boxes import to_html
-from pipeline.monitoring.model import Report
+from pipeline.monitoring.report import Report
 
 
 def in_notebook() -> bool:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pipeline.monitoring.model import RunModel, Stage
 from pipeline.pictures.words import duration
-
-if TYPE_CHECKING:
-    from pipeline.monitoring.model import Report, Stage
 
 
 def progress(stage: Stage) -> str:
@@ -37,7 +33,7 @@ def filling(stage: Stage) -> str:
     return f"{text}, {duration((tank.min_after_dequeue - tank.stats.size) / rate)} to go" if rate > 0 else text
 
 
-def slow_stages(report: Report) -> set[int]:
+def slow_stages(report: RunModel) -> set[int]:
     """The stages that hold a loop back, by their `id`."""
     return {verdict.stage for verdict in report.verdicts if verdict.stage is not None}
 

@@ -15,7 +15,7 @@ from pipeline.diagnostics import live
 from pipeline.logs import logger
 from pipeline.monitoring.collect import collect
 from pipeline.monitoring.look import Look, Seen, look
-from pipeline.monitoring.model import Report
+from pipeline.monitoring.report import Report
 from pipeline.runners.stop_flag import StopFlag
 
 _log = logger("pipeline.monitoring")

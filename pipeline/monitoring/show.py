@@ -12,8 +12,8 @@ from typing import Any, Protocol, TextIO
 
 from pipeline.monitoring import live_table
 from pipeline.monitoring.lines import line
-from pipeline.monitoring.model import Report
 from pipeline.monitoring.notebook import CellOutput, in_notebook
+from pipeline.monitoring.report import Report
 from pipeline.monitoring.sampler import Sampler
 from pipeline.monitoring.screen import Screen
 from pipeline.runners.stop_flag import StopFlag

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from pipeline.monitoring.model import RunModel, Stage
 from pipeline.pictures.words import printable
-
-if TYPE_CHECKING:
-    from pipeline.monitoring.model import Report, Stage
 
 STARVED = 0.3  # of the time that threads could run: from there on waiting for a processor is reported
 _HEAD = (
@@ -16,7 +14,7 @@ _HEAD = (
 )
 
 
-def to_text(report: Report) -> str:
+def to_text(report: RunModel) -> str:
     """Return the report as several lines: a row for each stage, then the verdicts."""
     if not report.stages:
         return "nothing is alive: no queue, no loop"
@@ -83,7 +81,7 @@ def _amount(capacity: int) -> str:
     return "unbounded" if capacity == 2**31 - 1 else f"{capacity:,}"
 
 
-def to_dict(report: Report) -> dict[str, Any]:
+def to_dict(report: RunModel) -> dict[str, Any]:
     """Return the report as JSON values."""
     return {
         "seconds": report.seconds,

@@ -12,7 +12,7 @@ from pipeline.files.os_errors import os_error
 from pipeline.logs import logger
 from pipeline.monitoring.event_file import EventFile
 from pipeline.monitoring.figures import figures, named_stages
-from pipeline.monitoring.model import Report
+from pipeline.monitoring.report import Report
 from pipeline.monitoring.summary_proto import Event
 
 if TYPE_CHECKING:

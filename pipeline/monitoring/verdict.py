@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 
 from pipeline.monitoring.chains import Remedy, of_dataset
-from pipeline.monitoring.model import Report, Stage, Verdict
+from pipeline.monitoring.model import Stage, Verdict
+from pipeline.monitoring.report import Report
 
 SHORT = 1.0  # seconds; in less, starting threads and opening files count as much as the work
 

@@ -6,7 +6,7 @@ from pipeline import QueueStats
 from pipeline.command import cli
 from pipeline.command.report import FeedReport
 from pipeline.monitoring.model import Edge, Stage, Tank, Verdict
-from pipeline.monitoring.model import Report as Run
+from pipeline.monitoring.report import Report as Run
 
 STATS = QueueStats(100, 0, True, 7, 7, 9, 0, 0, 0.0, 0.0, 0.0, 0.0, 10.0, 0, 0)
 

@@ -16,7 +16,8 @@ from helpers import LIMIT, wait_until
 
 import pipeline
 from pipeline import QueueStats
-from pipeline.monitoring.model import Edge, Level, Report, Stage, Tank
+from pipeline.monitoring.model import Edge, Level, Stage, Tank
+from pipeline.monitoring.report import Report
 from pipeline.monitoring.verdict import judge
 from pipeline.workers import auto
 

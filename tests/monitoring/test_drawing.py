@@ -7,7 +7,7 @@ import pytest
 from helpers import wait_until
 
 import pipeline
-from pipeline.monitoring.model import Report
+from pipeline.monitoring.report import Report
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import pytest
 import pipeline
 from pipeline.monitoring.lines import line
 from pipeline.monitoring.live_table import lines
-from pipeline.monitoring.model import Edge, Level, Progress, Report, Stage, Tank, Verdict
+from pipeline.monitoring.model import Edge, Level, Progress, Stage, Tank, Verdict
+from pipeline.monitoring.report import Report
 from pipeline.pictures.words import cells
 
 Console = pytest.importorskip("rich.console", reason="the extra monitor is not installed").Console

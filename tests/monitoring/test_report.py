@@ -21,7 +21,8 @@ from pipeline import _next
 from pipeline.diagnostics import live
 from pipeline.monitoring import collect, model, show
 from pipeline.monitoring.event_file import summary_iterator
-from pipeline.monitoring.model import Report, Stage
+from pipeline.monitoring.model import Stage
+from pipeline.monitoring.report import Report
 from pipeline.monitoring.sampler import Sampler
 from pipeline.monitoring.show import Show
 from pipeline.monitoring.verdict import judge

@@ -43,10 +43,16 @@ def full_faces(root):
     return found
 
 
-def circle(root):
-    """The modules of one import circle of the package, the compiled ones included; empty if there is none."""
+def circle(root, allowed=()):
+    """The modules of one import circle of the package, the compiled ones included; empty if there is none.
+
+    Imports for types count too, apart from those of `pipeline/__init__.py`, which names what all rooms have. `allowed`
+    are pairs of modules, of which the first may import the second.
+    """
     modules = _modules(root)
     graph = {name: _imports(name, path, modules) for name, path in modules.items()}
+    for name, imported in allowed:
+        graph[name].remove(imported)
     return _circle(graph)
 
 
@@ -78,7 +84,7 @@ def _modules(root):
 
 
 def _imports(name, path, modules):
-    """What a module imports of the package, wherever in it, unless for types only."""
+    """What a module imports of the package, wherever in it; of the package itself without what is for types only."""
     text = path.read_text()
     if path.suffix == ".pyx":
         named = {module for found in _CYTHON_IMPORT.findall(text) for module in (f"{found[0]}.{found[1]}", *found)}
@@ -86,7 +92,7 @@ def _imports(name, path, modules):
         return {_module(module, modules) for module in named if module.startswith("pipeline")} - {name, None}
     tree = ast.parse(text)
     skipped = set()
-    for node in ast.walk(tree):
+    for node in ast.walk(tree) if name == "pipeline" else ():
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             skipped |= {id(each) for statement in node.body for each in ast.walk(statement)}
     found = {module for node in ast.walk(tree) if id(node) not in skipped for module in _named_modules(node)}

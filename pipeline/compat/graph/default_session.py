@@ -5,10 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pipeline.compat.graph.graph import Graph
+from typing import Any
 
 
 class _SessionStack(threading.local):
@@ -39,12 +36,12 @@ def get_default_session() -> Any:
     return session_stack.entered[-1] if session_stack.entered else None
 
 
-def session_for(session: Any, graph: Graph, what: str, method: str) -> Any:
+def session_for(session: Any, graph: object, what: str, method: str) -> Any:
     """Return the session in which to run an element of `graph`: `session` itself or, if None, the default one.
 
     Args:
         session: A session, or None.
-        graph: The element's graph.
+        graph: The element's graph, which is only compared.
         what: What is done to the element, for error messages, such as "evaluate tensor".
         method: The method that was called: "eval" or "run".
 

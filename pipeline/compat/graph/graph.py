@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from pipeline.compat.graph.devices import Controller, Placement
-from pipeline.compat.graph.graph_stack import entered
 from pipeline.compat.graph.tensor import Operation, Tensor
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
@@ -274,7 +273,7 @@ class Graph(Placement):
 
     def as_default(self) -> contextlib.AbstractContextManager[Graph]:
         """Return a context that makes this graph the thread's default graph."""
-        return entered(self)
+        return _entered(self)
 
     # Collections
 
@@ -346,3 +345,27 @@ class Graph(Placement):
     def building_function(self) -> bool:
         """Whether this graph is the body of a function; never."""
         return False
+
+
+class _GraphStack(threading.local):
+    """The graphs that one thread has entered with `as_default`, and the default one outside of all of them."""
+
+    def __init__(self) -> None:
+        self.entered: list[Graph] = []
+        self.outermost: Graph | None = None
+
+
+graph_stack = _GraphStack()
+
+
+@contextlib.contextmanager
+def _entered(graph: Graph) -> Iterator[Graph]:
+    """Make `graph` this thread's default graph within the context."""
+    graphs = graph_stack.entered
+    graphs.append(graph)
+    try:
+        yield graph
+    finally:
+        if graphs[-1] is not graph:
+            raise AssertionError(f"Nesting violated for default stack of {type(graph)} objects")
+        graphs.pop()

@@ -6,8 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.compat.graph.graph import Graph
-from pipeline.compat.graph.graph_stack import graph_stack
+from pipeline.compat.graph.graph import Graph, graph_stack
 from pipeline.compat.graph.tensor import Operation, Tensor
 
 

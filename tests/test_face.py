@@ -1,4 +1,7 @@
-"""The names of `import pipeline`: lists that must agree, what is imported when, and what programs rely on."""
+"""The names of `import pipeline`: lists that must agree, what is imported when, and what programs rely on.
+
+The private tables of the package are looked at because the lists must agree with them.
+"""
 
 import ast
 import difflib

@@ -1,4 +1,7 @@
-"""Wrong names of options are told by every function that takes many: which one may have been meant."""
+"""Wrong names of options are told by every function that takes many: which one may have been meant.
+
+The private tables are looked at so that every option in them is tried.
+"""
 
 import inspect
 

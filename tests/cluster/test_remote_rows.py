@@ -1,4 +1,7 @@
-"""RemoteQueue where Ctrl-C, or a death, ends the wait for an answer; its actor lives in this process, without Ray."""
+"""RemoteQueue where Ctrl-C, or a death, ends the wait for an answer; its actor lives in this process, without Ray.
+
+Private names: that the actor forgets what has arrived shows nowhere else but in the memory of a long run.
+"""
 
 import sys
 import types

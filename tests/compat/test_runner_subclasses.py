@@ -1,4 +1,7 @@
-"""Subclasses of tf.train.QueueRunner whose `_run` is their own: producers in Python, as TensorFlow 1 programs wrote."""
+"""Subclasses of tf.train.QueueRunner whose `_run` is their own: producers in Python, as TensorFlow 1 programs wrote.
+
+The private names are those of TensorFlow, which such subclasses use.
+"""
 
 import contextlib
 import threading

@@ -1,4 +1,7 @@
-"""Producers that a recorded function reads from: elements by number, positions, shares of hosts."""
+"""Producers that a recorded function reads from: elements by number, positions, shares of hosts.
+
+`_facts`, `_position`, `_go_to` and `_element` are what a resumable run calls; a user sees them only in its files.
+"""
 
 import itertools
 

@@ -1,4 +1,7 @@
-"""Readers that a recorded function reads from: where each read stands, and that it goes on from there."""
+"""Readers that a recorded function reads from: where each read stands, and that it goes on from there.
+
+`_facts`, `_position` and `_go_to` are what a resumable run calls; a user sees them only in its files.
+"""
 
 import itertools
 import os

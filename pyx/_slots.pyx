@@ -83,7 +83,8 @@ cdef class Slots:
             if not is_array(<PyObject*>column) or rank_of(<Array*>column) == 0 or not is_contiguous(<Array*>column):
                 raise ValueError(f"Slots: expected contiguous arrays of rows, got {column!r:.80}")
             if dims_of(<Array*>column)[0] != self.room or rank_of(<Array*>column) >= MAX_RANK:
-                raise ValueError(f"Slots: expected columns of {self.room} rows, got one of {dims_of(<Array*>column)[0]}")
+                raise ValueError(
+                    f"Slots: expected columns of {self.room} rows, got one of {dims_of(<Array*>column)[0]}")
         self.columns = found
 
     def held(self):

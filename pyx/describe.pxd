@@ -26,8 +26,8 @@ cdef enum:
 cdef inline int check_order(int order, size_t capacity, size_t min_after_dequeue) except -1:
     if not 0 <= order <= <int>PRIORITY or capacity > <size_t>INT32_MAX or min_after_dequeue > capacity:
         raise ValueError(
-            f"expected an order from 0 to {<int>PRIORITY}, a capacity of at most {INT32_MAX} and no more held back, got "
-            f"order {order}, capacity {capacity} and {min_after_dequeue} held back")
+            f"expected an order from 0 to {<int>PRIORITY}, a capacity of at most {INT32_MAX} and no more held back, "
+            f"got order {order}, capacity {capacity} and {min_after_dequeue} held back")
     return 0
 
 
@@ -100,7 +100,8 @@ cdef inline int describe(Queue* q, QueueColumns* columns, object owner, list com
             total += column[i].slab.row
         if q.order == PRIORITY and (width == 0 or column[0].type_num != cnp.NPY_INT64 or column[0].ndim != 0):
             got = "none" if width == 0 else f"{components[0][0]} of shape {components[0][2]}"
-            raise ValueError(f"{type(owner).__name__}: expected priorities as first component, int64 scalars; got {got}")
+            raise ValueError(
+                f"{type(owner).__name__}: expected priorities as first component, int64 scalars; got {got}")
     except BaseException:
         forget_columns(column, width)
         raise

@@ -237,7 +237,7 @@ def concatenate(arrays, out=None):
         An array over `out`, or a new array of shape [sum of k_i] + S. Subclasses of ndarray give a plain array.
 
     Raises:
-        InvalidArgumentError: No arrays, arrays of rank 0, rows of differing shapes, or an `out` that does not fit; a
+        InvalidArgumentError: No arrays, arrays of rank 0, rows whose shapes differ, or an `out` that does not fit; a
             ValueError too.
         TypeError: Differing dtypes. Nothing is ever converted.
 

@@ -40,7 +40,7 @@ def bucket_by_sequence_length(
     max_errors: int | None = None,
     coord: Coordinator | None = None,
 ) -> DatasetIterator[Any]:
-    """Make batches of examples of similar length, as `dataset(tensors).bucket(...)` does.
+    """Batch examples of similar length, as `dataset(tensors).bucket(...)` does.
 
     The boundaries [10, 20] make three buckets: lengths below 10, from 10 to 19, and from 20 up. As soon as a bucket
     has enough examples, they become a batch. See `batch` for the arguments that are not listed here.

@@ -1,4 +1,4 @@
-"""Workers, readers, queues and consumers of batches on the machines of a Ray cluster."""
+"""Workers, readers, queues and batch consumers on a Ray cluster's machines."""
 
 from pipeline.cluster.choice import workers
 from pipeline.cluster.queue import RemoteQueue

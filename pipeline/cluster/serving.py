@@ -42,7 +42,7 @@ def serve(
 
     Raises:
         AlreadyExistsError: The name is taken.
-        TypeError, ValueError: An argument is of the wrong type or out of range.
+        TypeError, ValueError: An argument has the wrong type or is out of range.
         ImportError, UnavailableError, FailedPreconditionError: As for `workers`.
     """
     if not isinstance(name, str) or not name:

@@ -284,7 +284,7 @@ class Dataset(Generic[T_co]):
 
     @tells_keywords
     def shard(self, i: int, n: int, *, drop_remainder: bool = False) -> Dataset[T_co]:
-        """Keep every n-th element, from number i on: the part of host i of n.
+        """Keep every n-th element, from number i on: what host i gets if n share them.
 
         After `map(on_error="skip")`, the elements are divided before the function runs, so that no host calls it
         for another: each host leaves out its own failures, and the parts may differ in length.
@@ -540,7 +540,7 @@ class Dataset(Generic[T_co]):
         """Pass elements on, and let the fingerprint cover their bytes, besides their order.
 
         `fingerprint(content=True)` of the iterator then tells two runs apart whose elements differ in one bit. Before
-        `batch` it is the same for any batch size. Elements may consist of arrays, numbers, strings, and containers of
+        `batch` it is the same for any batch size. Elements may hold arrays, numbers, strings, and containers of
         them.
 
         Examples:

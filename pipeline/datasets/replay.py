@@ -95,7 +95,7 @@ class ReplayBuffer(Dataset[Any]):
 
         Raises:
             InvalidArgumentError, TypeError: The example does not fit the first one, or the priority is wrong.
-            OverflowError: A number is out of the range of the first example's dtype.
+            OverflowError: A number does not fit the first example's dtype.
             ResourceExhaustedError: There is no memory for as many examples like the first.
             DeadlineExceededError: The time is up. CancelledError: The buffer is closed.
         """

@@ -88,7 +88,7 @@ def central_crop(images: Any, size: Sequence[int]) -> NDArray[Any]:
 
 
 def random_crop(images: Any, size: Sequence[int], rng: np.random.Generator) -> NDArray[Any]:
-    """Cut a part out of an image at a random place; all images of a batch at the same place.
+    """Cut out a part at a random place: the same one for all images in a batch.
 
     Args:
         images: Numbers, [height, width, channels] or [batch, height, width, channels].

@@ -109,7 +109,7 @@ def string_input_producer(
 
     Raises:
         ValueError: There are no strings, fewer strings than hosts, or an option is wrong.
-        TypeError: One of them is not a string, or an option is of the wrong type.
+        TypeError: One of them is not a string, or an option has the wrong type.
 
     Examples:
         >>> files = pipeline.string_input_producer(["a.csv", "b.csv"], num_epochs=1, shuffle=False)

@@ -16,7 +16,7 @@ from pipeline.readers.base import Found, ReaderBase
 
 
 class LMDBReader(ReaderBase):
-    """Reads LMDB databases. A work item is the path of one; keys and values are those of its entries, in key order.
+    """Reads LMDB databases. A work item is the path of one; its entries give keys and values, in key order.
 
     A database is a directory that contains `data.mdb`, or such a file itself. It is read without locks and without the
     LMDB library: what another process writes meanwhile may be missed or raise a DataLossError, but does no other harm.

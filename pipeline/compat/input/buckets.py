@@ -184,7 +184,7 @@ def bucket_by_sequence_length(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """Make batches of examples of similar length; see `bucket` for the arguments that are not listed here.
+    """Batch examples of similar length; see `bucket` for the arguments that are not listed here.
 
     Args:
         input_length: The length of the example, an int32 scalar.

@@ -89,7 +89,7 @@ class Prefetch:
         self._streams = streams
         self._n = n
         self._at_once = 1 if live else max(1, min(n // 2, AT_ONCE))
-        self._together = max(1, min(n // 4, 16))
+        self._together = max(1, min(n // 4, 16))  # batches at hand that are passed on in one step
         self._run = shared
         self._name, self._begun = name, begun
         self._queue: FIFOQueue | None = None
@@ -180,8 +180,8 @@ class Prefetch:
         return self._next == taken and self._runs
 
     def _fetch(self) -> bool:
-        """Take an item out of the queue; return whether there was one. An interrupt comes before or after that, as
-        compiled code does both."""
+        """Take what is there out of the queue, at least one item; return whether there was one. An interrupt comes
+        before or after that, as compiled code does both."""
         queue, run = self._queue, self._run
         assert queue is not None
         while True:
@@ -194,7 +194,8 @@ class Prefetch:
                     rest = functools.partial(queue.dequeue_up_to, there, timeout=0)
                     self._items.extend(itertools.chain.from_iterable(itertools.starmap(rest, _ONCE)))
             except DeadlineExceededError:
-                continue
+                if not self._items:
+                    continue
             except OutOfRangeError as error:
                 self._run.check()
                 cause = error.__cause__

@@ -95,10 +95,10 @@ def test_states_are_alike_however_often_they_are_asked_for():
         next(seldom)
         if taken % 7 == 6:
             assert seldom.state_dict() == state
-            assert seldom.state_dict(behind=5) == pipeline_state_after(data, taken - 4)
+            assert seldom.state_dict(behind=5) == state_after(data, taken - 4)
 
 
-def pipeline_state_after(data, count):
+def state_after(data, count):
     iterator = iter(data)
     for _ in range(count):
         next(iterator)

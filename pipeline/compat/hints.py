@@ -49,9 +49,9 @@ _WHY = {
     "graphs are not read from files or written to them": "graph_util import_graph_def io.write_graph "
     "train.export_meta_graph train.import_meta_graph train.write_graph",
     "call the public function of the op": "raw_ops",
-    "use Python for structures: tuples, lists and dicts, `isinstance` and comprehensions": "compat.bytes_or_text_types "
-    "compat.complex_types compat.integral_types compat.path_to_bytes compat.path_to_str compat.real_types "
-    "contrib.framework.nest fingerprint is_tensor nest timestamp",
+    "use Python for structures: tuples, lists and dicts, `isinstance` and comprehensions": ""
+    "compat.bytes_or_text_types compat.complex_types compat.integral_types compat.path_to_bytes compat.path_to_str "
+    "compat.real_types contrib.framework.nest fingerprint is_tensor nest timestamp",
     "use `shape[i]`, or tf.compat.dimension_value of it": "compat.dimension_at_index dimension_at_index",
     "write a function that uses tf.get_variable in tf.variable_scope(..., reuse=tf.AUTO_REUSE)": "make_template "
     "variable_op_scope",
@@ -72,6 +72,20 @@ _WHY = {
     "use tf.stack of tf.serialize_sparse of each row": "io.serialize_many_sparse serialize_many_sparse",
     "leave it out: files are local": "io.gfile.get_registered_schemes",
     "use a Python list of tensors and tf.stack, tf.map_fn or tf.scan": "TensorArray",
+    "use tf.map_fn or tf.scan, or a loop of Python's in a tf.py_func": "while_loop",
+    "put one tf.cond into another": "case",
+    "use tf.transpose(x, perm)": "matrix_transpose",
+    "use tf.concat of two slices": "manip.roll roll",
+    "make the array by NumPy: it is a constant; or in a tf.py_func": "diag eye lin_space linspace meshgrid",
+    "use tf.nn.top_k, or NumPy in a tf.py_func": "argsort searchsorted sort",
+    "use tf.tile, or add tf.zeros of that shape": "broadcast_to",
+    "use tf.decode_raw of bytes, or the view of an array in a tf.py_func": "bitcast",
+    "use tf.Print": "print",
+    "use tf.image.crop_to_bounding_box and tf.image.resize_images": "image.crop_and_resize image.extract_glimpse",
+    "use tf.image.resize_images(..., preserve_aspect_ratio=True) and tf.image.resize_image_with_crop_or_pad": ""
+    "image.resize_image_with_pad",
+    "parse the indices and the values as two tf.VarLenFeature": "SparseFeature io.SparseFeature",
+    "make a tf.SparseTensor of three tf.placeholder": "sparse.placeholder sparse_placeholder",
     "use tf.scan, whose last row (with reverse=True its first) is the result": "foldl foldr",
     "use tf.parse_single_sequence_example, and tf.train.batch(..., dynamic_pad=True)": "io.parse_sequence_example",
     "use tf.device with a name: all runs on the CPU": "DeviceSpec colocate_with",
@@ -79,23 +93,24 @@ _WHY = {
     "verify_tensor_all_finite",
     "use a reader with compressed files, or zlib in a tf.py_func": "decode_compressed io.decode_compressed",
     "use tf.assert_less(tf.abs(x - y), tolerance)": "assert_near debugging.assert_near",
-    "use NumPy on complex numbers in a tf.py_func": "complex conj dtypes.complex imag math.conj math.imag "
-    "math.real real",
+    "use NumPy on complex numbers in a tf.py_func": "to_complex128 to_complex64 complex conj dtypes.complex imag "
+    "math.conj math.imag math.real real",
     "use tf.string_join of tf.unstack(x, axis=...)": "reduce_join strings.reduce_join",
     "use isinstance": "assert_proper_iterable debugging.assert_proper_iterable",
     "use tf.reshape and tf.transpose": "batch_to_space batch_to_space_nd depth_to_space manip.batch_to_space_nd "
-    "manip.space_to_batch_nd nn.depth_to_space required_space_to_batch_paddings space_to_batch space_to_batch_nd",
+    "manip.space_to_batch_nd nn.depth_to_space nn.space_to_depth space_to_depth required_space_to_batch_paddings "
+    "space_to_batch space_to_batch_nd",
     "use the operators, tf.floordiv and tf.floormod, which round down, or tf.div_no_nan": "math.multiply_no_nan "
     "math.polyval math.reciprocal_no_nan math.xlogy scalar_mul truncatediv truncatemod",
-    "use tf.matmul, tf.tensordot, or np.linalg in a tf.py_func": "cholesky cholesky_solve cross einsum linalg "
-    "matrix_band_part matrix_determinant matrix_diag matrix_diag_part matrix_inverse matrix_set_diag matrix_solve "
-    "matrix_solve_ls matrix_square_root matrix_triangular_solve norm qr self_adjoint_eig self_adjoint_eigvals svd "
-    "trace",
+    "use tf.matmul, or np.linalg in a tf.py_func": "cholesky cholesky_solve cross einsum linalg matrix_band_part "
+    "matrix_determinant matrix_diag matrix_diag_part matrix_inverse matrix_set_diag matrix_solve matrix_solve_ls "
+    "matrix_square_root matrix_triangular_solve norm qr self_adjoint_eig self_adjoint_eigvals svd tensordot trace",
     "use tf.summary.scalar, image or histogram, or pass a tf.Summary of your own to FileWriter.add_summary": "summary",
     "compare slices, such as `x[1:] >= x[:-1]`": "is_non_decreasing is_strictly_increasing",
     "use tf.SparseTensor.from_value or tf.convert_to_tensor": "convert_to_tensor_or_sparse_tensor",
-    "use tf.scatter_nd and tf.where": "tensor_scatter_add tensor_scatter_nd_add tensor_scatter_nd_max "
-    "tensor_scatter_nd_min tensor_scatter_nd_sub tensor_scatter_nd_update tensor_scatter_sub tensor_scatter_update",
+    "use tf.where and tf.concat, or NumPy in a tf.py_func": "dynamic_stitch manip.scatter_nd scatter_nd "
+    "tensor_scatter_add tensor_scatter_nd_add tensor_scatter_nd_max tensor_scatter_nd_min tensor_scatter_nd_sub "
+    "tensor_scatter_nd_update tensor_scatter_sub tensor_scatter_update",
     "compare with the dtypes that you mean": "QUANTIZED_DTYPES dtypes.QUANTIZED_DTYPES",
     "use a FIFOQueue for each part, or a tf.py_func that waits for all parts of a key": "Barrier",
     "rows of different lengths are SparseTensors here: tf.sparse_tensor_to_dense pads them, and so does "
@@ -107,18 +122,19 @@ _WHY = {
     "strings.unicode_split_with_offsets strings.unicode_transcode",
     "compare `x.shape`, or use tf.assert_equal(tf.shape(x), ...)": "assert_integer assert_rank assert_rank_at_least "
     "assert_rank_in assert_same_float_dtype assert_scalar assert_type debugging is_numeric_tensor",
-    "make it dense by tf.sparse_tensor_to_dense, or use NumPy in a tf.py_func": "sparse sparse_add "
-    "sparse_fill_empty_rows sparse_mask sparse_maximum sparse_minimum sparse_reduce_max sparse_reduce_max_sparse "
-    "sparse_reduce_sum sparse_reduce_sum_sparse sparse_reset_shape sparse_retain sparse_segment_mean "
-    "sparse_segment_sqrt_n sparse_segment_sum sparse_slice sparse_softmax sparse_split sparse_tensor_dense_matmul "
-    "sparse_transpose",
-    "use NumPy in a tf.py_func": "angle betainc bincount decode_json_example digamma erf erfc extract_image_patches "
-    "fft fft2d fft3d histogram_fixed_width histogram_fixed_width_bins ifft ifft2d ifft3d igamma igammac "
-    "image.extract_image_patches image.extract_patches image.rgb_to_yiq image.rgb_to_yuv image.yiq_to_rgb "
-    "image.yuv_to_rgb invert_permutation io.decode_json_example lbeta lgamma make_ndarray make_tensor_proto math "
-    "polygamma random.gamma random.poisson random_gamma random_poisson reduce_logsumexp setdiff1d sets signal "
-    "spectral listdiff strings.format unique_with_counts unravel_index unsorted_segment_mean unsorted_segment_sqrt_n "
-    "zeta",
+    "make it dense by tf.sparse_tensor_to_dense, or use NumPy in a tf.py_func": "sparse sparse_add sparse_concat "
+    "sparse_merge sparse_reshape sparse_fill_empty_rows sparse_mask sparse_maximum sparse_minimum sparse_reduce_max "
+    "sparse_reduce_max_sparse sparse_reduce_sum sparse_reduce_sum_sparse sparse_reset_shape sparse_retain "
+    "sparse_segment_mean sparse_segment_sqrt_n sparse_segment_sum sparse_slice sparse_softmax sparse_split "
+    "sparse_tensor_dense_matmul sparse_transpose",
+    "use NumPy in a tf.py_func": "angle atan2 cumprod cumsum segment_max segment_mean segment_min segment_prod "
+    "segment_sum unsorted_segment_max unsorted_segment_min unsorted_segment_prod unsorted_segment_sum betainc bincount "
+    "decode_json_example digamma erf erfc extract_image_patches fft fft2d fft3d histogram_fixed_width "
+    "histogram_fixed_width_bins ifft ifft2d ifft3d igamma igammac image.extract_image_patches image.extract_patches "
+    "image.rgb_to_yiq image.rgb_to_yuv image.yiq_to_rgb image.yuv_to_rgb invert_permutation io.decode_json_example "
+    "lbeta lgamma make_ndarray make_tensor_proto math polygamma random.gamma random.poisson random_gamma "
+    "random_poisson reduce_logsumexp setdiff1d sets signal spectral listdiff strings.format unique_with_counts "
+    "unravel_index unsorted_segment_mean unsorted_segment_sqrt_n zeta",
     "use tf.py_func, whose function gets NumPy arrays": "py_function",
     "use tf.string_to_hash_bucket_fast, or hash the strings in a tf.py_func": "string_to_hash_bucket_strong "
     "strings.to_hash_bucket_strong",

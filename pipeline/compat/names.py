@@ -70,32 +70,28 @@ MODULES: dict[str, str] = {
     "values.constants": "constant",
     "values.convert": "convert_to_tensor register_tensor_conversion_function",
     "values.placeholders": "placeholder placeholder_with_default",
-    "values.sparse_tensor": "IndexedSlicesValue SparseTensor sparse.SparseTensor",
+    "values.sparse_tensor": "IndexedSlices IndexedSlicesValue SparseTensor sparse.SparseTensor",
     "values.static": "get_static_value",
     "session.session": "Session InteractiveSession",
     "session.settings": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunOptions RunMetadata",
-    "ops.arrays.arranging": "transpose matrix_transpose linalg.matrix_transpose linalg.transpose=matrix_transpose "
-    "reverse manip.reverse reverse_v2=reverse reverse_sequence roll manip.roll tile manip.tile",
+    "ops.arrays.arranging": "transpose reverse manip.reverse reverse_v2=reverse reverse_sequence tile manip.tile",
     "ops.arrays.boolean_mask": "boolean_mask",
     "ops.arrays.brackets": "newaxis",
-    "ops.arrays.diagonals": "eye linalg.eye diag linalg.tensor_diag=diag",
     "ops.arrays.filling": "fill zeros ones zeros_like ones_like",
     "ops.arrays.gathering": "gather gather_nd manip.gather_nd",
-    "ops.arrays.grids": "linspace lin_space=linspace meshgrid sequence_mask",
+    "ops.arrays.grids": "sequence_mask",
     "ops.arrays.identities": "identity stop_gradient",
-    "ops.arrays.image_blocks": "space_to_depth nn.space_to_depth",
     "ops.arrays.indexing": "slice=slice_ strided_slice",
     "ops.arrays.joining": "concat split",
     "ops.arrays.masking": "where where_v2",
     "ops.arrays.padding": "pad",
-    "ops.arrays.scattering": "scatter_nd manip.scatter_nd dynamic_partition dynamic_stitch",
+    "ops.arrays.partition": "dynamic_partition",
     "ops.arrays.sequences": "range one_hot",
-    "ops.arrays.shaping": "reshape manip.reshape shape size rank expand_dims squeeze ensure_shape broadcast_to bitcast",
-    "ops.arrays.sorting": "sort argsort nn.top_k math.top_k searchsorted",
+    "ops.arrays.shaping": "reshape manip.reshape shape size rank expand_dims squeeze ensure_shape",
+    "ops.arrays.sorting": "nn.top_k math.top_k",
     "ops.arrays.stacking": "stack parallel_stack unstack",
     "ops.arrays.uniques": "unique",
     "ops.control.asserting": "Assert debugging.Assert check_numerics debugging.check_numerics",
-    "ops.control.case": "case",
     "ops.control.checks": _debugging(
         "assert_less assert_less_equal assert_greater assert_greater_equal assert_none_equal "
         "assert_equal assert_negative assert_positive assert_non_negative assert_non_positive"
@@ -103,9 +99,8 @@ MODULES: dict[str, str] = {
     "ops.control.cond": "cond",
     "ops.control.flow": "no_op group tuple",
     "ops.control.map_fn": "map_fn scan",
-    "ops.control.printing": "Print print",
+    "ops.control.printing": "Print",
     "ops.control.py_func": "py_func numpy_function",
-    "ops.control.while_loop": "while_loop",
     "ops.files.gfile": "read_file io.read_file write_file io.write_file matching_files io.matching_files gfile.GFile "
     "gfile.FastGFile gfile.Open=GFile io.gfile.GFile",
     "ops.files.paths": "gfile.Copy gfile.DeleteRecursively gfile.Exists gfile.Glob gfile.IsDirectory "
@@ -116,7 +111,7 @@ MODULES: dict[str, str] = {
         "per_image_standardization adjust_brightness adjust_contrast adjust_gamma adjust_hue adjust_saturation "
         "random_brightness random_contrast random_hue random_saturation"
     ),
-    "ops.images.boxes": _image("crop_and_resize draw_bounding_boxes sample_distorted_bounding_box extract_glimpse"),
+    "ops.images.boxes": _image("draw_bounding_boxes sample_distorted_bounding_box"),
     "ops.images.colour": _image("convert_image_dtype rgb_to_grayscale grayscale_to_rgb rgb_to_hsv hsv_to_rgb"),
     "ops.images.crop": _image(
         "central_crop pad_to_bounding_box crop_to_bounding_box resize_image_with_crop_or_pad "
@@ -134,7 +129,7 @@ MODULES: dict[str, str] = {
     ),
     "ops.images.resize": _image(
         "ResizeMethod resize_images resize=resize_images resize_bilinear resize_nearest_neighbor resize_bicubic "
-        "resize_area resize_image_with_pad"
+        "resize_area"
     ),
     "ops.lookup.ids": "contrib.lookup.index_table_from_file contrib.lookup.index_table_from_tensor",
     "ops.lookup.tables": _within(
@@ -142,33 +137,24 @@ MODULES: dict[str, str] = {
     )
     + "contrib.lookup.HashTable=StaticHashTable tables_initializer initializers.tables_initializer "
     "initialize_all_tables",
-    "ops.math.along_axis": "cumsum math.cumsum cumprod math.cumprod argmax math.argmax argmin math.argmin arg_max "
-    "arg_min",
+    "ops.math.along_axis": "argmax math.argmax argmin math.argmin arg_max arg_min",
     "ops.math.arithmetic": "add math.add subtract math.subtract multiply math.multiply realdiv floor_div floormod "
     "math.floormod mod=floormod math.mod=floormod maximum math.maximum minimum math.minimum squared_difference "
-    "math.squared_difference atan2 math.atan2 truediv math.truediv divide math.divide div div_no_nan "
-    "math.divide_no_nan=div_no_nan floordiv math.floordiv pow math.pow",
-    "ops.math.casting": "cast dtypes.cast to_float to_double to_int32 to_int64 to_bfloat16 to_complex64 to_complex128",
+    "math.squared_difference truediv math.truediv divide math.divide div div_no_nan math.divide_no_nan=div_no_nan "
+    "floordiv math.floordiv pow math.pow",
+    "ops.math.casting": "cast dtypes.cast to_float to_double to_int32 to_int64 to_bfloat16",
     "ops.math.clipping": "clip_by_value saturate_cast dtypes.saturate_cast",
     "ops.math.comparing": "equal math.equal not_equal math.not_equal less math.less less_equal math.less_equal "
     "greater math.greater greater_equal math.greater_equal is_nan math.is_nan debugging.is_nan is_inf math.is_inf "
     "debugging.is_inf is_finite math.is_finite debugging.is_finite",
-    "ops.math.indexed_slices": "IndexedSlices",
     "ops.math.logic": "bitwise.bitwise_and bitwise.bitwise_or bitwise.bitwise_xor bitwise.left_shift "
     "bitwise.right_shift bitwise.invert logical_and math.logical_and logical_or math.logical_or logical_not "
     "math.logical_not logical_xor math.logical_xor",
     "ops.math.nn": "nn.relu nn.softmax math.softmax nn.moments nn.l2_normalize math.l2_normalize linalg.l2_normalize",
-    "ops.math.products": "matmul linalg.matmul tensordot linalg.tensordot",
+    "ops.math.products": "matmul linalg.matmul",
     "ops.math.reducing": "reduce_sum math.reduce_sum reduce_prod math.reduce_prod reduce_mean math.reduce_mean "
     "reduce_max math.reduce_max reduce_min math.reduce_min reduce_all math.reduce_all reduce_any math.reduce_any "
     "count_nonzero math.count_nonzero math.reduce_variance math.reduce_std",
-    "ops.math.segments": " ".join(
-        f"{name} math.{name}"
-        for name in (
-            *(f"unsorted_segment_{kind}" for kind in ("sum", "prod", "max", "min")),
-            *(f"segment_{kind}" for kind in ("sum", "prod", "mean", "max", "min")),
-        )
-    ),
     "ops.math.unary": "negative math.negative square math.square sqrt math.sqrt rsqrt math.rsqrt reciprocal "
     "math.reciprocal exp math.exp expm1 math.expm1 log math.log log1p math.log1p floor math.floor ceil math.ceil rint "
     "math.rint sin math.sin cos math.cos tan math.tan asin math.asin acos math.acos atan math.atan sinh math.sinh cosh "
@@ -177,7 +163,6 @@ MODULES: dict[str, str] = {
     "ops.parse.audio": "audio.decode_wav",
     "ops.parse.decoding": "decode_raw io.decode_raw decode_csv io.decode_csv",
     "ops.parse.examples": "parse_example io.parse_example parse_single_example io.parse_single_example",
-    "ops.parse.features": "SparseFeature io.SparseFeature",
     "ops.files.record_writer": "python_io.TFRecordWriter io.TFRecordWriter",
     "ops.parse.sequences": "parse_single_sequence_example io.parse_single_sequence_example",
     "ops.random.classes": "multinomial random.multinomial random.categorical",
@@ -185,12 +170,9 @@ MODULES: dict[str, str] = {
     "random_uniform random.uniform=random_uniform random_normal random.normal=random_normal truncated_normal "
     "random.truncated_normal",
     "ops.random.shuffle": "random_shuffle random.shuffle=random_shuffle",
-    "ops.sparse.building": "sparse_to_indicator sparse.to_indicator=sparse_to_indicator sparse_merge "
-    "sparse.merge=sparse_merge sparse_placeholder "
-    "sparse.placeholder=sparse_placeholder",
     "ops.sparse.edit_distance": "edit_distance",
-    "ops.sparse.form": "sparse_reorder sparse.reorder=sparse_reorder sparse_reshape sparse.reshape=sparse_reshape "
-    "sparse_concat sparse.concat=sparse_concat sparse_to_dense sparse_tensor_to_dense "
+    "ops.sparse.form": "sparse_to_indicator sparse.to_indicator=sparse_to_indicator "
+    "sparse_reorder sparse.reorder=sparse_reorder sparse_to_dense sparse_tensor_to_dense "
     "sparse.to_dense=sparse_tensor_to_dense",
     "ops.sparse.strings": "serialize_sparse io.serialize_sparse deserialize_many_sparse io.deserialize_many_sparse",
     "ops.strings.elements": "strings.lower strings.upper string_strip=strip strings.strip strings.length "

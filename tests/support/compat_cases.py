@@ -35,6 +35,7 @@ class Case(NamedTuple):
     function: Callable[..., Any]
     values: bool  # Whether the values are recorded; not those of random ops.
     graph: bool  # Whether the operations of the graph are recorded.
+    names: bool  # Whether the names of tensors are.
     rtol: float
     atol: float
     within: int | None  # How far integers may differ; None if it is not said: not at all.
@@ -51,11 +52,11 @@ class Case(NamedTuple):
         return code.co_varnames[: code.co_argcount - len(defaults)]
 
 
-def case(values=True, graph=True, rtol=1e-5, atol=1e-6, within=None, message=None):
+def case(values=True, graph=True, names=True, rtol=1e-5, atol=1e-6, within=None, message=None):
     """Make a case of the decorated function."""
 
     def register(function):
-        made = Case(function, values, graph, rtol, atol, within, message)
+        made = Case(function, values, graph, names, rtol, atol, within, message)
         unknown = set(made.parameters) - {"tf", "sess", "tmp"}
         if unknown:
             raise TypeError(f"{made.name}: a case takes tf, sess, tmp; not {', '.join(sorted(unknown))}")
@@ -214,7 +215,11 @@ def _describe(tf, thing, fetches: list, one: Case):
         return {type(thing).__name__: [_describe(tf, part, fetches, one) for part in parts]}
     if _is_a(tf, thing, "Tensor", "Variable"):
         fetches.append(thing)
-        return {"tensor": thing.name, "dtype": thing.dtype.name, "shape": _shape(thing.get_shape())}
+        return {
+            "tensor": thing.name if one.names else "",
+            "dtype": thing.dtype.name,
+            "shape": _shape(thing.get_shape()),
+        }
     if isinstance(thing, tf.Operation):
         fetches.append(thing)
         return {"tensor": None, "operation": thing.name, "type": thing.type}

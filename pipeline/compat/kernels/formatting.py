@@ -1,4 +1,4 @@
-"""Arrays as text, in the formats of tf.Assert, tf.Print and tf.print."""
+"""Arrays as text, in the format of tf.Assert and tf.Print."""
 
 from __future__ import annotations
 
@@ -52,30 +52,3 @@ def summarize(value: Any, entries: int) -> str:
         return _element(only) if entries else "..."
     limit = array.size if entries < 0 else min(entries, array.size)
     return _nested(array, 0, [limit]) + ("..." if array.size > limit else "")
-
-
-def _quoted(value: Any) -> str:
-    return f'"{_element(value)}"' if isinstance(value, bytes) else _element(value)
-
-
-def _edges(value: Any, ends: int, depth: int) -> str:
-    if value.ndim == 1:
-        texts = [_quoted(each) for each in (value if ends < 0 or len(value) <= 2 * ends else value[:ends])]
-        if 0 <= 2 * ends < len(value):
-            texts += ["...", *(_quoted(each) for each in value[len(value) - ends :])]
-        return "[" + " ".join(texts) + "]"
-    parts = [_edges(each, ends, depth + 1) for each in (value if ends < 0 or len(value) <= 2 * ends else value[:ends])]
-    if 0 <= 2 * ends < len(value):
-        parts += ["...", *(_edges(each, ends, depth + 1) for each in value[len(value) - ends :])]
-    between: str = "\n" * (value.ndim - 1) + " " * (depth + 1)
-    return "[" + between.join(parts) + "]"
-
-
-def pretty(value: Any, ends: int) -> str:
-    """Return a value in nested brackets, with the first and last `ends` elements of each axis; all if negative."""
-    array = value if isinstance(value, np.ndarray) else None
-    if array is None or array.ndim == 0:
-        if not ends:
-            return "..."
-        return _quoted(value if array is None else array[()])
-    return _edges(array, ends, 0)

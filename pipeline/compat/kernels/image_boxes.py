@@ -1,4 +1,4 @@
-"""Boxes in images: outlines drawn, glimpses taken, and random crops that cover a box."""
+"""Boxes in images: outlines drawn, and random crops that cover a box."""
 
 from __future__ import annotations
 
@@ -50,39 +50,6 @@ def draw_boxes(images: Any, boxes: Any, colours: Any) -> Any:
             if right < width:
                 image[rows, right] = colour
     return result
-
-
-def glimpses(generator: np.random.Generator, images: Any, size: Any, offsets: Any, how: tuple[bool, bool, bool]) -> Any:
-    """Return a part of each image at its offset, with noise beyond the image.
-
-    Args:
-        generator: Draws the noise.
-        images: float32 [batch, height, width, channels].
-        size: Height and width of the parts.
-        offsets: [batch, 2]: y and x.
-        how: Whether offsets are from the centre, are relative to the size, and whether the noise is uniform.
-    """
-    centered, normalized, uniform = how
-    batch, height, width, channels = images.shape
-    rows, columns = (int(each) for each in size)
-    result = np.empty((batch, rows, columns, channels), np.float32)
-    for image, offset, part in zip(images, offsets, result, strict=True):
-        y, x = np.float32(offset[0]), np.float32(offset[1])
-        if normalized:
-            y, x = y * np.float32(height), x * np.float32(width)
-        if centered:
-            y, x = y / np.float32(2) + np.float32(height / 2), x / np.float32(2) + np.float32(width / 2)
-        top, left = int(y - np.float32(rows / 2)), int(x - np.float32(columns / 2))
-        if not (top >= 0 and left >= 0 and top + rows <= height and left + columns <= width):
-            part[...] = generator.random(part.shape, np.float32) if uniform else _normal(generator, part.shape)
-        low_y, high_y, low_x, high_x = max(top, 0), min(top + rows, height), max(left, 0), min(left + columns, width)
-        if low_y < high_y and low_x < high_x:
-            part[low_y - top : high_y - top, low_x - left : high_x - left] = image[low_y:high_y, low_x:high_x]
-    return result
-
-
-def _normal(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    return generator.standard_normal(shape, np.float32)
 
 
 def _drawn(generator: np.random.Generator, low: int, limit: int) -> int:

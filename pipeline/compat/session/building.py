@@ -11,7 +11,7 @@ from pipeline.compat.session.steps import MERGES, SWITCHES, KernelStep, checked_
 
 # These pass on a variable's memory, not a copy of its value: whoever takes the value sees later assignments. This is
 # why `tf.identity(variable)` after an assignment gives the new value in TensorFlow.
-_PASS_MEMORY_ON = frozenset(["Identity", "Switch", "Merge", "Enter"])
+_PASS_MEMORY_ON = frozenset(["Identity", "Switch", "Merge"])
 
 
 class PlanBuilder:

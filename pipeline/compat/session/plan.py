@@ -165,7 +165,7 @@ def _sequential(steps: list[KernelStep]) -> bool:
 
 
 class Subplan:
-    """Computes tensors from others within a run: the body of a loop.
+    """Computes tensors from others within a run: the body of map_fn or scan.
 
     Args:
         inputs: The tensors whose values are given.

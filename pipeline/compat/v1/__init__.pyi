@@ -29,38 +29,30 @@ from pipeline.compat.input.readers import (
     WholeFileReader as WholeFileReader,
 )
 from pipeline.compat.ops.arrays.arranging import (
-    matrix_transpose as matrix_transpose, reverse as reverse, reverse as _reverse_v2,
-    reverse_sequence as reverse_sequence, roll as roll, tile as tile, transpose as transpose,
+    reverse as reverse, reverse as _reverse_v2, reverse_sequence as reverse_sequence, tile as tile,
+    transpose as transpose,
 )
 from pipeline.compat.ops.arrays.boolean_mask import boolean_mask as boolean_mask
 from pipeline.compat.ops.arrays.brackets import newaxis as newaxis
-from pipeline.compat.ops.arrays.diagonals import diag as diag, eye as eye
 from pipeline.compat.ops.arrays.filling import (
     fill as fill, ones as ones, ones_like as ones_like, zeros as zeros, zeros_like as zeros_like,
 )
 from pipeline.compat.ops.arrays.gathering import gather as gather, gather_nd as gather_nd
-from pipeline.compat.ops.arrays.grids import (
-    linspace as _lin_space, linspace as linspace, meshgrid as meshgrid, sequence_mask as sequence_mask,
-)
+from pipeline.compat.ops.arrays.grids import sequence_mask as sequence_mask
 from pipeline.compat.ops.arrays.identities import identity as identity, stop_gradient as stop_gradient
-from pipeline.compat.ops.arrays.image_blocks import space_to_depth as space_to_depth
 from pipeline.compat.ops.arrays.indexing import slice_ as _slice, strided_slice as strided_slice
 from pipeline.compat.ops.arrays.joining import concat as concat, split as split
 from pipeline.compat.ops.arrays.masking import where as where, where_v2 as where_v2
 from pipeline.compat.ops.arrays.padding import pad as pad
-from pipeline.compat.ops.arrays.scattering import (
-    dynamic_partition as dynamic_partition, dynamic_stitch as dynamic_stitch, scatter_nd as scatter_nd,
-)
+from pipeline.compat.ops.arrays.partition import dynamic_partition as dynamic_partition
 from pipeline.compat.ops.arrays.sequences import one_hot as one_hot, range as range
 from pipeline.compat.ops.arrays.shaping import (
-    bitcast as bitcast, broadcast_to as broadcast_to, ensure_shape as ensure_shape, expand_dims as expand_dims,
-    rank as rank, reshape as reshape, shape as shape, size as size, squeeze as squeeze,
+    ensure_shape as ensure_shape, expand_dims as expand_dims, rank as rank, reshape as reshape, shape as shape,
+    size as size, squeeze as squeeze,
 )
-from pipeline.compat.ops.arrays.sorting import argsort as argsort, searchsorted as searchsorted, sort as sort
 from pipeline.compat.ops.arrays.stacking import parallel_stack as parallel_stack, stack as stack, unstack as unstack
 from pipeline.compat.ops.arrays.uniques import unique as unique
 from pipeline.compat.ops.control.asserting import Assert as Assert, check_numerics as check_numerics
-from pipeline.compat.ops.control.case import case as case
 from pipeline.compat.ops.control.checks import (
     assert_equal as assert_equal, assert_greater as assert_greater, assert_greater_equal as assert_greater_equal,
     assert_less as assert_less, assert_less_equal as assert_less_equal, assert_negative as assert_negative,
@@ -70,9 +62,8 @@ from pipeline.compat.ops.control.checks import (
 from pipeline.compat.ops.control.cond import cond as cond
 from pipeline.compat.ops.control.flow import group as group, no_op as no_op, tuple as tuple
 from pipeline.compat.ops.control.map_fn import map_fn as map_fn, scan as scan
-from pipeline.compat.ops.control.printing import Print as Print, print as print
+from pipeline.compat.ops.control.printing import Print as Print
 from pipeline.compat.ops.control.py_func import numpy_function as numpy_function, py_func as py_func
-from pipeline.compat.ops.control.while_loop import while_loop as while_loop
 from pipeline.compat.ops.files.gfile import (
     matching_files as matching_files, read_file as read_file, write_file as write_file,
 )
@@ -81,37 +72,29 @@ from pipeline.compat.ops.lookup.tables import (
     initialize_all_tables as initialize_all_tables, tables_initializer as tables_initializer,
 )
 from pipeline.compat.ops.math.along_axis import (
-    arg_max as arg_max, arg_min as arg_min, argmax as argmax, argmin as argmin, cumprod as cumprod, cumsum as cumsum,
+    arg_max as arg_max, arg_min as arg_min, argmax as argmax, argmin as argmin,
 )
 from pipeline.compat.ops.math.arithmetic import (
-    add as add, atan2 as atan2, div as div, div_no_nan as div_no_nan, divide as divide, floor_div as floor_div,
-    floordiv as floordiv, floormod as floormod, floormod as _mod, maximum as maximum, minimum as minimum,
-    multiply as multiply, pow as pow, realdiv as realdiv, squared_difference as squared_difference,
-    subtract as subtract, truediv as truediv,
+    add as add, div as div, div_no_nan as div_no_nan, divide as divide, floor_div as floor_div, floordiv as floordiv,
+    floormod as floormod, floormod as _mod, maximum as maximum, minimum as minimum, multiply as multiply, pow as pow,
+    realdiv as realdiv, squared_difference as squared_difference, subtract as subtract, truediv as truediv,
 )
 from pipeline.compat.ops.math.casting import (
-    cast as cast, to_bfloat16 as to_bfloat16, to_complex128 as to_complex128, to_complex64 as to_complex64,
-    to_double as to_double, to_float as to_float, to_int32 as to_int32, to_int64 as to_int64,
+    cast as cast, to_bfloat16 as to_bfloat16, to_double as to_double, to_float as to_float, to_int32 as to_int32,
+    to_int64 as to_int64,
 )
 from pipeline.compat.ops.math.clipping import clip_by_value as clip_by_value, saturate_cast as saturate_cast
 from pipeline.compat.ops.math.comparing import (
     equal as equal, greater as greater, greater_equal as greater_equal, is_finite as is_finite, is_inf as is_inf,
     is_nan as is_nan, less as less, less_equal as less_equal, not_equal as not_equal,
 )
-from pipeline.compat.ops.math.indexed_slices import IndexedSlices as IndexedSlices
 from pipeline.compat.ops.math.logic import (
     logical_and as logical_and, logical_not as logical_not, logical_or as logical_or, logical_xor as logical_xor,
 )
-from pipeline.compat.ops.math.products import matmul as matmul, tensordot as tensordot
+from pipeline.compat.ops.math.products import matmul as matmul
 from pipeline.compat.ops.math.reducing import (
     count_nonzero as count_nonzero, reduce_all as reduce_all, reduce_any as reduce_any, reduce_max as reduce_max,
     reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum,
-)
-from pipeline.compat.ops.math.segments import (
-    segment_max as segment_max, segment_mean as segment_mean, segment_min as segment_min,
-    segment_prod as segment_prod, segment_sum as segment_sum, unsorted_segment_max as unsorted_segment_max,
-    unsorted_segment_min as unsorted_segment_min, unsorted_segment_prod as unsorted_segment_prod,
-    unsorted_segment_sum as unsorted_segment_sum,
 )
 from pipeline.compat.ops.math.unary import (
     abs as abs, acos as acos, acosh as acosh, asin as asin, asinh as asinh, atan as atan, atanh as atanh,
@@ -123,20 +106,16 @@ from pipeline.compat.ops.parse.decoding import decode_csv as decode_csv, decode_
 from pipeline.compat.ops.parse.examples import (
     parse_example as parse_example, parse_single_example as parse_single_example,
 )
-from pipeline.compat.ops.parse.features import SparseFeature as SparseFeature
 from pipeline.compat.ops.parse.sequences import parse_single_sequence_example as parse_single_sequence_example
 from pipeline.compat.ops.random.classes import multinomial as multinomial
 from pipeline.compat.ops.random.numbers import (
     random_normal as random_normal, random_uniform as random_uniform, truncated_normal as truncated_normal,
 )
 from pipeline.compat.ops.random.shuffle import random_shuffle as random_shuffle
-from pipeline.compat.ops.sparse.building import (
-    sparse_merge as sparse_merge, sparse_placeholder as sparse_placeholder, sparse_to_indicator as sparse_to_indicator,
-)
 from pipeline.compat.ops.sparse.edit_distance import edit_distance as edit_distance
 from pipeline.compat.ops.sparse.form import (
-    sparse_concat as sparse_concat, sparse_reorder as sparse_reorder, sparse_reshape as sparse_reshape,
-    sparse_tensor_to_dense as sparse_tensor_to_dense, sparse_to_dense as sparse_to_dense,
+    sparse_reorder as sparse_reorder, sparse_tensor_to_dense as sparse_tensor_to_dense,
+    sparse_to_dense as sparse_to_dense, sparse_to_indicator as sparse_to_indicator,
 )
 from pipeline.compat.ops.sparse.strings import (
     deserialize_many_sparse as deserialize_many_sparse, serialize_sparse as serialize_sparse,
@@ -208,7 +187,9 @@ from pipeline.compat.values.convert import (
 from pipeline.compat.values.placeholders import (
     placeholder as placeholder, placeholder_with_default as placeholder_with_default,
 )
-from pipeline.compat.values.sparse_tensor import IndexedSlicesValue as IndexedSlicesValue, SparseTensor as SparseTensor
+from pipeline.compat.values.sparse_tensor import (
+    IndexedSlices as IndexedSlices, IndexedSlicesValue as IndexedSlicesValue, SparseTensor as SparseTensor,
+)
 from pipeline.compat.values.static import get_static_value as get_static_value
 from pipeline.decode.example.features import (
     FixedLenFeature as FixedLenFeature, FixedLenSequenceFeature as FixedLenSequenceFeature,
@@ -223,7 +204,6 @@ from pipeline.monitoring.summary_proto import (
 from pipeline.proto.tensor import TensorShapeProto as TensorShapeProto
 __version__ = ___version__
 get_seed = _get_seed
-lin_space = _lin_space
 mod = _mod
 reverse_v2 = _reverse_v2
 slice = _slice

@@ -7,8 +7,7 @@ from pipeline.compat.ops.images.adjust import (
     random_contrast as random_contrast, random_hue as random_hue, random_saturation as random_saturation,
 )
 from pipeline.compat.ops.images.boxes import (
-    crop_and_resize as crop_and_resize, draw_bounding_boxes as draw_bounding_boxes,
-    extract_glimpse as extract_glimpse, sample_distorted_bounding_box as sample_distorted_bounding_box,
+    draw_bounding_boxes as draw_bounding_boxes, sample_distorted_bounding_box as sample_distorted_bounding_box,
 )
 from pipeline.compat.ops.images.colour import (
     convert_image_dtype as convert_image_dtype, grayscale_to_rgb as grayscale_to_rgb, hsv_to_rgb as hsv_to_rgb,
@@ -33,8 +32,8 @@ from pipeline.compat.ops.images.flip import (
 )
 from pipeline.compat.ops.images.resize import (
     ResizeMethod as ResizeMethod, resize_area as resize_area, resize_bicubic as resize_bicubic,
-    resize_bilinear as resize_bilinear, resize_image_with_pad as resize_image_with_pad, resize_images as _resize,
-    resize_images as resize_images, resize_nearest_neighbor as resize_nearest_neighbor,
+    resize_bilinear as resize_bilinear, resize_images as _resize, resize_images as resize_images,
+    resize_nearest_neighbor as resize_nearest_neighbor,
 )
 resize = _resize
 resize_with_crop_or_pad = _resize_with_crop_or_pad

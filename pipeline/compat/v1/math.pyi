@@ -1,12 +1,10 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
 from pipeline.compat.ops.arrays.sorting import top_k as top_k
-from pipeline.compat.ops.math.along_axis import (
-    argmax as argmax, argmin as argmin, cumprod as cumprod, cumsum as cumsum,
-)
+from pipeline.compat.ops.math.along_axis import argmax as argmax, argmin as argmin
 from pipeline.compat.ops.math.arithmetic import (
-    add as add, atan2 as atan2, div_no_nan as _divide_no_nan, divide as divide, floordiv as floordiv,
-    floormod as floormod, floormod as _mod, maximum as maximum, minimum as minimum, multiply as multiply, pow as pow,
+    add as add, div_no_nan as _divide_no_nan, divide as divide, floordiv as floordiv, floormod as floormod,
+    floormod as _mod, maximum as maximum, minimum as minimum, multiply as multiply, pow as pow,
     squared_difference as squared_difference, subtract as subtract, truediv as truediv,
 )
 from pipeline.compat.ops.math.comparing import (
@@ -21,12 +19,6 @@ from pipeline.compat.ops.math.reducing import (
     count_nonzero as count_nonzero, reduce_all as reduce_all, reduce_any as reduce_any, reduce_max as reduce_max,
     reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_std as reduce_std,
     reduce_sum as reduce_sum, reduce_variance as reduce_variance,
-)
-from pipeline.compat.ops.math.segments import (
-    segment_max as segment_max, segment_mean as segment_mean, segment_min as segment_min,
-    segment_prod as segment_prod, segment_sum as segment_sum, unsorted_segment_max as unsorted_segment_max,
-    unsorted_segment_min as unsorted_segment_min, unsorted_segment_prod as unsorted_segment_prod,
-    unsorted_segment_sum as unsorted_segment_sum,
 )
 from pipeline.compat.ops.math.unary import (
     abs as abs, acos as acos, acosh as acosh, asin as asin, asinh as asinh, atan as atan, atanh as atanh,

@@ -1,6 +1,5 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
-from pipeline.compat.ops.arrays.image_blocks import space_to_depth as space_to_depth
 from pipeline.compat.ops.arrays.sorting import top_k as top_k
 from pipeline.compat.ops.math.nn import (
     l2_normalize as l2_normalize, moments as moments, relu as relu, softmax as softmax,

@@ -27,16 +27,12 @@ table(
         tf.transpose(1),
     ],
     transpose_negative=lambda tf: tf.transpose(known(tf, 2, 3), [-1, 0], name="t"),
-    transpose_complex=lambda tf: tf.transpose(tf.constant([[1 + 2j, 3]]), conjugate=True),
     transpose_strings=lambda tf: tf.transpose([["a", "b"]]),
     transpose_unknown=lambda tf: [tf.transpose(grid(tf)), tf.transpose(grid(tf, [None, 3]), [1, 0])],
     transpose_unknown_perm=lambda tf: tf.transpose(known(tf, 2, 3), hidden(tf, [1, 0], [2])),
     transpose_short_perm=lambda tf: tf.transpose(known(tf, 2, 3), [0]),
     transpose_out_of_range=lambda tf: tf.transpose(known(tf, 2, 3), [0, 2]),
     transpose_twice=lambda tf: tf.transpose(known(tf, 2, 3), [0, 0]),
-    matrix_transpose=lambda tf: tf.matrix_transpose(known(tf, 2, 1, 3)),
-    matrix_transpose_unknown=lambda tf: tf.linalg.transpose(grid(tf)),
-    matrix_transpose_vector=lambda tf: tf.matrix_transpose(known(tf, 2)),
     reverse=lambda tf: [
         tf.reverse(known(tf, 2, 3), [0]),
         tf.reverse(known(tf, 2, 3), [-1, 0]),
@@ -51,10 +47,6 @@ table(
     reverse_sequence_old=lambda tf: tf.reverse_sequence(known(tf, 3, 2), [1, 3], seq_dim=0, batch_dim=1),
     reverse_sequence_too_long=lambda tf: tf.reverse_sequence(known(tf, 2, 3), [2, 4], seq_axis=1),
     reverse_sequence_wrong=lambda tf: tf.reverse_sequence(known(tf, 2, 3), [2], seq_axis=1),
-    roll=lambda tf: [tf.roll(known(tf, 3), 1, 0), tf.roll(known(tf, 2, 3), [1, -1], [0, 1])],
-    roll_shapes_differ=lambda tf: tf.roll(known(tf, 3), [1], 0),
-    roll_scalar=lambda tf: tf.roll(1.0, 1, 0),
-    roll_out_of_range=lambda tf: tf.roll(known(tf, 3), 1, 3),
     tile=lambda tf: [
         tf.tile(known(tf, 2, 3), [2, 1]),
         tf.tile(["a"], [3]),
@@ -82,67 +74,21 @@ table(
     pad_negative=lambda tf: tf.pad(known(tf, 2, 3), [[1, -1], [0, 2]]),
     pad_wrong_rank=lambda tf: tf.pad(known(tf, 2, 3), [[1, 1]]),
     pad_mode=lambda tf: tf.pad(known(tf, 2, 3), [[1, 1], [0, 0]], "EDGE"),
-    sort_direction=lambda tf: tf.sort(mixed(tf), direction="UP"),
-    sort_axis_unknown=lambda tf: tf.sort(mixed(tf), axis=hidden(tf, 0, [])),
     top_k=lambda tf: list(tf.nn.top_k(mixed(tf), 2)) + list(tf.nn.top_k([1, 3, 3], name="top")),
     top_k_too_many=lambda tf: list(tf.nn.top_k(mixed(tf), 5)),
     top_k_too_many_run=lambda tf: list(tf.nn.top_k(grid(tf), 5)),
     top_k_unknown=lambda tf: list(tf.nn.top_k(grid(tf, [2, 3]), hidden(tf, 1, []))),
     top_k_scalar=lambda tf: list(tf.nn.top_k(1.0)),
-    searchsorted=lambda tf: [tf.searchsorted([1, 3, 3, 5], [3, 0, 9], side=side) for side in ("left", "right")],
-    searchsorted_matrix=lambda tf: tf.searchsorted(known(tf, 2, 3), [[1.0], [9.0]], out_type=tf.int64),
-    searchsorted_unknown=lambda tf: tf.searchsorted(hidden(tf, [1.0, 2.0], [None]), known(tf, 2)),
-    searchsorted_side=lambda tf: tf.searchsorted([1], [1], side="middle"),
     unique=lambda tf: list(tf.unique([3, 1, 3, 2, 1])) + list(tf.unique(["b", "a", "b"], out_idx=tf.int64)),
     unique_matrix=lambda tf: list(tf.unique([[1]])),
-    diag=lambda tf: [tf.diag(known(tf, 2)), tf.diag(known(tf, 2, 2))],
-    diag_scalar=lambda tf: tf.diag(1.0),
-    scatter_nd=lambda tf: [tf.scatter_nd([[1], [1]], [1.0, 2.0], [3]), tf.scatter_nd([[0]], [[1, 2]], [2, 2])],
-    scatter_nd_out_of_range=lambda tf: tf.scatter_nd([[5]], [1.0], [3]),
-    scatter_nd_wrong_updates=lambda tf: tf.scatter_nd([[1]], [1.0, 2.0], [3]),
-    scatter_nd_unknown=lambda tf: tf.scatter_nd([[1]], [1.0], hidden(tf, [3], [1])),
     dynamic_partition=lambda tf: tf.dynamic_partition(known(tf, 3), [0, 1, 0], 2),
     dynamic_partition_rows=lambda tf: tf.dynamic_partition(known(tf, 2, 3), [2, 0], 3),
     dynamic_partition_matrix=lambda tf: tf.dynamic_partition([["a", "b"]], [[1, 0]], 2, name="d"),
     dynamic_partition_out_of_range=lambda tf: tf.dynamic_partition(known(tf, 2), [0, 2], 2),
     dynamic_partition_shapes=lambda tf: tf.dynamic_partition(known(tf, 2), [0, 1, 1], 2),
-    dynamic_stitch=lambda tf: tf.dynamic_stitch([[0, 2], [1]], [known(tf, 2, 2), known(tf, 1, 2)]),
-    dynamic_stitch_scalar=lambda tf: tf.dynamic_stitch([0, [2, 1]], [[1, 1], [[2, 2], [3, 3]]]),
-    dynamic_stitch_twice=lambda tf: tf.dynamic_stitch([[0, 1], [1]], [[1, 2], [3]]),
-    dynamic_stitch_unknown=lambda tf: tf.dynamic_stitch([hidden(tf, [0, 1], [2]), [2]], [known(tf, 2), known(tf, 1)]),
-    dynamic_stitch_shapes=lambda tf: tf.dynamic_stitch([[0, 1]], [known(tf, 3)]),
-    space_to_depth=lambda tf: tf.space_to_depth(known(tf, 1, 2, 4, 1), 2),
-    space_to_depth_uneven=lambda tf: tf.space_to_depth(known(tf, 1, 3, 4, 1), 2),
-    space_to_depth_rank=lambda tf: tf.space_to_depth(known(tf, 2, 2), 2),
-    space_to_depth_unknown=lambda tf: tf.space_to_depth(
-        hidden(tf, np.zeros([1, 2, 2, 1], np.float32), [None, 2, None, 1]), 2
-    ),
 )
 
 
 def sorts(*calls):
     """A case of sorted tensors. TensorFlow makes each of several operations, which have other names."""
     return lambda tf: [tf.identity(call(tf), name="made") for call in calls]
-
-
-table(
-    "",
-    {"graph": False},
-    sort=sorts(
-        lambda tf: tf.sort(mixed(tf)),
-        lambda tf: tf.sort(mixed(tf), axis=0),
-        lambda tf: tf.sort([3, 1, 2]),
-        lambda tf: tf.sort(mixed(tf, "uint8")),
-    ),
-    sort_descending=sorts(
-        lambda tf: tf.sort(mixed(tf), direction="DESCENDING"), lambda tf: tf.sort([3, 1], direction="DESCENDING")
-    ),
-    sort_axis=sorts(*(lambda tf, a=a: tf.sort(known(tf, 2, 2, 2), axis=a, direction="DESCENDING") for a in (0, 1, -2))),
-    sort_unknown=sorts(lambda tf: tf.sort(grid(tf)), lambda tf: tf.sort(grid(tf), axis=0)),
-    argsort=sorts(
-        lambda tf: tf.argsort(mixed(tf)),
-        lambda tf: tf.argsort(mixed(tf), axis=0),
-        lambda tf: tf.argsort([3, 1, 1, 2], stable=True),
-        lambda tf: tf.argsort([3, 1, 1, 2], direction="DESCENDING"),
-    ),
-)

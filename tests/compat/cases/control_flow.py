@@ -82,38 +82,6 @@ def cond_fetch_from_a_branch(tf):
     return inside
 
 
-def case_in_order(tf):
-    x = tf.placeholder_with_default(1, [])
-    pairs = [(tf.less(x, 1), lambda: tf.constant(1)), (tf.less(x, 2), lambda: tf.constant(2))]
-    return tf.case(pairs, default=lambda: tf.constant(3))
-
-
-@case(graph=False)
-def case_values(tf, sess):
-    x = tf.placeholder(tf.int32, [])
-    pairs = [(tf.less(x, 1), lambda: tf.constant(1)), (tf.less(x, 2), lambda: tf.constant(2))]
-    op = tf.case(pairs, default=lambda: tf.constant(3))
-    return [sess.run(op, {x: value}) for value in range(4)]
-
-
-@case(graph=False)
-def case_without_default(tf, sess):
-    x = tf.placeholder(tf.int32, [])
-    op = tf.case([(tf.less(x, 1), lambda: tf.constant(1)), (tf.less(x, 2), lambda: tf.constant(2))])
-    got = [sess.run(op, {x: value}) for value in range(2)]
-    try:
-        sess.run(op, {x: 5})
-    except tf.errors.InvalidArgumentError:
-        got.append("failed")
-    return got
-
-
-def case_exclusive(tf):
-    x = tf.placeholder_with_default(0, [])
-    pairs = [(tf.less(x, 1), lambda: tf.constant(1)), (tf.less(x, 2), lambda: tf.constant(2))]
-    return tf.case(pairs, default=lambda: tf.constant(3), exclusive=True)
-
-
 def groups(tf):
     a, b = tf.constant(1), tf.constant(2)
     return [
@@ -164,11 +132,6 @@ table(
     cond_of_nothing=lambda tf: tf.cond(_pred(tf), lambda: [], lambda: []),
     cond_of_a_vector=lambda tf: tf.cond(tf.constant([True]), lambda: 2, lambda: 3),
     cond_of_a_number=lambda tf: tf.cond(tf.constant(1), lambda: 2, lambda: 3),
-    case_of_one=lambda tf: tf.case([(_pred(tf, False), lambda: 1)], default=lambda: 3, name="c"),
-    case_of_a_number=lambda tf: tf.case(3),
-    case_of_a_python_bool=lambda tf: tf.case([(True, lambda: 1)]),
-    case_of_integers=lambda tf: tf.case([(tf.constant(1), lambda: 1)]),
-    case_of_what_cannot_be_called=lambda tf: tf.case([(_pred(tf), 1)]),
     group_of_a_number=lambda tf: tf.group(3),
     group_with_a_keyword=lambda tf: tf.group(foo=3),
     tuple_of_operations=lambda tf: tf.tuple([tf.constant(1), tf.no_op()]),

@@ -91,10 +91,6 @@ def a_session_entered_twice(tf, sess):
 
 SCALARS = {
     "cond": (lambda tf, x: tf.cond(tf.cast(x, tf.bool), lambda: 1, lambda: 2), "must be a scalar, but it has shape"),
-    "while": (
-        lambda tf, x: tf.while_loop(lambda i: tf.cast(x, tf.bool), lambda i: i + 1, [0]),
-        "must be a scalar, but it has shape",
-    ),
     "range": (lambda tf, x: tf.range(x), r"limit must be a scalar, not shape \[2\]"),
     "one_hot": (lambda tf, x: tf.one_hot([1], x), r"depth must be a scalar, but got: \[2\]"),
     "fill": (lambda tf, x: tf.fill([2], x), r"value must represent a scalar, got shape \[2\]"),
@@ -103,10 +99,6 @@ SCALARS = {
     "argmax": (lambda tf, x: tf.argmax([1, 2], x), r"dim must be a scalar, but received tensor of shape: \[2\]"),
     "top_k": (lambda tf, x: tf.nn.top_k([1, 2], x), r"k must be scalar, got shape \[2\]"),
     "mask": (lambda tf, x: tf.sequence_mask([1, 2], x), r"limit must be a scalar, not shape \[2\]"),
-    "segments": (
-        lambda tf, x: tf.unsorted_segment_sum([1, 2], [0, 1], x),
-        r"num_segments should be a scalar, not shape \[2\]",
-    ),
 }
 
 

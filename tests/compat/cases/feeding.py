@@ -105,7 +105,8 @@ def feed_dict_that_is_a_list(tf, sess):
 
 
 def feed_of_a_sparse_tensor(tf, sess):
-    x = tf.sparse_placeholder(tf.float32, [2, 3])
+    parts = ((tf.int64, [None, 2]), (tf.float32, [None]), (tf.int64, [2]))
+    x = tf.SparseTensor(*(tf.placeholder(*each) for each in parts))
     dense = tf.sparse_tensor_to_dense(x)
     value = tf.SparseTensorValue([[0, 1], [1, 2]], [1.5, 2.5], [2, 3])
     fetched = sess.run(x, {x: value})

@@ -17,36 +17,6 @@ def unknown(tf, value, shape=None):
     return tf.placeholder_with_default(value, shape)
 
 
-for method in ("bilinear", "nearest"):
-    for size in ([3, 4], [1, 1], [9, 2]):
-        table(
-            f"crop_and_resize_{method}_",
-            **{
-                f"{size[0]}_{size[1]}": lambda tf, method=method, size=size: tf.image.crop_and_resize(
-                    FLOATS, BOXES, [0, 1, 1, 0], size, method, 0.5
-                ),
-                f"bytes_{size[0]}_{size[1]}": lambda tf, method=method, size=size: tf.image.crop_and_resize(
-                    BYTES, BOXES, box_indices=[0, 1, 1, 0], crop_size=size, method=method, name="n"
-                ),
-            },
-        )
-table(
-    "crop_and_resize_",
-    other_method=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, 0, 0], [2, 2], "area"),
-    no_such_image=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, 2, 0], [2, 2]),
-    negative_image=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, -1, 0], [2, 2]),
-    too_few_images=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, 0], [2, 2]),
-    three_numbers=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES[:, :3], [0, 0, 0, 0], [2, 2]),
-    rank_3=lambda tf: tf.image.crop_and_resize(FLOATS[0], BOXES, [0, 0, 0, 0], [2, 2]),
-    empty_size=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, 0, 0], [2, 0]),
-    size_of_one=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, 0, 0], [2]),
-    no_size=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0, 0, 0, 0]),
-    both_names=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES, [0] * 4, [2, 2], box_indices=[0] * 4),
-    no_boxes=lambda tf: tf.image.crop_and_resize(FLOATS, BOXES[:0], np.zeros(0, np.int32), [2, 2]),
-    unknown=lambda tf: tf.image.crop_and_resize(
-        unknown(tf, FLOATS), unknown(tf, BOXES), unknown(tf, [0, 1, 0, 1]), unknown(tf, [2, 2])
-    ),
-)
 table(
     "draw_",
     boxes=lambda tf: tf.image.draw_bounding_boxes(FLOATS, IN_IMAGES),
@@ -64,27 +34,6 @@ table(
     bytes_array=lambda tf: tf.image.draw_bounding_boxes(BYTES, IN_IMAGES),
     bytes_tensor=lambda tf: tf.image.draw_bounding_boxes(tf.constant(BYTES), IN_IMAGES),
     unknown=lambda tf: tf.image.draw_bounding_boxes(unknown(tf, FLOATS), unknown(tf, IN_IMAGES)),
-)
-table(
-    "glimpse_",
-    centre=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 3], [[0.0, 0.0], [0.1, -0.2]]),
-    from_corner=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 2], [[0.5, 0.5], [0.3, 0.4]], centered=False),
-    pixels=lambda tf: tf.image.extract_glimpse(
-        FLOATS, [2, 3], [[3.0, 2.0], [2.0, 2.5]], centered=False, normalized=False, name="n"
-    ),
-    centred_pixels=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 2], [[1.0, 0.0], [0.0, 1.5]], normalized=False),
-    no_rows=lambda tf: tf.image.extract_glimpse(FLOATS, [0, 2], [[0.0, 0.0], [0.0, 0.0]]),
-    one_size=lambda tf: tf.image.extract_glimpse(FLOATS, [2], [[0.0, 0.0], [0.0, 0.0]]),
-    three_offsets=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 2], [[0.0, 0.0, 0.0]] * 2),
-    other_batch=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 2], [[0.0, 0.0]]),
-    rank_3=lambda tf: tf.image.extract_glimpse(FLOATS[0], [2, 2], [[0.0, 0.0]]),
-    unknown=lambda tf: tf.image.extract_glimpse(unknown(tf, FLOATS), unknown(tf, [2, 2]), unknown(tf, [[0.0, 0]] * 2)),
-)
-table(
-    "glimpse_",
-    {"values": False},
-    beyond=lambda tf: tf.image.extract_glimpse(FLOATS, [9, 3], [[0.0, 0.0], [1.0, -1.0]]),
-    beyond_normal=lambda tf: tf.image.extract_glimpse(FLOATS, [2, 3], [[2.0, 0.0], [1.0, -1.0]], uniform_noise=False),
 )
 
 

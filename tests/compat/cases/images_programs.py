@@ -88,8 +88,10 @@ def a_png_with_alpha_given_to_decode_jpeg(tf):
 def distorted_by_a_random_selector(tf):
     def selected(image, function, count):
         number = tf.random_uniform([], maxval=count, dtype=tf.int32)
-        pairs = [(tf.equal(number, i), lambda i=i: function(image, i)) for i in range(count - 1)]
-        return tf.case(pairs, default=lambda: function(image, count - 1))
+        chosen = lambda: function(image, count - 1)  # noqa: E731
+        for i in range(count - 1):
+            chosen = lambda i=i, other=chosen: tf.cond(tf.equal(number, i), lambda: function(image, i), other)  # noqa: E731
+        return chosen()
 
     def distorted(image, order):
         steps = [

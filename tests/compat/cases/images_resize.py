@@ -125,26 +125,6 @@ def _resize_images_cases():
     }
     for label, function in cases.items():
         add(f"resize_images_{label}", lambda tf, function=function: function(tf, tf.image.resize_images))
-    for height, width in [(3, 3), (5, 9), (10, 4), (7, 7), (5, 4), (2, 9)]:
-        add(
-            f"with_pad_{height}_{width}",
-            lambda tf, height=height, width=width: [
-                tf.image.resize_image_with_pad(FLOATS, height, width),
-                tf.image.resize_image_with_pad(BYTES[0], height, width, method=1, align_corners=True),
-            ],
-        )
-    cases = {
-        "rank_2": lambda tf, f: f(FLOATS[0, 0], 2, 2),
-        "no_width": lambda tf, f: f(FLOATS, 2, 0),
-        "no_height": lambda tf, f: f(FLOATS, -1, 2),
-        "tensors": lambda tf, f: f(FLOATS, tf.constant(7), tf.constant(3)),
-        "unknown_rank": lambda tf, f: f(unknown(tf, FLOATS[0]), 7, 3),
-        "unknown_sizes": lambda tf, f: f(unknown(tf, FLOATS[0], [None, 4, None]), 7, 3),
-        "empty": lambda tf, f: f(FLOATS[:, :0], 7, 3),
-        "late_empty": lambda tf, f: f(unknown(tf, FLOATS[:, :0], [None] * 4), 7, 3),
-    }
-    for label, function in cases.items():
-        add(f"with_pad_{label}", lambda tf, function=function: function(tf, tf.image.resize_image_with_pad))
 
 
 _resize_images_cases()

@@ -1,6 +1,6 @@
-"""IndexedSlices, and what becomes of them where a tensor is expected."""
+"""IndexedSlices as fetches."""
 
-from compat_cases import case, table
+from compat_cases import case
 
 
 def _slices(tf, shape=(4, 2)):
@@ -12,17 +12,3 @@ def _slices(tf, shape=(4, 2)):
 def fetched(tf, sess):
     got = sess.run(_slices(tf))
     return [type(got).__name__, got.values, got.indices, got.dense_shape]
-
-
-table(
-    as_a_tensor=lambda tf: tf.convert_to_tensor(_slices(tf), name="dense"),
-)
-
-
-table(
-    "",
-    {"graph": False},
-    in_an_operation=lambda tf: tf.add(_slices(tf), tf.ones([4, 2])),
-    without_a_shape=lambda tf: tf.convert_to_tensor(_slices(tf, None)),
-    as_another_dtype=lambda tf: tf.convert_to_tensor(_slices(tf), tf.int32),
-)

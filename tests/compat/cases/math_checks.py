@@ -41,30 +41,6 @@ def floats_that_are_less(tf):
         return tf.constant(1)
 
 
-def print_to_a_file(tf, sess, tmp):
-    values = [
-        tf.constant(np.arange(8)),
-        tf.constant([[1.5, 2.0], [3.0, 4.25]]),
-        tf.constant(["x", "y"]),
-        tf.constant("z"),
-    ]
-    path = f"{tmp}/out"
-    stream = "file://" + path
-    ops = [
-        tf.print("all", *values, output_stream=stream),
-        tf.print(values[0], summarize=-1, output_stream=stream),
-        tf.print({"k": values[1], "b": [1, values[3]]}, output_stream=stream),
-        tf.print("a", 1, None, [2.5], sep=",", end="!\n", output_stream=stream),
-        tf.print(tf.constant(np.arange(100).reshape(10, 10)), output_stream=stream),
-        tf.print(tf.constant(np.arange(8).reshape(2, 2, 2)), tf.constant([True, False]), output_stream=stream),
-        tf.print(tf.SparseTensor([[0, 1]], [2], [2, 2]), output_stream=stream),
-    ]
-    for op in ops:
-        sess.run(op)
-    with open(path) as file:
-        return file.read()
-
-
 @case(message=r"assertion failed: \[0.1 0.333333343 1e\+10 123456.789\] \[0.33333333333333331 1e-05\] \[a..b c.n\]")
 def assert_shows_elements(tf):
     data = [tf.constant([0.1, 1 / 3, 1e10, 123456.789]), tf.constant([1 / 3, 1e-5], tf.float64)]
@@ -126,9 +102,5 @@ table(
     print_passes_its_input_on=lambda tf: tf.Print(
         tf.constant([1.0, 2.0]), [tf.constant([1, 2, 3, 4])], "message ", name="p"
     ),
-    print_makes_an_op=lambda tf: tf.print("a", tf.constant([1, 2]), {"k": tf.constant(1)}),
-    print_of_a_string=lambda tf: tf.print(tf.constant("text")),
-    print_with_an_unknown_keyword=lambda tf: tf.print("a", what=1),
-    print_to_an_unknown_stream=lambda tf: tf.print("a", output_stream="nowhere"),
     what_is_packed_is_checked_at_once=lambda tf: tf.assert_positive(tf.stack([tf.size([1, 2]), 0])),
 )

@@ -84,35 +84,6 @@ def indices_of_extremes(tf):
     ]
 
 
-def running_sums(tf):
-    x = tf.constant([[1, 2, 3], [4, 5, 6]])
-    return [
-        tf.cumsum(x),
-        tf.cumsum(x, axis=1),
-        tf.cumsum(x, axis=-1, exclusive=True),
-        tf.cumsum(x, 1, reverse=True),
-        tf.cumsum(x, 1, True, True, name="c"),
-        tf.cumprod(x, 1),
-        tf.cumprod(x, 1, exclusive=True, reverse=True),
-        tf.cumsum(_unknown(tf, [1, 2])),
-        tf.cumsum(tf.constant([200, 100], tf.uint8)),
-    ]
-
-
-def unsorted_segments(tf):
-    x = tf.constant([[1, 2], [3, 4], [5, 6]])
-    ids = [2, 0, 2]
-    functions = (tf.unsorted_segment_sum, tf.unsorted_segment_max, tf.unsorted_segment_min, tf.unsorted_segment_prod)
-    return [f(x, ids, 4) for f in functions]
-
-
-def sorted_segments(tf):
-    x = tf.constant([[1, 2], [3, 4], [-5, 6]])
-    ids = [0, 0, 2]
-    functions = (tf.segment_sum, tf.segment_mean, tf.segment_max, tf.segment_min, tf.segment_prod)
-    return [f(x, ids) for f in functions]
-
-
 table(
     reduce_a_list=lambda tf: (
         tf.reduce_sum([[1.0, 2.0], [3.0, 4.0]]),
@@ -150,20 +121,4 @@ table(
     ],
     index_of_the_largest_along_a_missing_axis=(lambda tf: tf.argmax([[1.0, 2.0]], 3), "must be in the range"),
     index_of_the_largest_of_nothing=lambda tf: tf.argmax(tf.zeros([0])),
-    running_sum_along_a_missing_axis=lambda tf: tf.cumsum([1, 2, 3], axis=1),
-    unsorted_segments_drop_negative_ids=lambda tf: tf.unsorted_segment_sum([1, 2, 3], [0, -1, 0], 2),
-    unsorted_segment_out_of_range=lambda tf: tf.unsorted_segment_sum([1, 2, 3], [0, 5, 0], 2),
-    unsorted_segments_with_a_wrong_shape=lambda tf: tf.unsorted_segment_sum(
-        tf.constant([1, 2]), tf.constant([0, 1, 2]), 3
-    ),
-    unsorted_segments_of_unknown_shape=lambda tf: tf.unsorted_segment_sum(
-        tf.constant([[1, 2], [3, 4]]), [0, 1], _unknown(tf, 3, [])
-    ),
-    segments_that_are_not_sorted=lambda tf: tf.segment_sum([1, 2, 3], [0, 2, 1]),
-    segments_of_another_length=lambda tf: tf.segment_sum([1, 2, 3], [0, 2]),
-    segment_ids_of_rank_two=lambda tf: tf.segment_sum(_unknown(tf, [[1, 2], [3, 4]], [None, 2]), [[0, 1]]),
-    unsorted_segments_of_floats=lambda tf: [
-        tf.unsorted_segment_max(tf.constant([1.0, 2.0, 3.0]), [0, 0, 2], 3),
-        tf.unsorted_segment_sum(tf.constant([[1.0, 2.0], [3.0, 4.0]]), [[0, 1], [1, 0]], 2),
-    ],
 )

@@ -27,13 +27,6 @@ table(
     split_sum_wrong_late=lambda tf: tf.split(TEN, later(tf, [4, 5], [2])),
     split_axis_empty_late=lambda tf: tf.split(TEN, later(tf, [4, 6], [2]), axis=later(tf, np.zeros(0, np.int32))),
     gather_batch_dims_none=lambda tf: tf.gather([[10, 11], [13, 14]], [1, 0], axis=1, batch_dims=None),
-    scatter_nd_strings_at_one_place=lambda tf: tf.scatter_nd([[4], [3], [3]], ["a", "b", "b"], [5]),
-    scatter_nd_numbers_at_one_place=lambda tf: tf.scatter_nd([[4], [3], [3]], [1, 2, 3], [5]),
-    scatter_nd_into_nothing=lambda tf: tf.scatter_nd(np.zeros([2, 2, 2], np.int32), np.zeros([2, 2, 2]), [0, 3, 2]),
-    scatter_nd_into_nothing_late=lambda tf: tf.scatter_nd(
-        later(tf, np.zeros([2, 2, 2], np.int32)), later(tf, np.zeros([2, 2, 2])), [0, 3, 2]
-    ),
-    scatter_nd_nothing_into_nothing=lambda tf: tf.scatter_nd(np.zeros([0], np.int32), np.zeros([0]), [0]),
     string_split_delimiters_late=lambda tf: tf.string_split(["a|b", "c"], delimiter=later(tf, ["a", "b"])),
     string_split_delimiter_in_a_vector=lambda tf: tf.string_split(["a|b", "c"], delimiter=later(tf, ["|"])),
     string_split_delimiter_late=lambda tf: tf.string_split(["a|b", "c"], delimiter=later(tf, "|")),

@@ -74,18 +74,6 @@ FEATURES = {
     "nothing": lambda tf: {},
     "none": lambda tf: None,
     "no_feature": lambda tf: {"i": 5},
-    "sparse_feature": lambda tf: {"x": tf.SparseFeature("i", "i", tf.int64, 10)},
-    "sparse_feature_missing": lambda tf: {"x": tf.SparseFeature("i", "q", tf.int64, 10)},
-    "sparse_feature_conflict": lambda tf: {
-        "x": tf.SparseFeature("f", "i", tf.int64, 10),
-        "f": tf.VarLenFeature(tf.float32),
-    },
-    "sparse_feature_dense": lambda tf: {
-        "x": tf.SparseFeature("i", "f", tf.float32, 10),
-        "f": tf.FixedLenFeature([], tf.float32),
-    },
-    "sparse_feature_matrix": lambda tf: {"x": tf.SparseFeature(["i", "i"], "i", tf.int64, [10, 10])},
-    "sparse_feature_no_key": lambda tf: {"x": tf.SparseFeature("", "i", tf.int64, 10)},
     "default_tensor": lambda tf: {"q": tf.FixedLenFeature([], tf.int64, tf.constant(9, tf.int64))},
     "default_tensor_type": lambda tf: {"q": tf.FixedLenFeature([], tf.int64, tf.constant(9))},
     "default_fed": lambda tf: {

@@ -1,7 +1,7 @@
 """Sparse tensors: forms, parts, sums, reductions, strings."""
 
 import numpy as np
-from compat_cases import table
+from compat_cases import case, table
 
 
 def _sparse(tf, indices=((0, 1), (1, 2)), values=(1, 2), shape=(2, 3)):
@@ -42,29 +42,8 @@ table(
     s2d_badrank_dyn=lambda tf: tf.sparse_to_dense(
         given(tf, [[0, 1], [1, 0]], None), given(tf, [2, 2, 2], None), given(tf, [5, 6], None)
     ),
-    indicator=lambda tf: tf.sparse_to_indicator(_sparse(tf), 4),
-    reshape_fixed=lambda tf: tf.sparse_reshape(_sparse(tf), [3, 2]),
-    reshape_minus_1=lambda tf: tf.sparse_reshape(_sparse(tf), [-1]),
-    reshape_bad=lambda tf: tf.sparse_reshape(_sparse(tf), [4, 2]),
-    reshape_2x_minus_1=lambda tf: tf.sparse_reshape(_sparse(tf), [-1, -1]),
-    reshape_dyn_bad=lambda tf: tf.sparse_reshape(_given_sparse(tf), given(tf, [4, 2], [2])),
-    reshape_dyn__minus_1_bad=lambda tf: tf.sparse_reshape(_given_sparse(tf), given(tf, [4, -1], [2])),
-    reshape_dyn_2_minus_1=lambda tf: tf.sparse_reshape(_given_sparse(tf), given(tf, [-1, -1], [2])),
-    reshape_dyn=lambda tf: tf.sparse_reshape(_given_sparse(tf), given(tf, [-1, 2], [2])),
-    concat_two=lambda tf: tf.sparse_concat(1, [_sparse(tf), _sparse(tf)]),
-    concat0=lambda tf: tf.sparse_concat(0, [_sparse(tf), _sparse(tf, shape=[3, 3])]),
-    concat_bad=lambda tf: tf.sparse_concat(0, [_sparse(tf), _sparse(tf, shape=[3, 4])]),
-    concat_exp=lambda tf: tf.sparse_concat(0, [_sparse(tf), _sparse(tf, shape=[3, 4])], expand_nonconcat_dim=True),
-    concat_rank=lambda tf: tf.sparse_concat(0, [_sparse(tf), tf.SparseTensor([[0]], [1], [4])]),
-    concat_axis=lambda tf: tf.sparse_concat(2, [_sparse(tf), _sparse(tf)]),
-    concat_dyn=lambda tf: tf.sparse_concat(-1, [_given_sparse(tf), _given_sparse(tf)]),
-    concat_dyn_axis=lambda tf: tf.sparse_concat(2, [_given_sparse(tf), _given_sparse(tf)]),
-    concat_dyn_bad=lambda tf: tf.sparse_concat(0, [_given_sparse(tf), _sparse(tf, shape=[2, 5])]),
     reorder=lambda tf: tf.sparse_reorder(_sparse(tf, [[1, 2], [0, 1]])),
     reorder_dyn=lambda tf: tf.sparse_reorder(_given_sparse(tf)),
-    merge=lambda tf: tf.sparse_merge(_sparse(tf), _sparse(tf, values=[0.5, 0.6]), 5),
-    merge_bad=lambda tf: tf.sparse_merge(_sparse(tf), _sparse(tf, values=[0.5, 0.6]), [5]),
-    merge2=lambda tf: tf.sparse_merge([_sparse(tf), _sparse(tf)], _sparse(tf, values=[0.5, 0.6]), [5, 6]),
     ser=lambda tf: tf.serialize_sparse(_sparse(tf, values=["a", "b"])),
     ser2=lambda tf: tf.serialize_sparse(_sparse(tf)),
     ser_empty=lambda tf: tf.serialize_sparse(
@@ -79,8 +58,6 @@ table(
     deser_bad=lambda tf: tf.deserialize_many_sparse([[b"a", b"b", b"c"]], tf.int32),
     deser_badshape=lambda tf: tf.deserialize_many_sparse([b"a", b"b", b"c"], tf.int32),
     deser_empty=lambda tf: tf.deserialize_many_sparse(np.zeros([0, 3], object), tf.int32),
-    ph=lambda tf: tf.sparse_placeholder(tf.float32, [None, 3]).dense_shape,
-    ph2=lambda tf: tf.sparse_placeholder(tf.float32, [2, 3]).dense_shape,
     notsparse=lambda tf: tf.sparse_reorder(tf.constant(1)),
     value=lambda tf: tf.sparse_reorder(tf.SparseTensorValue([[1, 2], [0, 1]], [1, 2], [2, 3])),
     deserialize_strings=lambda tf: tf.deserialize_many_sparse(
@@ -92,5 +69,9 @@ table(
         tf.SparseTensor(np.zeros([0, 2], np.int64), np.zeros([0], np.float32), [2, 2])
     ),
     to_dense_default=lambda tf: tf.sparse.to_dense(_sparse(tf), -1, name="dense"),
-    reshape_three=lambda tf: tf.sparse.reshape(_sparse(tf), [1, -1, 2], name="r"),
 )
+
+
+@case(graph=False, names=False)
+def indicator(tf):
+    return tf.sparse_to_indicator(_sparse(tf), 4)

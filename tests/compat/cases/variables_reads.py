@@ -72,17 +72,6 @@ def counters_in_branches(tf, sess):
     return [sess.run([counted, after]) for _ in range(3)]
 
 
-def counters_in_loops(tf, sess):
-    total = tf.Variable(1.0)
-    sess.run(total.initializer)
-
-    def body(i):
-        with tf.control_dependencies([tf.assign_add(total, 1.0)]):
-            return i + total
-
-    return [sess.run(tf.while_loop(lambda i: i < 9.0, body, [tf.constant(0.0)])), sess.run(total)]
-
-
 def global_step_in_an_input_pipeline(tf, sess):
     step = tf.train.get_or_create_global_step()
     queue = tf.FIFOQueue(10, tf.int64, shapes=[()])

@@ -1,4 +1,4 @@
-"""Moving elements: transpose, reverse, roll, tile."""
+"""Moving elements: transpose, reverse, tile."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from pipeline.compat.graph.scopes import name_scope
-from pipeline.compat.graph.shapes import merged, unknown_shape
+from pipeline.compat.graph.shapes import unknown_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import once_a_shape
-from pipeline.compat.ops.arrays.joining import concat
 from pipeline.compat.ops.arrays.sequences import range_node
 from pipeline.compat.ops.arrays.shaping import rank
 from pipeline.compat.ops.making.inputs import renamed
-from pipeline.compat.ops.making.opdef import INDEX_32, check_rank, check_rank_at_least, tensor_op
+from pipeline.compat.ops.making.opdef import INDEX_32, check_rank, tensor_op
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
 from pipeline.errors import invalid
@@ -55,10 +54,6 @@ def _transpose(value: Any, perm: Any) -> Any:
 _quick_transpose = once_a_shape(_transpose, lambda shape, perm: tuple(perm.tolist()), np.transpose)
 
 
-def _conjugate_transpose(value: Any, perm: Any) -> Any:
-    return np.conjugate(_transpose(value, perm))
-
-
 def _transpose_rows(is_row: tuple[bool, ...], value: Any, perm: Any) -> Any:
     rank = value.ndim - 1
     order = [axis % rank + 1 for axis in np.asarray(perm).tolist()] if rank else []
@@ -74,14 +69,15 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
         a: Any dtype.
         perm: Axis i of the result is axis `perm[i]` of `a`.
         name: Name of the op.
-        conjugate: Whether complex elements are conjugated.
+        conjugate: Without effect on real elements; complex ones are refused.
 
     Raises:
         ValueError: `perm` is known not to fit.
     """
     with name_scope(name, "transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
-        conjugated = conjugate and tensor.dtype.is_complex
+        if conjugate and tensor.dtype.is_complex:
+            raise TypeError(f"transpose does not conjugate here, got {tensor.dtype.name} with conjugate=True")
         if perm is None:
             axes = tensor.shape.ndims
             if axes is None:
@@ -89,30 +85,10 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
                 perm = range_node(last - 1, -1, -1)
             else:
                 perm = np.arange(axes - 1, -1, -1, dtype=np.int32)
-        op_type = "ConjugateTranspose" if conjugated else "Transpose"
-        kernel = _conjugate_transpose if conjugated else _quick_transpose
-        rows = None if conjugated else _transpose_rows
         definition = "x:T perm:Tperm" + INDEX_32
-        return tensor_op(op_type, definition, [tensor, perm], _transposed, kernel, scope, rows=rows)
-
-
-def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """Return `a` with its last two axes swapped; ValueError if it has fewer than two."""
-    with name_scope(name, values=[a]):
-        tensor = convert_to_tensor(a, name="a")
-        axes = tensor.shape.ndims
-        if axes is not None:
-            if axes < 2:
-                raise ValueError(
-                    "Argument `a` should be a (batch) matrix with rank >= 2.  "
-                    f"Received `a` = {a} with shape: {tensor.shape}"
-                )
-            perm: Any = [*range(axes - 2), axes - 1, axes - 2]
-        else:
-            count: Any = rank(tensor)
-            leading = range_node(0, count - 2, 1)
-            perm = concat((leading, [count - 1, count - 2]), 0)
-        return transpose(tensor, perm=perm, conjugate=conjugate)
+        return tensor_op(
+            "Transpose", definition, [tensor, perm], _transposed, _quick_transpose, scope, rows=_transpose_rows
+        )
 
 
 def _axes_in(rank: int, axes: Any) -> list[int]:
@@ -221,27 +197,6 @@ def _reverse_sequences(value: Any, lengths: Any, along: int, over: int) -> Any:
             raise invalid(f"seq_lens({index}) {'< 0' if length < 0 else f'> input.dims({along})'}")
         target[index, :length] = source[index, :length][::-1]
     return made
-
-
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Return a tensor with the elements moved by `shift` places along one or more axes, wrapping around."""
-
-    def rule(tensor: Tensor, shift: Tensor, axis: Tensor) -> Any:
-        check_rank_at_least(tensor, 1)
-        merged(shift.shape, axis.shape)
-        return tensor.shape
-
-    def kernel(value: Any, shift: Any, axis: Any) -> Any:
-        shifts, axes = np.ravel(shift).tolist(), np.ravel(axis).tolist()
-        if np.ndim(value) < 1:
-            raise invalid("input must be 1-D or higher")
-        for one in axes:
-            if not -np.ndim(value) <= one < np.ndim(value):
-                raise invalid(f"axis {one} is out of range")
-        return np.roll(value, shifts, axes)
-
-    definition = "input:T shift:Tshift(int32,int64) axis:Taxis(int32,int64)"
-    return tensor_op("Roll", definition, [input, shift, axis], rule, kernel, name)
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:

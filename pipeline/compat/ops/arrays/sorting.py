@@ -1,4 +1,4 @@
-"""sort, argsort, top_k and searchsorted."""
+"""top_k: the largest elements."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dtypes import as_dtype
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.arrays.shaping import reshape, shape_of
-from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, check_scalar, op, tensor_op
+from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, check_scalar, op
 from pipeline.compat.values.static import constant_value
 from pipeline.errors import invalid
 
@@ -73,105 +72,3 @@ def top_k(
     definition = "input:T" + _REALS + " k:Tk(int16,int32,int64)=int32"
     attrs = {"sorted": bool(sorted), "index_type": place}
     return TopKV2(*op("TopKV2", definition, [input, k], rule, kernel, name, attrs).outputs)
-
-
-def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
-    """Return a tensor with the elements sorted along one axis.
-
-    Args:
-        values: Any real dtype.
-        axis: A constant int.
-        direction: "ASCENDING" or "DESCENDING".
-        name: Name of the op.
-
-    Raises:
-        ValueError: The direction is neither, or the axis is not constant.
-    """
-    return _sorted("Sort", values, axis, direction, name)
-
-
-def argsort(
-    values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
-) -> Tensor:
-    """Return the indices (int32) that sort the elements along one axis; equal elements keep their order."""
-    return _sorted("ArgSort", values, axis, direction, name)
-
-
-def _sorted(op_type: str, values: Any, axis: Any, direction: str, name: str | None) -> Tensor:
-    if direction not in ("ASCENDING", "DESCENDING"):
-        raise ValueError(
-            f"Argument `direction` should be one of ASCENDING, DESCENDING. Received: direction={direction}"
-        )
-    place = constant_value(axis) if isinstance(axis, Tensor) else axis
-    if place is None or np.ndim(place):
-        raise ValueError(f"Argument `axis` must be a constant scalar. Received: axis={axis}.")
-    place = int(place)
-
-    def rule(tensor: Tensor) -> Any:
-        check_rank_at_least(tensor, place + 1 if place >= 0 else -place)
-        return tensor.shape
-
-    def kernel(value: Any) -> Any:
-        value = np.asarray(value)
-        if not -value.ndim <= place < value.ndim:
-            raise invalid(f"axis = {place} is out of range for {value.ndim} dimensions")
-        # Sort the reversed array stably: reversing the result then puts equal elements in their old order.
-        if direction == "ASCENDING":
-            order = np.argsort(value, axis=place, kind="stable")
-        else:
-            backwards = np.flip(np.argsort(np.flip(value, place), axis=place, kind="stable"), place)
-            order = value.shape[place] - 1 - backwards
-        return order.astype(np.int32) if op_type == "ArgSort" else np.take_along_axis(value, order, place)
-
-    dtype = dtypes.int32 if op_type == "ArgSort" else None
-    return tensor_op(op_type, "values:T" + _REALS, [values], rule, kernel, name, dtype=dtype)
-
-
-def _bound(side: str) -> Any:
-    def kernel(ordered: Any, values: Any) -> Any:
-        if ordered.shape[0] != values.shape[0]:
-            raise invalid("Leading dim_size of both tensors must match.")
-        rows = [np.searchsorted(one, other, side) for one, other in zip(ordered, values, strict=True)]  # type: ignore[call-overload]
-        return np.stack(rows) if rows else np.empty(values.shape, np.int64)
-
-    return kernel
-
-
-def searchsorted(
-    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = dtypes.int32, name: str | None = None
-) -> Tensor:
-    """Return where to insert values into sequences that are sorted along the last axis.
-
-    Args:
-        sorted_sequence: The sequences.
-        values: What to insert; the same dtype and leading axes.
-        side: "left" for the first possible place, "right" for the last.
-        out_type: int32 or int64.
-        name: Name of the op that searches.
-
-    Raises:
-        ValueError: `side` is neither.
-    """
-    dtype = as_dtype(out_type)
-    sequence_shape: Any = shape_of(sorted_sequence)
-    sequence_size = sequence_shape[-1]
-    values_shape: Any = shape_of(values)
-    values_size = values_shape[-1]
-    sequences = reshape(sorted_sequence, [-1, sequence_size])
-    flat = reshape(values, [-1, values_size])
-    if side not in ("left", "right"):
-        raise ValueError(f"Argument `side` must be either 'right' or 'left'. Received: `side` = '{side}'.")
-    search = _bound(side)
-
-    def rule(ordered: Tensor, values: Tensor) -> Any:
-        check_rank(ordered, 2)
-        check_rank(values, 2)
-        return values.shape
-
-    def kernel(ordered: Any, values: Any) -> Any:
-        return search(ordered, values).astype(dtype.np)
-
-    op_type = "UpperBound" if side == "right" else "LowerBound"
-    attrs = {"out_type": dtype}
-    made = tensor_op(op_type, "sorted_inputs:T values:T", [sequences, flat], rule, kernel, name, attrs, dtype=dtype)
-    return reshape(made, shape_of(values))

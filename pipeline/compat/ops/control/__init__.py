@@ -1,1 +1,1 @@
-"""cond, case, while_loop, map_fn, asserts, printing, py_func."""
+"""cond, map_fn, scan, asserts, printing, py_func."""

@@ -1,4 +1,4 @@
-"""Branches and loops under construction: outside tensors come in through Switch or Enter nodes.
+"""Branches and bodies under construction: what stands inside for tensors from outside.
 
 The current one is the graph's `_control_flow_context`; its `add_op` is called with every new operation.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from pipeline._steps import DEAD
 from pipeline.compat.graph import dtypes
-from pipeline.compat.graph.node import node, tensor_node
+from pipeline.compat.graph.node import node
 from pipeline.compat.graph.scopes import control_dependencies, get_default_graph, name_scope
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
@@ -19,7 +19,7 @@ from pipeline.errors import invalid, show
 
 
 class Context:
-    """Base of branches and loops.
+    """Base of branches of cond and of the bodies of map_fn and scan.
 
     Attributes:
         outer: The enclosing context, or None.
@@ -57,8 +57,7 @@ class Context:
                 op.inputs = [self.value(each) for each in op.inputs]
         self.add_control(op)
         self.own(op)
-        if self.outer is not None or op.type not in ("Exit", "RefExit"):
-            self.graph.prevent_fetching(op)
+        self.graph.prevent_fetching(op)
 
     def add_control(self, op: Operation) -> None:
         """Make an operation wait until the context is entered."""
@@ -163,28 +162,3 @@ def _common(shapes: list[TensorShape]) -> TensorShape:
         return unknown_shape()
     columns = zip(*(each.sizes for each in shapes), strict=True)
     return TensorShape([sizes[0] if all(size == sizes[0] for size in sizes) else None for sizes in columns])
-
-
-def passing(op_type: str, tensor: Tensor, name: str | None = None, shape: Any = False, stateful: bool = True) -> Tensor:
-    """Return a node that passes a value on, such as Enter or Exit; refs stay refs."""
-    ref = tensor.dtype._is_ref_dtype
-    op_type = f"Ref{op_type}" if ref else op_type
-    return tensor_node(
-        op_type,
-        [tensor],
-        _second if stateful else _first,
-        tensor.dtype,
-        tensor.get_shape() if shape is False else shape,
-        name or op_type,
-        attrs={"T": tensor.dtype.base_dtype},
-        stateful=stateful,
-        ref_inputs=(0,) if ref else (),
-    )
-
-
-def _second(_: Any, value: Any) -> Any:
-    return value
-
-
-def _first(value: Any) -> Any:
-    return value

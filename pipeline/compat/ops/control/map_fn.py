@@ -1,67 +1,167 @@
-"""map_fn and scan: a function applied to each row of tensors, in a while_loop."""
+"""map_fn and scan: one operation that runs a part of the graph for each row of tensors."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from pipeline import errors
 from pipeline.compat.graph import dtypes
-from pipeline.compat.graph.scopes import name_scope
-from pipeline.compat.graph.shapes import as_shape
-from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.arrays.shaping import shape
+from pipeline.compat.graph.dtypes import DType
+from pipeline.compat.graph.node import node, tensor_node
+from pipeline.compat.graph.scopes import control_dependencies, name_scope
+from pipeline.compat.graph.shapes import TensorShape, as_shape, unknown_shape
+from pipeline.compat.graph.tensor import Operation, Tensor
+from pipeline.compat.ops.arrays.joining import concat
+from pipeline.compat.ops.control.contexts import Context
 from pipeline.compat.ops.control.flow import variables_as_tensors
-from pipeline.compat.ops.control.tensor_array import TensorArray
-from pipeline.compat.ops.control.while_loop import while_loop
-from pipeline.compat.values.constants import constant
+from pipeline.compat.session.plan import Subplan
 from pipeline.compat.values.convert import convert_to_tensor
-from pipeline.compat.values.nesting import assert_same_structure, flatten, is_nested, pack_as
+from pipeline.compat.values.nesting import assert_same_structure, flatten, pack_as
+from pipeline.errors import invalid, show
 
 _SCALARS = "Elements in elems must be 1+ dimensional Tensors, not scalars"
 
 
-def _check_callable(fn: Any) -> None:
-    if not callable(fn):
-        raise TypeError(f"{fn!r} is not callable. Please provide a callable function.")
+class _Body(Context):
+    """What is done with each row: its operations run only within the operation that `each_row` makes.
+
+    Attributes:
+        given: Tensors from outside that it uses, and what stands for each inside.
+        before: Operations outside that it waits for.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.given: list[tuple[Tensor, Tensor]] = []
+        self.before: list[Operation] = []
+
+    def add_control(self, op: Operation) -> None:
+        """A control input from outside runs once, before the first row."""
+        self.before += [each for each in op.control_inputs if each not in self.ops]
+        op.control_inputs[:] = [each for each in op.control_inputs if each in self.ops]
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """Let `tensor` in."""
+        inside = self.stand_in(tensor.dtype, tensor.get_shape())
+        self.given.append((tensor, inside))
+        return inside
+
+    def stand_in(self, dtype: DType, shape: Any) -> Tensor:
+        """Return a tensor whose value each run of the body is given."""
+        with control_dependencies(None):
+            made = tensor_node("Given", [], None, dtype, shape)
+        self.own(made.op)
+        self.graph.prevent_fetching(made.op)
+        return made
 
 
-def _count(tensor: Tensor) -> Any:
-    """The number of rows: an int, or a tensor if it is not static."""
-    sizes = tensor.get_shape().sizes
-    if sizes is not None and not sizes:
-        raise ValueError(_SCALARS)
-    if sizes and sizes[0]:
-        return sizes[0]
-    dynamic: Any = shape(tensor)
-    return dynamic[0]
+def _each_row(
+    rows: list[Tensor], start: list[Tensor], step: Callable[..., list[Any]], kinds: list[DType], infer: bool, back: bool
+) -> list[Tensor]:
+    """Make the operation that calls `step` for each row, and return its results, stacked.
+
+    Args:
+        rows: Tensors with the same number of rows.
+        start: The first state. Results are the state of the next row; without it they are nothing to the next row.
+        step: Takes a state and a row, two lists; returns tensors.
+        kinds: The dtypes of the results.
+        infer: Whether all results have the same shape.
+        back: Begin with the last row.
+    """
+    count = _static_count(rows)
+    body = _Body()
+    with body.entered():
+        states = [body.stand_in(each.dtype.base_dtype, each.get_shape()) for each in start]
+        inside = [body.stand_in(each.dtype.base_dtype, each.get_shape()[1:]) for each in rows]
+        returned = zip(step(states, inside), kinds, strict=True)
+        made = [body.value(convert_to_tensor(each, preferred_dtype=kind)) for each, kind in returned]
+    for one, other in zip(states, made, strict=False):
+        if not _within(other.get_shape(), one.get_shape()):
+            raise ValueError(f"fn is given the shape {one.get_shape()}, but returns {other.get_shape()}")
+    plan = Subplan([*states, *inside, *(each for _, each in body.given)], made)
+    shapes = [each.get_shape() if infer else unknown_shape() for each in made]
+
+    def kernel(run: Any, *values: Any) -> Any:
+        given = values[len(start) :]
+        state: Sequence[Any] = values[: len(start)]
+        parts, outside = given[: len(rows)], given[len(rows) :]
+        if not all(map(np.ndim, parts)):
+            raise invalid(_SCALARS)
+        if len({len(each) for each in parts}) > 1:
+            raise invalid(f"elems must have the same number of rows, not {', '.join(str(len(each)) for each in parts)}")
+        order = range(len(parts[0]))
+        results: list[list[Any]] = [[] for _ in kinds]
+        for at in reversed(order) if back else order:
+            if run.cancelled:
+                raise errors.CancelledError(None, None, "The loop was cancelled")
+            if run.remaining() == 0:
+                raise errors.DeadlineExceededError(None, None, "Timed out waiting for notification")
+            found = plan.run(run, [*state, *(each[at] for each in parts), *outside])
+            state = found if start else ()
+            for into, each in zip(results, found, strict=True):
+                into.append(each)
+        stacked = [
+            _stacked(each[::-1] if back else each, kind, shape, infer)
+            for each, kind, shape in zip(results, kinds, shapes, strict=True)
+        ]
+        return stacked if len(stacked) > 1 else stacked[0]
+
+    op = node(
+        "EachRow",
+        [*start, *rows, *(each for each, _ in body.given)],
+        [(kind, as_shape([count]).concatenate(shape)) for kind, shape in zip(kinds, shapes, strict=True)],
+        kernel,
+        stateful=True,
+        blocking=any(each.blocking for each in body.ops),
+        control_inputs=list(dict.fromkeys(body.before)),
+        # Variables are read where the body uses them, so that it sees what it assigns.
+        ref_inputs=tuple(range(len(start) + len(rows), len(start) + len(rows) + len(body.given))),
+    )
+    return op.outputs
 
 
-def _as_arrays(tensors: list[Tensor], count: Any, shaped: bool = False) -> list[TensorArray]:
-    """For each tensor a TensorArray of its rows; `shaped` tells it the shape of a row."""
-    arrays = []
-    for each in tensors:
-        shape = each.get_shape()[1:] if shaped else None
-        arrays.append(TensorArray(each.dtype, size=count, element_shape=shape))
-    return [array.unstack(each) for array, each in zip(arrays, tensors, strict=True)]
+def _stacked(values: list[Any], kind: DType, shape: TensorShape, infer: bool) -> Any:
+    if not values:
+        return np.zeros((0, *(size or 0 for size in shape.sizes or ())), kind.np)
+    first = np.shape(values[0])
+    for place, value in enumerate(values):
+        found = dtypes.string.np if isinstance(value, bytes) else value.dtype
+        if found != kind.np:
+            raise invalid(f"fn must return {kind.name}, but returned {found}.")
+        if np.shape(value) != first:
+            hint = " (consider setting infer_shape=False)" if infer else ""
+            raise invalid(
+                f"The rows have inconsistent shapes.  Index 0 has shape: {show(first)} but index {place} has shape: "
+                f"{show(np.shape(value))}{hint}"
+            )
+    return np.stack([np.asarray(value, object) for value in values] if kind == dtypes.string else values)
 
 
 def _static_count(tensors: list[Tensor]) -> Any:
     """The number of rows as a Dimension; ValueError if tensors are known to differ."""
+    if any(each.get_shape().ndims == 0 for each in tensors):
+        raise ValueError(_SCALARS)
     sizes = [each.get_shape().with_rank_at_least(1)[0] for each in tensors]
     for each in sizes[1:]:
         sizes[0].assert_is_compatible_with(each)
     return sizes[0]
 
 
-def _stacked(arrays: list[TensorArray], count: Any) -> list[Tensor]:
-    """The arrays as tensors of `count` rows."""
-    results = [array.stack() for array in arrays]
-    for each in results:
-        each.set_shape(as_shape([count]).concatenate(each.get_shape()[1:]))
-    return results
+def _within(shape: TensorShape, general: TensorShape) -> bool:
+    """Whether every tensor of shape `shape` also fits `general`."""
+    if general.sizes is None:
+        return True
+    if shape.sizes is None or len(shape.sizes) != len(general.sizes):
+        return False
+    return all(two is None or one == two for one, two in zip(shape.sizes, general.sizes, strict=True))
 
 
-def _write_all(arrays: list[TensorArray], index: Any, values: Any) -> list[TensorArray]:
-    return [array.write(index, each) for array, each in zip(arrays, values, strict=True)]
+def _check_callable(fn: Any) -> None:
+    if not callable(fn):
+        raise TypeError(f"{fn!r} is not callable. Please provide a callable function.")
 
 
 def map_fn(
@@ -78,13 +178,11 @@ def map_fn(
     """Return the results of `fn` for each row, stacked.
 
     Args:
-        fn: Called with a row, nested as `elems`; returns tensors.
+        fn: Called once with what stands for a row, nested as `elems`; returns tensors.
         elems: A tensor, or nested tensors with the same number of rows.
         dtype: The dtypes of what `fn` returns, in its structure; those of `elems` by default.
-        parallel_iterations: Without effect.
-        back_prop: Without effect.
-        swap_memory: Without effect.
-        infer_shape: Check that all results have the same shape.
+        infer_shape: Whether all results have the same shape.
+        parallel_iterations, back_prop, swap_memory: Without effect.
         name: Name of the scope.
         fn_output_signature: New name of `dtype`.
 
@@ -101,24 +199,15 @@ def map_fn(
         raise ValueError(f"{text} Got {elems}, which does not contain any Tensors.")
     with name_scope(name, "map", flat):
         tensors = [convert_to_tensor(each, name="elem") for each in flat]
-        if tensors[0].get_shape().ndims == 0:
-            raise ValueError(_SCALARS)
-        static_count = _static_count(tensors)
-        count = _count(tensors[0])
-        rows = _as_arrays(tensors, count)
-        start = constant(0)
         like = elems if signature is None else signature
         kinds = [each.dtype for each in tensors] if signature is None else map(dtypes.as_dtype, flatten(signature))
-        results = [TensorArray(each, count, infer_shape=infer_shape) for each in kinds]
 
-        def compute(i: Any, written: Any) -> Any:
-            value = fn(pack_as(elems, [each.read(i) for each in rows]))
+        def step(_: Any, row: list[Tensor]) -> list[Any]:
+            value = variables_as_tensors(fn(pack_as(elems, row)))
             assert_same_structure(like, value)
-            written = _write_all(written, i, flatten(value))
-            return i + 1, written
+            return flatten(value)
 
-        _, written = while_loop(lambda i, _: i < count, compute, (start, results), maximum_iterations=count)
-        return pack_as(like, _stacked(written, static_count))
+        return pack_as(like, _each_row(tensors, [], step, [each.base_dtype for each in kinds], infer_shape, False))
 
 
 def scan(
@@ -135,62 +224,39 @@ def scan(
     """Return all the values of `accumulated = fn(accumulated, row)`, one for each row, stacked.
 
     Args:
-        fn: Called with what has accumulated and a row.
+        fn: Called once with what stands for what has accumulated and for a row.
         elems: A tensor, or nested tensors with the same number of rows.
         initializer: The first value of `accumulated`, not part of the result; by default the first row, which is.
-        infer_shape: Check that all results have the same shape.
+        infer_shape: Whether all results have the same shape.
         reverse: Go from the last row back.
         parallel_iterations, back_prop, swap_memory: Without effect.
         name: Name of the scope.
 
     Raises:
         TypeError: `fn` is not callable.
-        ValueError: The numbers of rows differ, or `fn` returns another structure than it is given.
+        ValueError: The numbers of rows differ, or `fn` returns another structure or shape than it is given.
     """
     _check_callable(fn)
     like = elems if initializer is None else initializer
-    flat = flatten(elems) if is_nested(elems) else [elems]
+    flat = flatten(elems)
     with name_scope(name, "scan", flat):
-        tensors = [convert_to_tensor(each, name="elem") for each in flat]
-        rows = _as_arrays(tensors, count := _scan_count(tensors[0]), shaped=True)
-        begin = (count - 1) if reverse else 0
-        if initializer is None:
-            accumulated = [array.read(begin) for array in rows]
-            results = _write_all(_arrays_for(accumulated, count, infer_shape), begin, accumulated)
-            done = 1
-        else:
-            accumulated = [convert_to_tensor(each) for each in flatten(initializer)]
-            results = _arrays_for(accumulated, count, infer_shape)
-            done = 0
+        tensors: list[Any] = [convert_to_tensor(each, name="elem") for each in flat]
+        _static_count(tensors)
 
-        def compute(i: Any, accumulated: Any, written: Any) -> Any:
-            row = pack_as(elems, [array.read(i) for array in rows])
-            value = fn(pack_as(like, accumulated), row)
+        def step(accumulated: list[Tensor], row: list[Tensor]) -> list[Any]:
+            value = variables_as_tensors(fn(pack_as(like, accumulated), pack_as(elems, row)))
             assert_same_structure(like, value)
-            written = _write_all(written, i, flatten(value))
-            return (i - 1 if reverse else i + 1), flatten(value), written
+            return flatten(value)
 
-        def goes_on(i: Any, *_: Any) -> Any:
-            return i >= 0 if reverse else i < count
-
-        start = count - 1 - done if reverse else done
-        *_, written = while_loop(goes_on, compute, (start, accumulated, results), maximum_iterations=count)
-        return pack_as(like, _stacked(written, _static_count(tensors)))
-
-
-def _scan_count(tensor: Tensor) -> Any:
-    """The number of rows: an int, or a tensor if it is not static; unlike `_count`, 0 is an int."""
-    sizes = tensor.get_shape().with_rank_at_least(1).sizes
-    if sizes and sizes[0] is not None:
-        return sizes[0]
-    dynamic: Any = shape(tensor)
-    return dynamic[0]
-
-
-def _arrays_for(values: list[Tensor], count: Any, infer_shape: bool) -> list[TensorArray]:
-    """Empty TensorArrays for `count` values such as these."""
-    shapes = [each.get_shape() if infer_shape else None for each in values]
-    return [
-        TensorArray(each.dtype, count, infer_shape=infer_shape, element_shape=shape)
-        for each, shape in zip(values, shapes, strict=True)
-    ]
+        first: list[Any] = []
+        if initializer is None:
+            first = [each[-1:] if reverse else each[:1] for each in tensors]
+            start = [each[-1] if reverse else each[0] for each in tensors]
+            tensors = [each[:-1] if reverse else each[1:] for each in tensors]
+        else:
+            start = [convert_to_tensor(each) for each in flatten(initializer)]
+        made = _each_row(tensors, start, step, [each.dtype.base_dtype for each in start], infer_shape, reverse)
+        if first:
+            pairs = zip(first, made, strict=True)
+            made = [concat([rows, one] if reverse else [one, rows], 0) for one, rows in pairs]
+        return pack_as(like, made)

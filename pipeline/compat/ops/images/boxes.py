@@ -1,4 +1,4 @@
-"""Boxes in images: draw them, crop to them, choose a random one; glimpses around a point."""
+"""Boxes in images: draw them, choose a random part that covers one."""
 
 from __future__ import annotations
 
@@ -12,15 +12,9 @@ from pipeline.compat.graph.node import node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels import image_boxes as kernels
-from pipeline.compat.kernels.image_crops import crop_and_resize as resized_crops
-from pipeline.compat.ops.images.resize import static_size
-from pipeline.compat.ops.making.inputs import renamed
 from pipeline.compat.ops.making.opdef import check_rank, convert_inputs, tensor_op
-from pipeline.compat.ops.making.text import one_of
 from pipeline.compat.ops.random.generators import RandomKernel
-from pipeline.errors import OutOfRangeError, invalid, show
-
-_KINDS = "(uint8,uint16,int8,int16,int32,int64,float16,float32,float64)"
+from pipeline.errors import invalid, show
 
 
 def size_along(tensor: Tensor, axis: int, rank: int) -> int | None:
@@ -33,70 +27,6 @@ def must_be(size: int | None, wanted: int) -> None:
     """Raise ValueError for a static size other than `wanted`."""
     if size not in (None, wanted):
         raise ValueError(f"Dimension must be {wanted} but is {size}")
-
-
-def common_size(a: int | None, b: int | None) -> int | None:
-    """The size of two axes of the same size, as far as it is static; ValueError if they differ."""
-    if a is not None and b is not None and a != b:
-        raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
-    return b if a is None else a
-
-
-def crop_and_resize(
-    image: Any,
-    boxes: Any,
-    box_ind: Any = None,
-    crop_size: Any = None,
-    method: str = "bilinear",
-    extrapolation_value: float = 0,
-    name: str | None = None,
-    box_indices: Any = None,
-) -> Tensor:
-    """Cut boxes out of images and resize them to one size: float32 [boxes, *crop_size, channels].
-
-    Args:
-        image: Any real dtype, [batch, height, width, channels].
-        boxes: float32 [boxes, 4]: y1, x1, y2, x2; 0 is the first pixel and 1 the last one.
-        box_ind: Old name of `box_indices`.
-        crop_size: int32 [2], height and width of the result.
-        method: "bilinear" or "nearest".
-        extrapolation_value: The value of pixels outside the image.
-        name: Name of the op.
-        box_indices: int32 [boxes], the index in the batch of each box's image.
-
-    Raises:
-        ValueError: A shape is known to be different.
-        OutOfRangeError: At run time: an index is out of range.
-    """
-    which = renamed("box_indices", box_indices, "box_ind", box_ind)
-    way = one_of("bilinear" if method is None else method, ("bilinear", "nearest"), "method", "CropAndResize")
-    outside = float(extrapolation_value or 0)
-
-    def rule(image: Tensor, boxes: Tensor, which: Tensor, size: Tensor) -> Any:
-        channels = size_along(image, 3, 4)
-        count = common_size(size_along(boxes, 0, 2), size_along(which, 0, 1))
-        must_be(size_along(boxes, 1, 2), 4)
-        return [count, *static_size(size), channels]
-
-    def kernel(image: Any, boxes: Any, which: Any, size: Any) -> Any:
-        if image.ndim != 4:
-            raise invalid(f"input image must be 4-D{show(image.shape)}")
-        if image.shape[1] <= 0 or image.shape[2] <= 0:
-            raise invalid("image dimensions must be positive")
-        if boxes.ndim != 2 or boxes.shape[1] != 4 or which.shape != boxes.shape[:1]:
-            raise invalid(f"boxes must be [boxes, 4] and box_index [boxes]: {show(boxes.shape)}, {show(which.shape)}")
-        if size.shape != (2,):
-            raise invalid(f"crop_size must have two elements{show(size.shape)}")
-        if min(size.tolist()) <= 0:
-            raise invalid("crop dimensions must be positive")
-        if np.any((which < 0) | (which >= len(image))):
-            raise OutOfRangeError(None, None, f"box_index has values outside [0, {len(image)})")
-        return resized_crops(image, boxes, which, size.tolist(), way, outside)
-
-    attrs = {"method": way, "extrapolation_value": outside}
-    definition = f"image:T{_KINDS} boxes:float32 box_ind:int32 crop_size:int32"
-    values = [image, boxes, which, crop_size]
-    return tensor_op("CropAndResize", definition, values, rule, kernel, name, attrs, dtype=dtypes.float32)
 
 
 def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors: Any = None) -> Tensor:
@@ -254,46 +184,3 @@ def _sampled(generator: np.random.Generator, size: Any, boxes: Any, covered: flo
         box = np.array([top, left, bottom, right], np.float32) / whole_size
     extent = np.array([bottom - top, right - left, -1]).astype(size.dtype)
     return begin, extent, box.reshape(1, 1, 4)
-
-
-def extract_glimpse(
-    input: Any,
-    size: Any,
-    offsets: Any,
-    centered: bool = True,
-    normalized: bool = True,
-    uniform_noise: bool = True,
-    name: str | None = None,
-) -> Tensor:
-    """Return the part of each image around its offset; pixels outside the image are noise.
-
-    Args:
-        input: float32 [batch, height, width, channels].
-        size: int32 [2], height and width of the part.
-        offsets: float32 [batch, 2], y and x of the part's centre.
-        centered: Count offsets from the image's centre instead of its first pixel.
-        normalized: Count offsets in image sizes instead of pixels.
-        uniform_noise: Draw uniform noise instead of normal noise.
-        name: Name of the op.
-
-    Raises:
-        ValueError: A shape is known to be different.
-    """
-    how = (bool(centered), bool(normalized), bool(uniform_noise))
-
-    def rule(images: Tensor, size: Tensor, offsets: Tensor) -> Any:
-        batch, channels = size_along(images, 0, 4), size_along(images, 3, 4)
-        must_be(size_along(offsets, 1, 2), 2)
-        batch = common_size(batch, size_along(offsets, 0, 2))
-        return [(dtypes.float32, [batch, *static_size(size), channels])]
-
-    def draw(generator: np.random.Generator, images: Any, size: Any, offsets: Any) -> Any:
-        if images.ndim != 4 or size.shape != (2,) or offsets.shape != (len(images), 2):
-            raise invalid(
-                f"input must be a batch of images, with offsets [{images.shape[0]}, 2]: {show(offsets.shape)}"
-            )
-        return kernels.glimpses(generator, images, size, offsets, how)
-
-    attrs = {"centered": how[0], "normalized": how[1], "uniform_noise": how[2], "noise": "uniform"}
-    definition = "input:float32 size:int32 offsets:float32"
-    return _random_op("ExtractGlimpse", definition, [input, size, offsets], rule, draw, (0, 0), attrs, name)[0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
@@ -18,7 +20,6 @@ from pipeline.compat.ops.making.opdef import check_rank_at_least, tensor_op
 from pipeline.compat.ops.math.arithmetic import floordiv, multiply
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.clipping import saturate_cast
-from pipeline.compat.ops.math.products import tensordot
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.images import colours as kernels
@@ -59,12 +60,26 @@ def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: st
         return multiply(to_dtype(image, wanted), (wanted.max + 1) // (given.max + 1), name=scope)
 
 
+_WEIGHTS = np.array([[0.2989], [0.587], [0.114]], np.float32)
+
+
+def _luminance(images: Any) -> Any:
+    if not images.ndim or images.shape[-1] != 3:
+        raise invalid(f"rgb_to_grayscale takes images of 3 channels, got shape {list(images.shape)}")
+    return np.matmul(images.reshape(-1, 3), _WEIGHTS).reshape(*images.shape[:-1], 1)
+
+
+def _gray_shape(images: Tensor) -> Any:
+    sizes = _colours_shape(images)
+    return None if sizes is None else [*sizes[:-1], 1]
+
+
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     """Convert RGB images [..., 3] of any numeric dtype to their luminance, [..., 1]."""
     with name_scope(name, "rgb_to_grayscale", [images]) as scope:
         images = convert_to_tensor(images, name="images")
         floats = convert_image_dtype(images, dtypes.float32)
-        gray = expand_dims(tensordot(floats, [0.2989, 0.587, 0.114], [-1, -1]), -1)
+        gray = tensor_op("Luminance", "images:T", [floats], _gray_shape, _luminance)
         return convert_image_dtype(gray, images.dtype, name=scope)
 
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.compat.graph.dtypes import int32
+import numpy as np
+
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays import arranging
 from pipeline.compat.ops.arrays.arranging import reverse
 from pipeline.compat.ops.arrays.shaping import rank, reshape, shape
-from pipeline.compat.ops.control.case import case
 from pipeline.compat.ops.control.cond import cond
 from pipeline.compat.ops.images.checks import checked_image, wrong_rank
-from pipeline.compat.ops.math.arithmetic import mod
+from pipeline.compat.ops.making.opdef import check_rank, tensor_op
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.comparing import equal, less
 from pipeline.compat.ops.math.unary import round as round_
 from pipeline.compat.ops.random.numbers import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.errors import invalid, show
 
 
 def _by_rank(image: Any, single: Callable[[], Any], batch: Callable[[], Any]) -> Any:
@@ -109,33 +110,19 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     Raises:
         ValueError: It does not have 3 or 4 axes, or `k` is not a scalar.
     """
+
+    def rule(image: Tensor, k: Tensor) -> Any:
+        check_rank(k, 0)
+        sizes = image.shape.sizes
+        return None if sizes is None else [*sizes[:-3], None, None, sizes[-1]]
+
+    def kernel(image: Any, k: Any) -> Any:
+        if np.ndim(image) not in (3, 4):
+            raise invalid(f"'image' must have either 3 or 4 dimensions, got shape {show(np.shape(image))}")
+        return np.rot90(image, int(k), (-3, -2))
+
     with name_scope(name, "rot90", [image, k]) as scope:
         image = checked_image(convert_to_tensor(image, name="image"))
-        k = convert_to_tensor(k, dtype=int32, name="k")
-        k.get_shape().assert_has_rank(0)
-        k = mod(k, 4)
-
-        def turned(rows: int) -> Any:
-            columns = rows + 1
-            perm = [1, 0, 2] if rows == 0 else [0, 2, 1, 3]
-            cases = [
-                (equal(k, 1), lambda: arranging.transpose(reverse(image, [columns]), perm)),
-                (equal(k, 2), lambda: reverse(image, [rows, columns])),
-                (equal(k, 3), lambda: reverse(arranging.transpose(image, perm), [columns])),
-            ]
-            return case(cases, default=lambda: image, exclusive=True, name=scope)
-
-        def single() -> Any:
-            made = turned(0)
-            channels = image.get_shape().dims[2] if image.get_shape().ndims is not None else None
-            made.set_shape([None, None, channels])
-            return made
-
-        def batch() -> Any:
-            made = turned(1)
-            known = made.get_shape()
-            first, last = (None, None) if known.ndims is None else (known.dims[0], known.dims[3])
-            made.set_shape([first, None, None, last])
-            return made
-
-        return _by_rank(image, single, batch)  # type: ignore[no-any-return]
+        if image.get_shape().ndims not in (None, 3, 4):
+            raise wrong_rank(image.get_shape())
+        return tensor_op("Rot90", "image:T k:int32", [image, k], rule, kernel, scope)

@@ -1,4 +1,4 @@
-"""Resize images by TensorFlow's four methods, also with the aspect ratio kept or with padding."""
+"""Resize images by TensorFlow's four methods, also with the aspect ratio kept."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.shaping import expand_dims, squeeze
-from pipeline.compat.ops.images.checks import batch_for_target, dimensions, larger
-from pipeline.compat.ops.images.crop import pad_to_bounding_box
+from pipeline.compat.ops.images.checks import dimensions
 from pipeline.compat.ops.making.opdef import check_rank, tensor_op
 from pipeline.compat.ops.math.arithmetic import minimum
 from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.ops.math.unary import floor
 from pipeline.compat.ops.math.unary import round as round_
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape, get_static_value
@@ -244,43 +242,3 @@ def _fitting(images: Tensor, size: Any) -> Tensor:
     scale = minimum(tall, wide)
     fitting = [cast(round_(scale * cast(each, dtypes.float32)), dtypes.int32) for each in (height, width)]
     return convert_to_tensor(fitting, dtypes.int32, name="size")
-
-
-def resize_image_with_pad(
-    image: Any,
-    target_height: Any,
-    target_width: Any,
-    method: Any = ResizeMethod.BILINEAR,
-    align_corners: bool = False,
-) -> Tensor:
-    """Resize an image, or each image of a batch, to fit a size with its aspect ratio kept, and pad it with zeros.
-
-    Args:
-        image: Any real dtype, [height, width, channels] or a batch.
-        target_height: Height of the result, a number or int32 scalar.
-        target_width: Width of the result.
-        method: As for `resize_images`.
-        align_corners: Map the centres of the corner pixels onto each other.
-
-    Raises:
-        ValueError: The image does not have 3 or 4 axes, or the size is not positive.
-    """
-    with name_scope(None, "resize_image_with_pad", [image]):
-        image, is_batch, _ = batch_for_target(image, target_height, target_width)
-        _, height, width, _ = dimensions(image, 4)
-        tall, wide, full_tall, full_wide = (
-            cast(each, dtype=dtypes.float32) for each in (height, width, target_height, target_width)
-        )
-        ratio = larger(wide / full_wide, tall / full_tall)
-        tall, wide = tall / ratio, wide / ratio
-        size = [cast(floor(tall), dtype=dtypes.int32), cast(floor(wide), dtype=dtypes.int32)]
-        above, beside = (full_tall - tall) / 2, (full_wide - wide) / 2
-        above, beside = floor(above), floor(beside)
-        top = larger(0, cast(above, dtype=dtypes.int32))
-        left = larger(0, cast(beside, dtype=dtypes.int32))
-        resized = resize_images(image, size, method, align_corners=align_corners)
-        padded = pad_to_bounding_box(resized, top, left, target_height, target_width)
-        if padded.get_shape().ndims is None:
-            raise ValueError("padded contains no shape.")
-        dimensions(padded, 4)
-        return padded if is_batch else squeeze(padded, axis=[0])

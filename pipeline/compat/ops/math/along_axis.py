@@ -1,4 +1,4 @@
-"""argmax, argmin, cumsum and cumprod: along one axis."""
+"""argmax and argmin: along one axis."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.wrappers import Kernel, quiet
-from pipeline.compat.ops.making.inputs import ANY_NUMBER, FLOATS, INDEX, REALS, check_allowed, first_input, renamed
+from pipeline.compat.ops.making.inputs import INDEX, REALS, check_allowed, first_input, renamed
 from pipeline.compat.ops.making.opdef import check_scalar
 from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 from pipeline.errors import invalid, show
 
@@ -118,58 +116,3 @@ def arg_max(input: Any, dimension: Any, output_type: Any = int64, name: str | No
 def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Tensor:
     """Return the index of the smallest element along an axis: `argmin` with another order of arguments."""
     return _node("ArgMin", input, dimension, output_type, name, INDEX)
-
-
-def _scan(
-    op_type: str, x: Any, axis: Any, exclusive: Any, reverse: Any, name: str | None, first: Any, accumulate: Kernel
-) -> Tensor:
-    """Make the node of a running sum or product; an exclusive one starts with `first`."""
-    exclusive, reverse = bool(exclusive), bool(reverse)
-
-    def kernel(value: Any, at: Any) -> Any:
-        rank = np.ndim(value)
-        if np.ndim(at):
-            raise invalid(f"ScanOp: axis must be a scalar, not {np.shape(at)}")
-        if not -rank <= at < rank:
-            raise invalid(f"ScanOp: Expected scan axis in the range [{-rank}, {rank}), but got {at}")
-        step = np.flip(value, at) if reverse else value
-        result = accumulate(step, int(at))
-        if exclusive:
-            shifted = np.moveaxis(np.full_like(result, first), at, 0)
-            shifted[1:] = np.moveaxis(result, at, 0)[:-1]
-            result = np.moveaxis(shifted, 0, at)
-        return np.flip(result, at) if reverse else result
-
-    with name_scope(name, op_type, [x, axis]) as scope:
-        x = convert_to_tensor(x, name="x")
-        axis = first_input("axis", axis, INDEX, int32)
-        dtype = x.dtype.base_dtype
-        check_allowed("x", dtype, FLOATS if op_type == "CumulativeLogsumexp" else ANY_NUMBER)
-        attrs = {"T": dtype, "Tidx": axis.dtype.base_dtype, "exclusive": exclusive, "reverse": reverse}
-        return tensor_node(op_type, [x, axis], quiet(kernel), dtype, x.shape, name=scope, attrs=attrs)
-
-
-def _sums(value: Any, axis: int) -> Any:
-    return np.cumsum(value, axis, dtype=value.dtype)
-
-
-def _products(value: Any, axis: int) -> Any:
-    return np.cumprod(value, axis, dtype=value.dtype)
-
-
-def cumsum(x: Any, axis: Any = 0, exclusive: Any = False, reverse: Any = False, name: str | None = None) -> Tensor:
-    """Return the running sums of x along an axis.
-
-    Args:
-        x: A tensor of numbers.
-        axis: The axis, an integer.
-        exclusive: Whether to leave the element itself out of each sum.
-        reverse: Whether to start at the end.
-        name: Name of the op.
-    """
-    return _scan("Cumsum", x, axis, exclusive, reverse, name, 0, _sums)
-
-
-def cumprod(x: Any, axis: Any = 0, exclusive: Any = False, reverse: Any = False, name: str | None = None) -> Tensor:
-    """Return the running products of x along an axis; arguments as in `cumsum`."""
-    return _scan("Cumprod", x, axis, exclusive, reverse, name, 1, _products)

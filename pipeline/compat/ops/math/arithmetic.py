@@ -116,19 +116,6 @@ quotient_or_zero = binary(
 )
 
 
-def _atan2() -> Any:
-    made = binary("Atan2", np.arctan2, FLOATS, "", names=("y", "x"))
-
-    def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
-        """Return the angle of the point (x, y)."""
-        return made(y, x, name)
-
-    return atan2
-
-
-atan2 = _atan2()
-
-
 def _same_dtype(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     x = convert_to_tensor(x, name="x")
     y = convert_to_tensor(y, preferred_dtype=x.dtype.base_dtype, name="y")

@@ -56,13 +56,3 @@ def to_int64(x: Any, name: str | None = "ToInt64") -> Any:
 def to_bfloat16(x: Any, name: str | None = "ToBFloat16") -> Any:
     """Return x cast to bfloat16."""
     return cast(x, as_dtype("bfloat16"), name=name)
-
-
-def to_complex64(x: Any, name: str | None = "ToComplex64") -> Any:
-    """Return x cast to complex64."""
-    return cast(x, dtypes.complex64, name=name)
-
-
-def to_complex128(x: Any, name: str | None = "ToComplex128") -> Any:
-    """Return x cast to complex128."""
-    return cast(x, dtypes.complex128, name=name)

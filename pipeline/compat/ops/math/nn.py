@@ -11,12 +11,7 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import in_single, quiet
-from pipeline.compat.ops.arrays.arranging import transpose
 from pipeline.compat.ops.arrays.identities import stop_gradient
-from pipeline.compat.ops.arrays.joining import concat
-from pipeline.compat.ops.arrays.masking import where
-from pipeline.compat.ops.arrays.sequences import range as range_
-from pipeline.compat.ops.arrays.shaping import rank as rank_of
 from pipeline.compat.ops.arrays.shaping import squeeze
 from pipeline.compat.ops.making.elementwise import unary
 from pipeline.compat.ops.making.inputs import FLOATS, REALS, first_input, renamed
@@ -36,61 +31,54 @@ def _relu(x: Any) -> Any:
 relu = unary("Relu", _relu, (*REALS, "qint8"), "Return max(x, 0).", argument="features", integers=_relu)
 
 
-@in_single
-def _softmax(x: Any) -> Any:
-    powers = np.exp(x - np.max(x, axis=-1, keepdims=True, initial=-np.inf))
-    return powers / np.sum(powers, axis=-1, keepdims=True, dtype=x.dtype)
+def _softmax(axis: int) -> Any:
+    @in_single
+    def kernel(x: Any) -> Any:
+        powers = np.exp(x - np.max(x, axis=axis, keepdims=True, initial=-np.inf))
+        return powers / np.sum(powers, axis=axis, keepdims=True, dtype=x.dtype)
 
-
-def _checked_softmax(x: Any) -> Any:
-    if not np.ndim(x):
-        raise invalid("logits must have >= 1 dimension, got []")
-    return _softmax(x)
-
-
-def _softmax_of_last(logits: Any, name: str | None = None) -> Tensor:
-    with name_scope(name, "Softmax", [logits]) as scope:
-        x = first_input("logits", logits, FLOATS)
-        if x.shape.ndims == 0:
-            raise ValueError(
-                f"Shape must be at least rank 1 but is rank 0 for '{scope.rstrip('/')}' (op: 'Softmax') "
-                "with input shapes: []."
-            )
-        dtype = x.dtype.base_dtype
-        kernel = quiet(_checked_softmax if x.shape.ndims is None else _softmax)
-        return tensor_node("Softmax", [x], kernel, dtype, x.shape, name=scope, attrs={"T": dtype}, rows=True)
+    return kernel
 
 
 def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:
-    """Return exp(x) divided by its sum along an axis, the last by default; `dim` is the old name of `axis`."""
+    """Return exp(x) divided by its sum along a constant axis, the last by default; `dim` is its old name.
+
+    Raises:
+        ValueError: `logits` is a scalar, or the axis is not constant.
+        InvalidArgumentError: The axis is out of range; at run time, if the rank was not known.
+    """
     axis = renamed("axis", axis, "dim", dim)
-    axis = -1 if axis is None else axis
-    x = convert_to_tensor(logits)
-    rank = x.shape.ndims
-    if axis == -1 or (rank is not None and axis == rank - 1):
-        return _softmax_of_last(x, name)
-    known = constant_value(axis) if isinstance(axis, Tensor) else axis
-    if known is not None and rank is not None and not -rank <= known < rank:
+    at = constant_value(axis) if isinstance(axis, Tensor) else -1 if axis is None else axis
+    if at is None:
+        raise ValueError(f"The axis of softmax must be constant, got {axis}.")
+    given = convert_to_tensor(logits)
+    with name_scope(name, "Softmax", [given]) as scope:
+        x = first_input("logits", given, FLOATS)
+        rank, axis = x.shape.ndims, int(at)
+        if rank == 0:
+            raise ValueError(f"Shape must be at least rank 1 but is rank 0 for '{scope.rstrip('/')}' (op: 'Softmax')")
+        if rank is not None:
+            _check_axis(axis, rank)
+        compute = _softmax(axis)
+
+        def checked(x: Any) -> Any:
+            _check_axis(axis, np.ndim(x))
+            return compute(x)
+
+        def rows(is_row: tuple[bool, ...], x: Any) -> Any:
+            return _softmax(axis + 1 if axis >= 0 else axis)(x)
+
+        dtype = x.dtype.base_dtype
+        kernel = quiet(checked if rank is None else compute)
+        return tensor_node("Softmax", [x], kernel, dtype, x.shape, name=scope, attrs={"T": dtype}, rows=rows)
+
+
+def _check_axis(axis: int, rank: int) -> None:
+    if not -rank <= axis < rank:
         raise invalid(
             f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number of dimensions in the input. "
-            f"Received: dim={known}"
+            f"Received: dim={axis}"
         )
-    # Swap the axis with the last one, before and after.
-    dims: Any = rank_of(x)
-    if isinstance(axis, Tensor):
-        axis = where(axis < 0, axis + dims, axis)  # type: ignore[operator]
-    elif axis < 0:
-        axis = axis + dims
-    total: Any = rank_of(x)
-    at = axis % rank
-    moved = _swapped(x, at, arithmetic.subtract(total, 1), None)
-    result = _swapped(_softmax_of_last(moved), at, arithmetic.subtract(total, 1), name)
-    result.set_shape(x.shape)
-    return result
-
-
-def _swapped(x: Any, at: Any, last: Any, name: str | None) -> Any:
-    return transpose(x, concat([range_(at), [last], range_(at + 1, last), [at]], 0), name=name)
 
 
 def moments(

@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.kernels.wrappers import in_single
 from pipeline.compat.ops.making.elementwise import unary
 from pipeline.compat.ops.making.inputs import FLOATS, FLOATS_COMPLEX
-from pipeline.compat.ops.math.arithmetic import quotient_or_zero
-from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import invalid
 
@@ -65,32 +62,14 @@ asinh = unary("Asinh", np.arcsinh, FLOATS_COMPLEX, "Return the inverse hyperboli
 acosh = unary("Acosh", np.arccosh, FLOATS_COMPLEX, "Return the inverse hyperbolic cosine of x.")
 atanh = unary("Atanh", np.arctanh, FLOATS_COMPLEX, "Return the inverse hyperbolic tangent of x.")
 sigmoid = unary("Sigmoid", _sigmoid, FLOATS_COMPLEX, "Return 1 / (1 + exp(-x)).")
-_abs = unary("Abs", np.abs, _SIGNED, "Return the absolute value of x.")
+abs = unary("Abs", np.abs, _SIGNED, "Return the absolute value of x.")
 _round = unary("Round", np.rint, _SIGNED_COMPLEX, "Return x rounded, halves to even.", integers=np.positive)
-_sign_of = unary("Sign", _sign, _SIGNED_COMPLEX, "Return -1, 0 or 1.")
-
-
-def abs(x: Any, name: str | None = None) -> Tensor:
-    """Return the absolute value of x; for complex x a real tensor."""
-    with name_scope(name, "Abs", [x]) as scope:
-        x = convert_to_tensor(x, name="x")
-        if x.dtype.is_complex:
-            return complex_abs(x, name=scope)
-        return _abs(x, name=scope)
-
-
-def complex_abs(x: Tensor, name: str | None = None) -> Tensor:
-    """Return the absolute value of complex x."""
-    made = unary("ComplexAbs", np.abs, ("complex64", "complex128"), "", result=x.dtype.real_dtype)
-    return made(x, name)
+_sign_of = unary("Sign", _sign, _SIGNED, "Return -1, 0 or 1.")
 
 
 def sign(x: Any, name: str | None = None) -> Tensor:
-    """Return -1, 0 or 1; for complex x it is x / |x|."""
-    x = convert_to_tensor(x)
-    if not x.dtype.is_complex:
-        return _sign_of(x, name=name)
-    return quotient_or_zero(x, cast(complex_abs(x), x.dtype), name=name)
+    """Return -1, 0 or 1."""
+    return _sign_of(convert_to_tensor(x), name=name)
 
 
 def round(x: Any, name: str | None = None) -> Tensor:

@@ -14,15 +14,14 @@ from pipeline.compat.graph.shapes import TensorShape, as_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.making.inputs import fixed_input
 from pipeline.compat.ops.making.text import at_most_rank, objects, one_or_all, text
-from pipeline.compat.ops.parse.features import Asked, Defaults, SparseFeature, default_tensor, scalar_serialized
-from pipeline.compat.ops.sparse.building import sparse_merge
+from pipeline.compat.ops.parse.features import Asked, Defaults, default_tensor, scalar_serialized
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
 from pipeline.decode.example.features import FixedLenFeature, FixedLenSequenceFeature, VarLenFeature
 from pipeline.decode.example.parse import block_values, single_values
 from pipeline.errors import InvalidArgumentError, invalid, show
 
-_KINDS = (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature)
+_KINDS = (VarLenFeature, FixedLenFeature, FixedLenSequenceFeature)
 _UNKNOWN = "<unknown>"
 
 
@@ -33,12 +32,12 @@ def parse_single_example(
 
     Args:
         serialized: A string scalar.
-        features: For each key a FixedLenFeature, FixedLenSequenceFeature, VarLenFeature or SparseFeature.
+        features: For each key a FixedLenFeature, FixedLenSequenceFeature or VarLenFeature.
         name: Name of the scope.
         example_names: What error messages call the example.
 
     Returns:
-        For each key a tensor of the feature's shape; for VarLenFeature and SparseFeature a SparseTensor.
+        For each key a tensor of the feature's shape; for a VarLenFeature a SparseTensor.
 
     Raises:
         ValueError, TypeError: `features` is invalid.
@@ -59,7 +58,7 @@ def parse_example(
 
     Args:
         serialized: A vector of strings, or a string scalar.
-        features: For each key a FixedLenFeature, FixedLenSequenceFeature, VarLenFeature or SparseFeature.
+        features: For each key a FixedLenFeature, FixedLenSequenceFeature or VarLenFeature.
         name: Name of the scope.
         example_names: What error messages call the examples.
 
@@ -81,8 +80,7 @@ def parse_example(
         defaults = [default_tensor(one) for one in asked.dense]
         with name_scope(name, "ParseExampleV2", [serialized]) as scope:
             outputs = _parse(tensor, [] if example_names is None else example_names, asked, defaults, scope)
-        found = dict(zip(asked.keys, sparse_and_dense(outputs, len(asked.sparse)), strict=True))
-    return _with_sparse_features(features, found)
+    return dict(zip(asked.keys, sparse_and_dense(outputs, len(asked.sparse)), strict=True))
 
 
 def sparse_and_dense(outputs: Sequence[Tensor], sparse: int) -> list[Any]:
@@ -178,16 +176,3 @@ def _sparse_parts(values: Any) -> tuple[Any, Any, Any]:
     if isinstance(values, list):
         values = objects(values)
     return np.arange(len(values), dtype=np.int64)[:, None], values, np.array([len(values)], np.int64)
-
-
-def _with_sparse_features(features: Mapping[str, Any], found: dict[str, Any]) -> dict[str, Any]:
-    """Merge the two tensors of each SparseFeature into one, and drop what was only a part of it."""
-    for key in sorted(features):
-        feature = features[key]
-        if isinstance(feature, SparseFeature):
-            one = isinstance(feature.index_key, str)
-            indices = found[feature.index_key] if one else [found[part] for part in feature.index_key]
-            found[key] = sparse_merge(
-                indices, found[feature.value_key], feature.size, already_sorted=feature.already_sorted
-            )
-    return {key: value for key, value in found.items() if key in features}

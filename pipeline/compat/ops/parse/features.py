@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.compat.graph.dtypes import DType, as_dtype, int64, string
+from pipeline.compat.graph.dtypes import DType, as_dtype, string
 from pipeline.compat.graph.shapes import TensorShape, as_shape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.shaping import rank as rank_of
@@ -27,24 +27,6 @@ from pipeline.proto.lists import LISTS
 TYPES = ("float32", "int64", "string")
 _KINDS = {"string": LISTS[1], "float32": LISTS[2], "int64": LISTS[3]}
 _KEPT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/")
-
-
-class SparseFeature(NamedTuple):
-    """A sparse tensor stored as two features of an Example: its indices and its values.
-
-    Attributes:
-        index_key: The key of the indices, int64, or a list with a key for each axis.
-        value_key: The key of the values.
-        dtype: The dtype of the values.
-        size: The size of the axis, or a list with a size for each axis.
-        already_sorted: Whether the indices are sorted.
-    """
-
-    index_key: Any
-    value_key: Any
-    dtype: Any
-    size: Any
-    already_sorted: bool = False
 
 
 class Dense(NamedTuple):
@@ -68,28 +50,13 @@ class Asked:
             feature: Any = features[key]  # type: ignore[index]
             if not isinstance(feature, kinds):
                 raise ValueError(f"Unsupported {type(feature).__name__} {feature} for key '{key}'")
-            if isinstance(feature, SparseFeature) and not feature.index_key:
-                raise ValueError(f"Missing index_key for SparseFeature {feature}.")
-            if isinstance(feature, SparseFeature) and not feature.value_key:
-                raise ValueError(f"Missing value_key for SparseFeature {feature}.")
             if not feature.dtype:
                 raise ValueError(f"Missing type for feature {key}. Received feature={feature}.")
             dtype = as_dtype(feature.dtype).base_dtype
             if isinstance(feature, VarLenFeature):
-                self._add_sparse(key, dtype)
-            elif isinstance(feature, SparseFeature):
-                keys = [feature.index_key] if isinstance(feature.index_key, str) else feature.index_key
-                for index_key in sorted(keys):
-                    self._add_sparse(index_key, int64)
-                self._add_sparse(feature.value_key, dtype)
+                self.sparse[key] = dtype
             else:
                 self.dense.append(_dense(key, dtype, feature))
-        both = {one.key for one in self.dense} & self.sparse.keys()
-        if both:
-            raise ValueError(
-                f"Dense and sparse keys must not intersect; dense_keys: {[one.key for one in self.dense]}, "
-                f"sparse_keys: {list(self.sparse)}, intersection: {both}"
-            )
 
     def __len__(self) -> int:
         return len(self.sparse) + len(self.dense)
@@ -117,11 +84,6 @@ class Asked:
             size = math.prod(shape)  # type: ignore[arg-type]
             asked.append(Wanted(one.key, one.key.encode(), _KINDS[one.dtype.name], form, shape, size, None))  # type: ignore[arg-type]
         return asked
-
-    def _add_sparse(self, key: str, dtype: DType) -> None:
-        before = self.sparse.setdefault(key, dtype)
-        if before != dtype:
-            raise ValueError(f"Conflicting type {before!r} vs {dtype!r} for feature {key}.")
 
 
 def _dense(key: str, dtype: DType, feature: Any) -> Dense:

@@ -150,24 +150,7 @@ def without_uninitialized(name: str, value: Tensor) -> Tensor:
 
     Variables are initialized in any order, so one that depends on another must not read it directly.
     """
-    if _in_cycle(value.op):
-        return value
     return _safe_tensor(name.rstrip("/"), value, {})
-
-
-def _in_cycle(op: Operation, done: set[Operation] | None = None) -> bool:
-    """Whether `op` depends on a loop; loops cannot be copied node by node."""
-    done = set() if done is None else done
-    pending = [op]
-    while pending:
-        op = pending.pop()
-        if op in done:
-            continue
-        done.add(op)
-        if op.type in ("NextIteration", "Exit"):
-            return True
-        pending += [each.op for each in op.inputs]
-    return False
 
 
 def _safe_tensor(name: str, tensor: Tensor, done: dict[Operation, Operation]) -> Tensor:

@@ -15,7 +15,6 @@ from pipeline.compat.ops.parse.decoding import decode_csv as decode_csv, decode_
 from pipeline.compat.ops.parse.examples import (
     parse_example as parse_example, parse_single_example as parse_single_example,
 )
-from pipeline.compat.ops.parse.features import SparseFeature as SparseFeature
 from pipeline.compat.ops.parse.sequences import parse_single_sequence_example as parse_single_sequence_example
 from pipeline.compat.ops.sparse.strings import (
     deserialize_many_sparse as deserialize_many_sparse, serialize_sparse as serialize_sparse,

@@ -1,4 +1,7 @@
-"""Integers of 64 bits in 32: what `pipeline.jax` makes of labels; without JAX."""
+"""Integers of 64 bits in 32: what `pipeline.jax` makes of labels; without JAX.
+
+The private function is called by itself, so that JAX need not be installed.
+"""
 
 import numpy as np
 import pytest

@@ -155,7 +155,7 @@ def test_accelerate_keeps_the_state(tmp_path):
         next(batches)
     accelerator.save_state(str(tmp_path))
     rest = [labels.tolist() for _, labels in batches]
-    accelerator._custom_objects.clear()
+    accelerator._custom_objects.clear()  # Accelerate has no other way to forget one
     accelerator.register_for_checkpointing(other)
     accelerator.load_state(str(tmp_path))
     assert [labels.tolist() for _, labels in other] == rest

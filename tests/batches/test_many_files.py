@@ -61,7 +61,7 @@ def test_the_same_files_go_on(names, make, batches):
 def test_a_file_that_was_changed_long_ago_is_found(names, make, batches):
     state, _ = started(make, names, batches)
     own = names[12:] if make is by_two_readers else names
-    order = map(bytes.decode, pipeline.string_input_producer(own, seed=3)._elements(0, len(own)))
+    order = map(bytes.decode, next(pipeline.batch(pipeline.string_input_producer(own, seed=3), len(own))))
     with open(next(name for name in order if name not in state["files"]), "a") as file:
         file.write("7\n")
     with loop_over(make(names)) as loop:

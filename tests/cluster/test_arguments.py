@@ -90,6 +90,7 @@ def answers(said):
 )
 def test_an_address_of_something_else(monkeypatch, said, text):
     monkeypatch.setitem(sys.modules, "ray", _Ray())
+    # Of what says nothing, nobody needs to wait for more.
     monkeypatch.setattr(connect, "_ANSWER", 0.1 if not said else connect._ANSWER)
     with pytest.raises(pipeline.errors.UnavailableError, match=rf"there is no Ray cluster at .*{text}"):
         pipeline.cluster.workers(2, address=answers(said))

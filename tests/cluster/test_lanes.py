@@ -19,7 +19,7 @@ def lanes():
 
 @pytest.fixture
 def waiting(lanes, monkeypatch):
-    """Starts a call of `take` that waits in the actor for long."""
+    """Starts a call of `take` that waits in the actor for long; only `_asking` tells that it has begun."""
     monkeypatch.setattr(actors, "POLL", LIMIT)
     with ThreadPoolExecutor(2) as threads:
 

@@ -149,7 +149,10 @@ def test_a_queue_can_be_handed_to_tasks():
 
 @contextlib.contextmanager
 def struck(queue, strike):
-    """In which a call of a queue is struck by Ctrl-C: `strike` sends it, in a thread, once Ray has the call."""
+    """In which a call of a queue is struck by Ctrl-C: `strike` sends it, in a thread, once Ray has the call.
+
+    `_ray` is private; it is replaced because nothing else knows that moment.
+    """
 
     def get(references):
         asked.set()
@@ -219,6 +222,7 @@ def test_a_program_that_ends_has_received_its_rows(cluster):
     queue.enqueue_many(rows(0, 1, 2))
     assert run(CONSUMES, cluster.address, "received") == "[0, 1]\n"
     for _ in range(1000):
+        # Rows are kept in private until the queue hears that they have arrived.
         if not ray.get(queue._actor.__ray_call__.remote(lambda rows: len(rows._handed))):
             break
     else:

@@ -1,4 +1,7 @@
-"""RayWorkers.submit at bad moments: before, during and after `shutdown`, and with Ctrl-C; Ray takes no call here."""
+"""RayWorkers.submit at bad moments: before, during and after `shutdown`, and with Ctrl-C; Ray takes no call here.
+
+Private names: `_todo`, where Ctrl-C strikes, and `_unfinished`, in which no call may be left.
+"""
 
 import sys
 import threading

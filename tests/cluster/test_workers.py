@@ -233,6 +233,7 @@ def test_resources_that_no_node_has_are_a_warning(caplog):
 
 
 def test_as_many_as_the_cluster_has_room_for():
+    """By the private name that executors of the standard library have for it."""
     assert pipeline.cluster.workers()._max_workers == 5
     assert pipeline.cluster.workers(num_cpus=2)._max_workers == 2
 
@@ -270,4 +271,5 @@ def test_reports_and_metrics_show_the_nodes():
     assert 2 <= sum(node["calls"] for node in remote["nodes"].values()) <= 100
     assert remote["in_flight"] == 0
     assert re.search(r"0 chunks in flight, \d+ begun again, \S+/\w{6}: ", str(report))
+    # Ray shows the names of metrics to Prometheus only.
     assert workers.client._metrics._calls.info["name"].endswith("pipeline_cluster_calls")

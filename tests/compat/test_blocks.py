@@ -293,7 +293,10 @@ def test_whole_epochs_through_runners(sess, threads):
 
 @pytest.mark.parametrize("largest", [4, 1])
 def test_what_was_taken_first_goes_first_into_the_queue(sess, tmp_path, monkeypatch, largest):
-    """Two threads over small files: the one that took the first file is slow, the other waits for its turn."""
+    """Two threads over small files: the one that took the first file is slow, the other waits for its turn.
+
+    `_BlockMover` and `_values` are private; they are replaced because a thread that is slow there has taken a file.
+    """
     names = []
     for name in "AB":
         names.append(str(tmp_path / name))

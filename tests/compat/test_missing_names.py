@@ -80,6 +80,7 @@ def test_each_name_that_went_says_what_to_use(name):
 
 
 def test_hints_name_what_is_there_and_explain_what_is_not():
+    """The private table is looked at so that every hint is tried."""
     texts = " ".join(hints._WHY)
     for name in re.findall(r"tf\.([a-z][\w.]*\w)", texts):
         assert known(name) or name in ("contrib", "data.Dataset"), name

@@ -160,7 +160,7 @@ def test_lmdb_ops_are_of_the_older_kind():
         reader = tf.LMDBReader()
         read = reader.read(tf.FIFOQueue(3, tf.string))
         assert [reader.reader_ref.op.type, read.key.op.type] == ["LMDBReader", "ReaderRead"]
-        assert reader.reader_ref.dtype._is_ref_dtype
+        assert reader.reader_ref.dtype._is_ref_dtype  # TensorFlow's name
         assert read.key.op.inputs[1].op.type == "FakeQueue"
 
 

@@ -11,6 +11,7 @@ from helpers import LIMIT, run_in_thread, wait_until
 
 import pipeline.compat.v1 as tf
 from pipeline.compat.input import keep_input
+from pipeline.runners.stop_flag import StopFlag
 
 
 def test_enqueue_many_of_a_scalar_is_an_error(sess):
@@ -123,13 +124,13 @@ def test_python_int_out_of_range_is_an_error(sess, dtype, value):
 
 def test_join_notices_the_end_of_a_thread_within_50_ms(monkeypatch):
     coord, release = tf.train.Coordinator(), threading.Event()
-    wait, slices = coord._stop.wait, []
+    wait, slices = StopFlag.wait, []
 
-    def noted(timeout=None):
+    def noted(flag, timeout=None):
         slices.append(timeout)
-        return wait(timeout)
+        return wait(flag, timeout)
 
-    monkeypatch.setattr(coord._stop, "wait", noted)
+    monkeypatch.setattr(StopFlag, "wait", noted)
     thread = threading.Thread(target=release.wait)
     thread.start()
     joining = run_in_thread(coord.join, [thread])

@@ -40,7 +40,7 @@ def test_tables_are_empty_in_the_end(sess, monkeypatch):
     with running(sess):
         drain(sess, made[1])  # takes the sparse ones too
     assert len(tables) == 1
-    assert not tables[0]._kept
+    assert not tables[0]._kept  # private, as in TensorFlow, where nobody sees such a table either
 
 
 def test_joined_sources_share_a_table(sess):

@@ -101,10 +101,14 @@ def test_workers_make_what_is_chosen(name):
 
 def test_draws_with_replacement_are_examples_of_their_own():
     """Augmentation behind class balance differs for each draw of a row, whichever comes first."""
-    data = pipeline.dataset(np.zeros(2)).map(lambda x: int(pipeline.example_rng().integers(1 << 40)), seed=1)
+
+    def draw(x):
+        return int(pipeline.example_rng().integers(1 << 40))
+
+    data = pipeline.dataset(np.zeros(2)).map(draw, seed=1)
     draws = list(data.sample([1, 1], 50, seed=1))
     assert len(set(draws)) == 50
-    assert draws == list(pipeline.dataset(np.zeros(2)).sample([1, 1], 50, seed=1).map(data._node.function, seed=1))
+    assert draws == list(pipeline.dataset(np.zeros(2)).sample([1, 1], 50, seed=1).map(draw, seed=1))
 
 
 def test_functions_run_for_what_is_asked_for_only():

@@ -126,6 +126,7 @@ def test_a_chain_gives_what_plain_python_gives(seed, tmp_path):
 
 
 def test_a_chain_gives_the_same_again_by_number_and_has_its_length(seed, tmp_path):
+    """`_node` says whether it must have these: both could be missing without an error."""
     chain = chains.of_seed(seed, tmp_path)
     with kept(seed, chain):
         once = run(chain.data)

@@ -12,7 +12,10 @@ from pipeline.datasets.iterator import DatasetIterator
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the instructions at which Python looks have other names")
 def test_ctrl_c_after_which_another_thread_was_first():
-    """What the struck thread had made comes again, and all are counted once."""
+    """What the struck thread had made comes again, and all are counted once.
+
+    `_take` and `_lock` are private: Ctrl-C strikes between the end of the lock in `_take` and its return.
+    """
     data = pipeline.dataset(range(0, 60, 2)).filter(lambda number: True)
     numbers, resumed, whole = iter(data), iter(data), iter(data)
     taken = [next(numbers), next(numbers)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import pipeline
-from pipeline._flow import Kept, call_each
+from pipeline._flow import Kept, call_each  # called by itself with a list that no dataset lets functions see
 
 Point = collections.namedtuple("Point", "x y")
 

@@ -427,6 +427,7 @@ def test_ctrl_c_in_add_leaves_whole_examples_and_no_lock():
         buffer = pipeline.replay(2)
         for each in range(2):
             buffer.add({"x": each, "y": each})
+        # The private class is struck too: rows are stored in it.
         striker = Striker(number, codes(ReplayBuffer, type(buffer._rows)) | library)
         sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
         sys.settrace(striker)

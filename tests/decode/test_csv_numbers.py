@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import InvalidArgumentError, decode_csv
-from pipeline._csv import CsvTable
+from pipeline._csv import CsvTable  # decode_csv would leave to Python what this does not take, and nobody would see
 from pipeline.decode.csv.numbers import number
 
 FLOATS = [np.dtype(np.float32), np.dtype(np.float64)]

@@ -1,4 +1,7 @@
-"""CsvTable, the compiled part of decode_csv: which records it takes, and what it makes of them."""
+"""CsvTable, the compiled part of decode_csv: which records it takes, and what it makes of them.
+
+It is private, and called by itself because decode_csv leaves to Python what this does not take.
+"""
 
 import random
 import re

@@ -1,6 +1,6 @@
 """Waits that cannot end raise at once; long ones say how far things are; threads that hang are named with the place.
 
-`_about_to_wait` and `_still_waiting` are called as the core calls them, so that no test waits for its interval.
+The private hooks of queues are called as the core calls them, so that no test waits for its interval.
 """
 
 import logging

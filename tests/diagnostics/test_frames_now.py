@@ -1,4 +1,7 @@
-"""frames_now: the frames of all threads, without a collection in between."""
+"""frames_now: the frames of all threads, without a collection in between.
+
+It is private; errors, reports and traces have their stacks from it.
+"""
 
 import gc
 import sys
@@ -78,7 +81,7 @@ def look_once(tmp_path):
 
 def trace_for_a_moment(tmp_path):
     with pipeline.trace(tmp_path / "run.json", interval=0.001) as trace:
-        wait_until(lambda: trace._tracer.samples > 5, "samples")
+        wait_until(lambda: trace._tracer.samples > 5, "samples")  # until its end a trace does not show them
 
 
 def ask_where_it_is(tmp_path):

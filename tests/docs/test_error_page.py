@@ -14,7 +14,7 @@ from page_programs import ROOT
 
 import pipeline
 import pipeline.compat.v1 as tf
-from pipeline._queue import CALLS
+from pipeline._queue import CALLS  # the numbers by which the core tells its hooks of calls
 from pipeline.diagnostics.waits import CHECK_INTERVAL
 
 TEXT = (ROOT / "docs" / "errors.md").read_text()
@@ -238,6 +238,7 @@ def test_runners_that_were_never_started():
 
 
 def test_a_pool_that_fills(caplog):
+    """`_about_to_wait` and `_still_waiting` are called as the core calls them, so that nobody waits."""
     queue = pipeline.RandomShuffleQueue(20_000, 10_000, "int64", (), name="examples")
     caplog.set_level(logging.INFO, "pipeline")
     queue._about_to_wait(CALLS["dequeue_many"])

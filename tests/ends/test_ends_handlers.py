@@ -151,7 +151,7 @@ def test_a_handler_that_raises_in_join():
         at_each_line(methods_of(threading.Thread), make)
 
 
-TYING = [Coordinator.close_on_stop, Coordinator._close_tied]
+TYING = [Coordinator.close_on_stop, Coordinator._close_tied]  # the private one too: a stop closes queues in it
 
 
 @pytest.mark.parametrize("call", ["close_on_stop", "request_stop", "join"])
@@ -180,7 +180,7 @@ def test_queues_that_a_stop_closes(call, handler):
                 own.pop(1)  # perhaps not given
             coord.request_stop()
             assert all(queue.is_closed() for queue in own)
-            assert not coord._tied
+            assert not coord._tied  # it keeps no queue
 
         return calls[call], handle, check
 
@@ -323,6 +323,7 @@ def test_an_iterator(chain, call, handler):
 
         return lambda: use(call), handle, check
 
+    # The private one too: `begin` starts its thread there.
     functions = [*methods_of(DatasetIterator), *methods_of(Run), Prefetch.begin, Prefetch._start]
     compiled = (call, chain) == ("next", "rows")
     assert at_each_line(functions, make) > (-1 if compiled else 2)

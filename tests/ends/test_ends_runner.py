@@ -42,6 +42,7 @@ def lines(function):
     return sorted({line for _, _, line in code.co_lines() if line is not None and line > code.co_firstlineno})
 
 
+# The private ones are what a thread of the runner runs.
 LOOP = [QueueRunner._fill, QueueRunner._leave, QueueRunner._note, QueueRunner._callable]
 LOOP += [WorkerGroup.leave, WorkerGroup.reached_end, WorkerRecord.fail, WorkerRecord.as_current.__wrapped__]
 PLACES = [(function, line) for function in LOOP for line in lines(function)]

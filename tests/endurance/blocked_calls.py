@@ -4,6 +4,8 @@
 file descriptor to which it writes when that happens.
 `blocked_calls.py interrupt drop-in` blocks the main thread in one call after the other and sends this process a SIGINT
 each time. It prints the calls that do not end with KeyboardInterrupt or do not leave everything as it was.
+
+It replaces private functions: in them a thread is about to wait, and a queue is made.
 """
 
 import contextlib

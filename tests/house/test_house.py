@@ -51,6 +51,10 @@ def test_one_class_name_is_one_thing():
     assert rules.repeated_names(ROOT, faces) == []
 
 
+def test_tests_say_why_they_look_at_private_names():
+    assert rules.unexplained_private_names(ROOT) == []
+
+
 def test_the_map_has_every_room():
     told = set(re.findall(r"^\s*[-|] `(\w[\w/]*/)`", MAP.read_text(), re.MULTILINE))
     assert told >= {room for room in rules.rooms(ROOT) if room != "pipeline/"}
@@ -177,6 +181,38 @@ def test_a_hidden_import_is_found(tree):
     for reason in ("    # It takes 20 ms.\n    import {}\n", "    import {}  # It takes 20 ms.\n"):
         tree("pipeline/room/late.py", "def late():\n" + reason.format("pipeline.room.first"))
         assert rules.hidden_imports(tree.root) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("assert thing._hidden", "_hidden"),
+        ("assert self.thing._hidden.value", "_hidden"),
+        ("from pipeline._core import name", "_core"),
+        ("from pipeline.room import _core", "_core"),
+        ('monkeypatch.setattr("pipeline.room._LIMIT", 3)', "_LIMIT"),
+        ('mock.patch.object(Thing, "_LIMIT", 3)', "_LIMIT"),
+    ],
+)
+def test_a_private_name_without_a_reason_is_found(tree, text, name):
+    def found(source):
+        tree("tests/room/test_first.py", source)
+        return rules.unexplained_private_names(tree.root)
+
+    assert found(f"\n{text}\n") == [f"tests/room/test_first.py:2: {name}"]
+    assert len(found(f'"""Of room."""\n{text}  # noqa: SLF001\n')) == 1
+    for head in (f"`{name}` is the core.", "Private names: what the loop calls."):
+        assert found(f'"""{head}"""\n{text}\n') == []
+        assert found(f'def test():\n    """{head}"""\n    {text}\n') == []
+    assert found(f"\n{text}  # the loop calls it\n") == found(f"# The loop calls it.\n{text}\n") == []
+
+
+@pytest.mark.parametrize(
+    "text", ["self._own", "super()._own()", "sys._getframe()", "x.__len__", "row._replace(a=1)", "x._repr_html_()"]
+)
+def test_names_that_tests_may_use(tree, text):
+    tree("tests/room/test_first.py", f"\n{text}\n")
+    assert rules.unexplained_private_names(tree.root) == []
 
 
 @pytest.mark.parametrize("text", ['"""A room."""\nimport os\n', ""])

@@ -1,4 +1,7 @@
-"""The compiled kernels refuse arrays that do not fit together: none of them reads or writes beyond an array."""
+"""The compiled kernels refuse arrays that do not fit together: none of them reads or writes beyond an array.
+
+They are private: the functions of `pipeline.image` call them with arrays that fit.
+"""
 
 import numpy as np
 import pytest

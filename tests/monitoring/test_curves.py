@@ -62,6 +62,14 @@ def test_points_are_rarer_than_samples(tmp_path, monkeypatch):
     assert [value for _, value in points(tmp_path)["queue/here/size"]] == [0, 1]
 
 
+def fill_the_disk(logdir):
+    """From here on nothing more can be written to the event file."""
+    (path,) = pathlib.Path(logdir).glob("events.out.tfevents.*")
+    (number,) = [each for each in os.listdir("/proc/self/fd") if os.path.realpath(f"/proc/self/fd/{each}") == str(path)]
+    with open("/dev/full", "wb") as full:
+        os.dup2(full.fileno(), int(number))
+
+
 def test_a_directory_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pipeline.batch(list(range(100)), 10) as loop:
@@ -74,17 +82,14 @@ def test_a_directory_that_cannot_be_written(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
-def test_a_disk_that_is_full(tmp_path, caplog):
+def test_a_disk_that_is_full(tmp_path, caplog, monkeypatch):
     """One line in the log; everything else goes on."""
+    monkeypatch.setattr(tensorboard, "EVERY", 0.02)
     with pipeline.monitor(logdir=tmp_path, interval=0.01) as monitor:
-        curves = monitor.listeners[0].__self__
-        with open("/dev/full", "wb", buffering=0) as full:
-            curves._file._file.close()
-            curves._file._file = full
-            queue = pipeline.FIFOQueue(4, ["int32"])
-            with caplog.at_level(logging.ERROR, "pipeline"):
-                curves._next = 0.0
-                wait_until(lambda: curves._on_sample not in monitor.listeners, "the curves to end")
+        queue = pipeline.FIFOQueue(4, ["int32"])
+        with caplog.at_level(logging.ERROR, "pipeline"):
+            fill_the_disk(tmp_path)
+            wait_until(lambda: not monitor.listeners, "the curves to end")
         assert monitor.report().watched
     (record,) = caplog.records
     assert record.getMessage() == f"the curves in {tmp_path} end here: [Errno 28] No space left on device"
@@ -93,16 +98,14 @@ def test_a_disk_that_is_full(tmp_path, caplog):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
 @pytest.mark.parametrize("before", [False, True])
-def test_a_disk_that_is_full_at_the_end(tmp_path, caplog, before):
+def test_a_disk_that_is_full_at_the_end(tmp_path, caplog, monkeypatch, before):
     """One line in the log, whether a point failed before or not, and the training script goes on."""
+    monkeypatch.setattr(tensorboard, "EVERY", 0.02 if before else 1e9)
     monitor = pipeline.monitor(logdir=tmp_path, interval=0.01, show=False)
     with caplog.at_level(logging.ERROR, "pipeline"), monitor:
-        curves = monitor.listeners[0].__self__
-        with open("/dev/full", "wb") as full:
-            os.dup2(full.fileno(), curves._file._file.fileno())  # what is written to the file fails from here on
+        fill_the_disk(tmp_path)
         if before:
-            curves._next = 0.0
-            wait_until(lambda: curves._on_sample not in monitor.listeners, "the curves to end")
+            wait_until(lambda: not monitor.listeners, "the curves to end")
     (record,) = caplog.records
     assert record.getMessage() == f"the curves in {tmp_path} end here: [Errno 28] No space left on device"
 

@@ -177,7 +177,7 @@ def test_workers_are_counted():
 def test_workers_that_change_their_number_are_as_busy_as_there_were(monkeypatch):
     """A function that only waits keeps all of them busy; it was said to idle, as if the last had been there from the
     start."""
-    monkeypatch.setattr(auto, "_SECONDS", 0.05)
+    monkeypatch.setattr(auto, "_SECONDS", 0.05)  # else the number would change once a second
     with iter(pipeline.dataset(range(10**6)).map(slow, workers="auto").batch(4)) as batches:
         while next(stage for stage in batches.report().stages if stage.name == "slow").threads < 8:
             next(batches)

@@ -1,4 +1,7 @@
-"""The model of a run: its stages and edges, what it knows with and without a sampler; looking changes nothing."""
+"""The model of a run: its stages and edges, what it knows with and without a sampler; looking changes nothing.
+
+Private names: which samples are kept, that a stop has begun, and which tables are shown.
+"""
 
 import dataclasses
 import gc

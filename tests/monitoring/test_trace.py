@@ -114,7 +114,7 @@ def test_what_a_thread_does_between_exact_spans_is_sampled(tmp_path):
         seen.clear()
         call = run_in_thread(lambda: [*loop])
         with pipeline.trace(tmp_path / "t.json", interval=0.001) as trace:
-            wait_until(lambda: trace._tracer.samples > 5, "samples")
+            wait_until(lambda: trace._tracer.samples > 5, "samples")  # until its end a trace does not show them
         done.set()
         seen.set()
         call.result()
@@ -191,6 +191,7 @@ def test_nothing_is_noted_while_nobody_traces(tmp_path):
 
 
 def test_parts_that_a_trace_names_exist():
+    """The private tables have all of them."""
     package = pathlib.Path(pipeline.__file__).parent
     assert [part for part in activities._PARTS if not (package / part).exists()] == []
     assert [path for path in activities._NEXT if not pathlib.Path(path).exists()] == []

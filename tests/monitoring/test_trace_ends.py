@@ -16,6 +16,7 @@ import pipeline
 from pipeline import spans
 from pipeline.errors import FailedPreconditionError, NotFoundError
 from pipeline.monitoring.trace_file import TraceFile
+from pipeline.monitoring.tracer import Tracer
 
 
 def count_batches():
@@ -138,6 +139,7 @@ def test_a_disk_that_is_full_at_any_byte_leaves_a_whole_file(tmp_path, name, siz
     script = f"""
 import resource, signal
 from pipeline.monitoring.trace_file import TraceFile
+from pipeline.monitoring.tracer import Tracer
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 for limit in range(800, 2400, 3):
@@ -165,10 +167,10 @@ for limit in range(800, 2400, 3):
 def test_an_error_of_the_trace_itself_does_not_reach_the_pipeline(tmp_path, caplog, monkeypatch):
     trace = pipeline.trace(tmp_path / "run.json", interval=0.001).start()
 
-    def broken():
+    def broken(tracer):
         raise KeyError("a fault")
 
-    monkeypatch.setattr(trace._tracer, "round", broken)
+    monkeypatch.setattr(Tracer, "round", broken)
     wait_until(lambda: not trace.running, "the end of the trace")
     assert count_batches() == 100
     trace.stop()

@@ -10,7 +10,7 @@ from helpers import run_in_thread
 from orchestration import threads_since
 
 import pipeline
-from pipeline._turns import Ready
+from pipeline._turns import Ready  # what a producer makes in the middle of its own making
 from pipeline.errors import FailedPreconditionError
 
 
@@ -25,7 +25,7 @@ class TestThreads:
         with loop(files.dequeue, 4, num_threads=1) as batches:
             assert next(batches).tolist() == [b"a", b"b", b"a", b"b"]
             assert not any("input_producer" in thread.name for thread in begun())
-        assert not runner._begun
+        assert not runner._begun  # nor did a thread that has ended
 
     def test_of_a_loop_over_rows_in_memory(self):
         begun = threads_since()

@@ -1,6 +1,6 @@
 """Producers that a recorded function reads from: elements by number, positions, shares of hosts.
 
-`_facts`, `_position`, `_go_to` and `_element` are what a resumable run calls; a user sees them only in its files.
+The private names are what a resumable run calls; a user sees their results only in its files.
 """
 
 import itertools

@@ -1,4 +1,7 @@
-"""Draws in lockstep of numbers alone, and fingerprints, against the oracle and against the queue."""
+"""Draws in lockstep of numbers alone, and fingerprints, against the oracle and against the queue.
+
+The compiled functions are private; a queue or a loop shows only what they give together.
+"""
 
 from itertools import chain
 

@@ -91,6 +91,7 @@ class Calls:
     def give_back(self, n):
         n = min(n, len(self.taken))
         if n:
+            # As a batch function does that was interrupted.
             self.queue._give_back((np.array(self.taken[len(self.taken) - n :]),))
             del self.taken[len(self.taken) - n :]
 
@@ -131,6 +132,7 @@ def test_a_timeout_spends_no_draw():
 
 def test_what_was_put_back_may_leave_though_the_pool_is_not_full():
     queue = build(3)
+    # As a batch function does that was interrupted.
     queue._give_back((np.array([7, 8]),))
     assert plain(queue.dequeue_many(2, timeout=0)) == [7, 8]
     with raises(DeadlineExceededError):

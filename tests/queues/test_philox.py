@@ -1,4 +1,7 @@
-"""The compiled generator against the reference, across the carries of its 128-bit counter."""
+"""The compiled generator against the reference, across the carries of its 128-bit counter.
+
+The functions are private; queues show orders and draws of theirs, but no carry.
+"""
 
 from itertools import islice
 

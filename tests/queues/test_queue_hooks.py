@@ -1,4 +1,7 @@
-"""What a queue is asked before a call waits, and while it waits."""
+"""What a queue is asked before a call waits, and while it waits.
+
+The hooks are private; queues of the package explain a wait in them.
+"""
 
 import os
 import signal

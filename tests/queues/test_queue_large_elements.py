@@ -1,4 +1,7 @@
-"""Rows of 16 KiB and more: arrays that nobody else can write to are held by reference, all others are copied."""
+"""Rows of 16 KiB and more: arrays that nobody else can write to are held by reference, all others are copied.
+
+`_enqueue_given` is private: by it a loop gives away what it has made.
+"""
 
 import gc
 import sys

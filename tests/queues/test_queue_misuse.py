@@ -10,7 +10,7 @@ import pytest
 from helpers import run_in_thread, run_script
 
 from pipeline import FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
-from pipeline._queue import FORMS, ORDERS, Engine
+from pipeline._queue import FORMS, ORDERS, Engine  # the compiled queue, before it has components
 
 KINDS = [FIFOQueue, RandomShuffleQueue, PaddingFIFOQueue, PriorityQueue]
 CALLS = [
@@ -149,7 +149,10 @@ def test_first_elements_that_race():
 
 @pytest.mark.parametrize("soon", range(1, 40))
 def test_a_finaliser_that_is_first(soon):
-    """The collector runs while a queue is configured, and what it finalises enqueues the first element."""
+    """The collector runs while a queue is configured, and what it finalises enqueues the first element.
+
+    `_open` and `_configure` are what a queue calls when it is made and at its first element.
+    """
     queue, block = Engine(), np.zeros(3)
     queue._open(ORDERS["fifo"], 10, 0, 0, 0, True)
     outcome = []

@@ -11,7 +11,7 @@ from helpers import plain, raises, run_in_thread, run_script
 
 import pipeline
 from pipeline import FIFOQueue, PriorityQueue, RandomShuffleQueue
-from pipeline._queue import watch_pulls
+from pipeline._queue import watch_pulls  # what an iterator that records them calls
 from pipeline.errors import DeadlineExceededError, FailedPreconditionError
 
 SUPPORT = Path(turns.__file__).parent, Path(turns.__file__).parents[2]

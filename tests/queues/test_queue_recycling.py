@@ -266,6 +266,7 @@ def test_queues_do_not_share(queue):
 class Failing(FIFOQueue):
     fails = False
 
+    # Private: arrays are there when it is called, and nobody has them yet.
     def _named(self, values):
         if self.fails:
             raise RuntimeError("planted")
@@ -312,7 +313,7 @@ def test_a_batch_as_an_element_of_another_queue(queue):
     """It may be held by reference there, and is not used again meanwhile."""
     batches = FIFOQueue(-1, np.uint8, shapes=(N, ROW))
     for value in range(6):
-        batches._enqueue_given((batch(queue, value),))
+        batches._enqueue_given((batch(queue, value),))  # as a loop gives away what it has made
     for value in range(6):
         assert intact(batches.dequeue(), value)
 

@@ -1,4 +1,7 @@
-"""Queues with more components than are described on the C stack."""
+"""Queues with more components than are described on the C stack.
+
+Private names: `_convert`, which is slow and must not be called, and `_enqueue_given`, by which loops enqueue.
+"""
 
 import numpy as np
 import pytest

@@ -50,7 +50,7 @@ def records(name, values, packing=""):
 
 
 def read_on(reader, queue, take, values):
-    """Add what is read until an error."""
+    """Add what is read until an error, by `_read_ahead`, as the drop-in's runners read."""
     while True:
         values += reader._read_ahead(queue, take).values
 

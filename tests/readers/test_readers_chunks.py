@@ -31,7 +31,6 @@ def test_chunks_of_any_size(tmp_path, content, chunk, block, skip):
     file.write_bytes(content)
     name = str(file).encode()
     reader, queue = TextLineReader(skip_header_lines=skip), closed_queue([file])
-    reader._CHUNK = chunk
     with mock.patch.object(ReadBuffer, "CHUNK", chunk):
         got = [pair for part in drain(lambda: reader.read_up_to(queue, block)) for pair in zip(*part, strict=True)]
     assert got == [(b"%b:%d" % (name, number), line) for number, line in expected(content, skip)]

@@ -1,4 +1,8 @@
-"""LMDBReader."""
+"""LMDBReader.
+
+`_file`, its descriptor, and `_root`, the page of a tree, are private: nobody else knows whether a file is open, and the
+reader has no databases within a database.
+"""
 
 import os
 import random

@@ -1,6 +1,6 @@
 """Readers that a recorded function reads from: where each read stands, and that it goes on from there.
 
-`_facts`, `_position` and `_go_to` are what a resumable run calls; a user sees them only in its files.
+The private names are what a resumable run calls; a user sees their results only in its files.
 """
 
 import itertools

@@ -1,4 +1,7 @@
-"""Texts cut into lines, compared with what `bytes.split` gives."""
+"""Texts cut into lines, compared with what `bytes.split` gives.
+
+The compiled function is private; readers call it for parts of what they have read.
+"""
 
 import random
 

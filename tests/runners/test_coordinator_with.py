@@ -70,7 +70,7 @@ class TestLeft:
         assert coord.joined
 
     def test_threads_that_do_not_end(self, monkeypatch):
-        monkeypatch.setattr(pipeline.runners.coordinator, "_GRACE", 0.0)
+        monkeypatch.setattr(pipeline.runners.coordinator, "_GRACE", 0.0)  # nobody waits two minutes
         go = threading.Event()
         try:
             with raises(RuntimeError, "Coordinator stopped with threads still running: stubborn"):
@@ -122,7 +122,7 @@ class TestTheBlockRaises:
         assert type(caught.value.__context__) is ValueError
 
     def test_a_thread_that_does_not_end_hides_nothing(self, monkeypatch):
-        monkeypatch.setattr(pipeline.runners.coordinator, "_GRACE", 0.0)
+        monkeypatch.setattr(pipeline.runners.coordinator, "_GRACE", 0.0)  # nobody waits two minutes
         go = threading.Event()
         try:
             with raises(KeyError, "'of the block'"), Coordinator() as coord:

@@ -65,12 +65,13 @@ class TestMappedFiles(TestFiles):
 class TestLargeFiles(TestFiles):
     @pytest.fixture(autouse=True)
     def _large(self, monkeypatch):
-        monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0)
+        monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0)  # so that a small file is read as large ones are
 
 
 class TestFilesOfAnyKind:
     @pytest.fixture(params=["whole", "by row", "mapped"])
     def read(self, request, monkeypatch):
+        # A small file is read as large ones are.
         monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0 if request.param == "by row" else 1 << 20)
         return lambda path, **options: pipeline.arrays(path, memory_map=request.param == "mapped", **options)
 
@@ -166,7 +167,7 @@ class TestZarr(SourceContract):
     @pytest.fixture(autouse=True)
     def _files(self, tmp_path, monkeypatch):
         zarr = pytest.importorskip("zarr")
-        monkeypatch.setattr("pipeline.sources.arrays._PIECE_BYTES", 1)
+        monkeypatch.setattr("pipeline.sources.arrays._PIECE_BYTES", 1)  # a chunk is a piece
         zarr.save(str(tmp_path / "flat.zarr"), ROWS)
         self.x = zarr.open(str(tmp_path / "x.zarr"), mode="w", shape=ROWS.shape, chunks=(8, 2), dtype="float32")
         self.x[:] = ROWS
@@ -242,7 +243,7 @@ def test_no_value_is_missing_where_none_is_masked():
 
 class TestStores:
     def test_each_chunk_is_read_once(self, monkeypatch):
-        monkeypatch.setattr("pipeline.sources.arrays._PIECE_BYTES", 1)
+        monkeypatch.setattr("pipeline.sources.arrays._PIECE_BYTES", 1)  # a chunk is a piece
         stored = Stored(ROWS, (7, 3))
         source = pipeline.arrays((stored, NUMBERS), shuffle=True, seed=1)
         got = [tuple(each.tolist()) for batch in pipeline.batch(source, 3) for each in batch]
@@ -359,13 +360,13 @@ class Stored:
     """An array that notes which rows are read."""
 
     def __init__(self, rows, chunks):
-        self._rows = rows
+        self.rows = rows
         self.chunks, self.shape, self.dtype = chunks, rows.shape, rows.dtype
         self.read = []
 
     def __getitem__(self, rows):
         self.read.append((rows.start, min(rows.stop, self.shape[0])))
-        return self._rows[rows]
+        return self.rows[rows]
 
 
 class TestErrors:
@@ -552,7 +553,7 @@ except pipeline.DataLossError as error:
 
     def test_an_error_of_a_store_ends_the_loop(self):
         stored = Stored(ROWS, (7, 3))
-        stored._rows = None
+        stored.rows = None
         with pytest.raises(TypeError, match="not subscriptable"):
             list(pipeline.batch(pipeline.arrays(stored), 3))
 

@@ -57,7 +57,7 @@ def test_files_are_read_by_a_thread(tmp_path, monkeypatch):
     path = str(tmp_path / "n.npy")
     assert not threads_of(pipeline.batch(pipeline.arrays(path), 4))  # a small one was read before
     assert threads_of(pipeline.batch(pipeline.arrays(path, memory_map=True), 4))
-    monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0)
+    monkeypatch.setattr("pipeline.sources.arrays._WHOLE_BYTES", 0)  # so that a small file is read as large ones are
     assert threads_of(pipeline.batch(pipeline.arrays(path), 4))
     assert threads_of(pipeline.batch(pipeline.arrays(np.load(tmp_path / "n.npy", mmap_mode="r")), 4))
 

@@ -96,6 +96,7 @@ class TestManyWrongRows:
     @pytest.mark.parametrize("num_threads", [0, 3])
     @pytest.mark.parametrize("resumed", [False, True])
     def test_each_error_tells_its_line(self, tmp_path, monkeypatch, num_threads, resumed):
+        """The private `_told` is listened to: errors that are skipped are counted, and shown nowhere one by one."""
         monkeypatch.setattr(ReadBuffer, "CHUNK", 1 << 9)
         path, lines, line = tmp_path / "a.csv", ["a,b"], 1
         wrong = []

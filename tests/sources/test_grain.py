@@ -67,7 +67,7 @@ class TestIterDataset(SourceContract):
 
     @pytest.fixture(autouse=True)
     def _small_pieces(self, monkeypatch):
-        monkeypatch.setattr("pipeline.sources.grain._PIECE", 7)
+        monkeypatch.setattr("pipeline.sources.grain._PIECE", 7)  # so that a few rows are several pieces
 
     def data(self):
         return elements().to_iter_dataset()

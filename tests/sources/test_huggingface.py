@@ -101,7 +101,7 @@ class TestIterable(SourceContract):
 
     @pytest.fixture(autouse=True)
     def _small_pieces(self, monkeypatch):
-        monkeypatch.setattr("pipeline.sources.huggingface._PIECE", 7)
+        monkeypatch.setattr("pipeline.sources.huggingface._PIECE", 7)  # so that a few rows are several pieces
 
     def make(self, **options):
         return pipeline.huggingface(self.dataset(), COLUMNS, **options)
@@ -381,7 +381,7 @@ FORMS = {"list": {"collate": columns_of}, "pad": {"pad": 0}, "splits": {"collate
 @pytest.mark.parametrize("how", HOW, ids=str)
 def test_a_stream_whose_features_nobody_knows(how, monkeypatch):
     """All rows of its first pieces are of one length."""
-    monkeypatch.setattr("pipeline.sources.huggingface._PIECE", 7)
+    monkeypatch.setattr("pipeline.sources.huggingface._PIECE", 7)  # so that a few rows are several pieces
     stream = dataset().to_iterable_dataset().map(lambda row: {"ids": [1] * (2 if row["n"] < 20 else 3)})
     batches = made(pipeline.huggingface(stream, ["n", "ids"]), how).batch(10, pad=0)
     assert [batch["ids"].shape for batch in batches] == [(10, 2), (10, 2), (10, 3)]

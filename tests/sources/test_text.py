@@ -211,7 +211,7 @@ def test_compressed_files_that_are_damaged(ending, tmp_path):
 
 
 def test_what_compresses_very_well_takes_little_memory(tmp_path, monkeypatch):
-    """No read returns more than was asked for, however few bytes it is made of."""
+    """No read returns more than was asked for, however few bytes it is made of; `_read` is where that is seen."""
     path = tmp_path / "t.txt.zst"
     path.write_bytes(zstd.compress((b"0" * 999 + b"\n") * 20_000))
     sizes = []

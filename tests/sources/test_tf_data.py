@@ -46,7 +46,7 @@ class TestDataset(SourceContract):
 
     @pytest.fixture(autouse=True)
     def _small_pieces(self, monkeypatch):
-        monkeypatch.setattr("pipeline.sources.tf_data._PIECE", 7)
+        monkeypatch.setattr("pipeline.sources.tf_data._PIECE", 7)  # so that a few rows are several pieces
 
     def make(self, **options):
         return pipeline.tf_data(dataset(), **options)
@@ -165,7 +165,7 @@ def test_an_iterator_is_read_once():
 
 
 def test_an_error_comes_after_what_was_made_before(monkeypatch):
-    monkeypatch.setattr("pipeline.sources.tf_data._PIECE", 32)
+    monkeypatch.setattr("pipeline.sources.tf_data._PIECE", 32)  # so that a few rows are several pieces
     tf = library()
 
     def failing(number):

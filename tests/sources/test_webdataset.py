@@ -71,7 +71,7 @@ class Shards(SourceContract):
 
     @pytest.fixture(autouse=True)
     def _files(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("pipeline.sources.webdataset._SAMPLES", 3)
+        monkeypatch.setattr("pipeline.sources.webdataset._SAMPLES", 3)  # so that a few rows are several pieces
         self.paths = f"{tmp_path}/shard-{{00..02}}.{self.ending}"
         for i, (first, end) in enumerate([(0, 11), (11, 24), (24, COUNT)]):
             with open(tmp_path / f"shard-{i:02}.{self.ending}", "wb") as file:

@@ -256,7 +256,7 @@ class Chain:
 def last(thread):
     """Wait until a thread has ended, however long it takes."""
     while thread.alive():
-        thread._thread.join(1)
+        thread.wait(1)
 
 
 def wait_for(threads):

@@ -1,6 +1,7 @@
 """The queues under test in histories: how elements become values, and how results are read back.
 
 An element is a number in all its components; of a queue by priority a pair (priority, number).
+The private hooks `_about_to_wait` and `_still_waiting` are where a call can be cancelled.
 """
 
 import random

@@ -10,7 +10,7 @@ def check(data, expected):
     expected = [chains.plain(each) for each in expected]
     assert [chains.plain(each) for each in data] == expected
     assert [chains.plain(each) for each in data] == expected
-    node = data._node
+    node = data._node  # says what it must have: a length and numbers could be missing without an error
     if node.length() is not None:
         assert len(data) == len(expected)
     if node.indexed:

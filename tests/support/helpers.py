@@ -32,6 +32,10 @@ class Running:
     def alive(self):
         return self._thread.is_alive()
 
+    def wait(self, seconds):
+        """Wait for the end of the call, for so long at most."""
+        self._thread.join(seconds)
+
     def _join(self):
         self._thread.join(LIMIT)
         if self.alive():

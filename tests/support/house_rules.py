@@ -145,3 +145,48 @@ def repeated_names(root, faces=()):
             homes.setdefault(name, set()).add(str(path.relative_to(root)))
     own = {name: sorted(file for file in files if (file, name) not in faces) for name, files in homes.items()}
     return [f"{name}: {', '.join(files)}" for name, files in sorted(own.items()) if len(files) > 1]
+
+
+_PRIVATE = re.compile(r"(?:.*\.)?(_[a-zA-Z](?:\w*[^\W_])?)(?:\..*)?")  # in a dotted name; `_repr_html_` is everybody's
+_OF_PYTHON = ("_asdict", "_fields", "_make", "_replace")
+_OWN = ("self", "cls", "super()")
+_MODULES = ("os", "sys", "threading")  # of Python
+
+
+def unexplained_private_names(root):
+    """Places in tests that look at a private name of something else, and do not say why.
+
+    A reason is a comment, on the line or just above it, or the docstring of the file or of a class or function around
+    it, if that has the name or the word "private".
+    """
+    found = []
+
+    def look(node, told):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            told += ast.get_docstring(node) or ""
+        for name in _private_names(node):
+            above, here = lines[node.lineno - 2].lstrip(), lines[node.lineno - 1]
+            said = re.search(rf"(?i)\bprivate\b|(?<!\w){name}\b", told)
+            if not (said or above.startswith("#") or _REASON.search(here)):
+                found.append(f"{path.relative_to(root)}:{node.lineno}: {name}")
+        for child in ast.iter_child_nodes(node):
+            look(child, told)
+
+    for path in sorted((root / "tests").rglob("*.py")):
+        lines = path.read_text().split("\n")
+        look(ast.parse("\n".join(lines)), "")
+    return found
+
+
+def _private_names(node):
+    """The private names in a node: an attribute, an import, or the name of an attribute to patch."""
+    if isinstance(node, ast.Attribute):
+        owner = ast.unparse(node.value)
+        named = [] if owner in _OWN or owner.partition(".")[0] in _MODULES else [node.attr]
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("attr", "patch", ".object")):
+        texts = [each.value for each in node.args if isinstance(each, ast.Constant)]
+        named = [text for text in texts if isinstance(text, str) and ast.unparse(node.args[0]) not in _MODULES]
+    else:
+        named = [name for name in _named_modules(node) if name.startswith("pipeline.")]
+    found = [match[1] for match in map(_PRIVATE.fullmatch, named) if match]
+    return [name for name in found if name not in _OF_PYTHON]

@@ -1,4 +1,7 @@
-"""A recorded function in small: turns in which it reads, and a book that puts what it reads from to its place."""
+"""A recorded function in small: turns in which it reads, and a book that puts what it reads from to its place.
+
+`_go_to` is called as a resumable run calls it.
+"""
 
 import contextlib
 

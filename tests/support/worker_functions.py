@@ -165,7 +165,7 @@ def workers():
 
 
 def spare_workers():
-    """The workers of this process that wait for another loop."""
+    """The workers of this process that wait for another loop; only `_spares` knows which these are."""
     from pipeline.workers import spares
 
     return [each.process.pid for each in list(spares._spares)]
@@ -244,7 +244,7 @@ def forking(directory):
 
 
 def fork_server():
-    """The number of the process that starts workers, which is a child of this one."""
+    """The number of the process that starts workers, which is a child of this one; only `_current` knows it."""
     from pipeline.workers import server
 
     return server._current.pid

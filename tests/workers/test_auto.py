@@ -1,4 +1,8 @@
-"""workers="auto": order, states, errors and numbers are those of any workers, however often these change."""
+"""workers="auto": order, states, errors and numbers are those of any workers, however often these change.
+
+Private names: numbers that are made small, so that the workers change after every few elements, and what was chosen,
+which users see in reports only.
+"""
 
 import itertools
 import logging

@@ -1,4 +1,7 @@
-"""pipeline.processes and pipeline.threads, struck: by full buffers, limits, Ctrl-C, garbage collections and forks."""
+"""pipeline.processes and pipeline.threads, struck: by full buffers, limits, Ctrl-C, garbage collections and forks.
+
+Private names: the lock of a future and the threads of a pool, where they are struck.
+"""
 
 import gc
 import os

@@ -100,7 +100,7 @@ if __name__ == "__main__":
 
 
 class TestSegments:
-    """The two sides, without processes."""
+    """The two sides, without processes; `_count` and `_memories` are private, and say how many segments there are."""
 
     def pair(self):
         reader = Reader()
@@ -221,6 +221,7 @@ class TestBatches:
 class TestChoice:
     @pytest.mark.parametrize("make", [pipeline.threads, pipeline.processes])
     def test_of_how_many(self, make):
+        """By the private name that executors of the standard library have for it."""
         assert make(3)._max_workers == 3
         assert make()._max_workers == len(os.sched_getaffinity(0))
         with raises(ValueError, f"{make.__name__}: count must be at least 1, got 0"):

@@ -175,7 +175,7 @@ class TestForkServer:
             starts.append(process)
             raise EOFError("unexpected EOF")
 
-        monkeypatch.setattr(Forked, "_Popen", staticmethod(start))
+        monkeypatch.setattr(Forked, "_Popen", staticmethod(start))  # multiprocessing starts processes by it
         with pipeline.processes(1) as workers:
             error = run_in_thread(next, mapped(abs, range(8), workers)).exception()
         assert type(error) is AbortedError
@@ -183,7 +183,7 @@ class TestForkServer:
         assert len(starts) == 3
 
     def test_it_cannot_fork_for_a_moment(self, monkeypatch):
-        starts, popen = [], Forked._Popen
+        starts, popen = [], Forked._Popen  # multiprocessing starts processes by it
 
         def start(process):
             starts.append(process)
@@ -191,7 +191,7 @@ class TestForkServer:
                 raise EOFError("unexpected EOF")
             return popen(process)
 
-        monkeypatch.setattr(Forked, "_Popen", staticmethod(start))
+        monkeypatch.setattr(Forked, "_Popen", staticmethod(start))  # multiprocessing starts processes by it
         with pipeline.processes(1) as workers:
             assert run_in_thread(list, mapped(abs, range(-8, 0), workers)).result() == [*range(8, 0, -1)]
 

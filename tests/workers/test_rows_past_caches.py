@@ -1,4 +1,7 @@
-"""Large rows that processes return are written past the caches: put_past, and batches of such rows."""
+"""Large rows that processes return are written past the caches: put_past, and batches of such rows.
+
+`put_past` is private: rows look the same, whatever way they came.
+"""
 
 import numpy as np
 import pytest

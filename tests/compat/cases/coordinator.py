@@ -168,7 +168,7 @@ def looper_methods(tf, sess):
 
 @case(graph=False)
 def registered_threads(tf, sess):
-    """TensorFlow's own tests poll this attribute."""
+    """TensorFlow's own tests poll this private attribute."""
     coord = tf.train.Coordinator()
     thread = threading.Thread()
     before = len(coord._registered_threads)

@@ -51,6 +51,7 @@ class SummarySaverHook(SessionRunHook):
         """Open the file and look up the global step; RuntimeError if there is none."""
         self._summary_writer = _writer(self._summary_writer, self._output_dir)
         self._next_step: Any = None
+        self._behind: Any = 1
         self._global_step_tensor = global_step_read("SummarySaverHook")
 
     def before_run(self, run_context: Any) -> Any:
@@ -66,9 +67,12 @@ class SummarySaverHook(SessionRunHook):
         """Write the summaries if they were requested."""
         if not self._summary_writer:
             return
-        step = run_values.results["global_step"] + 1
+        read = run_values.results["global_step"]
         if self._next_step is None or self._request_summary:
             step = run_context.session.run(self._global_step_tensor)
+            self._behind = step - read  # a run reads the step before or after it counts it
+        else:
+            step = read + self._behind
         if self._next_step is None:
             self._summary_writer.add_session_log(SessionLog(status=SessionLog.START), step)
         if self._request_summary:

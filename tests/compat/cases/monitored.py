@@ -308,9 +308,9 @@ def summaries_are_saved(tf, sess, tmp):
     more = tf.assign_add(step, 1)
     tf.summary.scalar("twice", step * 2)
     scaffold = tf.train.Scaffold()
-    hook = tf.train.SummarySaverHook(save_steps=2, output_dir=tmp, scaffold=scaffold)
+    hook = tf.train.SummarySaverHook(save_steps=3, output_dir=tmp, scaffold=scaffold)
     with tf.train.MonitoredSession(tf.train.ChiefSessionCreator(scaffold), hooks=[hook]) as monitored:
-        for _ in range(5):
+        for _ in range(8):
             monitored.run(more)
     tf.summary.FileWriterCache.clear()
     (name,) = os.listdir(tmp)

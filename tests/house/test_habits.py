@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 GITHUB = ROOT / ".github"
 MAKEFILE = (ROOT / "Makefile").read_text()
 TARGETS = set(re.findall(r"^([a-z][\w-]*):", MAKEFILE, re.MULTILINE))
+VARIABLES = set(re.findall(r"^([A-Z]+) *\??=", MAKEFILE, re.MULTILINE))
 
 workflows = pytest.mark.parametrize("path", sorted(GITHUB.glob("workflows/*.yml")), ids=lambda path: path.stem)
 
@@ -29,15 +30,17 @@ def steps(path):
 @workflows
 def test_workflows_call_make(path):
     """And nothing else that builds or tests, so that people can run the same."""
-    called = set()
     for job in jobs(path):
-        for line in "\n".join(step.get("run", "") for step in job.get("steps", [])).splitlines():
-            assert not re.search(r"\b(pytest|setup\.py|cibuildwheel|pip)\b", line)
-            if line.startswith("make "):
-                called |= {word for word in shlex.split(line)[1:] if "=" not in word}
-        if "$TARGET" in called:
-            called = called - {"$TARGET"} | set(job["strategy"]["matrix"]["target"])
-    assert called - TARGETS == set()
+        script = "\n".join(step.get("run", "") for step in job.get("steps", []))
+        assert not re.search(r"\b(pytest|setup\.py|cibuildwheel|pip)\b", script)
+        for line in re.findall(r"\bmake\b(.*)", script):
+            words = shlex.split(line)
+            called = {word for word in words if "=" not in word}
+            if "$TARGET" in called:
+                called = called - {"$TARGET"} | set(job["strategy"]["matrix"]["target"])
+            assert called
+            assert called - TARGETS == set()
+            assert {word.partition("=")[0] for word in words if "=" in word} - VARIABLES == set()
 
 
 @workflows

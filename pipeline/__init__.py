@@ -17,7 +17,15 @@ from os import environ as _environ
 from typing import TYPE_CHECKING, Any
 
 # The smallest compiled module: the second interpreter of a process is refused here, not at the first name.
-from pipeline import _random as _random
+try:
+    from pipeline import _random as _random
+except ImportError as error:
+    if "interpreter" not in str(error):
+        raise
+    raise ImportError(
+        "`pipeline` works in one interpreter of a process, and this is another. "
+        "For functions that need a GIL of their own, take workers=pipeline.processes()"
+    ) from error
 
 if TYPE_CHECKING:  # for type checkers and editors; at run time the table below says the same
     from pipeline import cluster, errors, image, proto, types

@@ -1,6 +1,7 @@
 """The modules work in one interpreter of a process; in any other the import is an error, and nothing else happens."""
 
 import importlib.util
+import sys
 
 import pytest
 from helpers import run_script
@@ -22,7 +23,7 @@ try:
     queue.enqueue(1)
     print("works", queue.dequeue())
 except ImportError as error:
-    assert "interpreter" in str(error), error
+    assert "`pipeline` works in one interpreter of a process" in str(error), error
     print("error")
 '''
 
@@ -33,7 +34,7 @@ def use():
         queue.enqueue(7)
         print("works", queue.dequeue(), flush=True)
     except ImportError as error:
-        assert "Interpreter change" in str(error), error
+        assert "`pipeline` works in one interpreter of a process" in str(error), error
         print("error", flush=True)
 
 {before}
@@ -64,3 +65,27 @@ def test_import(before, kind):
     assert len(said) == 3 + bool(before)
     if before:
         assert said == ["works 7", "error", "error", "works 7"]
+
+
+POOL = """
+from concurrent.futures import InterpreterPoolExecutor
+
+def size(batch):
+    import pipeline
+    return len(pipeline.stack(batch))
+
+if __name__ == "__main__":
+    with InterpreterPoolExecutor(2) as executor:
+        for future in [executor.submit(size, [1, 2]) for _ in range(2)]:
+            error = future.exception()
+            assert type(error) is ImportError, error
+            print(error)
+"""
+
+
+@pytest.mark.skipif(sys.version_info < (3, 14), reason="no concurrent.interpreters before Python 3.14")
+def test_a_pool_of_interpreters_gets_the_error():
+    done = run_script(POOL)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(set(done.stdout.splitlines())) == 1
+    assert "take workers=pipeline.processes()" in done.stdout

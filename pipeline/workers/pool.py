@@ -102,6 +102,8 @@ class WorkerPool:
         self._numbers = itertools.count(1)
         self._calls: collections.deque[SubmittedCall] = collections.deque()
         self._threads: list[WorkerThread] = []
+        self._asleep: dict[WorkerThread, None] = {}  # those that wait for their bell, and nobody has rung it
+        self._idle = 0  # threads that have nothing to do: these, and those that were just woken or started
         self.forget()
         self._resting = self._closed = False
         self._broken: BrokenWorkers | None = None
@@ -113,6 +115,7 @@ class WorkerPool:
         self._lock = threading.RLock()  # no Condition: Ctrl-C in its `__enter__`, in Python, would leave it locked
         calls = [*self._calls, *(call for thread in self._threads for call in thread.sent)]
         self._calls, self._threads = collections.deque(), []
+        self._asleep, self._idle = {}, 0
         for call in calls:
             call.future.forsake()
 
@@ -145,7 +148,10 @@ class WorkerPool:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             self._resting = False
             self._calls.append(call)
-            more = self._wake()
+            woken = self._woken()
+            more = self._wants_another()
+        if woken is not None:
+            woken.bell.set()
         if more:
             thread = self._new_thread(self, next(self._numbers))
             try:
@@ -167,16 +173,20 @@ class WorkerPool:
         """Have another worker do these calls, which have begun, first."""
         with self._lock:
             self._calls.extendleft(call._replace(begun=True) for call in calls)
-            for _ in self._calls:
-                self._wake()
-
-    def _wake(self) -> bool:
-        """Wake a thread for a call; whether there should be another thread. The caller holds the lock."""
-        for thread in self._threads:
-            if not thread.sent and not thread.bell.is_set():
+            woken = [self._woken() for _ in self._calls]
+        for thread in woken:
+            if thread is not None:
                 thread.bell.set()
-                break
-        return len(self._calls) > self._idle() and len(self._threads) < self._count
+
+    def _woken(self) -> WorkerThread | None:
+        """Return a thread whose bell is to be rung for a call, if one sleeps. The caller holds the lock."""
+        return self._asleep.popitem()[0] if self._asleep else None
+
+    def _wants_another(self) -> bool:
+        """Whether there should be another thread. The caller holds the lock."""
+        if len(self._threads) >= self._count:
+            return False
+        return len(self._calls) > sum(not thread.sent for thread in self._threads)
 
     def enter(self, thread: WorkerThread) -> bool:
         """Count a thread; it calls this when it runs. Whether there is room for it."""
@@ -185,6 +195,7 @@ class WorkerPool:
                 fits = len(self._threads) < self._count
                 if fits:
                     self._threads.append(thread)
+                    self._count_idle(thread, True)
         finally:
             thread.entered.set()  # whoever called `put` waits for it
         return fits
@@ -194,18 +205,24 @@ class WorkerPool:
         nothing to do, that it shall end."""
         while True:
             thread.bell.clear()
+            call = woken = None
             with self._lock:
-                call = None
-                if self._calls and (not thread.sent or len(self._calls) > self._idle()):
+                if self._calls and (not thread.sent or len(self._calls) > self._idle):
                     call = self._calls.popleft()
-                    thread.sent.append(call)  # from now on it is not idle
+                    thread.sent.append(call)
+                    self._count_idle(thread, False)
                     if self._calls:  # its bell may have rung for the next call too, before it took this one
-                        self._wake()
+                        woken = self._woken()
                 elif thread.sent:
                     return None
                 elif self._closed or self._resting:
-                    self._threads.remove(thread)
+                    self._remove(thread)
                     return None
+                else:
+                    self._count_idle(thread, True)
+                    self._asleep[thread] = None
+            if woken is not None:
+                woken.bell.set()
             if call is None:
                 thread.bell.wait(_CHECK_INTERVAL)
                 continue
@@ -215,8 +232,17 @@ class WorkerPool:
                 return call
             thread.sent.pop()
 
-    def _idle(self) -> int:
-        return sum(not thread.sent for thread in self._threads)
+    def _count_idle(self, thread: WorkerThread, idle: bool) -> None:
+        """Note whether a thread has nothing to do. The caller holds the lock."""
+        self._idle += idle - thread.idle
+        thread.idle = idle
+        if not idle:
+            self._asleep.pop(thread, None)
+
+    def _remove(self, thread: WorkerThread) -> None:
+        """Forget a thread, which ends. The caller holds the lock."""
+        self._count_idle(thread, False)
+        self._threads.remove(thread)
 
     def fail(self, error: BrokenWorkers) -> None:
         """No worker can start: fail all calls, those to come too."""
@@ -235,7 +261,7 @@ class WorkerPool:
         broken.__cause__ = error
         with self._lock:
             if thread in self._threads:
-                self._threads.remove(thread)
+                self._remove(thread)
         for call in thread.sent:
             with contextlib.suppress(InvalidStateError):  # it has a result already, or was cancelled
                 call.future.set_exception(broken)
@@ -289,6 +315,7 @@ class WorkerThread(StartingThread):
 
     Attributes:
         sent: The calls that it is at, or about to be.
+        idle: Whether it is counted among those that have nothing to do.
         bell: Set when there may be something to do, or nothing any more.
         entered: Set when it is one of its pool, or turned away.
     """
@@ -296,6 +323,7 @@ class WorkerThread(StartingThread):
     def __init__(self, pool: WorkerPool, number: int) -> None:
         super().__init__(name=f"pipeline-worker-{number}", daemon=True)
         self.sent: collections.deque[SubmittedCall] = collections.deque()
+        self.idle = False
         self.bell, self.entered = StopFlag(), StopFlag()
         self.pool = pool
 

@@ -48,7 +48,7 @@ class Threads(Executor):
         Raises:
             RuntimeError: After `shutdown`; a BrokenWorkers if `setup` has failed.
         """
-        if threading.current_thread() in self._pool.threads:
+        if getattr(threading.current_thread(), "pool", None) is self._pool:
             return AtOnce().submit(fn, *args, **kwargs)
         future = Promise()
         self._pool.put(SubmittedCall(future, fn, (args, kwargs)))

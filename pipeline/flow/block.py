@@ -127,6 +127,38 @@ class Made:
         return self._names.name(self._first + i)
 
 
+class JoinedValues:
+    """Elements of several blocks, one after the other, not made yet."""
+
+    __slots__ = ("_size", "parts")
+
+    def __init__(self, parts: Sequence[Values]) -> None:
+        self.parts, self._size = parts, sum(map(len, parts))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, which: slice) -> Values:
+        begin, end, _ = which.indices(self._size)
+        found = []
+        for part in self.parts:
+            size = len(part)
+            if begin < size and end > 0:
+                found.append(part[max(begin, 0) : end])
+            begin, end = begin - size, end - size
+        return found[0] if len(found) == 1 else JoinedValues(found)
+
+    def made(self) -> Columns | Examples:
+        return join_made([each.made() for each in self.parts]) if self.parts else Examples([])
+
+    def name(self, i: int) -> str | None:
+        for part in self.parts:
+            if i < len(part):
+                return part.name(i)
+            i -= len(part)
+        raise IndexError(i)
+
+
 class Block:
     """Some elements.
 

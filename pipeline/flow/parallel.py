@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -13,13 +14,13 @@ from pipeline._flow import Kept
 from pipeline._next import Meter, working_for_others
 from pipeline.diagnostics.wording import named
 from pipeline.errors import AbortedError, DeadlineExceededError, ResourceExhaustedError
-from pipeline.flow.block import Block, Columns, Examples, stays
+from pipeline.flow.block import Block, Columns, Examples, JoinedValues, flat, stays
 from pipeline.flow.run import Limited, Run, serving
 from pipeline.flow.segment import GRID, Marks, output_ids, refuse_or_skip, select_numbers
 from pipeline.flow.steps import Calls, Failure, Output, Step, only_map, run, run_alone
 from pipeline.flow.stream import Stream, dropped, nowhere, shorter
-from pipeline.flow.table import TableRows
-from pipeline.nest import Nest, TupleParts
+from pipeline.flow.table import TableRows, join_later
+from pipeline.nest import Nest, TupleParts, parts_of
 from pipeline.runners.stop_flag import StopFlag
 from pipeline.workers.chunks import FailedItem, Gathered, WorkerDied, finished, here
 from pipeline.workers.chunks import ResultBlock as Made
@@ -32,7 +33,10 @@ BUFFER_BYTES = 128 << 20
 # chunks does so for all workers, one at a time, so where there are more than so many workers chunks are longer, up to
 # so many times: 16 processes cost this process 18 us an example of 1 ms instead of 51.
 _CHUNK_SECONDS, _FEW_WORKERS, _LONGEST = 0.004, 4, 4
-_CHUNK_MOST = 64
+_CHUNK_MOST = 1024
+
+# Inputs in a chunk that are too few to care how large they and their outputs are.
+_FEW = 64
 
 # Seconds between two looks whether the iterator was closed.
 _LOOK = 0.1
@@ -191,6 +195,8 @@ class Parallel:
         self._table: Any = None  # that workers have, as they make its rows
         self._call = functools.partial(make_chunk, steps, None)
         self._one_to_one = all(step.one_to_one for step in steps)
+        # Whether a chunk may be of several claims: positions within it are known, and nobody waits for each.
+        self._across = self._one_to_one and grid > 1 and not live
         self._one_at_most = all(step.what != "flat_map" for step in steps)
         self._bell = StopFlag()
         self._size, self._bytes = 1, 0  # inputs in a chunk, bytes of an output: judging by the last ones
@@ -200,6 +206,9 @@ class Parallel:
 
     def _reset(self) -> None:
         self._chunks: deque[Chunk] = deque()
+        self._under_way = 0  # inputs in them
+        self._gathered: list[Block] = []  # inputs of the next chunk
+        self._awaited: Future[Any] | None = None  # rings the bell when it is done
         self._parts: deque[DueResult] = deque()
         self._ending: DueResult | None = None  # whose outputs are delivered, and its inputs not yet done with
         self._marks = Marks(self._stream, self._one_to_one, any(step.skip for step in self._steps), self._grid)
@@ -265,34 +274,48 @@ class Parallel:
         wanted = max(2 * n, 2 * self._workers * self._size) if self._workers else n
         if self._bytes:
             wanted = max((self._workers + 1) * self._size, min(wanted, BUFFER_BYTES // self._bytes))
-        under_way = sum(len(chunk.block) for chunk in self._chunks)
-        while under_way < wanted and not self._ended and self._error is None and self._rejected is None:
+        gathered = sum(map(len, self._gathered))
+        while gathered or self._under_way < wanted:  # what was begun is a whole chunk
+            if self._ended or self._error is not None or self._rejected is not None:
+                break
             if self._slow and self._is_due():  # goes out before the next input is waited for
-                return
+                break
             self._marks.before_claim()
+            asked = max(1, min(self._size - gathered, self._marks.room()))
             began = time.perf_counter()
             try:
-                block = self._inputs(min(self._size, self._marks.room()))
+                block = self._inputs(asked)
             except _NotYet:
                 if self._is_due():
-                    return
+                    break
                 continue
             except Exception as error:
                 self._run.check()
                 self._error = error
-                return
+                break
             if block is None:
                 self._ended = True
-                return
+                break
             self._slow = time.perf_counter() - began > _UNDER_WAY
             self._marks.claimed += len(block)
-            under_way += len(block)
-            try:
-                self._submit(block, self._marks.claimed)
-            except AbortedError as error:
-                self._rejected = error
+            self._gathered.append(block)
+            gathered += len(block)
+            if gathered >= self._size or len(block) < asked or self._slow or not self._across:
+                self._submit_gathered()
+                gathered = 0
+        self._submit_gathered()
         if self._rejected is not None and not self._is_due():  # results that are ready come first
             raise self._rejected
+
+    def _submit_gathered(self) -> None:
+        """Submit what was claimed for the next chunk."""
+        if not self._gathered:
+            return
+        block, self._gathered = join_later(self._gathered), []
+        try:
+            self._submit(block, self._marks.claimed)
+        except AbortedError as error:
+            self._rejected = error
 
     def _inputs(self, n: int) -> Block | None:
         """Take inputs; raise _NotYet where there are none yet and results may be due before them."""
@@ -328,7 +351,7 @@ class Parallel:
             sent = block if inside else self._portable(block)
         except Exception as error:
             if len(block) == 1:
-                self._chunks.insert(place, Chunk(block, end, self._failure(error)))
+                self._insert(place, Chunk(block, end, self._failure(error)))
             else:
                 for i in range(len(block)):
                     self._submit(block[i : i + 1], end - len(block) + i + 1, place + i)
@@ -346,8 +369,17 @@ class Parallel:
             raise AbortedError(None, None, f"the workers took no more work: {named(error)}") from error
         if self._run.stopped:  # meanwhile: this has woken workers again
             self._stop()
-        future.add_done_callback(functools.partial(_ring, self._bell))
-        self._chunks.insert(place, Chunk(block, end, future))
+        if not self._ordered:
+            future.add_done_callback(functools.partial(_ring, self._bell))
+        self._insert(place, Chunk(block, end, future))
+
+    def _insert(self, place: int, chunk: Chunk) -> None:
+        self._chunks.insert(place, chunk)
+        self._under_way += len(chunk.block)
+
+    def _remove(self, chunk: Chunk) -> None:
+        self._chunks.remove(chunk)
+        self._under_way -= len(chunk.block)
 
     def _portable(self, block: Block) -> Block:
         """Return what to send to another process: numbers of rows that are made there, or examples."""
@@ -371,17 +403,18 @@ class Parallel:
         while (chunk := self._done()) is None:
             self._bell.clear()
             self._run.check()
+            self._await()
             if self._done() is None:
                 self._bell.wait(self._run.left(_LOOK))
         waited = time.perf_counter() - began
         error = chunk.future.exception() if not chunk.future.cancelled() else None
         if chunk.future.cancelled():
-            self._chunks.remove(chunk)
+            self._remove(chunk)
             self._submit(chunk.block, chunk.end, 0)
         elif error is not None:
             self._failed(chunk, error)
         else:
-            self._chunks.remove(chunk)
+            self._remove(chunk)
             results, seconds, cpu = chunk.future.result()
             if self._meter is not None:
                 self._meter.work(seconds)
@@ -389,6 +422,13 @@ class Parallel:
             self._fit(chunk, results, seconds)
             if self._note is not None:
                 self._note(len(chunk.block), seconds, cpu, waited)
+
+    def _await(self) -> None:
+        """Have the chunk that is due ring the bell: others need not wake whoever waits for it."""
+        future = self._chunks[0].future
+        if self._ordered and future is not self._awaited:
+            self._awaited = future
+            future.add_done_callback(functools.partial(_ring, self._bell))
 
     def _done(self) -> Chunk | None:
         """Return the chunk to receive next if it is done."""
@@ -423,13 +463,16 @@ class Parallel:
         outputs = sum(size for _, size in sizes)
         if outputs:
             self._bytes = max(1, sum(each for each, _ in sizes) // outputs)
-        wanted = _CHUNK_SECONDS * min(max(1, self._workers / _FEW_WORKERS), _LONGEST)
-        fitting = int(wanted / max(seconds / len(chunk.block), 1e-7))
-        self._size = max(1, min(fitting, 2 * self._size, _CHUNK_MOST))
+        fitting = int(chunk_seconds(self._workers) / max(seconds / len(chunk.block), 1e-7))
+        most = _FEW
+        if self._across and len(chunk.block) > _FEW // 2:
+            each = max(self._bytes, _bytes_of(chunk.block), 1)
+            most = max(_FEW, min(2 * len(chunk.block), BUFFER_BYTES // (each * (self._workers + 1))))
+        self._size = max(1, min(fitting, 2 * self._size, most, _CHUNK_MOST))
 
     def _failed(self, chunk: Chunk, error: BaseException) -> None:
         """A chunk failed as a whole: its worker died, or it could not be sent."""
-        self._chunks.remove(chunk)
+        self._remove(chunk)
         if isinstance(error, BrokenExecutor):
             hint = "" if hasattr(self._executor, "rest") else "\nA worker was killed, crashed, or could not start."
             raise AbortedError(None, None, f"the workers broke: {named(error)}{hint}") from error
@@ -445,7 +488,7 @@ class Parallel:
         elif not isinstance(error, Exception):  # SystemExit in a worker must not end this process
             other = RuntimeError(f"a worker abandoned the example because of {named(error)}")
             other.__cause__, error = error, other
-        self._chunks.appendleft(Chunk(block[index : index + 1], begin + index + 1, self._failure(error)))
+        self._insert(0, Chunk(block[index : index + 1], begin + index + 1, self._failure(error)))
         if index:
             self._submit(block[:index], begin + index, 0)
         if index + 1 < len(block):
@@ -455,6 +498,7 @@ class Parallel:
         if not self._one_to_one or self._drop or any(step.skip for step in self._steps):
             return dropped(self, n)
         self._end_part()
+        self._submit_gathered()
         left = n
         while left and (self._parts or self._chunks):  # made already; without workers, nobody would see their errors
             if not self._parts:
@@ -480,7 +524,8 @@ class Parallel:
         if not self._ordered:
             text = "with ordered=False the order depends on time, and there is no position to go back to"
             return nowhere(text)
-        return self._marks.position(not self._chunks and not self._parts and self._ending is None, self._drop)
+        complete = not (self._chunks or self._gathered or self._parts) and self._ending is None
+        return self._marks.position(complete, self._drop)
 
     def seek(self, position: Any) -> None:
         self._cancel()
@@ -490,6 +535,7 @@ class Parallel:
     def close(self) -> None:
         self._cancel()
         self._chunks.clear()
+        self._gathered.clear()
         self._parts.clear()
         if self._owned:
             self._executor.shutdown(wait=False, cancel_futures=True)
@@ -508,9 +554,27 @@ class Parallel:
             chunk.future.cancel()
 
 
+def chunk_seconds(workers: int) -> float:
+    """Return how long a worker should take for a chunk where there are so many."""
+    return _CHUNK_SECONDS * min(max(1, workers / _FEW_WORKERS), _LONGEST)
+
+
 def is_in_process(executor: Executor) -> bool:
     """Whether the workers of an executor are threads of this process, so that nothing is sent to them."""
     return isinstance(executor, (Threads, AtOnce)) or type(executor).__name__ == "ThreadPoolExecutor"
+
+
+def _bytes_of(block: Block) -> int:
+    """Return about how many bytes an input of a block takes that waits for its turn."""
+    values = block.values
+    if isinstance(values, JoinedValues):
+        values = values.parts[-1]
+    if isinstance(values, Columns):
+        return sum(getattr(column, "nbytes", 0) for column in flat(values.block)[1]) // len(values)
+    if not isinstance(values, Examples):
+        return 0  # numbers of rows, or of items that are there anyway
+    example = values.items[-1]
+    return sum(getattr(part, "nbytes", 0) or sys.getsizeof(part) for part in parts_of(example) or (example,))
 
 
 def _ring(bell: StopFlag, future: object) -> None:

@@ -60,6 +60,12 @@ class Marks:
             end: How many inputs are done with them; None while the claim has more outputs.
             outputs: How many outputs.
         """
+        if self._one_to_one:  # outputs count inputs, wherever claims begin
+            self.due += outputs
+            while len(self._noted) > 1 and self.due >= self._noted[1][0] - self._noted[0][0]:
+                self.due -= self._noted[1][0] - self._noted[0][0]
+                self._noted.pop(0)
+            return
         self._pass(begin)
         self.due += outputs
         if end is not None:

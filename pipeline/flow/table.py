@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._next import Meter
-from pipeline.flow.block import Block, Columns, Examples, Numbers, gathered
-from pipeline.flow.ids import Ids
+from pipeline.flow.block import Block, Columns, Examples, JoinedValues, Numbers, Values, gathered
+from pipeline.flow.ids import Ids, joined
 from pipeline.flow.stream import whole
 from pipeline.nest import map_values
 
@@ -65,6 +65,21 @@ def made_of(table: Any, which: Any, count: int) -> Columns | Examples:
 
 def _examples(columns: Columns) -> Examples:
     return Examples(list(columns.examples()))
+
+
+def join_later(blocks: Sequence[Block]) -> Block:
+    """As `join`, but nothing is made: rows of one table stay its rows."""
+    if len(blocks) == 1:
+        return blocks[0]
+    parts = [each.values for each in blocks]
+    first = parts[0]
+    values: Values = JoinedValues(parts)
+    if isinstance(first, TableRows):
+        rows = [each.numbers for each in parts if isinstance(each, TableRows) and each.table is first.table]
+        if len(rows) == len(parts):
+            values = TableRows(first.table, np.concatenate(rows), first.meter)
+    numbers: Any = joined([each.numbers for each in blocks])
+    return Block(values, joined([each.ids for each in blocks]), numbers)
 
 
 class Index(Protocol):

@@ -2,31 +2,156 @@
 
 from concurrent.futures import Executor, Future
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import pipeline
+from pipeline import errors
 
 
 class Clockwork(Executor):
-    """An executor whose workers take a millisecond for an example, as they say."""
+    """An executor whose workers take a millisecond, or another time, for an example, as they say."""
 
-    def __init__(self, workers):
+    def __init__(self, workers, seconds=0.001):
         self._max_workers = workers
+        self._seconds = seconds
         self.sizes = []
 
     def submit(self, call, *args):
         results, _, cpu = call(*args)
-        size = sum(len(numbers) for _, numbers, _ in results)
+        size = sum(len(numbers) for _, numbers, *_ in results if not isinstance(numbers, int))
         self.sizes.append(size)
         future = Future()
-        future.set_result((results, 0.001 * size, cpu))
+        future.set_result((results, self._seconds * size, cpu))
         return future
+
+
+def sizes(executor, source, batches=400, size=8):
+    """The sizes of the last chunks of a loop."""
+    with iter(source.batch(size)) as loop:
+        for _ in range(batches):
+            next(loop)
+    return executor.sizes[-8:]
 
 
 @pytest.mark.parametrize(("workers", "size"), [(1, 4), (4, 4), (8, 8), (16, 16), (64, 16)])
 def test_chunks_are_longer_for_many_workers(workers, size):
     executor = Clockwork(workers)
-    with iter(pipeline.dataset(range(10**6)).map(float, workers=executor).batch(8)) as batches:
-        for _ in range(400):
-            next(batches)
-    assert set(executor.sizes[-8:]) == {size}
+    assert set(sizes(executor, pipeline.dataset(range(10**6)).map(float, workers=executor))) == {size}
+
+
+@pytest.mark.parametrize(("seconds", "size"), [(1e-3, 4), (1e-4, 40), (1e-5, 400), (1e-6, 1024)])
+def test_chunks_of_short_functions_are_of_many_examples(seconds, size):
+    executor = Clockwork(2, seconds)
+    found = sizes(executor, pipeline.dataset(range(10**6)).map(float, workers=executor), size=128)
+    assert set(found) == {size}
+    assert executor.sizes[0] == 1
+
+
+def large(number):
+    return np.zeros(100_000, np.uint8)
+
+
+def arrays():
+    while True:
+        yield np.zeros(100_000, np.uint8)
+
+
+def length(row):
+    return len(row)
+
+
+def test_chunks_of_large_examples_are_shorter():
+    """At most 128 MiB wait: of results, and of inputs that a function hardly looks at."""
+    fitting = (128 << 20) // (3 * 100_000)
+    executor = Clockwork(2, 1e-6)
+    assert max(sizes(executor, pipeline.dataset(range(10**6)).map(large, workers=executor), 60, 32)) == fitting
+    executor = Clockwork(2, 1e-6)
+    sizes(executor, pipeline.dataset(arrays).map(length, workers=executor), 60, 32)
+    assert 64 <= max(executor.sizes) <= fitting
+
+
+def even(number):
+    return number % 2 == 0
+
+
+SOURCES = {
+    "list": lambda n: pipeline.dataset(list(range(n))),
+    "array": lambda n: pipeline.arrays(np.arange(n)),
+    "all shuffled": lambda n: pipeline.dataset(range(n)).shuffle(seed=1),
+    "pool": lambda n: pipeline.dataset(range(n)).shuffle(50, seed=1),
+    "filtered": lambda n: pipeline.dataset(range(2 * n)).filter(even, seed=1),
+    "concatenated": lambda n: pipeline.dataset(range(n // 3)).concatenate(pipeline.dataset(range(n // 3, n))),
+    "batches": lambda n: pipeline.dataset(range(n)).batch(3).unbatch(),
+}
+
+
+class Picky:
+    """A function that refuses some numbers."""
+
+    def __init__(self, refused):
+        self.refused = refused
+
+    def __call__(self, number):
+        if number in self.refused:
+            raise KeyError(int(number))
+        return float(number), pipeline.example_rng().integers(1000)
+
+
+def moments(loop):
+    """The batches that are left, and what there is to say after each."""
+    return [([part.tolist() for part in batch], loop.state_dict(), loop.fingerprint()) for batch in loop]
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    source=st.sampled_from(sorted(SOURCES)),
+    count=st.integers(1, 900),
+    size=st.integers(1, 300),
+    seconds=st.sampled_from([1e-2, 1e-4, 1e-5, 1e-6]),
+    workers=st.integers(1, 9),
+    refused=st.sets(st.integers(0, 1500), max_size=8),
+    data=st.data(),
+)
+def test_states_do_not_depend_on_chunks(source, count, size, seconds, workers, refused, data):
+    def made(*clockwork):
+        executor = Clockwork(*clockwork) if clockwork else None
+        mapped = SOURCES[source](count).map(Picky(refused), workers=executor, on_error="skip", seed=1)
+        return iter(mapped.batch(size))
+
+    with made() as alone, made(workers, seconds) as loop:
+        expected = moments(alone)
+        assert moments(loop) == expected
+        assert loop.delivered == alone.delivered
+    if not expected:
+        return
+    last = data.draw(st.integers(0, len(expected) - 1))
+    with made(workers + 1, seconds / 10) as resumed:
+        resumed.load_state_dict(expected[last][1])
+        assert moments(resumed) == expected[last + 1 :]
+
+
+@pytest.mark.parametrize("refused", [0, 63, 64, 700, 1999])
+def test_an_error_comes_after_what_was_before_it(refused):
+    executor = Clockwork(2, 1e-6)
+    found = []
+    with iter(pipeline.dataset(range(2000)).map(Picky({refused}), workers=executor, seed=1)) as loop:
+        with pytest.raises(KeyError) as raised:
+            found.extend(number for number, _ in loop)
+    assert found == list(range(refused))
+    assert f"example {refused}" in " ".join(getattr(raised.value, "__notes__", [f"example {refused}"]))
+    assert max(executor.sizes, default=0) <= 1024
+
+
+def test_a_stream_that_fails_gives_what_came_before():
+    def failing():
+        yield from range(1000)
+        raise errors.DataLossError(None, None, "torn")
+
+    executor, found = Clockwork(2, 1e-6), []
+    with iter(pipeline.dataset(failing).map(float, workers=executor)) as loop:
+        with pytest.raises(errors.DataLossError, match="torn"):
+            found.extend(loop)
+    assert found == list(range(1000))

@@ -229,8 +229,7 @@ class _RemoteCursor(PartsCursor):
         """The next block of a part; None at its end. Meanwhile those of the parts after it come closer."""
         client = self._remote.workers.client
         while True:
-            for each in tuple(self._flights.values()):
-                self._bring(each)
+            self._bring()
             if self._left:
                 _cancel(client, self._flights)
                 raise OutOfRangeError(None, None, f"{where}: the iterator over the batches was closed")
@@ -246,28 +245,36 @@ class _RemoteCursor(PartsCursor):
                 break
             if flight.ended:
                 return None
-            self._ready(flight, CHECK_INTERVAL)
+            self._ready([flight], CHECK_INTERVAL)
         client.count(note)
         if isinstance(result, FailedItem):
             add_note(result.error, where)
             raise result.error
         return result
 
-    def _bring(self, flight: _Flight) -> None:
-        """Have blocks sent here that are ready."""
-        while not flight.ended and len(flight.blocks) < self._remote.here and self._ready(flight, 0):
-            try:
-                flight.blocks.append(next(flight.stream).future())
-            except StopIteration:
-                flight.ended = True
+    def _bring(self) -> None:
+        """Have blocks sent here that are ready. Ray is asked for all parts at once: a call takes long."""
+        here = self._remote.here
+        flights = [each for each in tuple(self._flights.values()) if not each.ended and len(each.blocks) < here]
+        while flights := self._ready(flights, 0):
+            for flight in flights:
+                try:
+                    flight.blocks.append(next(flight.stream).future())
+                except StopIteration:
+                    flight.ended = True
+            flights = [each for each in flights if not each.ended and len(each.blocks) < here]
 
-    def _ready(self, flight: _Flight, seconds: float) -> bool:
-        """Whether there is another block, or an end, within so many seconds."""
+    def _ready(self, flights: Sequence[_Flight], seconds: float) -> list[_Flight]:
+        """Those that have another block, or an end, within so many seconds; that of one is enough."""
         self._remote.workers.client.stay()
-        if flight.stream is None:  # given up, by another thread
-            return False
+        streams = [(each.stream, each) for each in flights if each.stream is not None]  # others were given up
+        if not streams:
+            return []
         wait_for = inspect.unwrap(self._remote.workers.ray.wait)  # `ray.wait` itself might make a cluster
-        return bool(wait_for([flight.stream], timeout=seconds, fetch_local=False)[0])
+        count = 1 if seconds else len(streams)
+        found, _ = wait_for([each for each, _ in streams], num_returns=count, timeout=seconds, fetch_local=False)
+        ready = set(map(id, found))
+        return [flight for stream, flight in streams if id(stream) in ready]
 
 
 def _cancel(client: RayClient, flights: dict[int, _Flight]) -> None:

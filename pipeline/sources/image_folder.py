@@ -16,6 +16,7 @@ from pipeline.errors import NotFoundError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.opening import file_system, read_whole
 from pipeline.files.os_errors import translated
+from pipeline.flow.block import Columns
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.on_error import add_note, of_record
@@ -109,6 +110,17 @@ class _Images:
         paths = [self.paths[number] for number in numbers.tolist()]
         images = [self._image(path) for path in paths]
         return stacked(images, self.kind, lambda i: f"'{paths[i]}'"), self.labels[numbers]
+
+    def listed(self, numbers: NDArray[np.int64]) -> list[Any]:
+        """Return examples, each made alone, as their shapes may differ."""
+        return [(self._alone(self.paths[number]), self.labels[number]) for number in numbers.tolist()]
+
+    def _alone(self, path: str) -> Any:
+        image = self._image(path)
+        if self._decode is None or self._decode is rgb_image:
+            return image  # a function of the user's may return the same array each time
+        (example,) = Columns(stacked([image], self.kind), 1).examples()
+        return example
 
     def _image(self, path: str) -> Any:
         data = read_whole(os.fsencode(path), MAX_RECORD_BYTES)

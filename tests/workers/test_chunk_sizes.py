@@ -1,4 +1,4 @@
-"""How many examples go to a worker at a time: as many as take 4 ms; up to 16 ms where there are many workers."""
+"""How many examples go to a worker at a time: as many as take 16 ms, fewer if they or their results are large."""
 
 from concurrent.futures import Executor, Future
 
@@ -36,13 +36,13 @@ def sizes(executor, source, batches=400, size=8):
     return executor.sizes[-8:]
 
 
-@pytest.mark.parametrize(("workers", "size"), [(1, 4), (4, 4), (8, 8), (16, 16), (64, 16)])
-def test_chunks_are_longer_for_many_workers(workers, size):
+@pytest.mark.parametrize("workers", [1, 4, 64])
+def test_chunks_take_as_long_for_any_number_of_workers(workers):
     executor = Clockwork(workers)
-    assert set(sizes(executor, pipeline.dataset(range(10**6)).map(float, workers=executor))) == {size}
+    assert set(sizes(executor, pipeline.dataset(range(10**6)).map(float, workers=executor))) == {16}
 
 
-@pytest.mark.parametrize(("seconds", "size"), [(1e-3, 4), (1e-4, 40), (1e-5, 400), (1e-6, 1024)])
+@pytest.mark.parametrize(("seconds", "size"), [(1e-3, 16), (1e-4, 160), (1e-5, 1024), (1e-6, 1024)])
 def test_chunks_of_short_functions_are_of_many_examples(seconds, size):
     executor = Clockwork(2, seconds)
     found = sizes(executor, pipeline.dataset(range(10**6)).map(float, workers=executor), size=128)
@@ -71,6 +71,15 @@ def test_chunks_of_large_examples_are_shorter():
     executor = Clockwork(2, 1e-6)
     sizes(executor, pipeline.dataset(arrays).map(length, workers=executor), 60, 32)
     assert 64 <= max(executor.sizes) <= fitting
+
+
+def very_large(number):
+    return np.zeros(8 << 20, np.uint8)
+
+
+def test_chunks_of_very_large_results_are_of_few():
+    executor = Clockwork(3)
+    assert set(sizes(executor, pipeline.dataset(range(10**6)).map(very_large, workers=executor), 30, 1)) == {4}
 
 
 def even(number):

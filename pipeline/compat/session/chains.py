@@ -16,7 +16,7 @@ from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.steps import KernelStep
 
 # These take a part of an array or change its axes, without a look at its values.
-_VIEWS = frozenset(("ExpandDims", "Identity", "Reshape", "Slice", "Squeeze", "StridedSlice"))
+_VIEWS = frozenset(("ExpandDims", "Identity", "ImageCrop", "Reshape", "Slice", "Squeeze", "StridedSlice"))
 
 _COLOURS = frozenset(("AdjustHue", "AdjustSaturation"))
 

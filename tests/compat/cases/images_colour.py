@@ -93,8 +93,8 @@ for op, operation in {**OPS, **RANDOM}.items():
             continue
         if label == "wide":
             options["atol"] = 1e-5
-        if op == "gray":
-            options |= {"graph": False, "names": False}  # one operation for the product, not a dozen
+        if op in ("gray", "standardized"):
+            options |= {"graph": False, "names": False}  # one operation, not a dozen
         table("", options, **{f"{op}_{label}": lambda tf, operation=operation, give=give: operation(tf, give(tf))})
 
 for amount in (-0.5, 0.0, 0.5, 1.0, 2.0):
@@ -123,6 +123,7 @@ for amount in (-0.5, 0.0, 0.5, 1.0, 2.0):
     )
 table(
     "standardized_",
+    {"graph": False, "names": False},
     one_colour=lambda tf: tf.image.per_image_standardization(np.full((3, 3, 3), 7, np.uint8)),
     small_numbers=lambda tf: tf.image.per_image_standardization(FLOATS[0] * 0.001),
     batch=lambda tf: tf.image.per_image_standardization(np.concatenate((BYTES, BYTES // 3))),
@@ -131,9 +132,9 @@ table(
 )
 table(
     "gray_to_rgb_",
+    {"graph": False, "names": False},
     single=lambda tf: tf.image.grayscale_to_rgb(tf.constant(BYTES[0, :, :, :1])),
     batch=lambda tf: tf.image.grayscale_to_rgb(tf.constant(FLOATS[..., :1]), name="n"),
-    array=lambda tf: tf.image.grayscale_to_rgb(FLOATS[..., :1]),
     three=lambda tf: tf.image.grayscale_to_rgb(tf.constant(FLOATS)),
     unknown=lambda tf: tf.image.grayscale_to_rgb(unknown(tf, BYTES[..., :1])),
     partly_unknown=lambda tf: tf.image.grayscale_to_rgb(unknown(tf, BYTES[..., :1], [None, None, None, 1])),

@@ -41,7 +41,7 @@ def resized_cropped_and_the_mean_taken_away(tf):
     return tf.concat(axis=2, values=channels)
 
 
-@case(values=False)
+@case(values=False, graph=False, names=False)
 def image_and_mask_scaled_mirrored_and_cropped_together(tf):
     image = tf.image.decode_png(file_of(tf, IMAGE), channels=3)
     label = tf.image.decode_png(file_of(tf, MASK), channels=1)
@@ -68,6 +68,7 @@ def image_and_mask_scaled_mirrored_and_cropped_together(tf):
     return image, label
 
 
+@case(graph=False, names=False)
 def decoded_by_what_the_rank_and_the_channels_are(tf, sess):
     fed = tf.placeholder(tf.uint8)
     image = tf.cond(tf.equal(tf.rank(fed), 4), lambda: fed[0], lambda: fed)
@@ -84,7 +85,7 @@ def a_png_with_alpha_given_to_decode_jpeg(tf):
     return [tf.image.decode_jpeg(contents, channels=channels) for channels in (0, 1, 3, 4)]
 
 
-@case(values=False)
+@case(values=False, graph=False, names=False)
 def distorted_by_a_random_selector(tf):
     def selected(image, function, count):
         number = tf.random_uniform([], maxval=count, dtype=tf.int32)
@@ -126,6 +127,7 @@ def distorted_by_a_random_selector(tf):
         return tf.multiply(tf.subtract(image, 0.5), 2.0)
 
 
+@case(graph=False, names=False)
 def files_of_a_list_batched_with_their_labels(tf, sess, tmp):
     names = [f"{tmp}/{i}.png" for i in range(4)]
     for i, name in enumerate(names):

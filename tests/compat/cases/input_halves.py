@@ -5,6 +5,7 @@ import threading
 import wave
 
 import numpy as np
+from compat_cases import case
 
 
 def picture(tf, number, height, width, channels=3):
@@ -47,6 +48,7 @@ def delivered(tf, sess, fetches, most=20):
     return [str(each.get_shape()) for each in static], found, sorted(thread.name for thread in threads)
 
 
+@case(graph=False, names=False)
 def pictures_with_masks_through_a_queue_of_batches(tf, sess, tmp):
     messages = [
         example(
@@ -99,6 +101,7 @@ def pictures_with_masks_through_a_queue_of_batches(tf, sess, tmp):
     return delivered(tf, sess, queue.dequeue())
 
 
+@case(graph=False, names=False)
 def photographs_with_boxes_by_a_pool_and_a_join(tf, sess, tmp):
     paths = []
     for shard in range(3):
@@ -152,6 +155,7 @@ def photographs_with_boxes_by_a_pool_and_a_join(tf, sess, tmp):
     return shapes, [list(row) for row in sorted(rows, key=lambda row: row[1])], threads
 
 
+@case(graph=False, names=False)
 def captions_prefetched_and_padded(tf, sess, tmp):
     messages = []
     for i in range(5):
@@ -246,6 +250,7 @@ def sound_from_a_thread_of_the_programs_own(tf, sess, tmp):
     return [str(each.get_shape()) for each in (*batch, one_hot, decoded)], found
 
 
+@case(graph=False, names=False)
 def small_pictures_of_records_and_of_files(tf, sess, tmp):
     for number in range(2):
         rows = (np.arange(3 * (2 + 48)) * (number + 3) % 255).astype(np.uint8).reshape(3, 50)

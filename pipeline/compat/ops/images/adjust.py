@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.arrays.shaping import shape
+from pipeline.compat.ops.control.asserting import Assert
 from pipeline.compat.ops.control.flow import with_dependencies
-from pipeline.compat.ops.images.checks import checked_image, require
 from pipeline.compat.ops.images.colour import convert_image_dtype
 from pipeline.compat.ops.making.opdef import check_rank, check_rank_at_least, tensor_op
-from pipeline.compat.ops.math.arithmetic import add, divide, maximum
+from pipeline.compat.ops.math.arithmetic import add
 from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.ops.math.reducing import reduce_mean, reduce_prod, reduce_std
-from pipeline.compat.ops.math.unary import rsqrt
 from pipeline.compat.ops.random.numbers import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import invalid
@@ -34,16 +34,31 @@ def per_image_standardization(image: Any) -> Tensor:
     Raises:
         ValueError: It is known to have fewer than 3 axes.
     """
+
+    def rule(image: Tensor) -> Any:
+        if image.shape.sizes is None:
+            return None
+        if len(image.shape.sizes) < 3 or 0 in image.shape.sizes[-3:]:
+            raise ValueError(f"'image' (shape {image.shape}) must have 3 dimensions or more, none of them 0.")
+        return image.shape
+
+    def kernel(image: Any) -> Any:
+        if image.ndim < 3 or 0 in image.shape[-3:]:
+            raise invalid(f"'image' must have 3 dimensions or more, none of them 0, got shape {list(image.shape)}")
+        return _standardized(image)
+
     with name_scope(None, "per_image_standardization", [image]) as scope:
-        image = checked_image(convert_to_tensor(image, name="image"))
-        image = cast(image, dtypes.float32)
-        count = reduce_prod(shape(image)[-3:])  # type: ignore[index]
-        mean = reduce_mean(image, axis=[-1, -2, -3], keepdims=True)
-        deviation = reduce_std(image, axis=[-1, -2, -3], keepdims=True)
-        smallest = rsqrt(cast(count, dtypes.float32))
-        divisor = maximum(deviation, smallest)
-        image = image - mean
-        return divide(image, divisor, name=scope)
+        image = cast(convert_to_tensor(image, name="image"), dtypes.float32)
+        return tensor_op("Standardize", "image:T", [image], rule, kernel, scope, rows=True)
+
+
+def _standardized(image: Any) -> Any:
+    axes = (-3, -2, -1)
+    count = np.float32(math.prod(image.shape[-3:]))
+    made = image - np.add.reduce(image, axes, keepdims=True) / count
+    variance = np.add.reduce(np.square(made), axes, keepdims=True) / count
+    made /= np.maximum(np.sqrt(variance), np.reciprocal(np.sqrt(count)))
+    return made
 
 
 def _as_floats(image: Any) -> Any:
@@ -120,9 +135,11 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     with name_scope(None, "adjust_gamma", [image, gamma, gain]):
         image = convert_to_tensor(image, name="image")
         floats = _as_floats(image)
-        checks = require(gamma >= 0, "Gamma should be a non-negative real number.")
-        if checks:
-            gamma = with_dependencies(checks, gamma)
+        text = "Gamma should be a non-negative real number."
+        if isinstance(gamma, Tensor):
+            gamma = with_dependencies([Assert(gamma >= 0, [text])], gamma)  # type: ignore[operator]
+        elif gamma < 0:
+            raise ValueError(text)
         return convert_image_dtype(gain * floats**gamma, image.dtype, saturate=True)
 
 

@@ -9,12 +9,7 @@ import numpy as np
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.arrays.arranging import tile
-from pipeline.compat.ops.arrays.filling import ones
 from pipeline.compat.ops.arrays.identities import identity
-from pipeline.compat.ops.arrays.joining import concat
-from pipeline.compat.ops.arrays.shaping import expand_dims, rank
-from pipeline.compat.ops.images.checks import checked_gray
 from pipeline.compat.ops.making.inputs import FLOATS
 from pipeline.compat.ops.making.opdef import check_rank_at_least, tensor_op
 from pipeline.compat.ops.math.arithmetic import floordiv, multiply
@@ -89,13 +84,23 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     Raises:
         ValueError: The last axis is known to have another size.
     """
+
+    def rule(images: Tensor) -> Any:
+        sizes = images.shape.sizes
+        if sizes is None:
+            return None
+        if len(sizes) < 2 or sizes[-1] not in (None, 1):
+            raise ValueError(f"A grayscale image has 2 axes or more, the last of size 1, got shape {images.shape}")
+        return [*sizes[:-1], 3]
+
+    def kernel(images: Any) -> Any:
+        if images.ndim < 2 or images.shape[-1] != 1:
+            raise invalid(f"A grayscale image has 2 axes or more, the last of size 1, got {list(images.shape)}")
+        return np.repeat(images, 3, -1)
+
     with name_scope(name, "grayscale_to_rgb", [images]) as scope:
-        images = checked_gray(images)
-        leading = expand_dims(rank(images) - 1, 0)  # type: ignore[operator]
-        multiples = concat([ones(leading, dtype=dtypes.int32), expand_dims(3, 0)], 0)
-        made = tile(images, multiples, name=scope)
-        made.set_shape(images.get_shape()[:-1].concatenate([3]))
-        return made
+        images = convert_to_tensor(images, name="images")
+        return tensor_op("GrayscaleToRGB", "images:T", [images], rule, kernel, scope)
 
 
 def _colours_shape(images: Tensor) -> Any:

@@ -1,47 +1,105 @@
-"""Crop images, and pad them with zeros."""
+"""Parts of images: cropped, padded with zeros, or both. Each is one operation that works out where its box lies."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.kernels.wrappers import once_a_shape
 from pipeline.compat.ops.arrays.indexing import slice_
-from pipeline.compat.ops.arrays.padding import pad
-from pipeline.compat.ops.arrays.shaping import reshape, shape, squeeze
-from pipeline.compat.ops.arrays.stacking import stack
+from pipeline.compat.ops.arrays.shaping import shape
 from pipeline.compat.ops.control.asserting import Assert
 from pipeline.compat.ops.control.flow import with_dependencies
-from pipeline.compat.ops.images.checks import (
-    as_batch,
-    batch_for_target,
-    check_image,
-    checked_image,
-    dimensions,
-    is_tensor,
-    larger,
-    require,
-)
-from pipeline.compat.ops.math.arithmetic import minimum
-from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.ops.math.comparing import equal
-from pipeline.compat.ops.math.logic import logical_or
+from pipeline.compat.ops.images.checks import checked_shape
+from pipeline.compat.ops.making.opdef import failing_at_run_time, tensor_op
 from pipeline.compat.ops.math.reducing import reduce_all
 from pipeline.compat.ops.random.numbers import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 
-
-def _dynamic(image: Any, axis: int) -> Any:
-    sizes: Any = shape(image)
-    return sizes[axis]
+# The first row, the first column, height and width of a box, which may reach beyond the image. Unknown ones are None.
+_Box = tuple[Any, Any, Any, Any]
 
 
-def _length(image: Any, axis: int) -> Any:
-    """The size along an axis: an int if it is static, else a tensor."""
-    known = image.get_shape().sizes[axis]
-    return _dynamic(image, axis) if known is None else known
+def _less(*numbers: Any) -> Any:
+    """The first number less the others; None if one is unknown."""
+    return None if None in numbers else numbers[0] - sum(numbers[1:])
+
+
+def _at_least(least: int, number: Any, text: str) -> None:
+    if number is not None and number < least:
+        raise ValueError(text)
+
+
+def _inside(box: _Box, rows: Any, columns: Any) -> bool:
+    top, left, height, width = box
+    return bool(0 <= top <= rows - height and 0 <= left <= columns - width)
+
+
+def _part(image: Any, box: _Box) -> Any:
+    """The part of an image, or of each image of a batch; zeros beyond the image."""
+    top, left, height, width = box
+    rows, columns = image.shape[-3:-1]
+    if _inside(box, rows, columns):
+        return image[..., top : top + height, left : left + width, :]
+    made = np.full(
+        (*image.shape[:-3], height, width, image.shape[-1]), b"" if image.dtype == object else 0, image.dtype
+    )
+    first, last = max(top, 0), max(left, 0)
+    inner = image[..., first : top + height, last : left + width, :]
+    begin, after = first - top, last - left
+    made[..., begin : begin + inner.shape[-3], after : after + inner.shape[-2], :] = inner
+    return made
+
+
+def _boxed(op_type: str, image: Any, numbers: list[Any], find: Callable[..., _Box], name: str) -> Tensor:
+    """Make the operation that takes a box of an image.
+
+    Args:
+        op_type: Its type.
+        image: The image, or a batch.
+        numbers: What the box depends on, besides the image's height and width.
+        find: Computes the box of height, width and the numbers; ValueError if it does not fit.
+        name: Name of the scope.
+    """
+    with name_scope(None, name, [image]):
+        tensor = convert_to_tensor(image, name="image")
+        sizes = checked_shape(tensor)
+        plain = [None if isinstance(each, Tensor) or hasattr(each, "_variable") else each for each in numbers]
+        # What Python's numbers tell is an error at once; what constants tell is one at run time, as in TensorFlow.
+        find(*sizes[-3:-1], *plain)
+        known = [constant_value(each) if isinstance(each, Tensor) else each for each in numbers]
+        try:
+            box = find(*sizes[-3:-1], *known)
+        except ValueError:
+            box = (None,) * 4
+
+        if None not in (*box, *sizes[-3:-1]) and _inside(box, *sizes[-3:-1]):
+            op_type = "ImageCrop"  # of which plans know that it pads nothing
+
+        def rule(*_: Any) -> Any:
+            return [*sizes[:-3], *box[2:], sizes[-1]]
+
+        def recipe(shape: tuple[int, ...], *given: Any) -> _Box:
+            if len(shape) != len(sizes) or 0 in shape[-3:]:
+                raise ValueError(f"'image' must have {len(sizes)} dimensions, none of them 0, got shape {list(shape)}")
+            return find(*shape[-3:-1], *(each.item() for each in given))
+
+        def kernel(image: Any, *given: Any) -> Any:
+            return _part(image, recipe(image.shape, *given))
+
+        def rows(is_row: tuple[bool, ...], image: Any, *given: Any) -> Any:
+            return None if any(is_row[1:]) else _part(image, recipe(image.shape[1:], *given))
+
+        run = once_a_shape(failing_at_run_time(kernel), recipe, _part)
+        kind = "int32" if len(numbers) > 1 else "fraction"
+        definition = "image:T " + " ".join(f"number{at}:{kind}" for at in range(len(numbers)))
+        return tensor_op(op_type, definition, [tensor, *numbers], rule, run, rows=rows)
 
 
 def central_crop(image: Any, central_fraction: Any) -> Tensor:
@@ -54,42 +112,21 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
     Raises:
         ValueError: The rank is not 3 or 4, or the fraction is out of range.
     """
-    with name_scope(None, "central_crop", [image]):
-        image = convert_to_tensor(image, name="image")
-        fraction = constant_value(central_fraction) if is_tensor(central_fraction) else central_fraction
-        text = "central_fraction must be within (0, 1]"
+
+    def find(height: Any, width: Any, fraction: Any) -> _Box:
         if fraction is None:
-            checks = require(logical_or(central_fraction > 0.0, central_fraction <= 1.0), text)
-            image = with_dependencies(checks, image)
-        elif fraction <= 0.0 or fraction > 1.0:
-            raise ValueError(text)
-        elif fraction == 1.0:
-            return image  # type: ignore[no-any-return]
-        checked_image(image)
-        axes = image.get_shape().ndims
-        if axes not in (3, 4):
-            raise ValueError(f"`image` should either be a Tensor with rank = 3 or rank = 4. Had rank = {axes}.")
-        first = axes - 3
-        sizes = image.get_shape().sizes
-        lengths = [_length(image, axis) for axis in (first, first + 1)]
-        unknown = [fraction is None or is_tensor(length) for length in lengths]
-        starts = []
-        for length, dynamic in zip(lengths, unknown, strict=True):
-            if dynamic:
-                whole = cast(length, dtypes.float64)
-                starts.append(cast((whole - whole * cast(central_fraction, dtypes.float64)) / 2, dtypes.int32))
-            else:
-                starts.append(int((float(length) - float(length) * fraction) / 2))
-        counts = [length - start * 2 for length, start in zip(lengths, starts, strict=True)]
-        begin = stack([*[0] * first, *starts, 0])
-        made = slice_(image, begin, stack([*[-1] * first, *counts, -1]))
-        static = [None if dynamic else count for count, dynamic in zip(counts, unknown, strict=True)]
-        made.set_shape([*sizes[:first], *static, sizes[-1]])
-        return made
+            return (None,) * 4
+        if not 0.0 < fraction <= 1.0:
+            raise ValueError("central_fraction must be within (0, 1]")
+        top, left = (None if each is None else int((each - each * float(fraction)) / 2) for each in (height, width))
+        return top, left, _less(height, top, top), _less(width, left, left)
 
-
-def _static(sizes: list[Any]) -> list[Any]:
-    return [None if is_tensor(size) else size for size in sizes]
+    image = convert_to_tensor(image, name="image")
+    if image.shape.ndims is None:
+        raise ValueError("`image` should either be a Tensor with rank = 3 or rank = 4. Had rank = None.")
+    if isinstance(central_fraction, Tensor) and constant_value(central_fraction) is not None:
+        central_fraction = constant_value(central_fraction)
+    return _boxed("ImageCrop", image, [central_fraction], find, "central_crop")
 
 
 def pad_to_bounding_box(
@@ -107,21 +144,17 @@ def pad_to_bounding_box(
     Raises:
         ValueError: The image does not have 3 or 4 axes, an offset is negative, or the image does not fit.
     """
-    with name_scope(None, "pad_to_bounding_box", [image]):
-        image, is_batch = as_batch(image)
-        batch, height, width, depth = dimensions(image, 4)
-        right = target_width - offset_width - width
-        below = target_height - offset_height - height
-        checks = check_image(image)
-        checks += require(offset_height >= 0, "offset_height must be >= 0")
-        checks += require(offset_width >= 0, "offset_width must be >= 0")
-        checks += require(right >= 0, "width must be <= target - offset")
-        checks += require(below >= 0, "height must be <= target - offset")
-        image = with_dependencies(checks, image)
-        paddings = reshape(stack([0, 0, offset_height, below, offset_width, right, 0, 0]), [4, 2])
-        padded = pad(image, paddings)
-        padded.set_shape(_static([batch, target_height, target_width, depth]))
-        return padded if is_batch else squeeze(padded, axis=[0])
+
+    def find(rows: Any, columns: Any, top: Any, left: Any, height: Any, width: Any) -> _Box:
+        _at_least(0, top, "offset_height must be >= 0")
+        _at_least(0, left, "offset_width must be >= 0")
+        _at_least(0, _less(width, left, columns), "width must be <= target - offset")
+        _at_least(0, _less(height, top, rows), "height must be <= target - offset")
+        return _less(0, top), _less(0, left), height, width
+
+    return _boxed(
+        "ImagePad", image, [offset_height, offset_width, target_height, target_width], find, "pad_to_bounding_box"
+    )
 
 
 def crop_to_bounding_box(
@@ -139,29 +172,23 @@ def crop_to_bounding_box(
     Raises:
         ValueError: The image does not have 3 or 4 axes, or the box is empty or not inside the image.
     """
-    with name_scope(None, "crop_to_bounding_box", [image]):
-        image, is_batch = as_batch(image)
-        checks = check_image(image)
-        batch, height, width, depth = dimensions(image, 4)
-        checks += require(offset_width >= 0, "offset_width must be >= 0.")
-        checks += require(offset_height >= 0, "offset_height must be >= 0.")
-        checks += require(target_width > 0, "target_width must be > 0.")
-        checks += require(target_height > 0, "target_height must be > 0.")
-        checks += require(width >= target_width + offset_width, "width must be >= target + offset.")
-        checks += require(height >= target_height + offset_height, "height must be >= target + offset.")
-        image = with_dependencies(checks, image)
-        begin = stack([0, offset_height, offset_width, 0])
-        cropped = slice_(image, begin, stack([_dynamic(image, 0), target_height, target_width, _dynamic(image, 3)]))
-        cropped.set_shape(_static([batch, target_height, target_width, depth]))
-        return cropped if is_batch else squeeze(cropped, axis=[0])
+
+    def find(rows: Any, columns: Any, top: Any, left: Any, height: Any, width: Any) -> _Box:
+        _at_least(0, left, "offset_width must be >= 0.")
+        _at_least(0, top, "offset_height must be >= 0.")
+        _positive(height, width)
+        _at_least(0, _less(columns, width, left), "width must be >= target + offset.")
+        _at_least(0, _less(rows, height, top), "height must be >= target + offset.")
+        return top, left, height, width
+
+    return _boxed(
+        "ImageCrop", image, [offset_height, offset_width, target_height, target_width], find, "crop_to_bounding_box"
+    )
 
 
-def _smaller(x: Any, y: Any) -> Any:
-    return minimum(x, y) if is_tensor(x) or is_tensor(y) else min(x, y)
-
-
-def _same(x: Any, y: Any) -> Any:
-    return equal(x, y) if is_tensor(x) or is_tensor(y) else x == y
+def _positive(height: Any, width: Any) -> None:
+    _at_least(1, width, "target_width must be > 0.")
+    _at_least(1, height, "target_height must be > 0.")
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
@@ -175,28 +202,16 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
     Raises:
         ValueError: The image does not have 3 or 4 axes, or the size is not positive.
     """
-    with name_scope(None, "resize_image_with_crop_or_pad", [image]):
-        image, is_batch, checks = batch_for_target(image, target_height, target_width)
-        if is_tensor(target_height):
-            target_height = with_dependencies(checks, target_height)
-        if is_tensor(target_width):
-            target_width = with_dependencies(checks, target_width)
-        _, height, width, _ = dimensions(image, 4)
-        more = target_width - width
-        crop_left, pad_left = larger(-more // 2, 0), larger(more // 2, 0)
-        more = target_height - height
-        crop_top, pad_top = larger(-more // 2, 0), larger(more // 2, 0)
-        cropped = crop_to_bounding_box(
-            image, crop_top, crop_left, _smaller(target_height, height), _smaller(target_width, width)
-        )
-        made = pad_to_bounding_box(cropped, pad_top, pad_left, target_height, target_width)
-        if made.get_shape().ndims is None:
-            raise ValueError("resized contains no shape.")
-        _, height, width, _ = dimensions(made, 4)
-        checks = require(_same(height, target_height), "resized height is not correct.")
-        checks += require(_same(width, target_width), "resized width is not correct.")
-        made = with_dependencies(checks, made)
-        return made if is_batch else squeeze(made, axis=[0])
+
+    def first(size: Any, target: Any) -> Any:
+        more = _less(target, size)
+        return None if more is None else -(more // 2) if more > 0 else -more // 2
+
+    def find(rows: Any, columns: Any, height: Any, width: Any) -> _Box:
+        _positive(height, width)
+        return first(rows, height), first(columns, width), height, width
+
+    return _boxed("ImagePad", image, [target_height, target_width], find, "resize_image_with_crop_or_pad")
 
 
 def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None) -> Tensor:

@@ -7,72 +7,83 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.compat.graph.dtypes import int32
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.arrays import arranging
-from pipeline.compat.ops.arrays.arranging import reverse
-from pipeline.compat.ops.arrays.shaping import rank, reshape, shape
-from pipeline.compat.ops.control.cond import cond
-from pipeline.compat.ops.images.checks import checked_image, wrong_rank
-from pipeline.compat.ops.making.opdef import check_rank, tensor_op
-from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.ops.math.comparing import equal, less
-from pipeline.compat.ops.math.unary import round as round_
+from pipeline.compat.ops.arrays.shaping import shape
+from pipeline.compat.ops.images.checks import check_image, checked_shape
+from pipeline.compat.ops.making.opdef import tensor_op
 from pipeline.compat.ops.random.numbers import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
-from pipeline.errors import invalid, show
+from pipeline.images.parts import mirrored
+
+_ROWS, _COLUMNS = -3, -2  # the axes of an image, and of each image of a batch
 
 
-def _by_rank(image: Any, single: Callable[[], Any], batch: Callable[[], Any]) -> Any:
-    """The result of `single` for three axes, of `batch` for four; decided at run time if the rank is not static."""
-    axes = image.get_shape().ndims
-    if axes is None:
-        return cond(equal(rank(image), 3), single, batch)
-    if axes not in (3, 4):
-        raise wrong_rank(image.get_shape())
-    return single() if axes == 3 else batch()
+def _turned(
+    op_type: str, image: Tensor, turn: Callable[..., Any], name: str | None, others: Any = (), sizes: Any = None
+) -> Tensor:
+    """Make the operation that turns an image, or each image of a batch.
+
+    Args:
+        op_type: Its type.
+        image: The image, or a batch.
+        turn: Computes the result of the image and the other inputs.
+        name: Its name.
+        others: The other inputs.
+        sizes: Computes the static sizes of the result of those of the image, which are the default.
+    """
+    given = checked_shape(image)
+
+    def kernel(image: Any, *values: Any) -> Any:
+        check_image(image)
+        return turn(image, *values)
+
+    def rows(is_row: tuple[bool, ...], image: Any) -> Any:
+        check_image(image[0])
+        return turn(image)
+
+    definition = "image:T " + " ".join(f"other{at}:T{at}" for at in range(len(others)))
+
+    def rule(image: Tensor, *_: Tensor) -> Any:
+        return None if image.shape.ndims is None else given if sizes is None else sizes(given)
+
+    return tensor_op(op_type, definition, [image, *others], rule, kernel, name, rows=None if others else rows)
 
 
-def _like(image: Any, result: Any) -> Any:
-    """The result with the image's static shape; three axes of any size if its rank is unknown."""
-    result.set_shape([None, None, None] if image.get_shape().ndims is None else image.get_shape())
-    return result
+def _flipped(image: Any, axis: int) -> Any:
+    return mirrored(image, image.ndim + axis)
 
 
-def _flip(image: Any, axis: int, name: str) -> Any:
-    with name_scope(None, name, [image]):
-        image = checked_image(convert_to_tensor(image, name="image"))
-        return _by_rank(image, lambda: _like(image, reverse(image, [axis])), lambda: reverse(image, [axis + 1]))
+def _flip(image: Any, axis: int, name: str) -> Tensor:
+    with name_scope(None, name, [image]) as scope:
+        image = convert_to_tensor(image, name="image")
+        return _turned("ImageFlip", image, lambda image: _flipped(image, axis), scope)
 
 
 def flip_left_right(image: Any) -> Tensor:
     """Mirror an image, or each image of a batch, horizontally; ValueError unless it has 3 or 4 axes."""
-    return _flip(image, 1, "flip_left_right")  # type: ignore[no-any-return]
+    return _flip(image, _COLUMNS, "flip_left_right")
 
 
 def flip_up_down(image: Any) -> Tensor:
     """Mirror an image, or each image of a batch, vertically; ValueError unless it has 3 or 4 axes."""
-    return _flip(image, 0, "flip_up_down")  # type: ignore[no-any-return]
+    return _flip(image, _ROWS, "flip_up_down")
 
 
-def _random_flip(image: Any, axis: int, seed: Any, name: str) -> Any:
+def _random_flip(image: Any, axis: int, seed: Any, name: str) -> Tensor:
+    def turn(image: Any, number: Any) -> Any:
+        if image.ndim == 3:
+            return _flipped(image, axis) if number < 0.5 else image
+        made = image.copy()
+        made[number > 0.5] = np.flip(image[number > 0.5], axis)
+        return made
+
     with name_scope(None, name, [image]) as scope:
-        image = checked_image(convert_to_tensor(image, name="image"))
-
-        def single() -> Any:
-            number = random_uniform(shape=[], minval=0, maxval=1.0, seed=seed)
-            made = cond(less(number, 0.5), lambda: reverse(image, [axis]), lambda: image, name=scope)
-            return _like(image, made)
-
-        def batch() -> Any:
-            sizes: Any = shape(image)
-            count = sizes[0]
-            numbers: Any = random_uniform(shape=[count], minval=0, maxval=1.0, seed=seed)
-            flips = cast(round_(reshape(numbers, [count, 1, 1, 1])), image.dtype)
-            flipped = reverse(image, [axis + 1])
-            return flips * flipped + (1 - flips) * image
-
-        return _by_rank(image, single, batch)
+        image = convert_to_tensor(image, name="image")
+        sizes = checked_shape(image)
+        count: Any = [] if image.shape.ndims == 3 else [sizes[0]] if sizes[0] is not None else shape(image)[:-3]  # type: ignore[index]
+        return _turned("ImageRandomFlip", image, turn, scope, [random_uniform(count, seed=seed)])
 
 
 def random_flip_left_right(image: Any, seed: Any = None) -> Tensor:
@@ -85,23 +96,23 @@ def random_flip_left_right(image: Any, seed: Any = None) -> Tensor:
     Raises:
         ValueError: It does not have 3 or 4 axes.
     """
-    return _random_flip(image, 1, seed, "random_flip_left_right")  # type: ignore[no-any-return]
+    return _random_flip(image, _COLUMNS, seed, "random_flip_left_right")
 
 
 def random_flip_up_down(image: Any, seed: Any = None) -> Tensor:
     """Mirror an image vertically with probability 1/2; otherwise as `random_flip_left_right`."""
-    return _random_flip(image, 0, seed, "random_flip_up_down")  # type: ignore[no-any-return]
+    return _random_flip(image, _ROWS, seed, "random_flip_up_down")
+
+
+def _swapped(sizes: tuple[int | None, ...]) -> list[int | None]:
+    return [*sizes[:-3], sizes[-2], sizes[-3], sizes[-1]]
 
 
 def transpose(image: Any, name: str | None = None) -> Tensor:
     """Swap rows and columns of an image, or of each image of a batch; ValueError unless it has 3 or 4 axes."""
-    with name_scope(name, "transpose", [image]):
-        image = checked_image(convert_to_tensor(image, name="image"))
-        return _by_rank(  # type: ignore[no-any-return]
-            image,
-            lambda: arranging.transpose(image, [1, 0, 2], name=name),
-            lambda: arranging.transpose(image, [0, 2, 1, 3], name=name),
-        )
+    with name_scope(name, "transpose", [image]) as scope:
+        image = convert_to_tensor(image, name="image")
+        return _turned("ImageTranspose", image, lambda x: np.swapaxes(x, _ROWS, _COLUMNS), scope, sizes=_swapped)
 
 
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
@@ -111,18 +122,11 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
         ValueError: It does not have 3 or 4 axes, or `k` is not a scalar.
     """
 
-    def rule(image: Tensor, k: Tensor) -> Any:
-        check_rank(k, 0)
-        sizes = image.shape.sizes
-        return None if sizes is None else [*sizes[:-3], None, None, sizes[-1]]
-
-    def kernel(image: Any, k: Any) -> Any:
-        if np.ndim(image) not in (3, 4):
-            raise invalid(f"'image' must have either 3 or 4 dimensions, got shape {show(np.shape(image))}")
-        return np.rot90(image, int(k), (-3, -2))
+    def sizes(given: tuple[int | None, ...]) -> list[int | None]:
+        return [*given[:-3], None, None, given[-1]]
 
     with name_scope(name, "rot90", [image, k]) as scope:
-        image = checked_image(convert_to_tensor(image, name="image"))
-        if image.get_shape().ndims not in (None, 3, 4):
-            raise wrong_rank(image.get_shape())
-        return tensor_op("Rot90", "image:T k:int32", [image, k], rule, kernel, scope)
+        image = convert_to_tensor(image, name="image")
+        k = convert_to_tensor(k, dtype=int32, name="k")
+        k.get_shape().assert_has_rank(0)
+        return _turned("ImageRot90", image, lambda x, k: np.rot90(x, int(k), (_ROWS, _COLUMNS)), scope, [k], sizes)

@@ -10,8 +10,8 @@ import numpy as np
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.arrays.shaping import expand_dims, squeeze
-from pipeline.compat.ops.images.checks import dimensions
+from pipeline.compat.ops.arrays.shaping import expand_dims, shape, squeeze
+from pipeline.compat.ops.arrays.stacking import unstack
 from pipeline.compat.ops.making.opdef import check_rank, tensor_op
 from pipeline.compat.ops.math.arithmetic import minimum
 from pipeline.compat.ops.math.casting import cast
@@ -236,7 +236,10 @@ def _known(size: Tensor) -> tuple[int | None, int | None]:
 
 def _fitting(images: Tensor, size: Any) -> Tensor:
     """The largest size with the images' aspect ratio that fits into `size`."""
-    _, height, width, _ = dimensions(images, 4)
+    height, width = images.get_shape().sizes[1:3]  # type: ignore[index]
+    if height is None or width is None:
+        _, rows, columns, _ = unstack(shape(images), 4)
+        height, width = rows if height is None else height, columns if width is None else width
     tall = cast(size[0], dtypes.float32) / cast(height, dtypes.float32)
     wide = cast(size[1], dtypes.float32) / cast(width, dtypes.float32)
     scale = minimum(tall, wide)

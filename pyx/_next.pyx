@@ -140,6 +140,10 @@ cdef class Meter:
         return 1e-9 * self._worked.load(memory_order_relaxed)
 
 
+def nothing():
+    """What a stream has ready that has no batches ready."""
+
+
 @cython.final
 cdef class Gauge:
     """A stream that is measured: two looks at the clock, and nothing for each element.
@@ -149,11 +153,12 @@ cdef class Gauge:
 
     cdef readonly object stream
     cdef readonly Meter meter
-    cdef object _element
+    cdef object _element, _ready
 
     def __cinit__(self, stream, element, Meter meter not None):
         """`element` gives the elements of the stream one by one; see `elements_of`."""
         self.stream, self._element, self.meter = stream, element, meter
+        self._ready = getattr(stream, "ready", nothing)
 
     def element(self):
         """Return the next element; None at the end."""
@@ -169,6 +174,24 @@ cdef class Gauge:
             self.meter.add(now() - began, outer)
         if found is not None:
             self.meter._elements.fetch_add(1, memory_order_relaxed)
+        return found
+
+    def together(self, Py_ssize_t most):
+        """Return the next batches, at most so many, if the stream has them ready; else None."""
+        cdef int64_t outer = inner, began = now()
+        global inner
+        ready = self._ready()
+        if ready is None:
+            return None
+        inner = 0
+        try:
+            found = MadeBatches(*ready, most)
+        except Exception as error:
+            self.meter.failed(error)
+            raise
+        finally:
+            self.meter.add(now() - began, outer)
+        self.meter._elements.fetch_add(len(found), memory_order_relaxed)
         return found
 
     def take(self, n):
@@ -240,8 +263,99 @@ cdef void refer(PyObject** to, PyObject** rows, const int64_t[::1] numbers, Py_s
             Py_XDECREF(old)
 
 
+cdef object moved(at, Py_ssize_t batches, later, Py_ssize_t rows):
+    """Return the position so many batches, and rows, after another one, if there is one."""
+    if isinstance(at, Exception):
+        return at
+    number, row = at
+    return [number + batches, later(row, rows)]
+
+
+cdef class ReadyBatches:
+    """Batches that C hands over.
+
+    Attributes:
+        left: How many rows did not come yet.
+
+    Thread safety: one thread at a time.
+    """
+
+    cdef readonly Py_ssize_t left
+
+    cdef object rows(self, Py_ssize_t n, uint64_t* hash):
+        """Return the next n rows, which stay the next ones, and the fingerprint of their ids."""
+        raise NotImplementedError
+
+    cdef void passed(self, Py_ssize_t n) noexcept:
+        """The next n rows are with their user."""
+
+
 @cython.final
-cdef class Gather:
+cdef class MadeBatches(ReadyBatches):
+    """Batches that were made, of n rows each.
+
+    Args:
+        rows: What makes them.
+        n: How many rows to a batch.
+        later: Returns the position of a row so many rows after another one.
+        most: How many batches at most.
+
+    Raises:
+        Exception: The first of them could not be made.
+    """
+
+    cdef readonly Py_ssize_t n
+    cdef readonly object later
+    cdef list batches, hashes
+
+    def __cinit__(self, ReadyBatches rows not None, Py_ssize_t n, later, Py_ssize_t most):
+        cdef uint64_t hash = 0
+        self.n, self.later, self.batches, self.hashes = n, later, [], []
+        while len(self.batches) < most and rows.left >= n > 0:
+            try:
+                batch = rows.rows(n, &hash)
+            except Exception:
+                if not self.batches:
+                    raise
+                break                   # it comes again, after those before it
+            self.batches.append(batch)
+            self.hashes.append(hash)
+            rows.passed(n)
+        self.left = n * len(self.batches)
+
+    def __len__(self):
+        return len(self.batches)
+
+    @property
+    def given(self):
+        """How many batches are with their user."""
+        return len(self.batches) - self.left // self.n
+
+    def element(self, Py_ssize_t i):
+        """Return batch i, which did not come yet: what it is, its fingerprint, and how many rows it has."""
+        return self.batches[i], self.hashes[i], self.n
+
+    def position(self, at, Py_ssize_t i):
+        """Return the position of batch i; `at` is that of the first, or why there is none."""
+        return moved(at, i, self.later, i * self.n)
+
+    def give(self, Py_ssize_t count):
+        """So many batches are with their user, and are not kept."""
+        while self.given < count:
+            self.passed(self.n)
+
+    cdef object rows(self, Py_ssize_t n, uint64_t* hash):
+        cdef Py_ssize_t i = self.given
+        hash[0] = self.hashes[i]
+        return self.batches[i]
+
+    cdef void passed(self, Py_ssize_t n) noexcept:
+        self.batches[len(self.batches) - self.left // self.n] = None
+        self.left -= n
+
+
+@cython.final
+cdef class Gather(ReadyBatches):
     """Batches of rows of arrays.
 
     Args:
@@ -252,20 +366,14 @@ cdef class Gather:
         ids: What tells them apart in the fingerprint, as many.
         before: What copied the rows before, whose memory is used again; or None.
 
-    Attributes:
-        left: How many rows did not come yet.
-
     Raises:
         IndexError: An array has no row of a number.
-
-    Thread safety: one thread at a time.
     """
 
     cdef tuple arrays
     cdef object pack, recycler
     cdef const int64_t[::1] numbers, ids
     cdef Py_ssize_t at
-    cdef readonly Py_ssize_t left
 
     def __cinit__(self, tuple arrays not None, pack, const int64_t[::1] numbers not None,
                   const int64_t[::1] ids not None, Gather before=None):
@@ -295,7 +403,6 @@ cdef class Gather:
         return batch, hash
 
     cdef object rows(self, Py_ssize_t n, uint64_t* hash):
-        """Return the next n rows, which stay the next ones, and the fingerprint of their ids."""
         cdef list columns = []
         for array in self.arrays:
             columns.append(self.rows_of(array, n))
@@ -353,12 +460,12 @@ cdef class Gather:
 
 
 cdef class Next:
-    """An iterator that hands over rows of arrays in one step of C, where it can.
+    """An iterator that hands over batches in one step of C, where they are there or are rows of arrays.
 
     A class that inherits from it has `_take(None)`, which returns any next element. It is called if nothing is ready.
-    Before it does anything it calls `_settle`, and in the end `_ready`, if the next batches are rows of arrays.
+    Before it does anything it calls `_settle`, and in the end `_ready`, if there are such batches.
 
-    There is no step of Python, where a signal handler could strike, once a batch has left the arrays.
+    There is no step of Python, where a signal handler could strike, once a batch has left them.
 
     Thread safety: every method may be called from every thread, but `_ready` and `_settle` by one at a time.
     """
@@ -367,13 +474,12 @@ cdef class Next:
     cdef atomic[unsigned long] thread   # which one
     cdef bint ready
     cdef Handing handing                # of a loader; None of a dataset
-    cdef Gather gather
+    cdef ReadyBatches waiting           # what is handed over
     cdef Meter meter
     cdef object record                  # the class of records
     cdef Py_ssize_t n, count            # examples to a batch, and how many batches were handed over since `_ready`
     cdef int64_t batches, examples      # before these
-    cdef int64_t number                 # of batches, in the position of the stream before these
-    cdef object at                      # the rest of it: where the next row is; or why nobody knows
+    cdef object at                      # the position of the stream before these; or why nobody knows
     cdef object later                   # returns where it is so many rows later
     cdef uint64_t factor                # of the fingerprint, for a batch
     cdef uint64_t value                 # after these
@@ -397,27 +503,27 @@ cdef class Next:
         return (<object>self)._take(None) if found is None else found
 
     cdef object at_hand(self):
-        """Return the next element, if it is rows of arrays that have only to be copied; else None."""
+        """Return the next element, if C can hand it over; else None."""
         cdef object batch = None
         cdef uint64_t hash = 0
         cdef int64_t outer, began
         global inner
         if not self.ready or TRACING["on"] or not self.enter():
             return None
-        if not self.ready or self.gather.left < self.n:
+        if not self.ready or self.waiting.left < self.n:
             self.leave()
             return None
         outer, began = inner, now()
         inner = 0
         try:
-            batch = self.gather.rows(self.n, &hash)
+            batch = self.waiting.rows(self.n, &hash)
         except Exception:               # which comes again, and is then seen to
             batch = None
         finally:
             self.meter.add(now() - began, outer)
             if batch is not None:
                 self.meter._elements.fetch_add(1, memory_order_relaxed)
-                self.gather.passed(self.n)
+                self.waiting.passed(self.n)
                 self.value = self.value * self.factor + hash
                 self.values[self.count % KEPT] = self.value
                 self.count += 1
@@ -428,14 +534,13 @@ cdef class Next:
         """Hand over what a loader makes of the elements of another iterator, as long as that is all it does."""
         self.handing = handing
 
-    def _ready(self, Gather gather not None, Py_ssize_t n, later, Meter meter not None, last):
+    def _ready(self, ReadyBatches batches not None, Py_ssize_t n, later, Meter meter not None, last):
         """Hand over the next batches of `n` rows. `last` is the record of the batch before, whose position is a number
         of batches and where the next row is, or an error; `later` returns where it is so many rows later."""
         cdef bint entered = self.wait()     # without the GIL others would see half of it
         try:
-            self.gather, self.n, self.meter, self.record, self.later = gather, n, meter, type(last), later
-            self.batches, self.examples, self.value, at = last
-            self.number, self.at = (0, at) if isinstance(at, Exception) else at
+            self.waiting, self.n, self.meter, self.record, self.later = batches, n, meter, type(last), later
+            self.batches, self.examples, self.value, self.at = last
             self.factor = power(STEP, n)
             self.count = 0
             self.ready = True
@@ -476,9 +581,7 @@ cdef class Next:
         cdef Py_ssize_t i, done
         for i in range(max(0, self.count - min(most, <Py_ssize_t>KEPT)), self.count):
             done = i + 1
-            position = self.at
-            if not isinstance(position, Exception):
-                position = [self.number + done, self.later(position, done * self.n)]
+            position = moved(self.at, done, self.later, done * self.n)
             fields = self.batches + done, self.examples + done * self.n, self.values[i % KEPT], position
             found.append(tuple.__new__(self.record, fields))
         return found

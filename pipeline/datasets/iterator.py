@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from pipeline import spans
 from pipeline._flow import fold_on
-from pipeline._next import Gather, Gauge, Meter, Next
+from pipeline._next import Gauge, Meter, Next, ReadyBatches
 from pipeline.datasets.node import Node, Opening, facts_of, measured, name_of_recipe, nodes_of, note_written, seeds_of
 from pipeline.datasets.parts import facts_of_parts
 from pipeline.datasets.seed import Seed
@@ -150,8 +150,8 @@ class DatasetIterator(Next[T_co]):
         self._opening = Opening(self._name, self._seeds, self._parts, coord)
         self._stream: Gauge | None = None
         self._element: Callable[[], Element | None] = lambda: None  # gives the next one of the stream
-        # Gives rows that have only to be copied.
-        self._at_hand: Callable[[], tuple[Gather, int, Callable[[Any, int], Any]] | None] = lambda: None
+        # Gives batches that C hands over.
+        self._at_hand: Callable[[], tuple[ReadyBatches, int, Callable[[Any, int], Any]] | None] = lambda: None
         self._done: Callable[[], None] | None = None  # tells the stream that the element is here
         self._loaded: Any = None  # the state, until the first element
         self._records: deque[Record] = deque(maxlen=2 * BEHIND)
@@ -721,6 +721,7 @@ class DatasetIterator(Next[T_co]):
             self._phase = _Phase.ABANDONED
         self._making = False
         self._forked()
+        self._unready()  # a prefetch thread is not there either, and says so
 
     def _state(self) -> str:
         if self._over:

@@ -30,7 +30,7 @@ def whole_batches(rows: int, n: int) -> int:
 
 def _as_it_is(column: NDArray[Any]) -> bool:
     """Whether rows of a column are a batch of it: objects may be arrays that have to be stacked."""
-    return only_plain(column) if column.dtype.hasobject else column.dtype.isnative
+    return only_plain(column.tolist()) if column.dtype.hasobject else column.dtype.isnative
 
 
 class HasRows(Protocol):

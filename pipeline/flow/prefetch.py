@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from pipeline._next import MadeBatches
 from pipeline.dtypes import object_vector
 from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, OutOfRangeError
 from pipeline.flow.block import Block, Made
@@ -43,7 +45,8 @@ class Item(NamedTuple):
 
     Attributes:
         at: The position of its first element; or the error that says why there is none.
-        what: Elements in a block, or one alone; or the error that ended the input.
+        what: Elements in a block, batches that were made together, or one element alone; or the error that ended the
+            input.
         size: How many elements.
         after: The position after them.
     """
@@ -66,7 +69,8 @@ class Prefetch:
     here until the next call, or `done`: if the caller was interrupted, `again` gives it once more. With one stream the
     elements keep their order and have positions; those of several come as they come.
 
-    If the first call is `element`, batches are passed on as they are: 3 us less for each than as a block of one.
+    If the first call is `element`, batches are passed on as they are: 3 us less for each than as a block of one. Those
+    that the stream has ready are made and handed over in C.
 
     Args:
         streams: The elements; once the threads run, each takes of its own.
@@ -88,8 +92,8 @@ class Prefetch:
     ) -> None:
         self._streams = streams
         self._n = n
-        self._at_once = 1 if live else max(1, min(n // 2, AT_ONCE))
-        self._together = max(1, min(n // 4, 16))  # batches at hand that are passed on in one step
+        self._at_once = 1 if live or gives_elements(streams[0]) else max(1, min(n // 2, AT_ONCE))
+        self._most = min(n // 4, 16)  # batches that are ready, and are passed on with the element before them
         self._run = shared
         self._name, self._begun = name, begun
         self._queue: FIFOQueue | None = None
@@ -98,8 +102,13 @@ class Prefetch:
         self._coord: Coordinator | None = None
         self._runs = False  # whether the threads were started, and no interrupt came in between
         self._process = os.getpid()  # that the threads are of
+        self._ready: Callable[[int], MadeBatches | None] = lambda most: None  # returns such batches
         self._reset(None)
         shared.on_stop(self._stop)
+
+    @property
+    def gives_elements(self) -> bool:
+        return gives_elements(self._streams[0])
 
     def begin(self) -> None:
         """Start the threads, if they do not run; else the first `element` does."""
@@ -121,7 +130,8 @@ class Prefetch:
         offset = number - self._first
         self._next = number + min(n, item.size - offset)
         if type(item.what) is not Block:
-            return block_of(item.what, self._next)
+            self._next = number
+            return block_of(self._one(item), number + 1)
         block = item.what[offset : offset + n] if offset or n < item.size else item.what
         return self._numbered(block, number)
 
@@ -130,10 +140,18 @@ class Prefetch:
         item = self._next_item(True)
         if item is None:
             return None
-        if type(item.what) is not Block:
-            self._next += 1
-            return item.what  # type: ignore[no-any-return]
-        return alone(self.take(1))
+        return self._one(item) if type(item.what) is not Block else alone(self.take(1))
+
+    def _one(self, item: Item) -> Element:
+        """Return the next element, which is not in a block."""
+        i = self._next - self._first
+        self._next += 1
+        return item.what.element(i) if type(item.what) is MadeBatches else item.what
+
+    def ready(self) -> tuple[MadeBatches, int, Callable[[Any, int], Any]] | None:
+        """As that of `IndexedBatches`."""
+        made = self._items[0].what if self._items else None
+        return (made, made.n, made.later) if type(made) is MadeBatches and made.left else None
 
     def _next_item(self, one_by_one: bool) -> Item | None:
         """Return what has the next element; None at the end. `one_by_one` is for threads that this starts."""
@@ -149,9 +167,9 @@ class Prefetch:
                 self._start(one_by_one)
         while not self._over:
             self.done()
-            if not self._items and not self._fetch():
-                self._over = True
-                break
+            if not self._items:
+                self._over = not self._fetch()
+                continue
             item = self._items[0]
             if isinstance(item.what, BaseException):
                 self._over = True
@@ -168,10 +186,21 @@ class Prefetch:
 
     def done(self) -> None:
         """Forget what was taken: the caller has it."""
-        items = self._items
-        if items and items[0].size and self._first + items[0].size <= self._next:
-            self._after, self._first = items[0].after, self._next
-            del items[0]
+        if not self._items:
+            return
+        item = self._heard()
+        if type(item.what) is MadeBatches:
+            item.what.give(self._next - self._first)
+        if item.size and self._first + item.size <= self._next:
+            self._after, self._first = item.after, self._next
+            del self._items[0]
+
+    def _heard(self) -> Item:
+        """Return what has the next element, after what was handed over of it in C is counted."""
+        item = self._items[0]
+        if type(item.what) is MadeBatches:
+            self._next = max(self._next, self._first + item.what.given)
+        return item
 
     def again(self, taken: int) -> bool:
         """After an interrupt: go on after so many elements that were taken in all. Return whether that was possible."""
@@ -188,11 +217,11 @@ class Prefetch:
             run.check()
             dequeue = functools.partial(queue.dequeue, timeout=_LOOK if run.deadline is None else run.left(_LOOK))
             try:
-                self._items.extend(itertools.starmap(dequeue, _ONCE))
-                there = min(queue.size(), self._together - 1)
+                self._items.extend(filter(None, itertools.starmap(dequeue, _ONCE)))
+                there = min(queue.size(), self._most)
                 if there > 0:
                     rest = functools.partial(queue.dequeue_up_to, there, timeout=0)
-                    self._items.extend(itertools.chain.from_iterable(itertools.starmap(rest, _ONCE)))
+                    self._items.extend(filter(None, itertools.chain.from_iterable(itertools.starmap(rest, _ONCE))))
             except DeadlineExceededError:
                 if not self._items:
                     continue
@@ -207,9 +236,9 @@ class Prefetch:
     def _start(self, one_by_one: bool) -> None:
         if self._queue is None:
             single = len(self._streams) == 1
-            self._one_by_one = one_by_one and single and self._at_once == 1 and gives_elements(self._streams[0])
+            self._one_by_one = one_by_one and single and gives_elements(self._streams[0])
             self._element = elements_of(self._streams[0])
-            self._ready = getattr(getattr(self._streams[0], "stream", None), "ready", lambda: None)
+            self._ready = getattr(self._streams[0], "together", self._ready)
             self._reset(self._streams[0].position() if single else None)
             queue = FIFOQueue(max(1, self._n // self._at_once), [object], [()], name=self._name)
             # That the queue was closed is the end too, not an error that a thread would keep, with all its frames.
@@ -240,18 +269,9 @@ class Prefetch:
             raise OutOfRangeError(None, None, "the input ended by an error") from None
         if what is None:
             raise OutOfRangeError(None, None, "the input is used up")
-        after = stream.position() if len(self._streams) == 1 else None
-        self._at = after
+        self._at = after = stream.position() if len(self._streams) == 1 else None
         if self._one_by_one:
-            items = [Item(at, what, 1, after)]
-            while len(items) < self._together and self._ready():
-                at, what = after, self._element()
-                self._at = after = stream.position()
-                items.append(Item(at, what, 1, after))
-            if len(items) == 1:
-                queue.enqueue(items)
-            else:
-                queue.enqueue_many([object_vector(items)])
+            self._put_element(queue, stream, Item(at, what, 1, after))
             return
         try:
             made = _made(what)
@@ -259,6 +279,19 @@ class Prefetch:
             self._fill_alone(queue, at, what, error)
         else:
             queue.enqueue([Item(at, made, len(made), after)])
+
+    def _put_element(self, queue: FIFOQueue, stream: Stream, first: Item) -> None:
+        """Put an element into the queue, and the batches that the stream has ready after it."""
+        made = None
+        if self._most:
+            with contextlib.suppress(Exception):  # which comes again with the next element
+                made = self._ready(self._most)
+        if made is None:
+            queue.enqueue([first])
+            return
+        at, self._at = self._at, stream.position()
+        rest = itertools.repeat(None, len(made) - 1)  # as each batch has a place in the queue
+        queue.enqueue_many([object_vector([first, Item(at, made, len(made), self._at), *rest])])
 
     def _fill_alone(self, queue: FIFOQueue, at: Any, block: Block, error: BaseException) -> None:
         """Put elements that could not be made together into the queue one by one, up to the one that fails."""
@@ -283,14 +316,13 @@ class Prefetch:
             return nowhere(f"{self._name}: several threads fill it, in the order in which they come")
         if self._queue is None:
             return self._streams[0].position()
-        item = self._items[0] if self._items else None
-        if item is None:
-            position, offset = self._after, 0
-        elif item.size and self._next < self._first + item.size:
-            position, offset = item.at, self._next - self._first
-        else:
-            position, offset = item.after, 0
-        return later(position, offset)
+        if not self._items:
+            return self._after
+        item = self._heard()
+        offset = self._next - self._first
+        if not item.size or offset >= item.size:
+            return item.after
+        return item.what.position(item.at, offset) if type(item.what) is MadeBatches else later(item.at, offset)
 
     def seek(self, position: Any) -> None:
         if len(self._streams) > 1:

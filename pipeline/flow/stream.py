@@ -124,8 +124,9 @@ def lend_rows(stream: Stream) -> bool:
 
 
 def gives_elements(stream: Stream) -> bool:
-    """Whether a stream, as that of batches, has a shorter way to one element."""
-    return hasattr(getattr(stream, "stream", stream), "element")
+    """Whether a stream, as that of batches, has elements one by one. A prefetch has what it gets."""
+    inner = getattr(stream, "stream", stream)
+    return bool(getattr(inner, "gives_elements", hasattr(inner, "element")))
 
 
 def block_of(element: Element | None, number: int) -> Block | None:

@@ -86,8 +86,9 @@ def test_a_state_after_each_batch_continues(kind, room):
         assert again.fingerprint() == prints[-1]
 
 
-def test_states_are_alike_however_often_they_are_asked_for():
-    data = pipeline.dataset(Blocks("tuple")).unbatch().batch(60)
+@pytest.mark.parametrize("room", [0, 2, 7, 8, 40])
+def test_states_are_alike_however_often_they_are_asked_for(room):
+    data = pipeline.dataset(Blocks("tuple")).unbatch().batch(60).prefetch(room)
     often, seldom = iter(data), iter(data)
     for taken in range(30):
         next(often)
@@ -108,7 +109,11 @@ def state_after(data, count):
 def test_skipped_and_nested_batches():
     data = pipeline.dataset(Blocks("array")).unbatch().batch(20)
     all_of_it = [batch.tolist() for batch in data]
-    assert [batch.tolist() for batch in data.skip(37)] == all_of_it[37:]
+    for room in (0, 9, 64):
+        ahead = data.prefetch(room)
+        assert [batch.tolist() for batch in ahead.skip(37)] == all_of_it[37:]
+        assert [batch.tolist() for batch in ahead.prefetch(20)] == all_of_it
+        assert [batch.tolist() for batch in ahead.prefetch(20).map(np.negative).map(np.negative)] == all_of_it
     assert [batch.tolist() for batch in data.unbatch().batch(20)] == all_of_it
     pairs = data.batch(2, drop_remainder=True)
     assert [each.tolist() for pair in pairs for each in pair] == all_of_it[: len(all_of_it) // 2 * 2]

@@ -154,9 +154,9 @@ warnings.simplefilter("ignore", DeprecationWarning)
 numbers = pipeline.dataset(range(40)).map(lambda x: x)
 
 def forked(number, chain):
-    expected = list(chain(numbers))
+    expected = list(map(str, chain(numbers)))
     iterator = iter(chain(numbers))
-    taken = [next(iterator) for _ in range(number)]
+    taken = [str(next(iterator)) for _ in range(number)]
     process = os.fork()
     if process == 0:
         signal.alarm(120)  # ends a child that hangs
@@ -166,17 +166,19 @@ def forked(number, chain):
             assert "made before os.fork(), and its thread does not run in the child. Make a new one there" in str(error)
             again = iter(chain(numbers))
             again.load_state_dict(iterator.state_dict())
-            assert list(again) == expected[number:]
+            assert list(map(str, again)) == expected[number:]
             iterator.close()
             os._exit(0)
         os._exit(1)
     assert os.waitpid(process, 0)[1] == 0, number
-    assert taken + list(iterator) == expected
+    assert taken + list(map(str, iterator)) == expected
 
 for number in (1, 4, 39):
     forked(number, lambda data: data.prefetch(2))
     forked(number, lambda data: data.prefetch(3).map(lambda x: x + 1))
 forked(2, lambda data: data.batch(5, collate=list).prefetch(2))
+for number in (1, 2, 5):  # within batches that the thread has made and passed on together
+    forked(number, lambda data: data.batch(40).unbatch().batch(4).prefetch(32))
 """
 
 STEPS = """

@@ -425,6 +425,7 @@ class DatasetIterator(Next[T_co]):
     def _stop(self) -> None:
         """End threads and close files; raise what a thread that fills a queue has raised."""
         self._opening.stop()
+        self._opening.grace[0] = self.grace
         if self._stream is not None:
             self._stream.close()
         coord = self._opening.coord

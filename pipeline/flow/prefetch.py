@@ -359,8 +359,9 @@ class Prefetch:
         self._reset(None)
 
     def _join(self) -> None:
+        (grace,) = self._run.grace
         if self._coord is not None:
-            self._coord.join(stop_grace_period_secs=10)
+            self._coord.join(stop_grace_period_secs=grace)
             return
         for thread in self._threads[: len(self._streams)]:  # and not the one that waits for the end of all
-            thread.join(10)
+            thread.join(grace)

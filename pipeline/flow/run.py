@@ -42,6 +42,7 @@ class Run:
         overdue: The error that was raised last because the time was up.
         dropped: How many examples of a remainder were dropped, in a list that threads share.
         skipped: The errors that were skipped.
+        grace: How many seconds threads get to end, in a list that threads share.
         stops_with: The user's Coordinator, which ends the iterator when it stops; None if there is none.
     """
 
@@ -51,6 +52,7 @@ class Run:
         self.leave: StopFlag | None = None
         self.overdue: DeadlineExceededError | None = None
         self.dropped = [0]
+        self.grace = [10.0]
         self.skipped = Skips("skip", None)
         self.bell = StopFlag()
         self._on_stop: list[Callable[[], object]] = []

@@ -75,7 +75,8 @@ def test_a_thread_of_a_runner_counts_as_running_after_an_interrupted_join():
     assert not any(thread.is_alive() for thread in threads)
 
 
-def test_a_loop_that_is_closed_again_after_an_interrupted_close():
+def test_a_loop_that_is_closed_again_after_an_interrupted_close(monkeypatch):
+    """And its `grace` is how long it waits for its threads."""
     go, asked = threading.Event(), threading.Event()
 
     def rows():
@@ -88,10 +89,14 @@ def test_a_loop_that_is_closed_again_after_an_interrupted_close():
     assert asked.wait(LIMIT)
     with interrupted_in("join"):
         batches.close()
-    batches.grace = 0
+    batches.grace, join, graces = 0, Coordinator.join, []
+    monkeypatch.setattr(
+        Coordinator, "join", lambda *given, **options: graces.append(options) or join(*given, **options)
+    )
     with pytest.raises(RuntimeError, match="still running"):
         batches.close()
     go.set()
+    assert graces == [{"stop_grace_period_secs": 0}]
 
 
 def test_a_handler_that_raises_in_the_finalizer_of_a_loop(monkeypatch):

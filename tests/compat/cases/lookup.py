@@ -69,7 +69,6 @@ table(
     no_tables=lambda tf: tf.tables_initializer(),
     keys_of_rank_two=lambda tf: _hashed(tf, [["a"]], [[1]]),
     default_of_rank_one=lambda tf: _hashed(tf, default=[1]),
-    export_before_it_is_filled=lambda tf, sess: sess.run(_hashed(tf).export()),
     empty_line_of_a_file=(
         lambda tf, sess, tmp: sess.run(of_file(tf, tmp, b"a\n\nb").initializer),
         "empty line found at position 3",

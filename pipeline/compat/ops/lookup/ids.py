@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from pipeline.compat.graph.dtypes import DType, as_dtype, int64, string
 from pipeline.compat.graph.scopes import name_scope
-from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.ops.arrays.masking import where_v2
+from pipeline.compat.kernels.hashing import fingerprint
 from pipeline.compat.ops.arrays.sequences import range as range_
 from pipeline.compat.ops.arrays.shaping import size
 from pipeline.compat.ops.lookup.tables import (
@@ -16,79 +16,35 @@ from pipeline.compat.ops.lookup.tables import (
     TextFileIndex,
     TextFileInitializer,
 )
-from pipeline.compat.ops.math.arithmetic import add
 from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.ops.math.comparing import not_equal
-from pipeline.compat.ops.strings.elements import as_string, to_hash_bucket_fast
 from pipeline.compat.values.convert import convert_to_tensor
-from pipeline.compat.values.sparse_tensor import SparseTensor
 
 
-class _IdTable:
+class _IdTable(StaticHashTable):
     """A table from words or integers to int64 numbers, with buckets for keys that are not in it.
 
     Args:
-        table: A StaticHashTable of int64 values.
+        initializer: Fills the table.
+        default_value: The number of a key that is not in the table, if there are no buckets.
         num_oov_buckets: How many buckets there are; their numbers follow those of the table.
         key_dtype: The dtype of the keys to look up: string, or an integer type where those of the table are int64.
     """
 
-    def __init__(self, table: StaticHashTable, num_oov_buckets: int, key_dtype: DType) -> None:
-        self.key_dtype, self.value_dtype = key_dtype, int64
-        self._table, self._buckets = table, int(num_oov_buckets)
-        self._name = table.name.split("/")[-1]
+    def __init__(self, initializer: Any, default_value: Any, num_oov_buckets: int, key_dtype: DType) -> None:
+        super().__init__(initializer, default_value)
+        self._buckets, self.key_dtype = int(num_oov_buckets), key_dtype
 
-    @property
-    def name(self) -> str:
-        """The name of the table."""
-        return self._name
+    def _finder(self, found: dict[Any, Any], default: Any) -> Callable[[Any], Any]:
+        if not self._buckets:
+            return super()._finder(found, default)
 
-    @property
-    def resource_handle(self) -> Tensor:
-        """The table's resource tensor."""
-        return self._table.resource_handle
+        def find(key: Any) -> Any:
+            number = found.get(key)
+            if number is not None:
+                return number
+            return len(found) + fingerprint(key if isinstance(key, bytes) else b"%d" % key) % self._buckets
 
-    @property
-    def initializer(self) -> Any:
-        """The operation that fills the table."""
-        return self._table.initializer
-
-    @property
-    def init(self) -> Any:
-        """Old name of `initializer`."""
-        return self.initializer
-
-    def size(self, name: str | None = None) -> Any:
-        """Return the number of keys plus the number of buckets, int64."""
-        with name_scope(name, f"{self._name}_Size"):
-            known: Any = self._table.size()
-            return known + self._buckets
-
-    def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Return the int64 number of each key of a tensor or SparseTensor.
-
-        Raises:
-            TypeError: The keys do not have the dtype `key_dtype`.
-            FailedPreconditionError: At run time: the table is not filled.
-        """
-        if keys.dtype.base_dtype != self.key_dtype:
-            raise TypeError(f"Dtype of argument `keys` must be {self.key_dtype}, received: {keys.dtype}")
-        sparse = keys if isinstance(keys, SparseTensor) else None
-        values = keys if sparse is None else sparse.values
-        if self._table.key_dtype == int64:
-            values = cast(values, int64)
-        with name_scope(name, f"{self._name}_Lookup", [keys]):
-            ids = self._ids(values)
-        return ids if sparse is None else SparseTensor(sparse.indices, ids, sparse.dense_shape)
-
-    __getitem__ = lookup
-
-    def _ids(self, values: Any) -> Any:
-        words = values if values.dtype.base_dtype == string else as_string(values)
-        buckets = to_hash_bucket_fast(words, self._buckets, name="hash_bucket")
-        known = self._table.lookup(values)
-        buckets = add(buckets, self._table.size())
-        return where_v2(not_equal(known, self._table.default_value), known, buckets)
+        return find
 
 
 def index_table_from_file(
@@ -140,8 +96,7 @@ def index_table_from_file(
                 delimiter,
                 name="table_init",
             )
-            table = StaticHashTable(initializer, default_value)
-        return _IdTable(table, num_oov_buckets, wanted) if num_oov_buckets else table
+            return _IdTable(initializer, default_value, num_oov_buckets, wanted)
 
 
 def index_table_from_tensor(
@@ -181,8 +136,7 @@ def index_table_from_tensor(
             initializer = KeyValueTensorInitializer(
                 cast(keys, int64) if keys.dtype.is_integer else keys, values, name="table_init"
             )
-            table = StaticHashTable(initializer, default_value)
-        return _IdTable(table, num_oov_buckets, wanted) if num_oov_buckets else table
+            return _IdTable(initializer, default_value, num_oov_buckets, wanted)
 
 
 def _check_buckets(num_oov_buckets: int) -> None:

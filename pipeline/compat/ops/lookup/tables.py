@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,14 @@ from pipeline.compat.graph.dtypes import DType, as_dtype, int64, resource, strin
 from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.graph.node import node, tensor_node
 from pipeline.compat.graph.scopes import add_to_collection, get_collection, get_default_graph, name_scope
-from pipeline.compat.graph.shapes import scalar, unknown_shape
+from pipeline.compat.graph.shapes import scalar
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.control.flow import group, no_op
 from pipeline.compat.ops.lookup.files import LINE_NUMBER, WHOLE_LINE, entries
 from pipeline.compat.ops.making.text import objects, with_rank
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
-from pipeline.errors import AbortedError, FailedPreconditionError, invalid
+from pipeline.errors import FailedPreconditionError, invalid
 
 
 class _Entries:
@@ -182,12 +183,9 @@ class StaticHashTable:
         initializer: A KeyValueTensorInitializer or TextFileInitializer.
         default_value: The value of a key that is not in the table.
         name: Name of the table.
-        experimental_is_anonymous: Ignored.
     """
 
-    def __init__(
-        self, initializer: Any, default_value: Any, name: str | None = None, experimental_is_anonymous: bool = False
-    ) -> None:
+    def __init__(self, initializer: Any, default_value: Any, name: str | None = None) -> None:
         self.key_dtype: DType = initializer.key_dtype
         self.value_dtype: DType = initializer.value_dtype
         self._default = convert_to_tensor(default_value, dtype=self.value_dtype)
@@ -207,6 +205,12 @@ class StaticHashTable:
         )
         self._name = self.resource_handle.op.name.split("/")[-1]
         self._initializer: Operation = initializer.initialize(self)
+
+    _buckets = 0
+
+    def _finder(self, found: dict[Any, Any], default: Any) -> Callable[[Any], Any]:
+        """The function that gives the value of a key."""
+        return lambda key: found.get(key, default)
 
     def entries_in(self, run: Any) -> _Entries:
         """The table's entries in the session of a run."""
@@ -249,12 +253,11 @@ class StaticHashTable:
             dtype = self.value_dtype.np
 
             def kernel(run: Any, _: Any, keys: Any, default: Any) -> Any:
-                found = self.entries_in(run).ready()
+                find = self._finder(self.entries_in(run).ready(), default)
                 if not isinstance(keys, np.ndarray):
-                    value = found.get(keys if isinstance(keys, bytes) else keys.item(), default)
+                    value = find(keys if isinstance(keys, bytes) else keys.item())
                     return value if dtype.kind == "O" else dtype.type(value)
-                values = [found.get(key, default) for key in keys.ravel().tolist()]
-                return objects(values, dtype).reshape(keys.shape)
+                return objects(list(map(find, keys.ravel().tolist())), dtype).reshape(keys.shape)
 
             keys = convert_to_tensor(keys)
             inputs = [self.resource_handle, keys, self._default]
@@ -271,24 +274,9 @@ class StaticHashTable:
         with name_scope(name, f"{self._name}_Size", [self.resource_handle]):
 
             def kernel(run: Any, _: Any) -> Any:
-                return np.int64(len(self.entries_in(run).found or ()))
+                return np.int64(len(self.entries_in(run).found or ()) + self._buckets)
 
             return tensor_node("LookupTableSizeV2", [self.resource_handle], kernel, int64, scalar(), stateful=True)
-
-    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
-        """Return all keys and their values, in no particular order."""
-        with name_scope(name, f"{self._name}_Export", [self.resource_handle]):
-
-            def kernel(run: Any, _: Any) -> Any:
-                found = self.entries_in(run).found
-                if found is None:
-                    raise AbortedError(None, None, "HashTable is not initialized.")
-                keys, values = list(found), list(found.values())
-                return objects(keys, self.key_dtype.np), objects(values, self.value_dtype.np)
-
-            outputs = [(self.key_dtype, unknown_shape()), (self.value_dtype, unknown_shape())]
-            made = node("LookupTableExportV2", [self.resource_handle], outputs, kernel, stateful=True)
-        return made.outputs[0], made.outputs[1]
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:

@@ -61,10 +61,9 @@ MODULES: dict[str, str] = {
     + _dtypes("bool string complex64 complex128 qint8 quint8 qint16 quint16 qint32 resource variant DType as_dtype"),
     "graph.graph": "Graph",
     "graph.graph_keys": "GraphKeys",
-    "graph.scopes": "get_default_graph reset_default_graph name_scope op_scope control_dependencies "
-    "device container add_to_collection add_to_collections get_collection get_collection_ref set_random_seed "
-    "random.set_random_seed",
-    "graph.seeds": "get_seed=seeds_or_none random.get_seed=seeds_or_none",
+    "graph.scopes": "get_default_graph reset_default_graph name_scope op_scope control_dependencies device container "
+    "add_to_collection add_to_collections get_collection get_collection_ref set_random_seed random.set_random_seed "
+    "get_seed=seeds_or_none random.get_seed=seeds_or_none",
     "graph.shapes": "broadcast_static_shape TensorShape",
     "graph.tensor": "Operation Tensor",
     "values.constants": "constant",
@@ -75,22 +74,17 @@ MODULES: dict[str, str] = {
     "session.session": "Session InteractiveSession",
     "session.settings": "ConfigProto GPUOptions GraphOptions OptimizerOptions RunOptions RunMetadata",
     "ops.arrays.arranging": "transpose reverse manip.reverse reverse_v2=reverse reverse_sequence tile manip.tile",
-    "ops.arrays.boolean_mask": "boolean_mask",
     "ops.arrays.brackets": "newaxis",
     "ops.arrays.filling": "fill zeros ones zeros_like ones_like",
     "ops.arrays.gathering": "gather gather_nd manip.gather_nd",
-    "ops.arrays.grids": "sequence_mask",
     "ops.arrays.identities": "identity stop_gradient",
     "ops.arrays.indexing": "slice=slice_ strided_slice",
-    "ops.arrays.joining": "concat split",
-    "ops.arrays.masking": "where where_v2",
+    "ops.arrays.joining": "concat split stack parallel_stack unstack",
+    "ops.arrays.masking": "where where_v2 boolean_mask sequence_mask",
     "ops.arrays.padding": "pad",
-    "ops.arrays.partition": "dynamic_partition",
     "ops.arrays.sequences": "range one_hot",
     "ops.arrays.shaping": "reshape manip.reshape shape size rank expand_dims squeeze ensure_shape",
-    "ops.arrays.sorting": "nn.top_k math.top_k",
-    "ops.arrays.stacking": "stack parallel_stack unstack",
-    "ops.arrays.uniques": "unique",
+    "ops.arrays.sorting": "nn.top_k math.top_k unique dynamic_partition",
     "ops.control.asserting": "Assert debugging.Assert check_numerics debugging.check_numerics",
     "ops.control.checks": _debugging(
         "assert_less assert_less_equal assert_greater assert_greater_equal assert_none_equal "
@@ -119,10 +113,10 @@ MODULES: dict[str, str] = {
     )
     + "random_crop",
     "ops.images.decode": _image(
-        "decode_jpeg decode_png decode_gif decode_bmp decode_image decode_and_crop_jpeg extract_jpeg_shape is_jpeg",
+        "decode_jpeg decode_png decode_gif decode_bmp decode_image decode_and_crop_jpeg extract_jpeg_shape is_jpeg "
+        "encode_jpeg encode_png",
         "io",
     ),
-    "ops.images.encode": _image("encode_jpeg encode_png", "io"),
     "ops.images.flip": _image(
         "flip_left_right flip_up_down random_flip_left_right random_flip_up_down rot90 transpose "
         "transpose_image=transpose"
@@ -137,7 +131,6 @@ MODULES: dict[str, str] = {
     )
     + "contrib.lookup.HashTable=StaticHashTable tables_initializer initializers.tables_initializer "
     "initialize_all_tables",
-    "ops.math.along_axis": "argmax math.argmax argmin math.argmin arg_max arg_min",
     "ops.math.arithmetic": "add math.add subtract math.subtract multiply math.multiply realdiv floor_div floormod "
     "math.floormod mod=floormod math.mod=floormod maximum math.maximum minimum math.minimum squared_difference "
     "math.squared_difference truediv math.truediv divide math.divide div div_no_nan math.divide_no_nan=div_no_nan "
@@ -146,15 +139,15 @@ MODULES: dict[str, str] = {
     "ops.math.clipping": "clip_by_value saturate_cast dtypes.saturate_cast",
     "ops.math.comparing": "equal math.equal not_equal math.not_equal less math.less less_equal math.less_equal "
     "greater math.greater greater_equal math.greater_equal is_nan math.is_nan debugging.is_nan is_inf math.is_inf "
-    "debugging.is_inf is_finite math.is_finite debugging.is_finite",
-    "ops.math.logic": "bitwise.bitwise_and bitwise.bitwise_or bitwise.bitwise_xor bitwise.left_shift "
-    "bitwise.right_shift bitwise.invert logical_and math.logical_and logical_or math.logical_or logical_not "
-    "math.logical_not logical_xor math.logical_xor",
+    "debugging.is_inf is_finite math.is_finite debugging.is_finite bitwise.bitwise_and bitwise.bitwise_or "
+    "bitwise.bitwise_xor bitwise.left_shift bitwise.right_shift bitwise.invert logical_and math.logical_and "
+    "logical_or math.logical_or logical_not math.logical_not logical_xor math.logical_xor",
     "ops.math.nn": "nn.relu nn.softmax math.softmax nn.moments nn.l2_normalize math.l2_normalize linalg.l2_normalize",
     "ops.math.products": "matmul linalg.matmul",
     "ops.math.reducing": "reduce_sum math.reduce_sum reduce_prod math.reduce_prod reduce_mean math.reduce_mean "
     "reduce_max math.reduce_max reduce_min math.reduce_min reduce_all math.reduce_all reduce_any math.reduce_any "
-    "count_nonzero math.count_nonzero math.reduce_variance math.reduce_std",
+    "count_nonzero math.count_nonzero math.reduce_variance math.reduce_std argmax math.argmax argmin math.argmin "
+    "arg_max arg_min",
     "ops.math.unary": "negative math.negative square math.square sqrt math.sqrt rsqrt math.rsqrt reciprocal "
     "math.reciprocal exp math.exp expm1 math.expm1 log math.log log1p math.log1p floor math.floor ceil math.ceil rint "
     "math.rint sin math.sin cos math.cos tan math.tan asin math.asin acos math.acos atan math.atan sinh math.sinh cosh "
@@ -165,10 +158,8 @@ MODULES: dict[str, str] = {
     "ops.parse.examples": "parse_example io.parse_example parse_single_example io.parse_single_example",
     "ops.files.record_writer": "python_io.TFRecordWriter io.TFRecordWriter",
     "ops.parse.sequences": "parse_single_sequence_example io.parse_single_sequence_example",
-    "ops.random.classes": "multinomial random.multinomial random.categorical",
-    "ops.random.numbers": ""
-    "random_uniform random.uniform=random_uniform random_normal random.normal=random_normal truncated_normal "
-    "random.truncated_normal",
+    "ops.random.numbers": "random_uniform random.uniform=random_uniform random_normal random.normal=random_normal "
+    "truncated_normal random.truncated_normal multinomial random.multinomial random.categorical",
     "ops.random.shuffle": "random_shuffle random.shuffle=random_shuffle",
     "ops.sparse.edit_distance": "edit_distance",
     "ops.sparse.form": "sparse_to_indicator sparse.to_indicator=sparse_to_indicator "
@@ -180,19 +171,17 @@ MODULES: dict[str, str] = {
     "string_to_hash_bucket=to_hash_bucket strings.to_hash_bucket string_to_hash_bucket_fast=to_hash_bucket_fast "
     "strings.to_hash_bucket_fast "
     "as_string strings.as_string dtypes.as_string",
-    "ops.strings.joining": "string_join=join strings.join",
     "ops.strings.regex": "regex_replace strings.regex_replace strings.regex_full_match",
-    "ops.strings.splitting": "string_split strings.split substr strings.substr",
+    "ops.strings.splitting": "string_split strings.split substr strings.substr string_join=join strings.join",
     "ops.summaries.summary": "summary.scalar summary.histogram summary.image summary.merge summary.merge_all",
     "ops.summaries.writer": "summary.FileWriter summary.FileWriterCache",
     "ops.variables.collections": "is_variable_initialized global_variables all_variables local_variables "
     "trainable_variables moving_average_variables variables_initializer initialize_variables "
     "global_variables_initializer initialize_all_variables local_variables_initializer initialize_local_variables "
-    "report_uninitialized_variables "
-    "initializers.variables=variables_initializer initializers.global_variables=global_variables_initializer "
-    "initializers.local_variables=local_variables_initializer ",
-    "ops.variables.global_step": "train.get_global_step train.create_global_step train.get_or_create_global_step "
-    "train.global_step train.assert_global_step contrib.framework.get_global_step "
+    "report_uninitialized_variables initializers.variables=variables_initializer "
+    "initializers.global_variables=global_variables_initializer "
+    "initializers.local_variables=local_variables_initializer train.get_global_step train.create_global_step "
+    "train.get_or_create_global_step train.global_step train.assert_global_step contrib.framework.get_global_step "
     "contrib.framework.create_global_step contrib.framework.get_or_create_global_step "
     "contrib.framework.assert_global_step",
     "ops.variables.initializers": "zeros_initializer initializers.zeros=zeros_initializer ones_initializer "
@@ -216,18 +205,16 @@ MODULES: dict[str, str] = {
     "input.batching": "train.batch train.maybe_batch train.batch_join train.maybe_batch_join train.shuffle_batch "
     "train.maybe_shuffle_batch train.shuffle_batch_join train.maybe_shuffle_batch_join",
     "input.buckets": "contrib.training.bucket contrib.training.bucket_by_sequence_length",
-    "input.epochs": "train.limit_epochs",
-    "input.filenames": "train.match_filenames_once io.match_filenames_once",
-    "input.producers": "train.input_producer train.string_input_producer train.range_input_producer",
+    "input.producers": "train.input_producer train.string_input_producer train.range_input_producer "
+    "train.limit_epochs train.slice_input_producer train.match_filenames_once io.match_filenames_once",
     "input.sampling": "contrib.training.rejection_sample contrib.training.stratified_sample",
     "input.readers": "ReaderBase TextLineReader FixedLengthRecordReader WholeFileReader TFRecordReader "
     "IdentityReader LMDBReader",
     "input.sequences": "contrib.training.batch_sequences_with_states contrib.training.NextQueuedSequenceBatch",
-    "input.slices": "train.slice_input_producer",
     "monitored.hooks": "train.LoggingTensorHook train.StopAtStepHook train.NanTensorHook "
     "train.NanLossDuringTrainingError train.GlobalStepWaiterHook train.FinalOpsHook train.FeedFnHook "
-    "train.CheckpointSaverHook train.CheckpointSaverListener",
-    "monitored.run_hooks": "train.SessionRunHook train.SessionRunArgs train.SessionRunContext train.SessionRunValues",
+    "train.CheckpointSaverHook train.CheckpointSaverListener train.SessionRunHook train.SessionRunArgs "
+    "train.SessionRunContext train.SessionRunValues",
     "monitored.scaffold": "train.Scaffold",
     "monitored.session": "train.MonitoredSession train.SingularMonitoredSession train.MonitoredTrainingSession",
     "monitored.session_manager": "train.SessionManager train.SessionCreator train.ChiefSessionCreator "
@@ -235,9 +222,9 @@ MODULES: dict[str, str] = {
     "monitored.supervisor": "train.Supervisor",
     "monitored.step_timer": "train.SecondOrStepTimer",
     "monitored.summary_hooks": "train.SummarySaverHook train.StepCounterHook",
-    "platform.app": "app.run",
     "platform.behaviour": "version.VERSION executing_eagerly disable_v2_behavior disable_eager_execution "
     "disable_v2_tensorshape disable_control_flow_v2 disable_resource_variables disable_tensor_equality",
+    "platform.text": "compat.as_bytes compat.as_text compat.as_str compat.as_str_any",
     "platform.flags": _within(
         "flags app.flags",
         "DEFINE_string DEFINE_boolean DEFINE_bool DEFINE_integer DEFINE_float DEFINE_enum DEFINE_enum_class "
@@ -248,8 +235,8 @@ MODULES: dict[str, str] = {
         "disclaim_key_flags FlagHolder FLAGS Flag FlagValues Error CantOpenFlagFileError DuplicateFlagError "
         "FlagNameConflictsWithMethodError IllegalFlagValueError UnparsedFlagAccessError UnrecognizedFlagError "
         "ValidationError",
-    ),
-    "platform.text": "compat.as_bytes compat.as_text compat.as_str compat.as_str_any",
+    )
+    + "app.run",
     "platform.tf_logging": _within(
         "logging",
         "DEBUG INFO WARN ERROR FATAL log debug info warning warn error fatal vlog TaskLevelStatusMessage flush log_if "

@@ -61,7 +61,7 @@ def test_names(sess):
     table = lookup.index_table_from_tensor(["x"], num_oov_buckets=1)
     assert table.initializer.name == "string_to_index/hash_table/table_init/LookupTableImportV2"
     assert table.resource_handle.name == "string_to_index/hash_table/hash_table:0"
-    assert table.size().name == "hash_table_Size/add:0"
+    assert table.size().name == "hash_table_Size/LookupTableSizeV2:0"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 import pipeline.compat.v1 as tf
-from pipeline.compat.kernels import regex
+from pipeline.compat.ops.strings import regex
 from pipeline.errors import InvalidArgumentError
 
 pytest.importorskip("re2")

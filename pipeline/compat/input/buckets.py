@@ -25,8 +25,7 @@ from pipeline.compat.ops.arrays.masking import where
 from pipeline.compat.ops.control.cond import cond
 from pipeline.compat.ops.control.flow import group, no_op
 from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.ops.math.comparing import equal, less, less_equal
-from pipeline.compat.ops.math.logic import logical_and
+from pipeline.compat.ops.math.comparing import equal, less, less_equal, logical_and
 from pipeline.compat.ops.math.reducing import reduce_min
 from pipeline.compat.ops.summaries.summary import scalar
 from pipeline.compat.queues.queues import FIFOQueue, PaddingFIFOQueue

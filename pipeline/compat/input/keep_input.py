@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.node import node
 from pipeline.compat.graph.tensor import Operation, Tensor
-from pipeline.compat.ops.arrays.partition import dynamic_partition
+from pipeline.compat.ops.arrays.sorting import dynamic_partition
 from pipeline.compat.ops.control.cond import cond
 from pipeline.compat.ops.control.flow import no_op
 from pipeline.compat.ops.math.casting import cast

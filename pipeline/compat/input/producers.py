@@ -1,23 +1,50 @@
-"""Producers: queues that a queue runner fills with the rows of a tensor, epoch after epoch."""
+"""Producers: queues that a queue runner fills with names, numbers or rows, epoch after epoch."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.graph.scopes import control_dependencies, name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.input.epochs import limit_epochs
+from pipeline.compat.input.components import as_components
 from pipeline.compat.input.fullness import summarize_fraction
+from pipeline.compat.ops.arrays.gathering import gather
 from pipeline.compat.ops.arrays.identities import identity
 from pipeline.compat.ops.arrays.sequences import range as range_
-from pipeline.compat.ops.arrays.shaping import size
+from pipeline.compat.ops.arrays.shaping import shape, size
 from pipeline.compat.ops.control.asserting import Assert
+from pipeline.compat.ops.files.gfile import matching_files
 from pipeline.compat.ops.math.comparing import greater
 from pipeline.compat.ops.random.shuffle import random_shuffle
+from pipeline.compat.ops.variables.variable import Variable
 from pipeline.compat.queues.queues import FIFOQueue
 from pipeline.compat.queues.runner import QueueRunner, add_queue_runner
+from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
+
+
+def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
+    """Make a tensor that equals `tensor` for `num_epochs` evaluations; after them it raises OutOfRangeError.
+
+    Args:
+        num_epochs: How many evaluations, above 0; None returns `tensor` itself. A local variable `epochs` counts them.
+
+    Raises:
+        ValueError: `num_epochs` is not above 0.
+    """
+    if num_epochs is None:
+        return tensor
+    if num_epochs <= 0:
+        raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
+    with name_scope(name, "limit_epochs", [tensor]) as scope:
+        epochs = Variable(
+            constant(0, dtypes.int64), name="epochs", trainable=False, collections=[GraphKeys.LOCAL_VARIABLES]
+        )
+        with control_dependencies([epochs.count_up_to(num_epochs)]):
+            return identity(tensor, name=scope)
+
 
 _EMPTY = "string_input_producer requires a non-null input tensor"
 
@@ -140,3 +167,55 @@ def range_input_producer(
 
 def _summary_name(capacity: int) -> str:
     return f"fraction_of_{int(capacity)}_full"
+
+
+def slice_input_producer(
+    tensor_list: Any,
+    num_epochs: int | None = None,
+    shuffle: bool = True,
+    seed: int | None = None,
+    capacity: int = 32,
+    shared_name: str | None = None,
+    name: str | None = None,
+) -> list[Any]:
+    """Make tensors that are row i of each tensor in a list, with the next i at each evaluation.
+
+    Args:
+        tensor_list: The tensors, of rank 1 or more; the first one decides how many rows there are.
+        num_epochs, shuffle, seed, capacity, shared_name: For the producer of the indices; see `input_producer`.
+        name: Name of the scope.
+
+    Returns:
+        A list of tensors, one for each of `tensor_list`. A tensor with fewer rows raises InvalidArgumentError when it
+        is evaluated at an index that it lacks.
+
+    Raises:
+        ValueError: The list is empty.
+    """
+    with name_scope(name, "input_producer", tensor_list):
+        tensors = as_components(tensor_list)
+        if not tensors:
+            raise ValueError("Expected at least one tensor in slice_input_producer().")
+        sizes: Any = shape(tensors[0])
+        indices = range_input_producer(sizes[0], num_epochs, shuffle, seed, capacity, shared_name)
+        index = indices.dequeue()
+        return [gather(tensor, index) for tensor in tensors]
+
+
+def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
+    """Make a local variable that holds the sorted names of the files that match a pattern; its initializer finds them.
+
+    Args:
+        pattern: A glob pattern or a vector of them, string.
+
+    Returns:
+        A string variable of unknown shape; reading it before it is initialised raises FailedPreconditionError.
+    """
+    with name_scope(name, "matching_filenames", [pattern]) as scope:
+        return Variable(
+            name=scope,
+            initial_value=matching_files(pattern),
+            trainable=False,
+            validate_shape=False,
+            collections=[GraphKeys.LOCAL_VARIABLES],
+        )

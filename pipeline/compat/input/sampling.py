@@ -32,8 +32,7 @@ from pipeline.compat.ops.control.cond import cond
 from pipeline.compat.ops.control.printing import Print
 from pipeline.compat.ops.math.arithmetic import divide
 from pipeline.compat.ops.math.casting import cast
-from pipeline.compat.ops.math.comparing import equal, is_nan, less, not_equal
-from pipeline.compat.ops.math.logic import logical_or
+from pipeline.compat.ops.math.comparing import equal, is_nan, less, logical_or, not_equal
 from pipeline.compat.ops.math.reducing import reduce_all, reduce_max, reduce_sum
 from pipeline.compat.ops.random.numbers import random_uniform
 from pipeline.compat.ops.variables.scope import variable_scope

@@ -17,7 +17,7 @@ from pipeline.compat.ops.arrays.shaping import shape
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.random.numbers import random_uniform
 from pipeline.compat.ops.strings.elements import as_string
-from pipeline.compat.ops.strings.joining import join
+from pipeline.compat.ops.strings.splitting import join
 from pipeline.compat.ops.summaries.summary import scalar
 from pipeline.compat.queues.runner import QueueRunner, add_queue_runner
 from pipeline.compat.values.convert import convert_to_tensor

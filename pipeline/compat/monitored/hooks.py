@@ -1,18 +1,85 @@
-"""Hooks of monitored sessions that log, feed, wait or stop; checkpoint hooks, which are refused."""
+"""What hooks of monitored sessions are; those that log, feed, wait or stop; checkpoint hooks, which are refused."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from pipeline.compat.graph.scopes import get_default_graph
-from pipeline.compat.monitored.run_hooks import SessionRunArgs, SessionRunHook
 from pipeline.compat.monitored.step_timer import NeverTriggerTimer, SecondOrStepTimer, global_step_read
 from pipeline.compat.platform import tf_logging
 from pipeline.errors import OutOfRangeError
+
+
+class SessionRunHook:
+    """Base of the hooks of a monitored session; all methods do nothing."""
+
+    def begin(self) -> None:
+        """Called once before the session is made; may add to the graph."""
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        """Called when a session has been made; the graph is finalized."""
+
+    def before_run(self, run_context: Any) -> Any:
+        """Called before each run; may return SessionRunArgs to add to it."""
+        return None
+
+    def after_run(self, run_context: Any, run_values: Any) -> None:
+        """Called after each run with SessionRunValues, the results of what `before_run` requested."""
+
+    def end(self, session: Any) -> None:
+        """Called at the end of the session, unless it ends with an error."""
+
+
+class SessionRunArgs(NamedTuple):
+    """The fetches, feeds and options that a hook adds to a run."""
+
+    fetches: Any
+    feed_dict: Any = None
+    options: Any = None
+
+
+class SessionRunValues(NamedTuple):
+    """The results of a hook's fetches."""
+
+    results: Any
+    options: Any
+    run_metadata: Any
+
+
+class SessionRunContext:
+    """The run that a hook is called for.
+
+    Args:
+        original_args: The SessionRunArgs of the caller.
+        session: The session without hooks.
+    """
+
+    def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
+        self._original_args, self._session = original_args, session
+        self._stop_requested = False
+
+    @property
+    def original_args(self) -> SessionRunArgs:
+        """The fetches and feeds of the caller."""
+        return self._original_args
+
+    @property
+    def session(self) -> Any:
+        """The session without hooks."""
+        return self._session
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether a hook has requested a stop."""
+        return self._stop_requested
+
+    def request_stop(self) -> None:
+        """Stop the session after this run."""
+        self._stop_requested = True
 
 
 class LoggingTensorHook(SessionRunHook):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.compat.monitored.run_hooks import SessionRunArgs, SessionRunContext, SessionRunValues
+from pipeline.compat.monitored.hooks import SessionRunArgs, SessionRunContext, SessionRunValues
 from pipeline.compat.platform import tf_logging
 from pipeline.compat.session.settings import RunMetadata, RunOptions
 from pipeline.errors import AbortedError, UnavailableError

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.compat.graph.scopes import add_to_collection, get_collection, get_default_graph
 from pipeline.compat.ops.control.cond import cond
-from pipeline.compat.ops.variables.global_step import get_global_step
+from pipeline.compat.ops.variables.collections import get_global_step
 from pipeline.compat.ops.variables.updates import is_variable_initialized
 from pipeline.compat.ops.variables.variable import Variable
 

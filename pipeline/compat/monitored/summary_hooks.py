@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.compat.monitored.run_hooks import SessionRunArgs, SessionRunHook
+from pipeline.compat.monitored.hooks import SessionRunArgs, SessionRunHook
 from pipeline.compat.monitored.step_timer import SecondOrStepTimer, global_step_read
 from pipeline.compat.ops.summaries.writer import FileWriterCache
-from pipeline.compat.ops.variables.global_step import get_global_step
+from pipeline.compat.ops.variables.collections import get_global_step
 from pipeline.compat.platform import tf_logging
 from pipeline.monitoring.summary_proto import SessionLog, Summary
 

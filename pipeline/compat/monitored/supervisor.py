@@ -16,12 +16,12 @@ from pipeline.compat.ops.control.flow import group
 from pipeline.compat.ops.lookup.tables import tables_initializer
 from pipeline.compat.ops.summaries.summary import merge_all
 from pipeline.compat.ops.summaries.writer import FileWriter
+from pipeline.compat.ops.variables.collections import global_step as step_in
 from pipeline.compat.ops.variables.collections import (
     global_variables_initializer,
     local_variables_initializer,
     report_uninitialized_variables,
 )
-from pipeline.compat.ops.variables.global_step import global_step as step_in
 from pipeline.compat.platform import tf_logging
 from pipeline.compat.session.session import Session
 from pipeline.monitoring.summary_proto import SessionLog, Summary

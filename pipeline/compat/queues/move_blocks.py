@@ -9,6 +9,7 @@ us, and 1.3 us in blocks.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from pipeline.compat.graph.tensor import Operation, Tensor
-from pipeline.compat.queues.turns import Turns
 from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.plan import Plan
 from pipeline.compat.session.run import SessionRun, current
@@ -25,6 +25,41 @@ from pipeline.diagnostics.workers import note_read
 from pipeline.dtypes import object_vector
 from pipeline.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OpError
 from pipeline.queues.rows import Rows
+
+
+class Turns:
+    """Numbers that threads draw when they take something, and are served by when they store it.
+
+    Attributes:
+        taking: Held while a thread takes something and draws its number.
+    """
+
+    def __init__(self) -> None:
+        self.taking = threading.Lock()
+        self._drawn = 0
+        self._next = 0
+        self._ended: set[int] = set()
+        self._changed = threading.Condition()
+
+    def draw(self) -> int:
+        """Return the next number; call this with `taking` held."""
+        self._drawn += 1
+        return self._drawn - 1
+
+    def wait(self, number: int) -> None:
+        """Wait until all lower numbers have ended."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._next == number)
+
+    def end(self, number: int) -> None:
+        """Let the numbers after this one go on; also if its thread failed before its turn came."""
+        with self._changed:
+            self._ended.add(number)
+            while self._next in self._ended:
+                self._ended.remove(self._next)
+                self._next += 1
+            self._changed.notify_all()
+
 
 # Rows of the largest block: enough to make the cost of a block itself negligible, few enough to stay in the cache.
 LARGEST = 256

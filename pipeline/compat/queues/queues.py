@@ -8,8 +8,7 @@ from typing import Any
 
 from pipeline.compat.graph import dtypes as types
 from pipeline.compat.graph.dtypes import as_dtype
-from pipeline.compat.graph.scopes import get_default_graph, name_scope
-from pipeline.compat.graph.seeds import get_seed, shared_seed
+from pipeline.compat.graph.scopes import get_default_graph, get_seed, name_scope, shared_seed
 from pipeline.compat.graph.shapes import TensorShape, as_shape, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.queues import ops

@@ -18,9 +18,9 @@ from pipeline.compat.graph.scopes import (
     add_to_collection as add_to_collection, add_to_collections as add_to_collections, container as container,
     control_dependencies as control_dependencies, device as device, get_collection as get_collection,
     get_collection_ref as get_collection_ref, get_default_graph as get_default_graph, name_scope as name_scope,
-    op_scope as op_scope, reset_default_graph as reset_default_graph, set_random_seed as set_random_seed,
+    op_scope as op_scope, reset_default_graph as reset_default_graph, seeds_or_none as _get_seed,
+    set_random_seed as set_random_seed,
 )
-from pipeline.compat.graph.seeds import seeds_or_none as _get_seed
 from pipeline.compat.graph.shapes import TensorShape as TensorShape, broadcast_static_shape as broadcast_static_shape
 from pipeline.compat.graph.tensor import Operation as Operation, Tensor as Tensor
 from pipeline.compat.input.readers import (
@@ -32,26 +32,26 @@ from pipeline.compat.ops.arrays.arranging import (
     reverse as reverse, reverse as _reverse_v2, reverse_sequence as reverse_sequence, tile as tile,
     transpose as transpose,
 )
-from pipeline.compat.ops.arrays.boolean_mask import boolean_mask as boolean_mask
 from pipeline.compat.ops.arrays.brackets import newaxis as newaxis
 from pipeline.compat.ops.arrays.filling import (
     fill as fill, ones as ones, ones_like as ones_like, zeros as zeros, zeros_like as zeros_like,
 )
 from pipeline.compat.ops.arrays.gathering import gather as gather, gather_nd as gather_nd
-from pipeline.compat.ops.arrays.grids import sequence_mask as sequence_mask
 from pipeline.compat.ops.arrays.identities import identity as identity, stop_gradient as stop_gradient
 from pipeline.compat.ops.arrays.indexing import slice_ as _slice, strided_slice as strided_slice
-from pipeline.compat.ops.arrays.joining import concat as concat, split as split
-from pipeline.compat.ops.arrays.masking import where as where, where_v2 as where_v2
+from pipeline.compat.ops.arrays.joining import (
+    concat as concat, parallel_stack as parallel_stack, split as split, stack as stack, unstack as unstack,
+)
+from pipeline.compat.ops.arrays.masking import (
+    boolean_mask as boolean_mask, sequence_mask as sequence_mask, where as where, where_v2 as where_v2,
+)
 from pipeline.compat.ops.arrays.padding import pad as pad
-from pipeline.compat.ops.arrays.partition import dynamic_partition as dynamic_partition
 from pipeline.compat.ops.arrays.sequences import one_hot as one_hot, range as range
 from pipeline.compat.ops.arrays.shaping import (
     ensure_shape as ensure_shape, expand_dims as expand_dims, rank as rank, reshape as reshape, shape as shape,
     size as size, squeeze as squeeze,
 )
-from pipeline.compat.ops.arrays.stacking import parallel_stack as parallel_stack, stack as stack, unstack as unstack
-from pipeline.compat.ops.arrays.uniques import unique as unique
+from pipeline.compat.ops.arrays.sorting import dynamic_partition as dynamic_partition, unique as unique
 from pipeline.compat.ops.control.asserting import Assert as Assert, check_numerics as check_numerics
 from pipeline.compat.ops.control.checks import (
     assert_equal as assert_equal, assert_greater as assert_greater, assert_greater_equal as assert_greater_equal,
@@ -71,9 +71,6 @@ from pipeline.compat.ops.images.crop import random_crop as random_crop
 from pipeline.compat.ops.lookup.tables import (
     initialize_all_tables as initialize_all_tables, tables_initializer as tables_initializer,
 )
-from pipeline.compat.ops.math.along_axis import (
-    arg_max as arg_max, arg_min as arg_min, argmax as argmax, argmin as argmin,
-)
 from pipeline.compat.ops.math.arithmetic import (
     add as add, div as div, div_no_nan as div_no_nan, divide as divide, floor_div as floor_div, floordiv as floordiv,
     floormod as floormod, floormod as _mod, maximum as maximum, minimum as minimum, multiply as multiply, pow as pow,
@@ -86,15 +83,14 @@ from pipeline.compat.ops.math.casting import (
 from pipeline.compat.ops.math.clipping import clip_by_value as clip_by_value, saturate_cast as saturate_cast
 from pipeline.compat.ops.math.comparing import (
     equal as equal, greater as greater, greater_equal as greater_equal, is_finite as is_finite, is_inf as is_inf,
-    is_nan as is_nan, less as less, less_equal as less_equal, not_equal as not_equal,
-)
-from pipeline.compat.ops.math.logic import (
-    logical_and as logical_and, logical_not as logical_not, logical_or as logical_or, logical_xor as logical_xor,
+    is_nan as is_nan, less as less, less_equal as less_equal, logical_and as logical_and, logical_not as logical_not,
+    logical_or as logical_or, logical_xor as logical_xor, not_equal as not_equal,
 )
 from pipeline.compat.ops.math.products import matmul as matmul
 from pipeline.compat.ops.math.reducing import (
-    count_nonzero as count_nonzero, reduce_all as reduce_all, reduce_any as reduce_any, reduce_max as reduce_max,
-    reduce_mean as reduce_mean, reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum,
+    arg_max as arg_max, arg_min as arg_min, argmax as argmax, argmin as argmin, count_nonzero as count_nonzero,
+    reduce_all as reduce_all, reduce_any as reduce_any, reduce_max as reduce_max, reduce_mean as reduce_mean,
+    reduce_min as reduce_min, reduce_prod as reduce_prod, reduce_sum as reduce_sum,
 )
 from pipeline.compat.ops.math.unary import (
     abs as abs, acos as acos, acosh as acosh, asin as asin, asinh as asinh, atan as atan, atanh as atanh,
@@ -107,9 +103,9 @@ from pipeline.compat.ops.parse.examples import (
     parse_example as parse_example, parse_single_example as parse_single_example,
 )
 from pipeline.compat.ops.parse.sequences import parse_single_sequence_example as parse_single_sequence_example
-from pipeline.compat.ops.random.classes import multinomial as multinomial
 from pipeline.compat.ops.random.numbers import (
-    random_normal as random_normal, random_uniform as random_uniform, truncated_normal as truncated_normal,
+    multinomial as multinomial, random_normal as random_normal, random_uniform as random_uniform,
+    truncated_normal as truncated_normal,
 )
 from pipeline.compat.ops.random.shuffle import random_shuffle as random_shuffle
 from pipeline.compat.ops.sparse.edit_distance import edit_distance as edit_distance
@@ -125,9 +121,8 @@ from pipeline.compat.ops.strings.elements import (
     to_hash_bucket as _string_to_hash_bucket, to_hash_bucket_fast as _string_to_hash_bucket_fast,
     to_number as _string_to_number,
 )
-from pipeline.compat.ops.strings.joining import join as _string_join
 from pipeline.compat.ops.strings.regex import regex_replace as regex_replace
-from pipeline.compat.ops.strings.splitting import string_split as string_split, substr as substr
+from pipeline.compat.ops.strings.splitting import join as _string_join, string_split as string_split, substr as substr
 from pipeline.compat.ops.variables.collections import (
     all_variables as all_variables, global_variables as global_variables,
     global_variables_initializer as global_variables_initializer,

@@ -1,6 +1,6 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
-from pipeline.compat.ops.math.logic import (
+from pipeline.compat.ops.math.comparing import (
     bitwise_and as bitwise_and, bitwise_or as bitwise_or, bitwise_xor as bitwise_xor, invert as invert,
     left_shift as left_shift, right_shift as right_shift,
 )

@@ -21,10 +21,9 @@ from pipeline.compat.ops.images.crop import (
 )
 from pipeline.compat.ops.images.decode import (
     decode_and_crop_jpeg as decode_and_crop_jpeg, decode_bmp as decode_bmp, decode_gif as decode_gif,
-    decode_image as decode_image, decode_jpeg as decode_jpeg, decode_png as decode_png,
-    extract_jpeg_shape as extract_jpeg_shape, is_jpeg as is_jpeg,
+    decode_image as decode_image, decode_jpeg as decode_jpeg, decode_png as decode_png, encode_jpeg as encode_jpeg,
+    encode_png as encode_png, extract_jpeg_shape as extract_jpeg_shape, is_jpeg as is_jpeg,
 )
-from pipeline.compat.ops.images.encode import encode_jpeg as encode_jpeg, encode_png as encode_png
 from pipeline.compat.ops.images.flip import (
     flip_left_right as flip_left_right, flip_up_down as flip_up_down,
     random_flip_left_right as random_flip_left_right, random_flip_up_down as random_flip_up_down, rot90 as rot90,

@@ -11,7 +11,7 @@ from pipeline.compat.graph.dimensions import Dimension
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.indexing import strided_slice
-from pipeline.compat.ops.arrays.stacking import stack
+from pipeline.compat.ops.arrays.joining import stack
 from pipeline.compat.values.casts import cast_node
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
@@ -68,7 +68,7 @@ def getitem(tensor: Any, key: Any) -> Tensor:
     tensor = convert_to_tensor(tensor)
     if _is_mask(key):
         # At the head this would cost every `import pipeline.compat.v1` 2 ms of 34: boolean_mask imports gather.
-        from pipeline.compat.ops.arrays.boolean_mask import boolean_mask
+        from pipeline.compat.ops.arrays.masking import boolean_mask
 
         return boolean_mask(tensor, key)
     parts = key if isinstance(key, (list, tuple)) else [key]

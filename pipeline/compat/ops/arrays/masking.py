@@ -1,4 +1,4 @@
-"""where: elements chosen by a condition, or the places where it holds."""
+"""where, boolean_mask and sequence_mask: elements chosen by a condition."""
 
 from __future__ import annotations
 
@@ -7,12 +7,23 @@ from typing import Any
 import numpy as np
 
 from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.dtypes import as_dtype
 from pipeline.compat.graph.scopes import name_scope
-from pipeline.compat.graph.shapes import as_shape, broadcast_static_shape, merged
+from pipeline.compat.graph.shapes import as_shape, broadcast_static_shape, merged, unknown_shape
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays import shaping
+from pipeline.compat.ops.arrays.gathering import gather
+from pipeline.compat.ops.arrays.joining import concat
+from pipeline.compat.ops.arrays.sequences import range_node
+from pipeline.compat.ops.arrays.shaping import expand_dims, reshape, shape, squeeze
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, check_allowed
 from pipeline.compat.ops.making.opdef import op, tensor_op
+from pipeline.compat.ops.math.arithmetic import maximum
+from pipeline.compat.ops.math.reducing import reduce_max, reduce_prod
+from pipeline.compat.values.casts import cast_node
+from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
+from pipeline.compat.values.static import constant_value
 from pipeline.errors import invalid
 
 
@@ -105,3 +116,84 @@ def _select_broadcast(condition: Any, x: Any, y: Any) -> Any:
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """Choose as `where` does, with condition, `x` and `y` broadcast."""
     return _choice("SelectV2", [condition, x, y], _selected_broadcast, _select_broadcast, name)
+
+
+def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
+    """Return the slices of a tensor for which the mask is true, along one axis.
+
+    Args:
+        tensor: Any dtype.
+        mask: bool, of known rank; its shape is that of the axes of `tensor` from `axis` on.
+        name: Name of the scope.
+        axis: The first axis that the mask covers; 0 by default.
+
+    Raises:
+        ValueError: The mask is a scalar, its rank is not known, or the shapes do not fit.
+    """
+    with name_scope(name, values=[tensor, mask]):
+        tensor = convert_to_tensor(tensor, name="tensor")
+        mask = convert_to_tensor(mask, name="mask")
+        covered = mask.shape.ndims
+        if covered == 0:
+            raise ValueError("mask cannot be scalar.")
+        if covered is None:
+            raise ValueError(
+                "Number of mask dimensions must be specified, even if some dimensions are None.  E.g. shape=[None] is "
+                "ok, but shape=None is not."
+            )
+        axis = 0 if axis is None else axis
+        known = constant_value(axis) if isinstance(axis, Tensor) else axis
+        full = tensor.shape
+        if known is not None:
+            axis = int(known)
+            full[axis : axis + covered].assert_is_compatible_with(mask.shape)
+        sizes: Any = shape(tensor)
+        count = reduce_prod(sizes[axis : axis + covered], [0])
+        sizes_before: Any = shape(tensor)
+        before = sizes_before[:axis]
+        sizes_after: Any = shape(tensor)
+        flat = reshape(tensor, concat([before, [count], sizes_after[axis + covered :]], 0))
+        if known is not None:
+            between = unknown_shape(1) if full.sizes is None else as_shape([full[axis : axis + covered].num_elements()])
+            flat.set_shape(full[:axis].concatenate(between).concatenate(full[axis + covered :]))
+        picked = squeeze(where_v2(reshape(mask, [-1])), axis=[1])
+        return gather(flat, picked, axis=axis)
+
+
+def _all_axes(tensor: Tensor) -> Tensor:
+    count = tensor.shape.ndims
+    if count is not None:
+        return constant(np.arange(count, dtype=np.int32))
+    return range_node(0, shaping.rank(tensor), 1)
+
+
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
+    """Return a row for each length: that many True (or ones), then False (or zeros).
+
+    Args:
+        lengths: Integers, any shape.
+        maxlen: Length of the rows; the largest of `lengths` by default.
+        dtype: Of the result.
+        name: Name of the scope.
+
+    Raises:
+        ValueError: `maxlen` is not a scalar.
+    """
+    with name_scope(name, "SequenceMask", [lengths, maxlen]):
+        lengths = convert_to_tensor(lengths)
+        if maxlen is None:
+            maxlen = reduce_max(lengths, _all_axes(lengths))
+            maxlen = maximum(constant(0, maxlen.dtype.base_dtype), maxlen)
+        else:
+            maxlen = convert_to_tensor(maxlen)
+        if maxlen.shape.ndims not in (None, 0):
+            raise ValueError(
+                f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = {maxlen} with shape "
+                f"'{maxlen.shape}' instead"
+            )
+        kind = maxlen.dtype.base_dtype
+        numbers: Any = range_node(constant(0, kind), maxlen, constant(1, kind))
+        made: Any = numbers < cast_node(expand_dims(lengths, -1), kind)
+        if dtype is None or as_dtype(dtype).base_dtype is dtypes.bool:
+            return made  # type: ignore[no-any-return]
+        return cast_node(made, as_dtype(dtype))

@@ -1,4 +1,4 @@
-"""top_k: the largest elements."""
+"""top_k, unique and dynamic_partition: elements chosen by their values."""
 
 from __future__ import annotations
 
@@ -72,3 +72,76 @@ def top_k(
     definition = "input:T" + _REALS + " k:Tk(int16,int32,int64)=int32"
     attrs = {"sorted": bool(sorted), "index_type": place}
     return TopKV2(*op("TopKV2", definition, [input, k], rule, kernel, name, attrs).outputs)
+
+
+class Unique(NamedTuple):
+    """Unique elements `y`, and for each element its index in `y`."""
+
+    y: Any
+    idx: Any
+
+
+def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
+    """Return the unique elements of a vector by first occurrence, and the index of each element among them."""
+    dtype = as_dtype(out_idx)
+
+    def rule(tensor: Tensor) -> Any:
+        check_rank(tensor, 1)
+        return [(tensor.dtype.base_dtype, (None,)), (dtype, tensor.shape)]
+
+    def kernel(values: Any) -> Any:
+        if np.ndim(values) != 1:
+            raise invalid(f"unique expects a 1D vector, got shape {list(np.shape(values))}")
+        places: dict[Any, int] = {}
+        index = [places.setdefault(each, len(places)) for each in values.tolist()]
+        made = np.empty(len(places), values.dtype)
+        made[:] = list(places)
+        return made, np.array(index, dtype.np)
+
+    return Unique(*op("Unique", "x:T", [x], rule, kernel, name, {"out_idx": dtype}).outputs)
+
+
+def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
+    """Split `data` into `num_partitions` tensors: each element goes to the tensor that `partitions` names.
+
+    Args:
+        data: Any dtype.
+        partitions: int32; its shape is that of the leading axes of `data`.
+        num_partitions: How many tensors to return.
+        name: Name of the op.
+
+    Raises:
+        ValueError: The shapes do not fit.
+        InvalidArgumentError: A number is out of range, at run time.
+    """
+    count = int(num_partitions)
+    if count < 1:
+        raise ValueError(f"Attr 'num_partitions' of 'DynamicPartition' Op passed {count} less than minimum 1.")
+
+    def rule(data: Tensor, partitions: Tensor) -> Any:
+        shape: Any = None
+        axes = partitions.shape.ndims
+        if data.shape.sizes is not None and axes is not None:
+            check_rank_at_least(data, axes)
+            for a, b in zip(data.shape.sizes[:axes], partitions.shape.sizes or (), strict=True):
+                if None not in (a, b) and a != b:
+                    raise ValueError(f"Dimensions must be equal, but are {a} and {b}")
+            shape = (None, *data.shape.sizes[axes:])
+        return [(data.dtype.base_dtype, shape)] * count
+
+    def kernel(data: Any, partitions: Any) -> Any:
+        partitions = np.asarray(partitions)
+        if data.shape[: partitions.ndim] != partitions.shape:
+            left, right = (str(list(each)).replace(" ", "") for each in (data.shape, partitions.shape))
+            text = f"got data.shape = {left}, partitions.shape = {right}"
+            raise invalid(f"data.shape must start with partitions.shape, {text}")
+        wrong = (partitions < 0) | (partitions >= count)
+        if wrong.any():
+            at = tuple(np.argwhere(wrong)[0])
+            raise invalid(f"partitions[{','.join(map(str, at))}] = {partitions[at]} is not in [0, {count})")
+        made = [data[partitions == number] for number in range(count)]
+        return made if count > 1 else made[0]
+
+    definition = "data:T partitions:int32"
+    attrs = {"num_partitions": count}
+    return op("DynamicPartition", definition, [data, partitions], rule, kernel, name, attrs).outputs

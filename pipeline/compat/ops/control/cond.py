@@ -1,16 +1,167 @@
-"""cond: one of two branches runs, depending on a bool scalar."""
+"""cond: one of two branches runs; and what stands inside branches for tensors from outside."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from pipeline.compat.graph.scopes import get_default_graph, name_scope
+from pipeline._steps import DEAD
+from pipeline.compat.graph import dtypes
+from pipeline.compat.graph.node import node
+from pipeline.compat.graph.scopes import control_dependencies, get_default_graph, name_scope
+from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
-from pipeline.compat.ops.control.contexts import Branch, merge, switch
 from pipeline.compat.ops.control.flow import identity_of, variables_as_tensors, with_dependencies
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.nesting import assert_same_structure, flatten, pack_as
+from pipeline.errors import invalid, show
+
+
+class Context:
+    """Base of branches of cond and of the bodies of map_fn and scan.
+
+    Attributes:
+        outer: The enclosing context, or None.
+        ops: The operations made inside, including those of nested contexts.
+        captured: For each tensor from outside, the tensor that stands for it inside.
+    """
+
+    def __init__(self) -> None:
+        self.graph = get_default_graph()
+        self.outer: Context | None = self.graph._control_flow_context
+        self.ops: set[Operation] = set()
+        self.captured: dict[Tensor, Tensor] = {}
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Make the operations of the `with` block part of this context."""
+        graph = self.graph
+        old, graph._control_flow_context = graph._control_flow_context, self
+        try:
+            yield
+        finally:
+            graph._control_flow_context = old
+
+    def own(self, op: Operation) -> None:
+        """Record an operation as made inside this context and all enclosing ones."""
+        context: Context | None = self
+        while context is not None:
+            context.ops.add(op)
+            context = context.outer
+
+    def add_op(self, op: Operation) -> None:
+        """Take in a new operation: replace its inputs from outside by what stands for them here."""
+        if not all(each.op in self.ops for each in op.inputs):
+            with name_scope(f"{op.name}/"):
+                op.inputs = [self.value(each) for each in op.inputs]
+        self.add_control(op)
+        self.own(op)
+        self.graph.prevent_fetching(op)
+
+    def add_control(self, op: Operation) -> None:
+        """Make an operation wait until the context is entered."""
+        raise NotImplementedError
+
+    def value(self, tensor: Tensor) -> Tensor:
+        """Return what stands for `tensor` inside, made on first use."""
+        if tensor.op in self.ops:
+            return tensor
+        if tensor not in self.captured:
+            outside = tensor if self.outer is None else self.outer.value(tensor)
+            with control_dependencies(None):
+                inside = self.capture(outside)
+            self.own(inside.op)
+            self.graph.prevent_fetching(inside.op)
+            self.captured[tensor] = self.captured[outside] = inside
+        return self.captured[tensor]
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """Make the node that brings `tensor` inside."""
+        raise NotImplementedError
+
+
+class Branch(Context):
+    """One branch of a cond.
+
+    Args:
+        pred: The scalar that decides.
+        pivot: `pred`, alive in this branch only.
+        branch: 1 for the branch taken if `pred` is true, 0 for the other.
+    """
+
+    def __init__(self, pred: Tensor, pivot: Tensor, branch: int) -> None:
+        super().__init__()
+        self.pred, self.pivot, self.branch = pred, pivot, branch
+        self.ops.update((pred.op, pivot.op))
+
+    def add_control(self, op: Operation) -> None:
+        """Wait for the pivot: an operation without inputs from inside would run in either case."""
+        if not op.inputs and not any(each in self.ops for each in op.control_inputs):
+            op.control_inputs.append(self.pivot.op)
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """Bring `tensor` in through a Switch."""
+        return switch(tensor, self.pred)[self.branch]
+
+
+def _switch(_: Any, value: Any, pred: Any) -> tuple[Any, Any]:
+    try:
+        return (DEAD, value) if pred else (value, DEAD)
+    except ValueError:
+        raise invalid(f"The second input must be a scalar, but it has shape {show(pred.shape)}") from None
+
+
+def switch(data: Tensor, pred: Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """Return the two outputs of a Switch: `data` comes out of the second if `pred` is true, else of the first.
+
+    Raises:
+        TypeError: `pred` is not bool.
+        ValueError: `pred` is not a scalar.
+    """
+    if pred.dtype.base_dtype != dtypes.bool:
+        raise TypeError(
+            f"Input 'pred' of 'Switch' Op has type {pred.dtype.name} that does not match expected type of bool."
+        )
+    if pred.get_shape().ndims not in (None, 0):
+        raise ValueError(f"Shape must be rank 0 but is rank {pred.get_shape().ndims} for a Switch")
+    ref = data.dtype._is_ref_dtype
+    outputs = [(data.dtype, data.get_shape())] * 2
+    refs = (0,) if ref else ()
+    attrs = {"T": data.dtype.base_dtype}
+    op_type = "RefSwitch" if ref else "Switch"
+    # Stateful, so that it is not evaluated before the run: which branch is taken is not known then.
+    made = node(op_type, [data, pred], outputs, _switch, name or "Switch", attrs=attrs, stateful=True, ref_inputs=refs)
+    return made.outputs[0], made.outputs[1]
+
+
+def _merge(_: Any, *values: Any) -> tuple[Any, Any]:
+    for number, value in enumerate(values):
+        if value is not DEAD:
+            return value, dtypes.int32.np.type(number)
+    raise AssertionError("every input of a Merge is dead")
+
+
+def merge(tensors: list[Tensor], name: str | None = None) -> Tensor:
+    """Return the value of the one tensor that is alive."""
+    shapes = [each.get_shape() for each in tensors]
+    ref = all(each.dtype._is_ref_dtype for each in tensors)
+    dtype = tensors[0].dtype if ref else tensors[0].dtype.base_dtype
+    outputs = [(dtype, _common(shapes)), (dtypes.int32, [])]
+    attrs = {"T": dtype.base_dtype, "N": len(tensors)}
+    op_type = "RefMerge" if ref else "Merge"
+    refs = tuple(range(len(tensors))) if ref else ()
+    made = node(op_type, tensors, outputs, _merge, name or op_type, attrs=attrs, stateful=True, ref_inputs=refs)
+    return made.outputs[0]
+
+
+def _common(shapes: list[TensorShape]) -> TensorShape:
+    """The most specific shape that all `shapes` fit."""
+    first = shapes[0]
+    if any(each.ndims is None or each.ndims != first.ndims for each in shapes):
+        return unknown_shape()
+    columns = zip(*(each.sizes for each in shapes), strict=True)
+    return TensorShape([sizes[0] if all(size == sizes[0] for size in sizes) else None for sizes in columns])
 
 
 def cond(

@@ -15,7 +15,7 @@ from pipeline.compat.graph.scopes import control_dependencies, name_scope
 from pipeline.compat.graph.shapes import TensorShape, as_shape, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
 from pipeline.compat.ops.arrays.joining import concat
-from pipeline.compat.ops.control.contexts import Context
+from pipeline.compat.ops.control.cond import Context
 from pipeline.compat.ops.control.flow import variables_as_tensors
 from pipeline.compat.session.plan import Subplan
 from pipeline.compat.values.convert import convert_to_tensor

@@ -10,8 +10,8 @@ import numpy as np
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
+from pipeline.compat.ops.arrays.joining import unstack
 from pipeline.compat.ops.arrays.shaping import expand_dims, shape, squeeze
-from pipeline.compat.ops.arrays.stacking import unstack
 from pipeline.compat.ops.making.opdef import check_rank, tensor_op
 from pipeline.compat.ops.math.arithmetic import minimum
 from pipeline.compat.ops.math.casting import cast

@@ -12,8 +12,6 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.arrays.brackets import getitem
 from pipeline.compat.ops.arrays.sequences import range as numbers
 from pipeline.compat.ops.math import arithmetic, comparing, unary
-from pipeline.compat.ops.math import logic as bitwise
-from pipeline.compat.ops.math import logic as logical
 from pipeline.compat.values.casts import cast_node
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.sparse_tensor import SparseTensor
@@ -59,7 +57,7 @@ def _by_dtype(logic: Function, bits: Function) -> Function:
 
 
 def _invert(x: Any) -> Tensor:
-    return logical.logical_not(x) if x.dtype.base_dtype is bool_ else bitwise.invert(x)
+    return comparing.logical_not(x) if x.dtype.base_dtype is bool_ else comparing.invert(x)
 
 
 BINARY: dict[str, Function] = {
@@ -72,9 +70,9 @@ BINARY: dict[str, Function] = {
     "mod": arithmetic.mod,
     "pow": arithmetic.pow,
     "matmul": _matmul,
-    "and": _by_dtype(logical.logical_and, bitwise.bitwise_and),
-    "or": _by_dtype(logical.logical_or, bitwise.bitwise_or),
-    "xor": _by_dtype(logical.logical_xor, bitwise.bitwise_xor),
+    "and": _by_dtype(comparing.logical_and, comparing.bitwise_and),
+    "or": _by_dtype(comparing.logical_or, comparing.bitwise_or),
+    "xor": _by_dtype(comparing.logical_xor, comparing.bitwise_xor),
 }
 
 

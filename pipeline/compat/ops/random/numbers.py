@@ -5,6 +5,7 @@ The distributions are those of TensorFlow, the numbers are not.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -13,14 +14,74 @@ import numpy as np
 from pipeline.compat.graph import dtypes
 from pipeline.compat.graph.dtypes import DType
 from pipeline.compat.graph.node import tensor_node
-from pipeline.compat.graph.scopes import name_scope
-from pipeline.compat.graph.seeds import get_seed
+from pipeline.compat.graph.scopes import get_seed, name_scope
+from pipeline.compat.graph.shapes import TensorShape
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.math.arithmetic import add_tensors, multiply, subtract
-from pipeline.compat.ops.random.generators import RandomKernel, shape_tensor, sizes_of
 from pipeline.compat.values.convert import convert_to_tensor
-from pipeline.compat.values.static import constant_value_as_shape
+from pipeline.compat.values.static import constant_value, constant_value_as_shape
 from pipeline.errors import invalid
+
+
+def _generator(seed: int, seed2: int) -> np.random.Generator:
+    if seed == 0 and seed2 == 0:
+        return np.random.Generator(np.random.Philox())
+    words = np.array([seed & 0xFFFFFFFFFFFFFFFF, seed2 & 0xFFFFFFFFFFFFFFFF], np.uint64)
+    return np.random.Generator(np.random.Philox(key=words))
+
+
+class RandomKernel:
+    """A stateful kernel that calls `draw(generator, *values)`.
+
+    Each op has one generator per session, seeded by the pair from `get_seed`. One call at a time uses it.
+    """
+
+    def __init__(self, draw: Callable[..., Any], seeds: tuple[int, int]) -> None:
+        self._draw, self._seeds = draw, seeds
+
+    def __call__(self, run: Any, *values: Any) -> Any:
+        generator, lock = run.state(self, self._make)
+        with lock:
+            return self._draw(generator, *values)
+
+    def _make(self) -> tuple[np.random.Generator, threading.Lock]:
+        return _generator(*self._seeds), threading.Lock()
+
+
+def _dimension(size: Any) -> Any:
+    return getattr(size, "value", size) if type(size).__name__ == "Dimension" else size
+
+
+def shape_tensor(shape: Any) -> Tensor:
+    """Return a shape argument as a tensor of int32 or int64; other values become a node named `shape`.
+
+    Raises:
+        TypeError: The dtype is neither.
+        ValueError: The tensor is not a vector.
+    """
+    if isinstance(shape, (list, tuple)):
+        if not shape:
+            return convert_to_tensor(shape, dtypes.int32, name="shape")
+        shape = tuple(_dimension(size) for size in shape)
+    tensor: Tensor = convert_to_tensor(shape, name="shape")
+    if tensor.dtype.base_dtype not in (dtypes.int32, dtypes.int64):
+        raise TypeError(
+            f"Value passed to parameter 'shape' has DataType {tensor.dtype.name} "
+            "not in list of allowed values: int32, int64"
+        )
+    if tensor.get_shape().ndims not in (None, 1):
+        # A scalar would stand for the unknown shape, and that cannot be drawn.
+        raise ValueError(f"Shape must be rank 1 but is rank {tensor.get_shape().ndims}")
+    return tensor
+
+
+def sizes_of(shape: Any) -> tuple[int, ...]:
+    """Return the value of a shape as a tuple; InvalidArgumentError for a negative size."""
+    sizes = tuple(int(size) for size in np.atleast_1d(shape))
+    if any(size < 0 for size in sizes):
+        raise invalid(f"Dimension {next(s for s in sizes if s < 0)} must be >= 0")
+    return sizes
+
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 Draw = Callable[[np.random.Generator, tuple[int, ...], DType], Any]
@@ -181,3 +242,65 @@ def truncated_normal(
 ) -> Tensor:
     """Return floats drawn from a normal distribution, none more than two standard deviations from the mean."""
     return _normal("TruncatedNormal", _truncated_normal, "truncated_normal", shape, mean, stddev, dtype, seed, name)
+
+
+def multinomial(
+    logits: Any, num_samples: Any, seed: Any = None, name: str | None = None, output_dtype: Any = None
+) -> Tensor:
+    """Return class numbers, drawn with the log-probabilities `logits`.
+
+    Args:
+        logits: [batch, classes], floats, not necessarily normalised.
+        num_samples: How many to draw for each row, an int32 scalar.
+        seed: Seed of the op.
+        name: Name of the scope.
+        output_dtype: int64 (the default) or int32.
+    """
+    with name_scope(name, "multinomial", [logits]):
+        return _categorical(logits, num_samples, output_dtype, seed)
+
+
+def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None) -> Tensor:
+    """Draw class numbers: `multinomial` under its later name."""
+    with name_scope(name, "categorical", [logits]):
+        return _categorical(logits, num_samples, dtype, seed)
+
+
+def _draw(generator: np.random.Generator, logits: Any, samples: Any, dtype: Any) -> Any:
+    """Draw `samples` class numbers for each row of `logits`."""
+    if np.ndim(logits) != 2:
+        raise invalid(f"logits should be a matrix, got shape {list(np.shape(logits))}")
+    if samples < 0:
+        raise invalid(f"num_samples should be nonnegative, got {samples}")
+    rows, classes = logits.shape
+    if rows and samples and not classes:
+        raise invalid(f"num_classes should be positive, got {classes}")
+    drawn = np.empty((rows, int(samples)), dtype)
+    for row in range(rows):
+        weights = np.asarray(logits[row], np.float64)
+        finite = np.isfinite(weights)
+        top = weights[finite].max() if finite.any() else 0.0
+        total = np.cumsum(np.where(finite, np.exp(weights - top, where=finite, out=np.zeros_like(weights)), 0.0))
+        picked = np.searchsorted(total, generator.random(int(samples)) * total[-1], side="right")
+        drawn[row] = np.minimum(picked, classes - 1)
+    return drawn
+
+
+def _categorical(logits: Any, samples: Any, dtype: Any, seed: Any) -> Tensor:
+    logits = convert_to_tensor(logits, name="logits")
+    dtype = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
+    if dtype not in (dtypes.int32, dtypes.int64):
+        raise ValueError(f"Argument `dtype` got invalid value {dtype!r}. Accepted dtypes are (tf.int32, tf.int64).")
+    seeds = get_seed(seed)
+    with name_scope(None, "Multinomial", [logits, samples]) as scope:
+        samples = convert_to_tensor(samples, dtypes.int32, name="num_samples")
+        rows = logits.get_shape().with_rank(2).sizes[0] if logits.get_shape().ndims is not None else None
+        count = constant_value(samples)
+        if count is not None and count < 0:
+            raise ValueError(f"Dimension size, given by scalar input 1, must be non-negative but is {count}")
+        kernel = RandomKernel(lambda generator, values, count: _draw(generator, values, count, dtype.np), seeds)
+        attrs = {"T": logits.dtype, "output_dtype": dtype, "seed": seeds[0], "seed2": seeds[1]}
+        static = TensorShape([rows, None if count is None else int(count)])
+        return tensor_node(
+            "Multinomial", [logits, samples], kernel, dtype, static, name=scope, attrs=attrs, stateful=True
+        )

@@ -9,8 +9,7 @@ import numpy as np
 
 from pipeline._random import permutation
 from pipeline.compat.graph.node import tensor_node
-from pipeline.compat.graph.scopes import name_scope
-from pipeline.compat.graph.seeds import get_seed
+from pipeline.compat.graph.scopes import get_seed, name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.values.convert import convert_to_tensor
 

@@ -1,4 +1,4 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
-from pipeline.compat.platform.app import run as run
+from pipeline.compat.platform.flags import run as run
 from pipeline.compat.v1.app import flags as flags

@@ -1,16 +1,15 @@
 """Made by tests/support/compat_stub.py from pipeline/compat/names.py."""
 
-from pipeline.compat.input.filenames import match_filenames_once as match_filenames_once
+from pipeline.compat.input.producers import match_filenames_once as match_filenames_once
 from pipeline.compat.ops.files.gfile import (
     matching_files as matching_files, read_file as read_file, write_file as write_file,
 )
 from pipeline.compat.ops.files.record_writer import TFRecordWriter as TFRecordWriter
 from pipeline.compat.ops.images.decode import (
     decode_and_crop_jpeg as decode_and_crop_jpeg, decode_bmp as decode_bmp, decode_gif as decode_gif,
-    decode_image as decode_image, decode_jpeg as decode_jpeg, decode_png as decode_png,
-    extract_jpeg_shape as extract_jpeg_shape, is_jpeg as is_jpeg,
+    decode_image as decode_image, decode_jpeg as decode_jpeg, decode_png as decode_png, encode_jpeg as encode_jpeg,
+    encode_png as encode_png, extract_jpeg_shape as extract_jpeg_shape, is_jpeg as is_jpeg,
 )
-from pipeline.compat.ops.images.encode import encode_jpeg as encode_jpeg, encode_png as encode_png
 from pipeline.compat.ops.parse.decoding import decode_csv as decode_csv, decode_raw as decode_raw
 from pipeline.compat.ops.parse.examples import (
     parse_example as parse_example, parse_single_example as parse_single_example,

@@ -6,22 +6,17 @@ from pipeline.compat.input.batching import (
     maybe_shuffle_batch as maybe_shuffle_batch, maybe_shuffle_batch_join as maybe_shuffle_batch_join,
     shuffle_batch as shuffle_batch, shuffle_batch_join as shuffle_batch_join,
 )
-from pipeline.compat.input.epochs import limit_epochs as limit_epochs
-from pipeline.compat.input.filenames import match_filenames_once as match_filenames_once
 from pipeline.compat.input.producers import (
-    input_producer as input_producer, range_input_producer as range_input_producer,
+    input_producer as input_producer, limit_epochs as limit_epochs, match_filenames_once as match_filenames_once,
+    range_input_producer as range_input_producer, slice_input_producer as slice_input_producer,
     string_input_producer as string_input_producer,
 )
-from pipeline.compat.input.slices import slice_input_producer as slice_input_producer
 from pipeline.compat.monitored.hooks import (
     CheckpointSaverHook as CheckpointSaverHook, CheckpointSaverListener as CheckpointSaverListener,
     FeedFnHook as FeedFnHook, FinalOpsHook as FinalOpsHook, GlobalStepWaiterHook as GlobalStepWaiterHook,
     LoggingTensorHook as LoggingTensorHook, NanLossDuringTrainingError as NanLossDuringTrainingError,
-    NanTensorHook as NanTensorHook, StopAtStepHook as StopAtStepHook,
-)
-from pipeline.compat.monitored.run_hooks import (
-    SessionRunArgs as SessionRunArgs, SessionRunContext as SessionRunContext, SessionRunHook as SessionRunHook,
-    SessionRunValues as SessionRunValues,
+    NanTensorHook as NanTensorHook, SessionRunArgs as SessionRunArgs, SessionRunContext as SessionRunContext,
+    SessionRunHook as SessionRunHook, SessionRunValues as SessionRunValues, StopAtStepHook as StopAtStepHook,
 )
 from pipeline.compat.monitored.scaffold import Scaffold as Scaffold
 from pipeline.compat.monitored.session import (
@@ -37,7 +32,7 @@ from pipeline.compat.monitored.summary_hooks import (
     StepCounterHook as StepCounterHook, SummarySaverHook as SummarySaverHook,
 )
 from pipeline.compat.monitored.supervisor import Supervisor as Supervisor
-from pipeline.compat.ops.variables.global_step import (
+from pipeline.compat.ops.variables.collections import (
     assert_global_step as assert_global_step, create_global_step as create_global_step,
     get_global_step as get_global_step, get_or_create_global_step as get_or_create_global_step,
     global_step as global_step,

@@ -16,7 +16,7 @@ PEERS   =
 WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
-.PHONY: run build test test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
+.PHONY: run build test test-slow test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
 .PHONY: test-free-threaded bench-free-threaded tsan-free
 .PHONY: bench-cluster bench-scaling bench-latency bench-auto bench-torch bench-instructions bench-start oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
 run: build
@@ -30,8 +30,14 @@ $(STAMP): pyproject.toml setup.py $(wildcard pyx/*)
 	touch $@
 
 # Several files of tests at once; those marked `alone` wait until nothing else runs. pytest-benchmark warns of that.
+TESTS = $(BIN)/python -m pytest --numprocesses auto --dist loadfile -p no:benchmark -m
+
 test: build
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile -p no:benchmark
+	$(TESTS) "not slow"
+
+# More cases of some of them, which take minutes.
+test-slow: build
+	$(TESTS) slow
 
 .PHONY: docs docs-links
 # The documentation as a site, in build/docs; warnings are errors. docs-links also looks at links to other sites. The
@@ -111,11 +117,11 @@ $(VENV)-torch/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	$(@D)/bin/python -m pip install --quiet --editable . --group torch
 	touch $@
 
-# All tests without the interpreter's lock, by a free-threaded Python that is found, or given: FREE=/path/to/python3.13t.
+# The tests without the interpreter's lock, by a free-threaded Python that is found, or given: FREE=/path/to/python3.13t.
 # docs/free-threading.md says how to get one. Tests of libraries that have no wheels for it are skipped.
 FREE ?= $(firstword $(shell command -v python3.14t python3.13t))
 test-free-threaded: $(VENV)-free/.installed
-	PYTHON_GIL=0 $(VENV)-free/bin/python -m pytest --numprocesses auto --dist loadfile
+	PYTHON_GIL=0 $(VENV)-free/bin/python -m pytest --numprocesses auto --dist loadfile -m "not slow"
 
 $(VENV)-free/.installed: pyproject.toml setup.py $(wildcard pyx/*)
 	test -n "$(FREE)" || { echo "no python3.14t or python3.13t was found: say FREE=/path/to/python3.13t"; exit 1; }

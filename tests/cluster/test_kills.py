@@ -16,7 +16,7 @@ import pipeline
 
 psutil = pytest.importorskip("psutil", reason="needs Ray: make test-cluster")
 ray = pytest.importorskip("ray", reason="needs Ray: make test-cluster")
-pytestmark = [pytest.mark.usefixtures("cluster"), pytest.mark.slow]
+pytestmark = pytest.mark.usefixtures("cluster")
 
 ITEMS, WORKERS_KILLED, NODES_KILLED = (5_000, 3, 1) if SHORT else (100_000, 20, 3)
 

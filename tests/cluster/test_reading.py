@@ -96,7 +96,6 @@ def dies_once(folder, deadly):
     return function
 
 
-@pytest.mark.slow
 def test_readers_that_die_are_begun_again(files, tmp_path):
     died = tmp_path / "died"
     died.mkdir()
@@ -137,7 +136,6 @@ def test_so_many_parts_may_fail(files):
         list(pipeline.batch(source, 8, on_error="skip", max_errors=0))
 
 
-@pytest.mark.slow
 def test_a_part_that_kills_each_worker_is_named():
     workers = pipeline.cluster.workers(1, retries=1)
     source = pipeline.cluster.read(functions.always_dies, ["a", "b"], workers=workers)

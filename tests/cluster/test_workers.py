@@ -81,7 +81,6 @@ def test_an_error_names_the_item_and_the_others_come():
         assert caught.value.__notes__[0] == "fails: example 3"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("function", "bad"), [(functions.deadly, 37), (functions.exits, 5)])
 def test_an_item_that_kills_each_worker_is_named_or_skipped(function, bad):
     retries = 0 if SHORT else 1

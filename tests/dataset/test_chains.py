@@ -292,9 +292,12 @@ def program(seed, mode, directory, most=MOST):
     )
 
 
-@pytest.mark.slow
+def with_slow_ones(first, *others):
+    return [first, *(pytest.param(seed, marks=pytest.mark.slow) for seed in others)]
+
+
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("seed", [3, 8, 21, 40])
+@pytest.mark.parametrize("seed", with_slow_ones(3, 8, 21, 40))
 def test_killed_and_started_again(seed, mode, tmp_path):
     """kill -9 after some elements, twice; the next run goes on where the saved state says, in a new process."""
     chain = chains.of_seed(seed, tmp_path)
@@ -336,9 +339,8 @@ print("ok")
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES[:2])
-@pytest.mark.parametrize("seed", [2, 5, 11, 26])
+@pytest.mark.parametrize("seed", with_slow_ones(2, 5, 11, 26))
 def test_resumed_at_every_element_in_another_process(seed, mode, tmp_path):
     chain = chains.of_seed(seed, tmp_path)
     with kept(seed, chain):

@@ -1,6 +1,7 @@
 """The verdict on datasets that are slow for a known reason: it names the stage and the knob.
 
-`make verdicts` turns the knobs and measures what that gains.
+One case of each kind is watched whenever tests run, the others every night. `make verdicts` turns the knobs and
+measures what that gains.
 """
 
 import logging
@@ -18,9 +19,12 @@ LOCKED = {"function that holds the lock"}
 LOOKS = 3  # a second of a run may look like another one: 2 in 100 did
 QUIET = 0.9  # the share of the processors from which on a look counts: where others compute, other things hold back
 PARALLEL = {"function that releases the lock"}
+SLOW = LOCKED | PARALLEL | {"few workers", "consumer that computes"}
 
 
-@pytest.mark.parametrize("name", bottlenecks.CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in bottlenecks.CASES]
+)
 def test_the_verdict_names_stage_and_knob(name, caplog):
     caplog.set_level(logging.ERROR)
     if name in LOCKED and not getattr(sys, "_is_gil_enabled", lambda: True)():

@@ -25,7 +25,6 @@ cdef int planted(int x) noexcept nogil:
 """
 
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(not SOURCES.is_dir(), reason="needs the sources"),
     pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="needs what NumPy 2 declares for Cython"),
 ]
@@ -86,7 +85,14 @@ def sources():
     return sorted(SOURCES.glob("_*.pyx")) + sorted(SOURCES.glob("*.pxd"))
 
 
-@pytest.mark.parametrize("path", sources(), ids=lambda path: path.name)
+def in_turn():
+    """One file is compiled whenever tests run, the others every night."""
+    for path in sources():
+        marks = [] if path.name == "_lines.pyx" else [pytest.mark.slow]
+        yield pytest.param(path, id=path.name, marks=marks)
+
+
+@pytest.mark.parametrize("path", list(in_turn()))
 def test_nogil_functions_are_plain_c(path, tmp_path):
     """The only Python operations are those that were planted, which shows that they would be found."""
     planted = PLANTED.splitlines()[2:]

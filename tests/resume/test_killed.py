@@ -7,7 +7,6 @@ import resumable
 from endurance import resume
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lines", "line_blocks", "slices", "bucketed", "augmented"])
 def test_killed(kind, tmp_path):
     seed = random.randrange(2**32)

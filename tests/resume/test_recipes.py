@@ -119,7 +119,6 @@ def example(state, threads, until=None):
     return lines
 
 
-@pytest.mark.slow
 def test_the_example_goes_on_after_a_kill(tmp_path):
     whole = example(tmp_path / "whole.state", 3)
     assert len(whole) == 20 * 1797 // 128 + 1

@@ -325,7 +325,6 @@ def kill_while_saving(path, kills, planted=""):
     return done.stdout.splitlines()
 
 
-@pytest.mark.slow
 def test_kill_9_leaves_the_old_state_or_the_new_one(path):
     assert kill_while_saving(path, 20) == ["right"] * 20
 

@@ -1,8 +1,10 @@
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+T = TypeVar("T")
 
 def all_of(values: Iterable[Any], kinds: frozenset[type]) -> bool: ...
 def fold(ids: NDArray[np.int64], value: int) -> int: ...
@@ -24,6 +26,7 @@ class Kept:
 class Results:
     def __init__(self, function: Callable[[], Any], failed: Callable[[Exception], bool]) -> None: ...
     def of_thread(self, state: dict[str, Any]) -> None: ...
+    def one(self, keep: Callable[[Any], T]) -> T: ...
 
 class Draw:
     def __init__(self, seed: int, seed2: int, epoch: int) -> None: ...

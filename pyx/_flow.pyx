@@ -329,14 +329,28 @@ cdef class Results:
         """Forget, before each call, the `keys` in the state of the thread that asks from now on."""
         self.state = state
 
+    cdef object call(self):
+        if self.state is not None and self.state.get(KEYS) is not None:
+            self.state[KEYS] = None
+        return self.function()
+
+    def one(self, keep):
+        """Return what `keep` makes of the next result; StopIteration says that the function has ended."""
+        while True:
+            try:
+                return keep(self.call())
+            except StopIteration:
+                raise
+            except Exception as error:
+                if not self.failed(error):
+                    raise
+
     cdef bint fill(self, Py_ssize_t n, Kept kept) except -1:
         """Keep results until n are kept; return whether the function has ended."""
         while True:
             try:
                 while kept.count < n:
-                    if self.state is not None and self.state.get(KEYS) is not None:
-                        self.state[KEYS] = None
-                    kept.put(self.function())
+                    kept.put(self.call())
                 return False
             except StopIteration:
                 return True

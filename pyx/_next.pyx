@@ -194,6 +194,28 @@ cdef class Gauge:
         self.meter._elements.fetch_add(len(found), memory_order_relaxed)
         return found
 
+    def pass_on(self, one, Py_ssize_t n, put):
+        """Call a function for n elements, and another one with each, in a tuple of its own, as it comes. Return what
+        the first one raised: StopIteration at the end; or None. What the second one raises comes out of here."""
+        cdef int64_t outer, began
+        cdef Py_ssize_t _
+        global inner
+        for _ in range(n):
+            outer, began = inner, now()
+            inner = 0
+            try:
+                element = one()
+            except BaseException as error:
+                if isinstance(error, Exception) and type(error) is not StopIteration:
+                    self.meter.failed(error)
+                return error
+            finally:
+                self.meter.add(now() - began, outer)
+            self.meter._elements.fetch_add(1, memory_order_relaxed)
+            put(((element,),))
+            element = None              # before the next one is made
+        return None
+
     def take(self, n):
         """As that of the stream."""
         cdef int64_t outer = inner, began = now()

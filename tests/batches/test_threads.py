@@ -1,6 +1,7 @@
 """Who runs the source of a batch function: the thread that asks, one thread, or several; and how they end."""
 
 import gc
+import itertools
 import threading
 import weakref
 
@@ -319,3 +320,89 @@ def test_slow_threads_are_waited_for():
     with batch(number, 7, num_threads=2) as batches:
         assert sorted(next(batches).tolist()) == list(range(7))
     wait_until(first_over.is_set, "the end")
+
+
+def test_no_thread_keeps_an_example_while_it_makes_the_next():
+    """A batch comes as soon as there are enough examples, though each thread is within a call that does not return."""
+    numbers, go_on = itertools.count(), threading.Event()
+
+    def number():
+        found = next(numbers)
+        assert found < 5 or go_on.wait(120)
+        return found
+
+    with batch(number, 5, num_threads=2) as batches:
+        assert sorted(next(batches).tolist()) == list(range(5))
+        go_on.set()
+
+
+EXAMPLES = {
+    "numbers": lambda i: i,
+    "rows": lambda i: np.full(3, i, np.float32),
+    "tuples": lambda i: (i, np.full(2, i)),
+    "dicts": lambda i: {"x": float(i), "y": b"%d" % i},
+    "text": str,
+}
+
+
+def plain(value):
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
+    return tuple(map(plain, value)) if isinstance(value, tuple) else (value.dtype.str, value.tolist())
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_threads_give_what_one_gives(kind):
+    """Examples of every kind, each once, in batches of the same structure and dtypes."""
+    make = EXAMPLES[kind]
+
+    def batches(threads):
+        numbers, lock = iter(range(1000)), threading.Lock()
+
+        def example():
+            with lock:
+                found = next(numbers)
+            return make(found)
+
+        return batch(example, 1, num_threads=threads, capacity=50)
+
+    alone = [plain(each) for each in batches(0)]
+    assert sorted(map(str, (plain(each) for each in batches(3)))) == sorted(map(str, alone))
+    assert len(alone) == 1000
+
+
+def test_one_array_that_threads_fill_again_and_again():
+    rows, numbers, lock = threading.local(), iter(range(600)), threading.Lock()
+
+    def row():
+        with lock:
+            found = next(numbers)
+        if not hasattr(rows, "row"):
+            rows.row = np.empty(4)
+        rows.row[:] = found
+        return rows.row
+
+    found = list(batch(row, 20, num_threads=3))
+    assert sorted(np.concatenate(found).tolist()) == [[i] * 4 for i in range(600)]
+
+
+def test_errors_of_functions_in_several_threads():
+    """One ends the loop; with those that are skipped, all other examples come."""
+
+    def numbers():
+        values = iter(range(95))
+
+        def number():
+            found = next(values)
+            if found % 10 == 9:
+                raise ValueError(found)
+            return found
+
+        return number
+
+    with batch_join([numbers(), numbers()], 3) as batches, pytest.raises(ValueError, match=r"\A9\b"):
+        list(batches)
+    with batch_join([numbers(), numbers()], 43, on_error="skip") as batches:
+        found = sorted(np.concatenate(list(batches)).tolist())
+    assert found == sorted(2 * [i for i in range(95) if i % 10 != 9])
+    assert batches.num_errors == 18

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +21,7 @@ from pipeline.flow.pump import Pump
 from pipeline.flow.recorder import Recorder, Unrecorded
 from pipeline.flow.run import Limited, Run
 from pipeline.flow.stream import Stream, dropped, place, whole
+from pipeline.nest import kept
 
 
 class OfCallable(Node):
@@ -136,6 +138,15 @@ class _Called:
             return Block(values, numbers, numbers)
         known = [number if each is None else each for number, each in zip(numbers, ids, strict=True)]
         return Block(values, np.array(known, np.int64), numbers)
+
+    def one_by_one(self) -> Callable[[], Any] | None:
+        """Return what returns the examples one by one to this thread, and ends by StopIteration; None if their ids
+        count."""
+        results = self._pump.iterator
+        if self._lends or not isinstance(results, Results) or not isinstance(self._recorder, Unrecorded):
+            return None
+        results.of_thread(vars(this_thread))
+        return functools.partial(results.one, kept)
 
     def skip(self, n: int) -> int:
         return dropped(self, n)

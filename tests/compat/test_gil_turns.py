@@ -1,5 +1,6 @@
 """Threads of queue runners take turns at the GIL, and still wait for each other where a program makes them."""
 
+import collections
 import contextlib
 import sys
 import threading
@@ -196,3 +197,66 @@ def test_threads_of_one_operation_take_turns_together_or_not_at_all():
         other()
     done()
     assert feeders.costs.in_turns
+
+
+def lines_of(path, lines, capacity, threads, names):
+    """A queue of the bytes of lines, which all should have four, filled by several threads of one operation."""
+    path.write_text("".join(f"{line}\n" for line in lines))
+    _, line = tf.TextLineReader().read(names)
+    row = tf.decode_raw(line, tf.uint8) + tf.cast(tf.random_uniform([], maxval=1, dtype=tf.int32), tf.uint8)
+    row.set_shape([4])  # and 0 was added by an op that does not run in blocks
+    rows = tf.FIFOQueue(capacity, tf.uint8, shapes=[[4]])
+    tf.train.add_queue_runner(tf.train.QueueRunner(rows, [rows.enqueue(row)] * threads))
+    return rows
+
+
+def test_elements_in_hand_go_in_before_their_thread_waits_for_a_file_name(tmp_path):
+    """Whoever gives the next name waits for all lines of the file before."""
+    names = tf.FIFOQueue(1, tf.string, shapes=[[]])
+    path = tmp_path / "lines.txt"
+    row = lines_of(path, range(1000, 1040), 2, 6, names).dequeue()
+    give = names.enqueue(str(path))
+    with tf.Session() as sess:
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(sess, coord)
+        for _ in range(20):
+            sess.run(give)
+            options = tf.RunOptions(timeout_in_ms=30_000)
+            found = [bytes(sess.run(row, options=options)) for _ in range(40)]
+            assert sorted(found) == [b"%d" % number for number in range(1000, 1040)]
+        sess.run(names.close())
+        coord.request_stop()
+        coord.join(threads)
+
+
+def test_elements_in_hand_at_the_end_go_in(tmp_path):
+    names = tf.train.string_input_producer([str(tmp_path / "lines.txt")], num_epochs=30)
+    row = lines_of(tmp_path / "lines.txt", range(1000, 1040), 3, 5, names).dequeue()
+    found = sorted(bytes(each) for each in taken_to_the_end(row))
+    assert found == sorted(30 * [b"%d" % number for number in range(1000, 1040)])
+
+
+def taken_to_the_end(fetches):
+    with tf.Session() as sess:
+        sess.run(tf.local_variables_initializer())
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(sess, coord)
+        with contextlib.suppress(tf.errors.OutOfRangeError):
+            while True:
+                yield sess.run(fetches)
+        coord.request_stop()
+        coord.join(threads)
+
+
+def test_an_error_names_the_record_of_an_element_in_hand(tmp_path):
+    lines = [*range(1000, 1200), "odd", *range(1200, 1300)]
+    names = tf.train.string_input_producer([str(tmp_path / "lines.txt")], num_epochs=1)
+    row = lines_of(tmp_path / "lines.txt", lines, 2, 6, names).dequeue()
+    with tf.Session() as sess:
+        sess.run(tf.local_variables_initializer())
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(sess, coord)
+        with pytest.raises(tf.errors.OutOfRangeError, match=r"lines\.txt:201\b"):
+            collections.deque(iter(lambda: sess.run(row), None), maxlen=0)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Shape mismatch"):
+            coord.join(threads)

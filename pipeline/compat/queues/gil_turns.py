@@ -4,8 +4,9 @@ Such a thread holds the GIL nearly all the time, but gives it up ten times an el
 array operation. Eight of them then switch ten times an element, which triples the CPU time of each. So a thread keeps
 others waiting for a slice of time, or until it would wait itself. Of the threads that run the same operation, only one
 does, and the others stand by: they would do nothing but wait for room in the queue, each with one element, and switch
-once an element. Threads whose elements are expensive need no turn: they spend their time in kernels, without the GIL.
-Nor do those that wait, such as for a slow disk.
+once an element. The one that works may hold as many elements instead (`in_hand.py`). Threads whose elements are
+expensive need no turn: they spend their time in kernels, without the GIL. Nor do those that wait, such as for a slow
+disk.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MEASURED, _PERIOD, _PERIOD_FREE = 8, 2048, 512
 # Seconds that a thread keeps its turn.
 _SLICE = 2e-3
 # Seconds that a consumer lets the thread with the turn go on, so that several elements are there when it looks again.
-_MOMENT = 300e-6
+_MOMENT = 1e-3
 # Seconds of one turn after which others go on without one: whoever has it may wait for a slow disk.
 _PATIENCE = 10e-3
 # Seconds that a thread stands by while another one makes a single element, and the longest time between two looks.
@@ -55,6 +56,7 @@ class GilTurns:
         self._lock = threading.Lock()
         self._taken = False
         self._turn = 0
+        self._ended = -math.inf  # when the last turn ended
         self._waiting: collections.deque[_Waiter] = collections.deque()
         self._watching: list[threading.Lock] = []
 
@@ -78,9 +80,9 @@ class GilTurns:
         return True
 
     def watch(self) -> None:
-        """Wait until the turn of another thread ends, but only for a moment."""
+        """Wait until the turn of another thread ends, but only for a moment: also one that is just about to begin."""
         with self._lock:
-            if not self._taken:
+            if not self._taken and time.monotonic() - self._ended > _SLICE:
                 return
             ended = threading.Lock()
             ended.acquire()
@@ -91,6 +93,7 @@ class GilTurns:
         """End the turn that this thread has; the thread that has waited longest gets it."""
         with self._lock:
             self._turn += 1
+            self._ended = time.monotonic()
             for each in self._watching:
                 each.release()
             self._watching = []
@@ -187,13 +190,22 @@ class FeederThreads:
 class _Held(threading.local):
     turns: GilTurns | None = None
     feeders: FeederThreads | None = None
+    before: Callable[[], None] | None = None  # to be called before it waits for a queue
 
 
 _held = _Held()
 
 
+def before_waiting(call: Callable[[], None] | None) -> None:
+    """Have something called once before this thread waits for a queue."""
+    _held.before = call
+
+
 def about_to_wait() -> None:
     """Hand on the turn that this thread has, if any: it is about to wait for something else than the GIL."""
+    before, _held.before = _held.before, None
+    if before is not None:
+        before()
     turns = _held.turns
     if turns is not None:
         _held.turns = None
@@ -225,10 +237,17 @@ class TakingTurns:
         call: The function.
         turns: Shared with the other threads.
         feeders: Shared with those that call the same function.
+        in_turn: Called in its stead when this thread works for all of them; it may make several elements.
     """
 
-    def __init__(self, call: Callable[[], object], turns: GilTurns, feeders: FeederThreads) -> None:
-        self._call, self._turns, self._feeders = call, turns, feeders
+    def __init__(
+        self,
+        call: Callable[[], object],
+        turns: GilTurns,
+        feeders: FeederThreads,
+        in_turn: Callable[[], object] | None = None,
+    ) -> None:
+        self._call, self._turns, self._feeders, self._in_turn = call, turns, feeders, in_turn or call
         self._impatient = 0  # elements to make before it takes a turn again
         self._until = 0.0
 
@@ -245,7 +264,9 @@ class TakingTurns:
             done()
             self._impatient = _SOON - 1
             return self._call()
-        return self._measured(costs) if costs.measured else self._call()
+        if costs.measured:
+            return self._measured(costs)
+        return self._in_turn() if costs.in_turns else self._call()
 
     def _has_turn(self) -> bool:
         if _held.feeders is None:

@@ -12,6 +12,7 @@ from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.graph.scopes import get_default_graph
 from pipeline.compat.graph.tensor import Operation
 from pipeline.compat.queues.gil_turns import FeederThreads, GilTurns, TakingTurns, done, gil_enabled
+from pipeline.compat.queues.in_hand import in_hand
 from pipeline.compat.queues.move_blocks import in_blocks
 from pipeline.compat.queues.runner_def import QueueRunnerDef, definition, elements
 from pipeline.compat.session.session import BaseSession
@@ -104,7 +105,9 @@ class QueueRunner(native.QueueRunner):
         if not isinstance(op, Operation) or op.type != "QueueEnqueueV2" or not gil_enabled():
             return single
         turns = sess._resources.get("turns at the GIL", GilTurns)
-        return TakingTurns(single, turns, sess._resources.get(("feeders", op), FeederThreads))
+        feeders = sess._resources.get(("feeders", op), FeederThreads)
+        threads = sum(each is op for each in self.enqueue_ops)
+        return TakingTurns(single, turns, feeders, in_hand(sess, op, single, threads))
 
     def _fill(self, *args: Any) -> None:
         try:

@@ -287,13 +287,15 @@ class TestErrors:
     @pytest.mark.parametrize("deterministic", [False, True])
     def test_bad_samples_are_left_out(self, path, deterministic):
         def decode(data):
-            return 6 // (int(data[-1:]) - 3)
+            if data.endswith(b"3"):
+                raise ValueError("a wrong digit")
+            return int(data[-1:])
 
         source = pipeline.webdataset(path, ["txt"], {"txt": decode})
         with pipeline.batch(source, 1, on_error="skip", deterministic=deterministic) as batches:
-            assert [batch["txt"].item() for batch in batches] == [6 // (i - 3) for i in range(1, 9) if i != 3]
+            assert [batch["txt"].item() for batch in batches] == [1, 2, 4, 5, 6, 7, 8]
         assert [str(error) for error in batches.errors] == [
-            f"webdataset: {path}: sample 'sample.d/0003': 'txt' cannot be decoded: integer division or modulo by zero"
+            f"webdataset: {path}: sample 'sample.d/0003': 'txt' cannot be decoded: a wrong digit"
         ]
 
     def test_of_archives(self, path):

@@ -1,6 +1,5 @@
 """Threads of queue runners take turns at the GIL, and still wait for each other where a program makes them."""
 
-import collections
 import contextlib
 import sys
 import threading
@@ -257,6 +256,6 @@ def test_an_error_names_the_record_of_an_element_in_hand(tmp_path):
         coord = tf.train.Coordinator()
         threads = tf.train.start_queue_runners(sess, coord)
         with pytest.raises(tf.errors.OutOfRangeError, match=r"lines\.txt:201\b"):
-            collections.deque(iter(lambda: sess.run(row), None), maxlen=0)
+            [sess.run(row) for _ in lines]
         with pytest.raises(tf.errors.InvalidArgumentError, match="Shape mismatch"):
             coord.join(threads)

@@ -136,8 +136,8 @@ _WHY = {
     "random_poisson reduce_logsumexp setdiff1d sets signal spectral listdiff strings.format unique_with_counts "
     "unravel_index unsorted_segment_mean unsorted_segment_sqrt_n zeta",
     "use tf.py_func, whose function gets NumPy arrays": "py_function",
-    "use tf.string_to_hash_bucket_fast, or hash the strings in a tf.py_func": "string_to_hash_bucket "
-    "string_to_hash_bucket_strong strings.to_hash_bucket strings.to_hash_bucket_strong",
+    "use tf.string_to_hash_bucket_fast, or hash the strings in a tf.py_func": "string_to_hash_bucket_strong "
+    "strings.to_hash_bucket_strong",
 }
 # Names of before TensorFlow 1.0, and what they became.
 _RENAMED = {

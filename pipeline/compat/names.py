@@ -146,7 +146,8 @@ MODULES: dict[str, str] = {
     "ops.math.products": "matmul linalg.matmul",
     "ops.math.reducing": "reduce_sum math.reduce_sum reduce_prod math.reduce_prod reduce_mean math.reduce_mean "
     "reduce_max math.reduce_max reduce_min math.reduce_min reduce_all math.reduce_all reduce_any math.reduce_any "
-    "count_nonzero math.count_nonzero argmax math.argmax argmin math.argmin arg_max arg_min",
+    "count_nonzero math.count_nonzero math.reduce_variance math.reduce_std argmax math.argmax argmin math.argmin "
+    "arg_max arg_min",
     "ops.math.unary": "negative math.negative square math.square sqrt math.sqrt rsqrt math.rsqrt reciprocal "
     "math.reciprocal exp math.exp expm1 math.expm1 log math.log log1p math.log1p floor math.floor ceil math.ceil rint "
     "math.rint sin math.sin cos math.cos tan math.tan asin math.asin acos math.acos atan math.atan sinh math.sinh cosh "
@@ -167,8 +168,9 @@ MODULES: dict[str, str] = {
     "ops.sparse.strings": "serialize_sparse io.serialize_sparse deserialize_many_sparse io.deserialize_many_sparse",
     "ops.strings.elements": "strings.lower strings.upper string_strip=strip strings.strip strings.length "
     "string_to_number=to_number strings.to_number encode_base64 io.encode_base64 decode_base64 io.decode_base64 "
-    "string_to_hash_bucket_fast=to_hash_bucket_fast strings.to_hash_bucket_fast as_string strings.as_string "
-    "dtypes.as_string",
+    "string_to_hash_bucket=to_hash_bucket strings.to_hash_bucket string_to_hash_bucket_fast=to_hash_bucket_fast "
+    "strings.to_hash_bucket_fast "
+    "as_string strings.as_string dtypes.as_string",
     "ops.strings.regex": "regex_replace strings.regex_replace strings.regex_full_match",
     "ops.strings.splitting": "string_split strings.split substr strings.substr string_join=join strings.join",
     "ops.summaries.summary": "summary.scalar summary.histogram summary.image summary.merge summary.merge_all",

@@ -30,8 +30,10 @@ from pipeline.workers.threads import AtOnce, Threads
 BUFFER_BYTES = 128 << 20
 
 # Seconds that a chunk should take. What it costs besides its examples, in this process and in the worker, is 0.2 ms:
-# two threads that decode JPEG files take 950 us of processor time for each, and 1,010 in chunks of 4 ms.
-_CHUNK_SECONDS = 0.016
+# two threads that decode JPEG files take 950 us of processor time for each, and 1,010 in chunks of 4 ms. Whoever takes
+# the chunks does so for all workers, one at a time, so where there are more than so many workers chunks are longer, up
+# to so many times. An executor whose calls cost this process more has its own `chunk_seconds`.
+_CHUNK_SECONDS, _FEW_WORKERS, _LONGEST = 0.016, 16, 8
 _CHUNK_MOST = 1024
 
 # Inputs in a chunk that are too few to care how large they are.
@@ -280,7 +282,7 @@ class Parallel:
             if self._slow and self._is_due():  # goes out before the next input is waited for
                 break
             self._marks.before_claim()
-            asked = max(1, min(self._size - gathered, self._marks.room()))
+            asked = max(1, min(self._chunk_size(gathered) - gathered, self._marks.room()))
             began = time.perf_counter()
             try:
                 block = self._inputs(asked)
@@ -299,12 +301,19 @@ class Parallel:
             self._marks.claimed += len(block)
             self._gathered.append(block)
             gathered += len(block)
-            if gathered >= self._size or len(block) < asked or self._slow or not self._across:
+            if gathered >= self._chunk_size(gathered) or len(block) < asked or self._slow or not self._across:
                 self._submit_gathered()
                 gathered = 0
         self._submit_gathered()
         if self._rejected is not None and not self._is_due():  # results that are ready come first
             raise self._rejected
+
+    def _chunk_size(self, gathered: int) -> int:
+        """Return how many inputs the next chunk shall have, of which so many are there. Long chunks end where positions
+        are noted, as most batches do: then these are not of parts of two chunks."""
+        if self._size < self._grid or not self._across:
+            return self._size
+        return self._size - self._size % self._grid - (self._marks.claimed - gathered) % self._grid
 
     def _submit_gathered(self) -> None:
         """Submit what was claimed for the next chunk."""
@@ -462,7 +471,8 @@ class Parallel:
         outputs = sum(size for _, size in sizes)
         if outputs:
             self._bytes = max(1, sum(each for each, _ in sizes) // outputs)
-        fitting = int(_CHUNK_SECONDS / max(seconds / len(chunk.block), 1e-7))
+        base = getattr(self._executor, "chunk_seconds", _CHUNK_SECONDS)
+        fitting = int(chunk_seconds(base, self._workers) / max(seconds / len(chunk.block), 1e-7))
         most, each = _FEW, max(self._bytes, 1)
         if self._across and len(chunk.block) > _FEW // 2:
             most, each = max(_FEW, 2 * len(chunk.block)), max(each, _bytes_of(chunk.block))
@@ -551,6 +561,11 @@ class Parallel:
     def _cancel(self) -> None:
         for chunk in self._chunks:
             chunk.future.cancel()
+
+
+def chunk_seconds(base: float, workers: int) -> float:
+    """Return how long a worker should take for a chunk where there are so many."""
+    return base * min(max(1, workers / _FEW_WORKERS), _LONGEST)
 
 
 def is_in_process(executor: Executor) -> bool:

@@ -1,4 +1,4 @@
-"""FarmHash (Fingerprint64) of byte strings, the hash of string_to_hash_bucket_fast."""
+"""The hashes behind string_to_hash_bucket: Murmur and FarmHash (Fingerprint64) of byte strings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,24 @@ import struct
 
 _MASK = 0xFFFF_FFFF_FFFF_FFFF
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
+_MURMUR = 0xC6A4A7935BD1E995
+_SEED = 0xDECAFCAFFE
 _WORD = struct.Struct("<Q").unpack_from
+
+
+def murmur(data: bytes) -> int:
+    """Return the 64-bit hash of string_to_hash_bucket."""
+    size = len(data)
+    hashed = _SEED ^ (size * _MURMUR & _MASK)
+    whole = size & ~7
+    for (word,) in struct.iter_unpack("<Q", data[:whole]):
+        word = word * _MURMUR & _MASK
+        word = (word ^ word >> 47) * _MURMUR & _MASK
+        hashed = (hashed ^ word) * _MURMUR & _MASK
+    if size & 7:
+        hashed = (hashed ^ int.from_bytes(data[whole:], "little")) * _MURMUR & _MASK
+    hashed = (hashed ^ hashed >> 47) * _MURMUR & _MASK
+    return hashed ^ hashed >> 47
 
 
 def fingerprint(data: bytes) -> int:

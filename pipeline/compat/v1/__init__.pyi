@@ -118,7 +118,8 @@ from pipeline.compat.ops.sparse.strings import (
 )
 from pipeline.compat.ops.strings.elements import (
     as_string as as_string, decode_base64 as decode_base64, encode_base64 as encode_base64, strip as _string_strip,
-    to_hash_bucket_fast as _string_to_hash_bucket_fast, to_number as _string_to_number,
+    to_hash_bucket as _string_to_hash_bucket, to_hash_bucket_fast as _string_to_hash_bucket_fast,
+    to_number as _string_to_number,
 )
 from pipeline.compat.ops.strings.regex import regex_replace as regex_replace
 from pipeline.compat.ops.strings.splitting import join as _string_join, string_split as string_split, substr as substr
@@ -203,5 +204,6 @@ reverse_v2 = _reverse_v2
 slice = _slice
 string_join = _string_join
 string_strip = _string_strip
+string_to_hash_bucket = _string_to_hash_bucket
 string_to_hash_bucket_fast = _string_to_hash_bucket_fast
 string_to_number = _string_to_number

@@ -15,7 +15,7 @@ from pipeline.compat.ops.math.nn import l2_normalize as l2_normalize, softmax as
 from pipeline.compat.ops.math.reducing import (
     argmax as argmax, argmin as argmin, count_nonzero as count_nonzero, reduce_all as reduce_all,
     reduce_any as reduce_any, reduce_max as reduce_max, reduce_mean as reduce_mean, reduce_min as reduce_min,
-    reduce_prod as reduce_prod, reduce_sum as reduce_sum,
+    reduce_prod as reduce_prod, reduce_std as reduce_std, reduce_sum as reduce_sum, reduce_variance as reduce_variance,
 )
 from pipeline.compat.ops.math.unary import (
     abs as abs, acos as acos, acosh as acosh, asin as asin, asinh as asinh, atan as atan, atanh as atanh,

@@ -63,6 +63,11 @@ def truth(tf):
     return [tf.reduce_all(x), tf.reduce_any(x), tf.reduce_all(x, 0), tf.reduce_any(x, axis=1, keepdims=True)]
 
 
+def variances(tf):
+    x = tf.constant([[1.0, 2.0], [3.0, 5.0]])
+    return [tf.math.reduce_variance(x), tf.math.reduce_std(x, 0), tf.math.reduce_std(x, 1, keepdims=True)]
+
+
 def indices_of_extremes(tf):
     x = tf.constant([[1.0, 3.0, 3.0], [5.0, 0.0, 0.0]])
     return [
@@ -107,6 +112,7 @@ table(
     truth_of_integers_fails=lambda tf: tf.reduce_all(tf.constant([1, 0])),
     sum_of_bool_fails=(lambda tf: tf.reduce_sum([True, False]), "DataType bool not in list of allowed values"),
     sum_of_strings_fails=lambda tf: tf.reduce_sum(["a"]),
+    variance_of_integers_fails=lambda tf: tf.math.reduce_variance([1, 2]),
     count_what_is_not_zero=lambda tf: [
         tf.count_nonzero([[0, 1], [2, 0]]),
         tf.count_nonzero([[0.0, 1.0], [2.0, 1.0]], axis=1, dtype=tf.int32),

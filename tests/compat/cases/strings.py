@@ -237,6 +237,8 @@ table(
     decode_base64_14=lambda tf: tf.decode_base64("YW=j"),
     hash_fast_minimum=lambda tf: tf.strings.to_hash_bucket_fast("a", 0),
     hash_fast_type=lambda tf: tf.strings.to_hash_bucket_fast("a", "x"),
+    hash_none=lambda tf: tf.strings.to_hash_bucket("a"),
+    hash_input=lambda tf: tf.strings.to_hash_bucket(input=["a", "b"], num_buckets=7, name="h"),
     hash_number=lambda tf: tf.string_to_hash_bucket_fast(5, 3),
 )
 
@@ -246,7 +248,7 @@ for number, word in enumerate(
     table(
         **{
             f"hash_bucket_{number}": lambda tf, word=word: [
-                tf.string_to_hash_bucket_fast(word, 2**62),
+                tf.string_to_hash_bucket(word, 2**62),
                 tf.string_to_hash_bucket_fast(word, 1000),
             ]
         }

@@ -18,8 +18,10 @@ from pipeline.compat.ops.arrays.sequences import range as range_
 from pipeline.compat.ops.arrays.shaping import rank as rank_of
 from pipeline.compat.ops.making.inputs import ANY_NUMBER, INDEX, REALS, check_allowed, first_input, fixed_input, renamed
 from pipeline.compat.ops.making.opdef import check_scalar
+from pipeline.compat.ops.math import unary
 from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.comparing import not_equal
+from pipeline.compat.ops.math.unary import sqrt
 from pipeline.compat.values.constants import constant
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
@@ -227,6 +229,24 @@ def count_nonzero(
             counted = not_equal(value, zeros([], dtype=value.dtype.base_dtype))
         total = reduce_sum(cast(counted, int64), axis=axis, keepdims=keepdims)
         return cast(total, dtype)  # type: ignore[no-any-return]
+
+
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None) -> Tensor:
+    """Return the variance over axes; TypeError for integers."""
+    with name_scope(name or "reduce_variance", values=[input_tensor, axis]):
+        x: Any = convert_to_tensor(input_tensor)
+        means: Any = reduce_mean(x, axis=axis, keepdims=True)
+        if means.dtype.is_integer or means.dtype.is_complex:
+            raise TypeError(f"Input must be real. Received {means.dtype.name}.")
+        difference = x - means
+        return reduce_mean(unary.square(difference), axis=axis, keepdims=keepdims)  # type: ignore[no-any-return]
+
+
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: Any = False, name: str | None = None) -> Tensor:
+    """Return the standard deviation over axes; TypeError for integers."""
+    with name_scope(name or "reduce_std", values=[input_tensor, axis]):
+        x = convert_to_tensor(input_tensor)
+        return sqrt(reduce_variance(x, axis=axis, keepdims=keepdims))
 
 
 _ALLOWED = (*REALS, "qint8", "quint8", "qint32", "qint16", "quint16", "bool")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from pipeline.compat.graph.dtypes import DType, float32, int32, int64, string
 from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import name_scope
 from pipeline.compat.graph.tensor import Tensor
-from pipeline.compat.kernels.hashing import fingerprint
+from pipeline.compat.kernels.hashing import fingerprint, murmur
 from pipeline.compat.ops.making.inputs import check_allowed, dtype_of, renamed
 from pipeline.compat.ops.making.text import encoded, objects, one_of, plain, scalar_or, string_op
 from pipeline.compat.values.convert import convert_to_tensor
@@ -154,13 +155,32 @@ def _from_base64(value: bytes) -> bytes:
         raise invalid("Invalid character found in base64.") from error
 
 
+def to_hash_bucket(
+    string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
+) -> Tensor:
+    """Return a bucket for each string, int64 in [0, num_buckets); `to_hash_bucket_fast` spreads better."""
+    string_tensor = renamed("input", input, "string_tensor", string_tensor)
+    return _bucket("StringToHashBucket", string_tensor, num_buckets, murmur, name, argument="string_tensor")
+
+
 def to_hash_bucket_fast(input: Any, num_buckets: Any, name: str | None = None) -> Tensor:
     """Return a bucket for each string by its FarmHash fingerprint, int64 in [0, num_buckets)."""
+    return _bucket("StringToHashBucketFast", input, num_buckets, fingerprint, name)
+
+
+def _bucket(
+    op_type: str,
+    value: Any,
+    num_buckets: Any,
+    function: Callable[[bytes], int],
+    name: str | None,
+    argument: str = "input",
+) -> Tensor:
     buckets = _whole(num_buckets, "num_buckets")
     if buckets < 1:
-        raise ValueError(f"Attr 'num_buckets' of 'StringToHashBucketFast' Op passed {buckets} less than minimum 1.")
+        raise ValueError(f"Attr 'num_buckets' of '{op_type}' Op passed {buckets} less than minimum 1.")
     attrs = {"num_buckets": buckets}
-    return string_op("StringToHashBucketFast", input, lambda one: fingerprint(one) % buckets, name, int64, attrs=attrs)
+    return string_op(op_type, value, lambda one: function(one) % buckets, name, int64, argument, attrs)
 
 
 def _whole(value: Any, attr: str) -> int:

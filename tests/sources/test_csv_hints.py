@@ -246,7 +246,7 @@ except pipeline.InvalidArgumentError as error:
     assert ends.stdout.startswith(text)
 
 
-@pytest.mark.parametrize("default", [np.datetime64("NaT"), np.timedelta64("NaT"), datetime.date(2020, 1, 1)])
+@pytest.mark.parametrize("default", [np.datetime64("NaT", "s"), np.timedelta64("NaT", "s"), datetime.date(2020, 1, 1)])
 @pytest.mark.parametrize("dtypes", [None, {"when": "float32"}, {"when": "int64"}, {"when": "str"}])
 def test_times_are_no_defaults(default, dtypes, path):
     path.write_text("n,when\n1,2\n3,\n")

@@ -200,7 +200,7 @@ class TestColumnsByThemselves:
             assert batch.tolist() == [2**53 + 1, 3]
 
 
-NAT_TIME, NAT_SPAN = np.datetime64("NaT"), np.timedelta64("NaT")
+NAT_TIME, NAT_SPAN = np.datetime64("NaT", "s"), np.timedelta64("NaT", "s")
 TIMES = {
     "second": (pa.timestamp("s"), datetime.datetime(2020, 1, 1), np.datetime64("2021-01-01"), NAT_TIME),
     "nanosecond": (pa.timestamp("ns"), datetime.datetime(2020, 1, 1), np.datetime64("2021-01-01", "s"), NAT_TIME),

@@ -18,7 +18,7 @@ APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdatas
 
 .PHONY: run build test test-slow test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
 .PHONY: test-free-threaded bench-free-threaded tsan-free
-.PHONY: bench-cluster bench-scaling bench-latency bench-auto bench-torch bench-instructions bench-start oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
+.PHONY: bench-cluster bench-scaling bench-latency bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -234,6 +234,11 @@ bench-free-threaded: build $(VENV)-free/.installed
 # With the peers that `make bench-peers` has installed.
 bench-latency: build
 	$(BIN)/python bench/runs/latency.py --environments $(VENV)-peers
+
+# What a function costs beside itself in 1 to 64 workers, and from that a simulation of more cores.
+bench-cores: build
+	$(BIN)/python bench/runs/many_cores.py
+	$(BIN)/python bench/runs/cores_growth.py
 
 # workers="auto" beside the workers that a person finds by trying. Takes 15 minutes.
 bench-auto: build

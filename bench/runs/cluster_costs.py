@@ -17,6 +17,7 @@ import pipeline
 ROWS = 128  # of a chunk
 SMALL, LARGE = ROWS * 4 * 784, ROWS * 150_528  # bytes of a chunk of f32[784], and of images
 TASKS = 1000
+PARTS = 64  # that are read at once
 AT_ONCE = 8  # large blocks on their way
 TURNS = 5
 
@@ -30,6 +31,7 @@ def main():
             **driver(),
             **crossings(ray),
             "tasks_s": tasks(ray),
+            "block_s": block(),
         }
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps(
@@ -93,6 +95,24 @@ def crossings(ray):
         "latency_s": statistics.median(times[there]) - statistics.median(times[here]),
         "transfer_bytes_s": most,
     }
+
+
+def blocks(part):
+    for _ in range(60):
+        yield np.zeros((1024, 16), np.float32)
+
+
+def block():
+    """What a program pays for a block that `cluster.read` gives, while others of as many parts as workers are read."""
+    source = pipeline.cluster.read(blocks, range(200), workers=pipeline.cluster.workers(PARTS), enqueue_many=True)
+    found = []
+    with iter(source.batch(1024)) as loop:
+        for _ in range(2 * TURNS):
+            before = time.process_time()
+            for _ in range(60):
+                next(loop)
+            found.append((time.process_time() - before) / 60)
+    return min(found)
 
 
 def tasks(ray):

@@ -51,28 +51,20 @@ class SummarySaverHook(SessionRunHook):
         """Open the file and look up the global step; RuntimeError if there is none."""
         self._summary_writer = _writer(self._summary_writer, self._output_dir)
         self._next_step: Any = None
-        self._behind: Any = 1
         self._global_step_tensor = global_step_read("SummarySaverHook")
 
     def before_run(self, run_context: Any) -> Any:
         """Request the summaries if it is time to write."""
         self._request_summary = self._next_step is None or self._timer.should_trigger_for_step(self._next_step)
-        requests = {"global_step": self._global_step_tensor}
-        wanted = self._wanted()
-        if self._request_summary and wanted is not None:
-            requests["summary"] = wanted
-        return SessionRunArgs(requests)
+        wanted = self._wanted() if self._request_summary else None
+        return SessionRunArgs({} if wanted is None else {"summary": wanted})
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Write the summaries if they were requested."""
         if not self._summary_writer:
             return
-        read = run_values.results["global_step"]
-        if self._next_step is None or self._request_summary:
-            step = run_context.session.run(self._global_step_tensor)
-            self._behind = step - read  # a run reads the step before or after it counts it
-        else:
-            step = read + self._behind
+        # The run itself reads the step before or after it counts it.
+        step = run_context.session.run(self._global_step_tensor)
         if self._next_step is None:
             self._summary_writer.add_session_log(SessionLog(status=SessionLog.START), step)
         if self._request_summary:

@@ -209,6 +209,9 @@ class DatasetIterator(Next[T_co]):
                     if self._closed:  # asked last: `close` says so first, and then lets nothing be ready
                         self._unready()
         except BaseException:
+            for lock in (self._handing, self._lock):
+                if _mine(lock):  # from Python 3.14 on Ctrl-C may strike when `with` has a lock, but no block yet
+                    lock.release()
             if made is not None:  # Ctrl-C as the lock was let go
                 self._give_back(made)
             raise

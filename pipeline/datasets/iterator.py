@@ -160,6 +160,7 @@ class DatasetIterator(Next[T_co]):
         self._began = 0  # elements that were delivered before the stream was opened
         self._left: deque[asyncio.Future[None]] = deque()  # what such tasks waited for that were cancelled
         self._phase = _Phase.NEW
+        self._error: Exception | None = None  # that ended this, and that an interrupt hid
         self._closer: int | None = None  # the thread that called `close`, which asks for no lock
         loops.add(self)
 
@@ -290,7 +291,12 @@ class DatasetIterator(Next[T_co]):
         if coord is not None and coord.should_stop() and not self._over:
             self._end()
         if self._phase is _Phase.ENDED:
-            raise StopIteration
+            if (hidden := self._error) is None:
+                raise StopIteration
+            self._end_by(hidden)
+            if coord is not None:
+                coord.request_stop(hidden)
+            raise hidden
         if self._closed:
             with contextlib.suppress(Exception):
                 self._end()
@@ -323,15 +329,17 @@ class DatasetIterator(Next[T_co]):
         except Exception as error:
             if error is opening.overdue:
                 raise
-            with contextlib.suppress(Exception):  # a thread that failed of the same
-                self._end()
+            failed: Exception = error
+            if isinstance(error, (StopIteration, OutOfRangeError)):  # it would look like the end
+                failed = RuntimeError(f"{self._name}: a function of the input raised {type(error).__name__}")
+                failed.__cause__ = error
+            self._end_by(failed)
             if coord is not None:
                 if isinstance(error, CancelledError) and coord.should_stop():
                     raise StopIteration from None
                 coord.request_stop(error)
-            if isinstance(error, (StopIteration, OutOfRangeError)):  # it would look like the end
-                text = f"{self._name}: a function of the input raised {type(error).__name__}"
-                raise RuntimeError(text) from error
+            if failed is not error:
+                raise failed from error
             raise
         except BaseException:
             self._break()
@@ -359,9 +367,8 @@ class DatasetIterator(Next[T_co]):
             try:
                 if not (again and self._goes_on()):
                     self._open(again)
-            except Exception:
-                with contextlib.suppress(Exception):
-                    self._end()
+            except Exception as error:
+                self._end_by(error)
                 raise
             self._phase = _Phase.OPEN
         assert self._stream is not None
@@ -413,6 +420,13 @@ class DatasetIterator(Next[T_co]):
         self._times.end()
         ended.note(self)
         self._stop()
+
+    def _end_by(self, error: Exception) -> None:
+        """End by an error; if an interrupt hides it meanwhile, the next call raises it."""
+        self._error = error
+        with contextlib.suppress(Exception):  # a thread that failed of the same
+            self._end()
+        self._error = None
 
     def _tell_dropped(self, last: Record) -> None:
         """Tell of examples at the end that were dropped; so that people see it where there was no batch at all."""

@@ -48,3 +48,28 @@ def test_an_error_is_on_its_way():
             next(failing)
     finally:
         sys.settrace(None)
+
+
+@pytest.mark.parametrize("num_threads", [1, 3])
+def test_an_error_hidden_while_the_iterator_ends(num_threads):
+    """Ctrl-C while threads are joined after an error: the next call raises the error; that was the end, in silence."""
+
+    def number():
+        raise ValueError("no number")
+
+    def strike(frame, event, _):
+        if frame.f_globals["__name__"] == "pipeline.runners.coordinator" and frame.f_code.co_name == "join":
+            sys.settrace(None)
+            raise KeyboardInterrupt
+
+    numbers = pipeline.batch(number, 2, num_threads=num_threads)
+    sys.settrace(strike)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            next(numbers)
+    finally:
+        sys.settrace(None)
+    with pytest.raises(ValueError, match="no number"):
+        next(numbers)
+    with pytest.raises(StopIteration):
+        next(numbers)

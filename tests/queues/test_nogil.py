@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 SOURCES = Path(__file__).parents[2] / "pyx"
+pytest.importorskip("Cython")
 SCORE = re.compile(r'class="cython line score-(\d+)".*?>0*(\d+)</span>')
 DIRECTIVES = "boundscheck=False,wraparound=False,initializedcheck=False,cdivision=True"
 # Macros of NumPy that read a field of a struct: plain C, but the annotator takes them for Python calls by their names.

@@ -118,6 +118,7 @@ def test_enormous_length_takes_no_memory(tmp_path, content):
                 stuck(reader, queue, f"^truncated record at 56 of f: it should have {length} bytes")
 
 
+@pytest.mark.skipif(google_crc32c.implementation == "python", reason="120 MB take 17 s without compiled code")
 def test_well_packed_file_is_read_in_little_memory(tmp_path):
     path = tmp_path / "f"
     with TFRecordWriter(path, "GZIP") as writer:
@@ -125,8 +126,9 @@ def test_well_packed_file_is_read_in_little_memory(tmp_path):
             writer.write(bytes(1_000_000))
     assert path.stat().st_size < 200_000
     reader, queue = TFRecordReader(options="GZIP"), closed_queue([path])
+    assert reader.read(queue).value == bytes(1_000_000)  # and imports what it needs
     with memory_below(8_000_000):
-        for _ in range(60):
+        for _ in range(59):
             assert reader.read(queue).value == bytes(1_000_000)
 
 

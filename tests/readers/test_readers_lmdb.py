@@ -71,7 +71,8 @@ def test_reader_that_is_forgotten_or_reset_closes_the_file():
 
 
 def test_environment_that_is_open_for_writing_can_be_read():
-    with lmdb.open("d") as environment, environment.begin(write=True) as transaction:
+    with lmdb.open("d") as environment:
+        transaction = environment.begin(write=True)  # without `with`: lmdb 1.8 does not end one that is committed
         transaction.put(b"0000", b"not yet")
         assert read_block(LMDBReader(), "d")[1][0] == b"value 0"
         transaction.commit()

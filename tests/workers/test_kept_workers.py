@@ -161,8 +161,10 @@ print(*run(pipeline.processes(1, setup=os.getpid, preload=['wave'])).values())
         assert ran(tmp_path, body) == ["1 True False False", "1 True True False", "1 True True True"]
 
     def test_of_a_library_that_cannot_be_imported_there(self, tmp_path):
-        library = LIBRARY + "if sys.argv == ['-c']: raise RuntimeError('not here')\n"
-        assert ran(tmp_path, "print(*run(pipeline.processes(1)).values())", library) == ["1 True False False"]
+        # The child of the program: the server that forks the workers.
+        library = LIBRARY + "if os.getppid() == int(os.environ.get('MAIN', 0)): raise RuntimeError('not here')\n"
+        body = "import os\nos.environ['MAIN'] = str(os.getpid())\nprint(*run(pipeline.processes(1)).values())"
+        assert ran(tmp_path, body, library) == ["1 True False False"]
 
     def test_a_module_that_has_changed_is_imported_again(self, tmp_path):
         body = """

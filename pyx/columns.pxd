@@ -17,6 +17,7 @@ from recycling cimport RECYCLED_BYTES, PyArray_Empty, recycled_array, stop_recyc
 from slab cimport CHUNKS, Slab, ahead, bit_length, chunk_first, slab_fill, slab_read, slab_row, slab_write
 from streaming cimport STREAM_BATCH, STREAM_ROW, stream, streamed
 from span cimport RowSpan, Span, rows_at, slot_t, within
+from stacking cimport Array, dims_of
 
 cdef enum:
     LARGE = 2048                # bytes from which a row may be borrowed
@@ -173,9 +174,10 @@ cdef inline void take_places(QueueColumns* columns, int bits, slot_t slot, const
 
 
 cdef inline void write_place(const Column* c, int bits, slot_t slot, RowSpan rows, size_t at) noexcept nogil:
-    """Copy a row to the place that `take_places` has found for it."""
-    cdef char* place = <char*>borrowed(&c.borrowed, bits, slot).row
-    if c.slab.row >= STREAM_ROW and c.block.batch * c.slab.row >= STREAM_BATCH:
+    """Copy a row to the place that `take_places` has found for it. `c.block` may be another one by now."""
+    cdef const Borrowed* found = borrowed(&c.borrowed, bits, slot)
+    cdef char* place = <char*>found.row
+    if c.slab.row >= STREAM_ROW and dims_of(<Array*>found.array)[0] * c.slab.row >= STREAM_BATCH:
         stream(place, rows.at(at), c.slab.row)
         streamed()
     else:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pipeline.errors import DataLossError, InvalidArgumentError, invalid
 from pipeline.files.compression import compression_of
-from pipeline.files.crc32c import crc_function_or_slow, mask
+from pipeline.files.crc32c import crc_in_python, mask
 from pipeline.files.tfrecord import HEADER
 from pipeline.readers.base import ReaderBase
 from pipeline.readers.fixed import FixedLengthRecordReader
@@ -62,7 +62,7 @@ def _format_of(name: str) -> str:
         return _by_ending(name, ending)
     if len(head) >= HEADER.size:
         length, checksum = HEADER.unpack_from(head)
-        if mask(crc_function_or_slow()(length.to_bytes(8, "little"))) == checksum:
+        if mask(crc_in_python(length.to_bytes(8, "little"))) == checksum:
             return "tfrecord"
     bitmap = head.startswith(b"BM") and head[6:10] == bytes(4)
     if bitmap or head.startswith(_WHOLE) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP"):

@@ -48,7 +48,7 @@ PLANTS = [
         "what is put back comes in reverse",
         "pyx/state.pxd",
         "        ring_push_front(&q.outlet, a.slots, n)\n",
-        "        for i in range(n):\n            ring_push_front(&q.outlet, a.slots[i : i + 1], 1)\n",
+        "        for i in range(n):\n            ring_push_front(&q.outlet, span(&a.slots[i], 1), 1)\n",
         f"{LOCKSTEP}::test_a_failed_out_puts_back_in_order",
     ),
     Plant(

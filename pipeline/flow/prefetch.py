@@ -349,8 +349,7 @@ class Prefetch:
                     raise error
                 made = _made(block[number : number + 1])
             except BaseException as alone:
-                queue.enqueue([Item(before, alone, 0, before)])
-                raise OutOfRangeError(None, None, "the input ended by an error") from None
+                self._end_by(queue, before, alone)
             queue.enqueue([Item(before, made, 1, later(at, number + 1))])
 
     def skip(self, n: int) -> int:

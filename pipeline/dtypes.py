@@ -260,8 +260,9 @@ def refuse_missing(given: Any, where: str) -> None:
         where: What has them.
     """
     missing: Any = 0
-    masked = sys.modules.get("numpy.ma")  # to import it takes 5 ms, and who has masked values has done it
-    if masked is not None and isinstance(given, masked.MaskedArray):
+    # To import numpy.ma takes 5 ms, and who has masked values has done it; another thread may be at it right now.
+    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())
+    if isinstance(given, masked):
         missing = np.count_nonzero(given.mask)
     elif hasattr(type(given), "__array__"):
         missing = getattr(given, "null_count", 0)  # of polars a method

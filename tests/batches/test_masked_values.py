@@ -2,6 +2,8 @@
 
 import functools
 import operator
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -115,3 +117,11 @@ def test_producers():
         pipeline.slice_input_producer([np.zeros(4), MASKED])
     with pytest.raises(pipeline.InvalidArgumentError, match=f"^input_producer: the input {TEXT}"):
         pipeline.input_producer(MASKED)
+
+
+def test_while_another_thread_imports_them(monkeypatch):
+    """Of the example replay.py both actors ended so, once in some hundred runs, and the learner waited for ever."""
+    monkeypatch.setitem(sys.modules, "numpy.ma", types.ModuleType("numpy.ma"))
+    buffer = pipeline.replay(3, priorities=True)
+    assert buffer.add({"a": np.zeros(4)}, priority=1.0) == 0
+    assert pipeline.stack([np.zeros(4), np.ones(4)]).shape == (2, 4)

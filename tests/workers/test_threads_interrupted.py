@@ -14,8 +14,11 @@ import numpy, pipeline
 faulthandler.dump_traceback_later(110, exit=True)
 random.seed({seed})
 
+aimed = False
+
 def strike(*_):
-    raise KeyboardInterrupt
+    if aimed:  # a signal may come late, when the timer is off
+        raise KeyboardInterrupt
 
 def function(item):
     sum(range(item % 7 * 100))
@@ -23,17 +26,21 @@ def function(item):
 
 def under_fire(items, most):
     '''What comes of them, and whether they came to their end; `extend` loses nothing that they return.'''
+    global aimed
     got, pause, before = [], {pause}, -1
     for strikes in range(most):
         pause = pause * 1.5 if len(got) == before else {pause}  # on a busy machine threads need long to begin
         before = len(got)
         try:
+            aimed = True
             signal.setitimer(signal.ITIMER_REAL, random.expovariate(1 / pause))
             got.extend(items)
+            aimed = False
             signal.setitimer(signal.ITIMER_REAL, 0)
             return got, strikes, True
         except KeyboardInterrupt:
             pass
+    aimed = False
     return got, most, False
 
 signal.signal(signal.SIGALRM, strike)

@@ -5,6 +5,7 @@ Everything is held weakly and noted once, when it is made. Nothing here costs an
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import threading
@@ -37,7 +38,8 @@ class Live(Generic[T]):
         """Note a thing; once it is known, this changes nothing."""
         key, refs = id(thing), self._refs
         if key not in refs:
-            refs[key] = next(_numbers), weakref.ref(thing, lambda _: refs.pop(key, None))
+            # In C, as Python cannot raise a Ctrl-C that comes in such a call.
+            refs[key] = next(_numbers), weakref.ref(thing, functools.partial(refs.pop, key))
             call, self.on_next = self.on_next, None
             if call is not None:
                 call()

@@ -13,6 +13,7 @@ from stress.queues import HOOKED
 COUNT = 2000
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # where Python cannot raise
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_chains_of_three_queues(seed):
     with Hurried():

@@ -84,9 +84,12 @@ class Marks:
             complete: Whether what was delivered is all that was claimed.
             more: How many outputs.
         """
-        if complete and (self.claimed % self._grid == 0 or not self._noted):
-            return self._as_position(self._stream.position(), more)
-        return self._as_position(self._noted[0][1], self.due + more)
+        noted = self._noted
+        if complete and (self.claimed % self._grid == 0 or not noted):
+            # Noted already, if somebody has asked for more than there is: who did shall show in no state.
+            here = noted[-1][1] if noted and noted[-1][0] == self.claimed else self._stream.position()
+            return self._as_position(here, more)
+        return self._as_position(noted[0][1], self.due + more)
 
     def _as_position(self, position: Any, outputs: int) -> Any:
         if outputs and self._grid == 1:

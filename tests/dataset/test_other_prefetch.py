@@ -59,7 +59,10 @@ def plain(element):
     )
 
 
-@pytest.mark.parametrize("source", SOURCES)
+SLOW = ("flat map", "text", "shuffle")
+
+
+@pytest.mark.parametrize("source", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SOURCES])
 @pytest.mark.parametrize("chain", CHAINS)
 def test_every_place(source, chain, tmp_path):
     def made(n):

@@ -433,8 +433,9 @@ class TestErrors:
             with raises(pipeline.DataLossError, f"{path}; "):
                 list(pipeline.batch(pipeline.parquet(path), 10))
 
+    @pytest.mark.parametrize("bit", [1, pytest.param(128, marks=pytest.mark.slow)])
     @pytest.mark.parametrize("kind", ["parquet", "feather"])
-    def test_of_a_damaged_description(self, kind, tmp_path):
+    def test_of_a_damaged_description(self, kind, bit, tmp_path):
         """Numbers of rows that become negative, names that are no text any more: each error names the file."""
         path = tmp_path / "t"
         boxes = [{"size": {"height": i}} for i in range(30)]
@@ -446,15 +447,14 @@ class TestErrors:
         data = path.read_bytes()
         size = int.from_bytes(data[-8:-4] if kind == "parquet" else data[-10:-6], "little")
         said = []
-        for bit in (1, 128):
-            for i in range(len(data) - 10 - size, len(data)):
-                path.write_bytes(data[:i] + bytes([data[i] ^ bit]) + data[i + 1 :])
-                try:
-                    got = list(getattr(pipeline, kind)(path))
-                    assert len(got) == 30 or (kind == "feather" and len(got) == 20)  # a batch that is not listed
-                except pipeline.errors.OpError as error:
-                    said.append(str(error))
-        assert len(said) > size / 4
+        for i in range(len(data) - 10 - size, len(data)):
+            path.write_bytes(data[:i] + bytes([data[i] ^ bit]) + data[i + 1 :])
+            try:
+                got = list(getattr(pipeline, kind)(path))
+                assert len(got) == 30 or (kind == "feather" and len(got) == 20)  # a batch that is not listed
+            except pipeline.errors.OpError as error:
+                said.append(str(error))
+        assert len(said) > size / 8
         assert all(str(path) in each for each in said)
 
     def test_of_damaged_offsets(self, tmp_path):

@@ -29,8 +29,9 @@ $(STAMP): pyproject.toml setup.py $(wildcard pyx/*)
 	$(BIN)/python -m pip install --quiet --editable . --group dev
 	touch $@
 
-# Several files of tests at once; those marked `alone` wait until nothing else runs. pytest-benchmark warns of that.
-TESTS = $(BIN)/python -m pytest --numprocesses auto --dist loadfile -p no:benchmark -m
+# Several files of tests at once, and one more than there are processors, as many tests wait for processes; those marked
+# `alone` wait until nothing else runs. pytest-benchmark warns of that.
+TESTS = $(BIN)/python -m pytest --numprocesses $$(($$(nproc) + 1)) --dist loadfile -p no:benchmark -m
 
 test: build
 	$(TESTS) "not slow"

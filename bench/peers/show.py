@@ -54,7 +54,8 @@ def updated(result, works):
     merged = sorted(kept + result["results"], key=lambda cell: order.index(cell["work"]))
     anew = {"work": works} | {key: result[key] for key in ("machine", "rounds", "seconds", "versions")}
     left_out = last["left_out"] | result["left_out"]
-    return last | {"results": merged, "left_out": left_out, "anew": [*last.get("anew", []), anew]}
+    before = [one for one in last.get("anew", []) if not set(one["work"]) <= set(works)]
+    return last | {"results": merged, "left_out": left_out, "anew": [*before, anew]}
 
 
 def intro(result):

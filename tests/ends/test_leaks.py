@@ -1,5 +1,6 @@
 """Nothing is left of what was made and dropped. `make leaks` goes round each cycle up to 100,000 times."""
 
+import re
 import sys
 
 import pytest
@@ -27,8 +28,9 @@ def test_nothing_is_left(name):
 
 def test_a_leak_is_found():
     """One object kept in each cycle."""
-    objects = 600 if sys.version_info >= (3, 11) else 1200  # an object's dict is an object, where it has one
-    assert f"'objects': {objects}" in leaking("kept.append(leaks.Thing())")
+    each = 1 if sys.version_info >= (3, 11) else 2  # an object's dict is an object, where it has one
+    found = int(re.search(r"'objects': (\d+)", leaking("kept.append(leaks.Thing())"))[1])
+    assert 600 * each <= found < 600 * each + 6  # a Python makes some of its own: 3.14 one
 
 
 @pytest.mark.skipif(not TELLS, reason="the C allocator does not say what it gave out")

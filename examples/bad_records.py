@@ -46,7 +46,8 @@ def main():
         examples, errors = count(path, on_error="skip", max_errors=20)
         print(f"{examples} examples; left out:")
         for error in errors:
-            print(f"  {os.path.basename(error.__notes__[0])}: {str(error).splitlines()[0]}")
+            where = getattr(error, "__notes__", ["?"])[0]  # Python 3.10 has no notes
+            print(f"  {os.path.basename(where)}: {str(error).splitlines()[0]}")
 
 
 if __name__ == "__main__":

@@ -121,7 +121,10 @@ def test_bad_records():
     stopped, rest, *left_out = run("examples/bad_records.py").splitlines()
     assert stopped == "stopped: Field 1 in record 0 is not a valid float: ?0"
     assert rest == "1791 examples; left out:"
-    assert [line.split()[0] for line in left_out] == [f"damaged.csv:{line}:" for line in range(101, 1797, 300)]
+    places = [f"damaged.csv:{line}:" for line in range(101, 1797, 300)]
+    if sys.version_info < (3, 11):  # has no notes
+        places = ["?:"] * len(places)
+    assert [line.split()[0] for line in left_out] == places
 
 
 def test_shards():

@@ -593,7 +593,7 @@ def test_arrays_by_name_that_are_no_dict(kind, tmp_path):
         data["x"] = np.arange(3)
     else:
         data = pytest.importorskip("zarr").open_group(tmp_path / "a.zarr", mode="w")
-        data.create_array("x", data=np.arange(3))
+        data["x"] = np.arange(3)
     with raises(
         TypeError, f"arrays: the input is a {kind}, which has arrays by name: pass a dict of those that are to"
     ):

@@ -261,9 +261,9 @@ def refuse_missing(given: Any, where: str) -> None:
     """
     missing: Any = 0
     # To import numpy.ma takes 5 ms, and who has masked values has done it; another thread may be at it right now.
-    masked = getattr(sys.modules.get("numpy.ma"), "MaskedArray", ())
-    if isinstance(given, masked):
-        missing = np.count_nonzero(given.mask)
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(given, getattr(masked, "MaskedArray", ())):
+        missing = np.count_nonzero(given.mask)  # type: ignore[union-attr]
     elif hasattr(type(given), "__array__"):
         missing = getattr(given, "null_count", 0)  # of polars a method
         missing = missing() if callable(missing) else missing

@@ -16,7 +16,7 @@ from pipeline.diagnostics.wording import named
 from pipeline.errors import AbortedError, DeadlineExceededError, ResourceExhaustedError
 from pipeline.flow.block import Block, Columns, Examples, JoinedValues, flat, stays
 from pipeline.flow.run import Limited, Run, serving
-from pipeline.flow.segment import GRID, Marks, output_ids, refuse_or_skip, select_numbers
+from pipeline.flow.segment import GRID, Marks, TimedSegment, output_ids, refuse_or_skip, select_numbers
 from pipeline.flow.steps import Calls, Failure, Output, Step, only_map, run, run_alone
 from pipeline.flow.stream import Stream, dropped, nowhere, shorter
 from pipeline.flow.table import TableRows, join_later
@@ -60,22 +60,24 @@ class Chunk(NamedTuple):
     future: Future[Any]
 
 
-class DueResult(NamedTuple):
+class DueResult:
     """What is due: outputs, or a failure.
 
-    Attributes:
+    Args:
         made: That.
         chunk: Where it comes from.
         begin: How many inputs were claimed before the chunk.
         end: How many are done with it; None if more of the chunk comes.
         last: Whether it holds an output of the last input of the chunk, which has one output at most.
+
+    Attributes:
+        at: How many of the outputs were delivered.
     """
 
-    made: Block | Failure
-    chunk: Chunk
-    begin: int
-    end: int | None
-    last: bool = True
+    __slots__ = ("at", "begin", "chunk", "end", "last", "made")
+
+    def __init__(self, made: Block | Failure, chunk: Chunk, begin: int, end: int | None, last: bool = True) -> None:
+        self.made, self.chunk, self.begin, self.end, self.last, self.at = made, chunk, begin, end, last, 0
 
 
 def make_chunk(steps: Sequence[Step], table: Any, block: Block) -> tuple[list[Any], float, float]:
@@ -192,7 +194,12 @@ class Parallel:
         self._owned = owned
         self._meter = meter
         self._live = live
+        self._marks = Marks(stream, all(step.one_to_one for step in steps), any(step.skip for step in steps), grid)
         self._note: Callable[..., object] | None = getattr(executor, "note", None)  # of one that changes its workers
+        # While it has none, all is as without it: chunks cost 20 us or more, and let results wait for other inputs.
+        self._alone: TimedSegment | None = None
+        if self._note is not None:
+            self._alone = TimedSegment(self._marks, self._note, meter, stream, steps, shared, skips, grid)
         self._table: Any = None  # that workers have, as they make its rows
         self._call = functools.partial(make_chunk, steps, None)
         self._one_to_one = all(step.one_to_one for step in steps)
@@ -212,14 +219,19 @@ class Parallel:
         self._awaited: Future[Any] | None = None  # rings the bell when it is done
         self._parts: deque[DueResult] = deque()
         self._ending: DueResult | None = None  # whose outputs are delivered, and its inputs not yet done with
-        self._marks = Marks(self._stream, self._one_to_one, any(step.skip for step in self._steps), self._grid)
+        if self._alone is not None:
+            self._alone.forget()
+        self._is_alone = False  # until it is known that nothing is left of workers
         self._ended = False
         self._slow = False  # whether the last inputs took long to come
+        self._at_once = GRID  # inputs that come soon
         self._error: Exception | None = None  # of the stream: raised after what came before it
         self._rejected: AbortedError | None = None  # by the workers: raised after the results that are ready
         self._drop = 0
 
     def take(self, n: int) -> Block | None:
+        if self._is_alone and self._executor.is_empty:  # type: ignore[attr-defined]
+            return self._alone.take(n)  # type: ignore[union-attr]
         while self._drop:  # after a seek
             if (block := self._take(self._drop)) is None:
                 raise shorter()
@@ -228,7 +240,11 @@ class Parallel:
 
     def _take(self, n: int) -> Block | None:
         self._end_part()
+        alone = self._alone
         while True:
+            if alone is not None and (alone.begun or self._without()):
+                return alone.take(n)
+            self._is_alone = False
             self._claim(n)
             while self._parts:
                 part = self._parts[0]
@@ -245,6 +261,18 @@ class Parallel:
                 continue  # all that was due was skipped before more inputs were claimed
             self._receive()
 
+    def _without(self) -> bool:
+        """Whether there are no workers, and nothing is left of those that there were."""
+        assert self._alone is not None
+        if not self._executor.is_empty:  # type: ignore[attr-defined]
+            return False
+        left = self._chunks or self._gathered or self._parts or self._error or self._rejected
+        if left or self._ended:
+            return False
+        self._is_alone = True
+        self._alone.begin()
+        return True
+
     def _end_part(self) -> None:
         """Be done with the inputs whose outputs were delivered."""
         if self._ending is not None:
@@ -258,21 +286,22 @@ class Parallel:
             raise error
 
     def _deliver(self, part: DueResult, made: Block, n: int) -> Block:
-        if len(made) > n:
-            self._parts[0] = part._replace(made=made[n:])
+        at, left = part.at, len(made) - part.at
+        if left > n:
+            part.at = at + n
             self._marks.delivered(part.begin, None, n)
-            return made[:n]
+            return made[at : at + n]
         self._parts.popleft()
-        if part.end is not None and len(made) == n and not part.last and self._grid > 1:
+        if part.end is not None and left == n and not part.last and self._grid > 1:
             self._marks.delivered(part.begin, None, n)
             self._ending = part  # without workers, nobody knows yet that nothing more comes of its inputs
         else:
-            self._marks.delivered(part.begin, part.end, len(made))
-        return made
+            self._marks.delivered(part.begin, part.end, left)
+        return made[at:] if at else made
 
     def _claim(self, n: int) -> None:
         """Submit chunks, until enough is under way or the inputs end."""
-        wanted = max(2 * n, 2 * self._workers * self._size) if self._workers else n
+        wanted = max(2 * n, 2 * self._workers * self._size) if self._workers else 0
         if self._bytes:
             wanted = max((self._workers + 1) * self._size, min(wanted, BUFFER_BYTES // self._bytes))
         gathered = sum(map(len, self._gathered))
@@ -282,7 +311,7 @@ class Parallel:
             if self._slow and self._is_due():  # goes out before the next input is waited for
                 break
             self._marks.before_claim()
-            asked = max(1, min(self._chunk_size(gathered) - gathered, self._marks.room()))
+            asked = max(1, min(self._chunk_size(gathered) - gathered, self._marks.room(), self._at_once))
             began = time.perf_counter()
             try:
                 block = self._inputs(asked)
@@ -297,7 +326,9 @@ class Parallel:
             if block is None:
                 self._ended = True
                 break
-            self._slow = time.perf_counter() - began > _UNDER_WAY
+            took = time.perf_counter() - began
+            self._slow = took > _UNDER_WAY
+            self._at_once = int(len(block) * _UNDER_WAY / (2 * took + 1e-9)) + 1
             self._marks.claimed += len(block)
             self._gathered.append(block)
             gathered += len(block)
@@ -504,7 +535,8 @@ class Parallel:
             self._submit(block[index + 1 :], chunk.end, 1 + bool(index))
 
     def skip(self, n: int) -> int:
-        if not self._one_to_one or self._drop or any(step.skip for step in self._steps):
+        begun = self._alone is not None and self._alone.begun
+        if not self._one_to_one or self._drop or begun or any(step.skip for step in self._steps):
             return dropped(self, n)
         self._end_part()
         self._submit_gathered()
@@ -514,26 +546,27 @@ class Parallel:
                 self._receive()
                 continue
             part = self._parts[0]
-            count = 1 if isinstance(part.made, Failure) else min(left, len(part.made))
-            if isinstance(part.made, Block) and count < len(part.made):
-                self._deliver(part, part.made, count)
+            if isinstance(part.made, Block):
+                left -= len(self._deliver(part, part.made, left))
             else:
                 self._parts.popleft()
-                self._marks.delivered(part.begin, part.end, count)
-            left -= count
+                self._marks.delivered(part.begin, part.end, 1)
+                left -= 1
         if left:
             self._raise_error()
             if self._rejected is not None:
                 raise self._rejected
             left -= self._stream.skip(left)
-            self._marks = Marks(self._stream, True, False, self._grid)
+            self._marks.skipped()
+            self._is_alone = False
         return n - left
 
     def position(self) -> Any:
         if not self._ordered:
             text = "with ordered=False the order depends on time, and there is no position to go back to"
             return nowhere(text)
-        complete = not (self._chunks or self._gathered or self._parts) and self._ending is None
+        begun = self._alone is not None and self._alone.begun
+        complete = not (self._chunks or self._gathered or self._parts or begun) and self._ending is None
         return self._marks.position(complete, self._drop)
 
     def seek(self, position: Any) -> None:
@@ -546,6 +579,8 @@ class Parallel:
         self._chunks.clear()
         self._gathered.clear()
         self._parts.clear()
+        if self._alone is not None:
+            self._alone.forget()
         if self._owned:
             self._executor.shutdown(wait=False, cancel_futures=True)
         elif self._rest is not None:

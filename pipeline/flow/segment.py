@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from pipeline._flow import Kept
+from pipeline._next import Meter
 from pipeline.flow.block import Block, Examples
 from pipeline.flow.ids import Ids, PartHashes, as_parts, select, summed
 from pipeline.flow.pump import values_of
@@ -21,6 +23,9 @@ from pipeline.on_error import name_item
 # after it, so that it is the same however inputs were divided among workers. A resume makes at most so many examples
 # again where steps leave examples out or multiply them.
 GRID = 64
+
+# Seconds between two looks at the clocks of a thread, which cost 1.5 us.
+_LOOK = 0.00025
 
 
 class Marks:
@@ -102,9 +107,13 @@ class Marks:
             return place(position, outputs)
         return place(later(position, outputs)) if self._skips else later(position, outputs)
 
+    def skipped(self) -> None:
+        """Begin anew where the stream stands now."""
+        self._noted, self.due, self.claimed = [], 0, 0
+
     def seek(self, position: Any) -> int:
         """Go to a position; return how many outputs have to be dropped."""
-        self._noted, self.due, self.claimed = [], 0, 0
+        self.skipped()
         if not self._one_to_one:
             position, outputs = position
             seek_later(self._stream, position)
@@ -293,7 +302,7 @@ class Segment:
     def skip(self, n: int) -> int:
         if self._one_to_one and self._claim is None and not self._drop and not any(step.skip for step in self._steps):
             skipped = self._stream.skip(n)
-            self._marks = Marks(self._stream, True, False, self._grid)
+            self._marks.skipped()
             return skipped
         return dropped(self, n)
 
@@ -301,12 +310,66 @@ class Segment:
         return self._marks.position(self._claim is None, self._drop)
 
     def seek(self, position: Any) -> None:
-        self._claim, self._calls, self._outputs = None, None, iter(())
+        self._forget()
         self._drop = self._marks.seek(position)
 
     def close(self) -> None:
-        self._claim, self._calls, self._outputs = None, None, iter(())
+        self._forget()
         self._stream.close()
+
+    def _forget(self) -> None:
+        self._claim, self._calls, self._outputs = None, None, iter(())
+
+
+class TimedSegment(Segment):
+    """A segment that tells how long its steps take, for whoever chooses workers for them; a part of a stream that has
+    the marks.
+
+    Args:
+        marks: Those.
+        note: Called with how many inputs there were, the seconds of their steps, those on a processor, and 0.0, as
+            nobody waited meanwhile.
+        meter: Counts the time of the steps; None if nobody wants to know.
+        others: As for Segment.
+
+    Attributes:
+        begun: Whether it has inputs that it is not done with: nobody else may take from the stream.
+    """
+
+    def __init__(self, marks: Marks, note: Callable[..., object], meter: Meter | None, *others: Any) -> None:
+        super().__init__(*others)
+        self._marks, self._note, self._meter = marks, note, meter
+        self._next = 0.0  # look, by the clock
+        self.begin()
+
+    @property
+    def begun(self) -> bool:
+        return self._claim is not None
+
+    def begin(self) -> None:
+        """Count from here: others took from the stream meanwhile."""
+        self._claimed, self._untimed = self._marks.claimed, 0  # since the last look
+
+    def _collect(self, n: int) -> Block | None:
+        began = time.perf_counter()
+        if began < self._next:  # as long as those that are timed
+            self._untimed += 1
+            return super()._collect(n)
+        began_cpu = time.thread_time()
+        try:
+            return super()._collect(n)
+        finally:
+            now, like = time.perf_counter(), 1 + self._untimed
+            seconds, cpu = like * (now - began), like * (time.thread_time() - began_cpu)
+            inputs, self._next = self._marks.claimed - self._claimed, now + _LOOK
+            self.begin()
+            if self._meter is not None:
+                self._meter.work(seconds)
+            self._note(inputs, seconds, cpu, 0.0)
+
+    def forget(self) -> None:
+        """Drop what is claimed: the stream goes elsewhere, or ends."""
+        self._forget()
 
 
 def _again(first: Output | Failure, rest: Iterator[Output | Failure]) -> Iterator[Output | Failure]:

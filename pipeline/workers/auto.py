@@ -37,6 +37,9 @@ class Auto(Executor):
         function: The function.
         chosen: Where to begin; what is found is noted there.
 
+    Attributes:
+        executor: The workers of the moment.
+
     Thread safety: one thread at a time calls `note` and `submit`; others may look.
     """
 
@@ -59,24 +62,29 @@ class Auto(Executor):
         return Processes(choice.number, None, "forkserver")
 
     @property
+    def is_empty(self) -> bool:
+        """Whether there are no workers."""
+        return type(self.executor) is AtOnce
+
+    @property
     def choice(self) -> Choice:
         """The workers that there are."""
-        if isinstance(self.executor, AtOnce):
+        if self.is_empty:
             return Choice(HERE, 1)
         return Choice(THREADS if isinstance(self.executor, Threads) else PROCESSES, self._max_workers)
 
     @property
     def _max_workers(self) -> int:
-        return 0 if isinstance(self.executor, AtOnce) else self.executor._max_workers
+        return self.executor._max_workers
 
     @property
     def made_by(self) -> str:
         """What makes such workers."""
-        return "None" if isinstance(self.executor, AtOnce) else self.executor.made_by
+        return self.executor.made_by
 
     def numbers(self) -> Sequence[int]:
         """Return the numbers of the threads or processes that run."""
-        return () if isinstance(self.executor, AtOnce) else self.executor.numbers()
+        return self.executor.numbers()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a worker call a function."""
@@ -85,7 +93,7 @@ class Auto(Executor):
     def go_without(self) -> bool:
         """Call functions in the thread that submits them from now on, as the system starts no workers; False if that
         is so already."""
-        if isinstance(self.executor, AtOnce):
+        if self.is_empty:
             return False
         logs.logger("pipeline.workers").warning("%s goes on without workers: %s", self._name, LIMIT_OF_THREADS)
         self._judge.refuse_all()
@@ -98,7 +106,7 @@ class Auto(Executor):
         self._examples += examples
         self._work += seconds
         self._cpu += cpu
-        self._waited += waited + (seconds if isinstance(self.executor, AtOnce) else 0.0)
+        self._waited += waited + (seconds if self.is_empty else 0.0)
         self._chunks += 1
         now = time.perf_counter()
         self.worker_seconds += self.choice.number * (now - self._noted)
@@ -161,8 +169,7 @@ class Auto(Executor):
 
     def rest(self) -> None:
         """Let workers end that have nothing to do. A garbage collection may call this anywhere."""
-        if not isinstance(self.executor, AtOnce):
-            self.executor.rest()
+        self.executor.rest()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Let go of the workers. Processes are kept for the next loop for a while."""

@@ -7,7 +7,7 @@ import functools
 import math
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from types import TracebackType
 from typing import Any
@@ -138,7 +138,15 @@ class AtOnce(Executor):
     Thread safety: you may call every method from every thread.
     """
 
-    _max_workers = 1
+    _max_workers = 0
+    made_by = "None"
+
+    def numbers(self) -> Sequence[int]:
+        """Return the numbers of the threads: there are none."""
+        return ()
+
+    def rest(self) -> None:
+        """Let threads end: there are none."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Call a function; the result says what it returned. What is no Exception, such as Ctrl-C, goes through."""

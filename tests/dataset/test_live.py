@@ -123,6 +123,25 @@ def test_results_go_out_before_inputs_that_are_slow_to_come(monkeypatch):
     assert got == [0, 2, 4, 6, 8, 10]
 
 
+@pytest.mark.parametrize("workers", ["at once", "auto"])
+def test_a_batch_does_not_wait_for_inputs_of_the_next_ones(monkeypatch, workers):
+    """A claim was of 64 inputs however slow they came: at 20 ms for each, eight batches of 8 came every 1.3 s."""
+    clock = [0.0]
+    monkeypatch.setattr("pipeline.flow.parallel.time.perf_counter", lambda: clock[0])
+    got = []
+
+    def slow():
+        for i in range(400):
+            clock[0] += 0.02
+            assert len(got) >= i // 8 - 1
+            yield i
+
+    executor = AtOnce() if workers == "at once" else "auto"
+    for batch in pipeline.dataset(slow).map(double, workers=executor).batch(8):
+        got.append(batch)
+    np.testing.assert_array_equal(np.concatenate(got), 2 * np.arange(400))
+
+
 @pytest.mark.parametrize("ordered", [True, False], ids=["ordered", "unordered"])
 def test_skipped_errors_do_not_end_an_input_that_is_slow_to_come(monkeypatch, ordered):
     clock = itertools.count()

@@ -289,6 +289,14 @@ def square(number):
     return number * number
 
 
+def is_odd(number):
+    return number % 2 == 1
+
+
+def thrice(number):
+    return [number] * 3
+
+
 def odd_ones(number):
     """Return an odd number; fail for an even one."""
     if number % 2 == 0:

@@ -16,7 +16,7 @@ from helpers import raises, run_script, wait_until
 from orchestration import fresh_collection, no_thread_left
 
 import pipeline
-from pipeline.flow import parallel
+from pipeline.flow import parallel, segment
 from pipeline.workers import auto
 from pipeline.workers.judge import HERE, PROCESSES, THREADS, Choice, Judge
 
@@ -48,6 +48,7 @@ def restless(monkeypatch):
     monkeypatch.setattr(auto, "_SECONDS", 0.0)
     monkeypatch.setattr(auto, "_CHUNKS", 1)
     monkeypatch.setattr(parallel, "_CHUNK_MOST", 4)
+    monkeypatch.setattr(segment, "_LOOK", 0.0)
     return chosen
 
 
@@ -78,6 +79,34 @@ def test_order_and_states_stay(restless):
         with iter(dataset) as iterator:
             iterator.load_state_dict(state)
             assert list(itertools.islice(iterator, 10)) == [i * i for i in range(count, count + 10)]
+
+
+@pytest.mark.parametrize("size", [1, 5, 64])
+@pytest.mark.parametrize("what", ["map", "filter", "flat_map"])
+def test_states_are_those_without_workers(restless, what, size):
+    """Whatever the workers are at that moment, and however they came to be."""
+
+    def made(workers):
+        data = pipeline.dataset(range(10**8))
+        if what == "map":
+            return data.map(functions.square, workers=workers).batch(size)
+        if what == "filter":
+            return data.filter(functions.is_odd, workers=workers).batch(size)
+        return data.flat_map(functions.thrice, workers=workers).batch(size)
+
+    changed = 0
+    with iter(made("auto")) as auto_one, iter(made(None)) as plain:
+        while len(restless) < 2 * len(CHANGES):
+            np.testing.assert_array_equal(next(auto_one), next(plain))
+            if len(restless) > changed:
+                changed = len(restless)
+                with iter(made(None)) as again, iter(made("auto")) as other:
+                    again.load_state_dict(auto_one.state_dict())
+                    other.load_state_dict(plain.state_dict())
+                    here = next(plain)
+                    for each in (auto_one, again, other):
+                        np.testing.assert_array_equal(next(each), here)
+                    assert again.fingerprint() == plain.fingerprint() == auto_one.fingerprint()
 
 
 def test_examples_that_fail_are_left_out_in_their_places(restless):

@@ -25,6 +25,9 @@ _LOOKS, _WORSE = 3, 0.85
 # What a rate of before counts a period later: others may slow any period, and a loop may become slower.
 _FADES = 0.95
 
+# The share above which a loop does too little itself to say from it how fast it might be.
+_MOSTLY = 0.9
+
 # The processor time in a second of the function, from which it computes.
 _COMPUTES = 0.5
 
@@ -102,6 +105,7 @@ class Judge:
         self._doubted: tuple[Choice, float] | None = None  # what was undone, and the rate before it was tried
         self._rates: dict[Choice, float] = {}  # the best of late, the older the less
         self._alone = 1.0  # processor time in a second of the function, while one thread calls it alone
+        self._wanted = 0.0  # examples in a second that the loop would take if it had to wait for none
 
     def after(self, period: Period) -> Choice:
         """Return the workers for the next period."""
@@ -137,11 +141,12 @@ class Judge:
         if self.choice.kind == before.kind and self.choice.number < before.number:
             better = period.waited < _WAITS / 2
         else:
-            better = period.waited < _WAITS or gain >= _GAIN
+            better = gain >= _GAIN or period.waited < _WAITS <= past.waited
             if not better and gain > _WORSE and len(self._looks) < _LOOKS:
                 return
         self._before = None
         if not better:
+            self._wanted = 0.0
             hurts = gain <= _WORSE and self._alone >= _COMPUTES
             self._refuse(self.choice, *(_WARNED if hurts else _PATIENCE))
             self.choice, self._doubted = before, (self.choice, base)
@@ -171,6 +176,11 @@ class Judge:
     def _may_try(self, choice: Choice) -> bool:
         return self._known.refused.get(choice, (0, 0))[0] <= self._known.count
 
+    def _hold_up(self, period: Period) -> bool:
+        """Whether results are there, but the threads keep the lock from the loop: it waits 5 ms each time it wakes."""
+        slow = period.waited < _WAITS and period.rate < _WORSE * self._wanted
+        return slow and self.choice.kind == THREADS and self._alone >= _COMPUTES
+
     def _most_processes(self) -> int:
         if self._processes < 0:
             self._processes = min(self._room(), self._processors)
@@ -181,6 +191,10 @@ class Judge:
         kind, count = self.choice
         if count == 1 and kind != PROCESSES:
             self._alone = period.cpu
+        if kind == HERE and period.waited < _MOSTLY:
+            self._wanted = period.rate / (1 - period.waited)
+        if self._hold_up(period) and self._most_processes():
+            return [Choice(PROCESSES, self._most_processes())]
         if period.waited < _RARELY:
             fewer = count - 1
             return [Choice(kind, fewer)] if fewer and period.busy < _BUSY * fewer else []

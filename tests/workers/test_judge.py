@@ -64,6 +64,29 @@ def test_one_that_waits_gets_more_threads_and_never_processes():
     assert all(choice.kind != PROCESSES for choice in choices)
 
 
+def test_threads_that_keep_the_lock_from_the_loop_give_way_to_processes():
+    """A loop that wants 900 examples a second, and gets 600 though it waits for none."""
+
+    def period(choice):
+        if choice.kind == HERE:
+            return Period(450.0, 0.5, 0.5, 1.0)
+        return Period(600.0 if choice.kind == THREADS else 900.0, 0.01, 0.9, 1.0)
+
+    choices = run(Judge(Chosen(Choice(HERE, 1)), 2, lambda: 2), period)
+    assert settled(choices).kind == PROCESSES
+    choices = run(Judge(Chosen(Choice(HERE, 1)), 2, lambda: 0), period)
+    assert settled(choices).kind == THREADS
+
+
+def test_processes_do_not_help_a_loop_that_is_slow_itself():
+    def period(choice):
+        return Period(450.0, 0.5, 0.5, 1.0) if choice.kind == HERE else Period(600.0, 0.01, 0.9, 1.0)
+
+    choices = run(Judge(Chosen(Choice(HERE, 1)), 2, lambda: 2), period)
+    assert settled(choices).kind == THREADS
+    assert sum(choice.kind == PROCESSES for choice in choices) <= 3  # tried once
+
+
 def test_a_cheap_one_stays_in_the_thread_of_the_loop():
     judge = Judge(Chosen(Choice(HERE, 1)), 2, lambda: 2)
     choices = run(judge, machine(lambda choice: 100.0 if choice.kind == HERE else 40.0))

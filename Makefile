@@ -241,7 +241,7 @@ bench-cores: build
 	$(BIN)/python bench/runs/many_cores.py
 	$(BIN)/python bench/runs/cores_growth.py
 
-# workers="auto" beside the workers that a person finds by trying. Takes 15 minutes.
+# workers="auto" beside the workers that a person finds by trying. Takes 25 minutes.
 bench-auto: build
 	$(BIN)/python bench/runs/auto.py
 

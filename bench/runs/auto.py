@@ -1,8 +1,8 @@
 """workers="auto" beside the workers that a person finds by trying, on twenty pipelines: `make bench-auto`.
 
 Each pipeline runs without workers, where "auto" begins; with each choice of HANDS, of which the fastest counts; and
-with "auto", which gets so many seconds to choose. Then the three take turns, and the best turn of each counts: most
-pipelines wait for something that is not the processor, and so do not depend on what else the machine does.
+with "auto", which gets so many seconds to choose. Then the three take turns, and the median of each counts: results of
+many threads come in bursts, of which the best turn has most.
 """
 
 import argparse
@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import json
 import logging
+import statistics
 import sys
 import threading
 import time
@@ -204,7 +205,7 @@ def compared(name, make, nap, seconds):
             if "processes" not in text:
                 raise
     likely = sorted(by_hand, key=by_hand.get)[-2:]
-    found = {}
+    found: dict[str, list[float]] = {}
     with iter(make("auto")) as auto:
         whole = rate(auto, nap, seconds, 0)
         chosen = choice(auto)
@@ -212,10 +213,11 @@ def compared(name, make, nap, seconds):
             for text in {"None", *likely}:
                 with iter(make(HANDS[text]())) as iterator:
                     next(iterator)
-                    found[text] = max(found.get(text, 0), rate(iterator, nap, TURN))
-            found["auto"] = max(found.get("auto", 0), rate(auto, nap, TURN))
-    best = max(likely, key=found.get)
-    row = {"name": name, "start": found["None"], "hand": found[best], "auto": found["auto"], "whole": whole}
+                    found.setdefault(text, []).append(rate(iterator, nap, TURN))
+            found.setdefault("auto", []).append(rate(auto, nap, TURN))
+    rates = {text: statistics.median(each) for text, each in found.items()}
+    best = max(likely, key=rates.get)
+    row = {"name": name, "start": rates["None"], "hand": rates[best], "auto": rates["auto"], "whole": whole}
     row |= {"best": best, "chosen": chosen, "grid": by_hand}
     start, hand, mine = (row[each] for each in ("start", "hand", "auto"))
     line = f"{name:<40}{start:>9,.0f}{hand:>9,.0f}{mine:>9,.0f}{mine / hand:>7.2f}{mine / start:>8.2f}"

@@ -6,6 +6,7 @@ many threads come in bursts, of which the best turn has most.
 """
 
 import argparse
+import contextlib
 import functools
 import hashlib
 import itertools
@@ -206,15 +207,14 @@ def compared(name, make, nap, seconds):
                 raise
     likely = sorted(by_hand, key=by_hand.get)[-2:]
     found: dict[str, list[float]] = {}
-    with iter(make("auto")) as auto:
-        whole = rate(auto, nap, seconds, 0)
-        chosen = choice(auto)
+    with contextlib.ExitStack() as stack:
+        loops = {text: stack.enter_context(iter(make(HANDS[text]()))) for text in {"None", *likely}}
+        loops["auto"] = stack.enter_context(iter(make("auto")))
+        whole = rate(loops["auto"], nap, seconds, 0)
+        chosen = choice(loops["auto"])
         for _ in range(TURNS):
-            for text in {"None", *likely}:
-                with iter(make(HANDS[text]())) as iterator:
-                    next(iterator)
-                    found.setdefault(text, []).append(rate(iterator, nap, TURN))
-            found.setdefault("auto", []).append(rate(auto, nap, TURN))
+            for text, iterator in loops.items():  # one that begins anew would hold back less at first than later
+                found.setdefault(text, []).append(rate(iterator, nap, TURN))
     rates = {text: statistics.median(each) for text, each in found.items()}
     best = max(likely, key=rates.get)
     row = {"name": name, "start": rates["None"], "hand": rates[best], "auto": rates["auto"], "whole": whole}

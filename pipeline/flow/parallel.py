@@ -230,7 +230,7 @@ class Parallel:
         self._drop = 0
 
     def take(self, n: int) -> Block | None:
-        if self._is_alone and self._executor.is_empty:  # type: ignore[attr-defined]
+        if self._is_alone and type(self._executor.executor) is AtOnce:  # type: ignore[attr-defined]
             return self._alone.take(n)  # type: ignore[union-attr]
         while self._drop:  # after a seek
             if (block := self._take(self._drop)) is None:

@@ -25,7 +25,7 @@ from pipeline.on_error import name_item
 GRID = 64
 
 # Seconds between two looks at the clocks of a thread, which cost 1.5 us.
-_LOOK = 0.00025
+_LOOK = 0.001
 
 
 class Marks:
@@ -354,7 +354,7 @@ class TimedSegment(Segment):
         began = time.perf_counter()
         if began < self._next:  # as long as those that are timed
             self._untimed += 1
-            return super()._collect(n)
+            return Segment._collect(self, n)
         began_cpu = time.thread_time()
         try:
             return super()._collect(n)

@@ -196,32 +196,37 @@ class DatasetIterator(Next[T_co]):
         self._not_within("next")
         if self._closer == get_ident():
             raise StopIteration
-        made: _Made | None = None
+        held: list[_Made] = []  # what the caller has not yet: a list, as Ctrl-C may hide what a call returns
         try:
             with self._lock:
                 self._settle(self._records)
-                made = self._pick() if self._slot else None
-                while made is None or isinstance(made.error, StopIteration):
-                    self._make(deadline)
-                    made = self._pick()
+                while not held:
+                    if not self._slot:
+                        self._make(deadline)
+                    self._pick(held)
+                    if held and isinstance(held[0].error, StopIteration):
+                        held.clear()
+                made = held[0]
                 alone = not self._slot and self._opening.stops_with is None  # a Coordinator is asked for each element
                 if alone and made.record is not None and (rows := self._at_hand()) is not None:
                     self._ready(*rows, self._meter, made.record)
                     if self._closed:  # asked last: `close` says so first, and then lets nothing be ready
                         self._unready()
-        except BaseException:
-            for lock in (self._handing, self._lock):
-                if _mine(lock):  # from Python 3.14 on Ctrl-C may strike when `with` has a lock, but no block yet
-                    lock.release()
-            if made is not None:  # Ctrl-C as the lock was let go
-                self._give_back(made)
-            raise
-        finally:
-            if self._closer is not None:  # asked without a call, as below
+            if self._closer is not None:
                 self._close_late()
-        if made.error is not None:
-            raise made.error
-        return made.element  # type: ignore[no-any-return]  # no call from here on: Ctrl-C strikes in calls only
+            if made.error is None:
+                return made.element  # type: ignore[no-any-return]  # no call and no jump before it, where Ctrl-C strikes
+        except BaseException:
+            try:
+                for lock in (self._handing, self._lock):
+                    if _mine(lock):  # from Python 3.14 on Ctrl-C may strike when `with` has a lock, but no block yet
+                        lock.release()
+                self._give_back(held)  # Ctrl-C as the lock was let go
+            finally:
+                if self._closer is not None:
+                    self._close_late()
+            raise
+        raise made.error
 
     def _not_within(self, what: str) -> None:
         """Refuse a call of a function that `next` calls, or of a signal handler that struck there: it would wait for
@@ -241,32 +246,34 @@ class DatasetIterator(Next[T_co]):
         finally:
             self._making = False
 
-    def _pick(self) -> _Made | None:
-        """Take what is in the slot, and count it as delivered; None if it is empty. Ctrl-C changes nothing."""
-        made = None
+    def _pick(self, held: list[_Made]) -> None:
+        """Hold what is in the slot, if anything, and count it as delivered. Ctrl-C changes nothing."""
         try:
             with self._handing:
                 if self._slot:
                     made = self._slot[0]
+                    held.append(made)
                     if made.record is not None and made.record is not self._records[-1]:
                         self._records.append(made.record)
                     del self._slot[0]
         except BaseException:
-            if made is not None:
-                self._give_back(made)
+            self._give_back(held)
             raise
-        return made
 
-    def _give_back(self, made: _Made) -> None:
+    def _give_back(self, held: list[_Made]) -> None:
         """Let what its caller did not get come next. It counts as delivered still if others got some after it."""
+        if not held:
+            return
         self._unready()
         with self._handing:
+            made = held[0]
             counted = any(record is made.record for record in self._records.copy())
             last = counted and self._newest() is made.record
             if not (self._slot and self._slot[0] is made):
                 self._slot.insert(0, made._replace(record=None) if counted and not last else made)
             if last:
                 self._records.pop()
+            held.clear()
 
     def _last(self) -> Record:
         """Return the record of the last element that was made."""
@@ -456,7 +463,9 @@ class DatasetIterator(Next[T_co]):
         loop = asyncio.get_running_loop()
         if self._closer == get_ident():
             raise StopAsyncIteration
-        while (made := self._pick()) is None:
+        held: list[_Made] = []
+        self._pick(held)
+        while not held:
             leave = StopFlag()
             future = self._future_left(loop) or loop.run_in_executor(None, self._fetch, leave)
             try:
@@ -465,6 +474,8 @@ class DatasetIterator(Next[T_co]):
                 self._left.append(future)
                 leave.set()  # else the program could not end while nothing comes
                 raise
+            self._pick(held)
+        (made,) = held
         if isinstance(made.error, StopIteration):
             raise StopAsyncIteration
         if made.error is not None:

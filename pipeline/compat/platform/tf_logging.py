@@ -64,7 +64,7 @@ def error(msg: Any, *args: Any, **kwargs: Any) -> None:
 
 def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
     """Log at level FATAL; the program goes on."""
-    get_logger().fatal(msg, *args, **_CALLER | kwargs)
+    get_logger().critical(msg, *args, **_CALLER | kwargs)
 
 
 def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:

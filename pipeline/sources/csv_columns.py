@@ -140,9 +140,14 @@ def _integers(
         return []
     texts, found = ordered(floats, header), []
     for name, array in zip(texts, decode_block(rows, syntax.form(header, texts)), strict=True):
-        fields = [each for each in array.tolist() if not _MISSING.fullmatch(each)]
-        if all(map(_INTEGER.fullmatch, fields)):
-            found.append((name, [each.decode() for each in fields]))
+        fields: list[str] = []
+        for field in array.tolist():  # the first number of a column of floats says so: 10 us, 500 for all of 1,000
+            if _INTEGER.fullmatch(field):
+                fields.append(field.decode())
+            elif not _MISSING.fullmatch(field):
+                break
+        else:
+            found.append((name, fields))
     return found
 
 

@@ -199,7 +199,7 @@ class Parallel:
         # While it has none, all is as without it: chunks cost 20 us or more, and let results wait for other inputs.
         self._alone: TimedSegment | None = None
         if self._note is not None:
-            self._alone = TimedSegment(self._marks, self._note, meter, stream, steps, shared, skips, grid)
+            self._alone = TimedSegment(self._marks, executor, meter, stream, steps, shared, skips, grid)
         self._table: Any = None  # that workers have, as they make its rows
         self._call = functools.partial(make_chunk, steps, None)
         self._one_to_one = all(step.one_to_one for step in steps)
@@ -230,12 +230,12 @@ class Parallel:
         self._drop = 0
 
     def take(self, n: int) -> Block | None:
-        if self._is_alone and type(self._executor.executor) is AtOnce:  # type: ignore[attr-defined]
-            return self._alone.take(n)  # type: ignore[union-attr]
         while self._drop:  # after a seek
             if (block := self._take(self._drop)) is None:
                 raise shorter()
             self._drop -= len(block)
+        if self._is_alone and (block := self._alone.take(n)) is not None:  # type: ignore[union-attr]
+            return block
         return self._take(n if self._grid > 1 else 1)
 
     def _take(self, n: int) -> Block | None:
@@ -243,7 +243,9 @@ class Parallel:
         alone = self._alone
         while True:
             if alone is not None and (alone.begun or self._without()):
-                return alone.take(n)
+                if (block := alone.take(n)) is not None or self._executor.is_empty:  # type: ignore[attr-defined]
+                    return block
+                continue  # there are workers now
             self._is_alone = False
             self._claim(n)
             while self._parts:
@@ -301,9 +303,11 @@ class Parallel:
 
     def _claim(self, n: int) -> None:
         """Submit chunks, until enough is under way or the inputs end."""
-        wanted = max(2 * n, 2 * self._workers * self._size) if self._workers else 0
+        wanted = max(2 * n, 2 * self._workers * self._size)
         if self._bytes:
             wanted = max((self._workers + 1) * self._size, min(wanted, BUFFER_BYTES // self._bytes))
+        if not self._workers:  # nobody but the caller
+            wanted = 0
         gathered = sum(map(len, self._gathered))
         while gathered or self._under_way < wanted:  # what was begun is a whole chunk
             if self._ended or self._error is not None or self._rejected is not None:
@@ -398,19 +402,26 @@ class Parallel:
         try:
             call = functools.partial(_serve, self._run.bell, self._call) if inside else self._call
             future = executor.submit(call, sent)
-        except ResourceExhaustedError:
-            go_without = getattr(self._executor, "go_without", None)  # that of workers="auto"
-            if go_without is None or not go_without():
+        except (ResourceExhaustedError, RuntimeError) as error:
+            if self._goes_without(error):
+                self._submit(block, end, place)
+                return
+            if isinstance(error, ResourceExhaustedError):
                 raise
-            self._submit(block, end, place)
-            return
-        except RuntimeError as error:
             raise AbortedError(None, None, f"the workers took no more work: {named(error)}") from error
         if self._run.stopped:  # meanwhile: this has woken workers again
             self._stop()
         if not self._ordered:
             future.add_done_callback(functools.partial(_ring, self._bell))
         self._insert(place, Chunk(block, end, future))
+
+    def _goes_without(self, error: Exception) -> bool:
+        """Whether it goes on without workers, as these cannot start, or are not of this process: with "auto"."""
+        go_without: Callable[[Exception], object] | None = getattr(self._executor, "go_without", None)
+        if go_without is None:
+            return False
+        go_without(error)
+        return True
 
     def _insert(self, place: int, chunk: Chunk) -> None:
         self._chunks.insert(place, chunk)
@@ -514,6 +525,9 @@ class Parallel:
         """A chunk failed as a whole: its worker died, or it could not be sent."""
         self._remove(chunk)
         if isinstance(error, BrokenExecutor):
+            if self._goes_without(error):
+                self._submit(chunk.block, chunk.end, 0)
+                return
             hint = "" if hasattr(self._executor, "rest") else "\nA worker was killed, crashed, or could not start."
             raise AbortedError(None, None, f"the workers broke: {named(error)}{hint}") from error
         known = isinstance(error, WorkerDied) and error.index is not None

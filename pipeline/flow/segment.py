@@ -18,6 +18,7 @@ from pipeline.flow.steps import Calls, Failure, Output, Step, only_map, run, run
 from pipeline.flow.stream import Element, Stream, alone, dropped, later, nowhere, place, seek_later, shorter, whole
 from pipeline.nest import kept
 from pipeline.on_error import name_item
+from pipeline.workers.threads import AtOnce
 
 # Inputs between two positions that are noted. A position in between is the last noted one and how many outputs to drop
 # after it, so that it is the same however inputs were divided among workers. A resume makes at most so many examples
@@ -327,8 +328,8 @@ class TimedSegment(Segment):
 
     Args:
         marks: Those.
-        note: Called with how many inputs there were, the seconds of their steps, those on a processor, and 0.0, as
-            nobody waited meanwhile.
+        auto: Its `note` hears how many inputs there were, the seconds of their steps, those on a processor, and 0.0, as
+            nobody waited meanwhile. When it has workers, these take the next inputs.
         meter: Counts the time of the steps; None if nobody wants to know.
         others: As for Segment.
 
@@ -336,9 +337,9 @@ class TimedSegment(Segment):
         begun: Whether it has inputs that it is not done with: nobody else may take from the stream.
     """
 
-    def __init__(self, marks: Marks, note: Callable[..., object], meter: Meter | None, *others: Any) -> None:
+    def __init__(self, marks: Marks, auto: Any, meter: Meter | None, *others: Any) -> None:
         super().__init__(*others)
-        self._marks, self._note, self._meter = marks, note, meter
+        self._marks, self._auto, self._meter = marks, auto, meter
         self._next = 0.0  # look, by the clock
         self.begin()
 
@@ -349,6 +350,9 @@ class TimedSegment(Segment):
     def begin(self) -> None:
         """Count from here: others took from the stream meanwhile."""
         self._claimed, self._untimed = self._marks.claimed, 0  # since the last look
+
+    def _claim_next(self, n: int) -> bool:
+        return type(self._auto.executor) is AtOnce and Segment._claim_next(self, n)
 
     def _collect(self, n: int) -> Block | None:
         began = time.perf_counter()
@@ -365,7 +369,7 @@ class TimedSegment(Segment):
             self.begin()
             if self._meter is not None:
                 self._meter.work(seconds)
-            self._note(inputs, seconds, cpu, 0.0)
+            self._auto.note(inputs, seconds, cpu, 0.0)
 
     def forget(self) -> None:
         """Drop what is claimed: the stream goes elsewhere, or ends."""

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from pipeline import logs
 from pipeline.errors import ResourceExhaustedError
 from pipeline.workers import needs
 from pipeline.workers.judge import HERE, PROCESSES, THREADS, Choice, Chosen, Judge, Period
-from pipeline.workers.pool import LIMIT_OF_THREADS
 from pipeline.workers.processes import Processes
 from pipeline.workers.threads import AtOnce, Threads
 
@@ -90,15 +89,13 @@ class Auto(Executor):
         """Have a worker call a function."""
         return self.executor.submit(fn, *args, **kwargs)
 
-    def go_without(self) -> bool:
-        """Call functions in the thread that submits them from now on, as the system starts no workers; False if that
-        is so already."""
+    def go_without(self, error: Exception) -> None:
+        """Call functions in the thread that submits them from now on: an error says why there can be no workers."""
         if self.is_empty:
-            return False
-        logs.logger("pipeline.workers").warning("%s goes on without workers: %s", self._name, LIMIT_OF_THREADS)
+            return
+        logs.logger("pipeline.workers").warning("%s goes on without workers: %s", self._name, error)
         self._judge.refuse_all()
         self._change(AtOnce())
-        return True
 
     def note(self, examples: int, seconds: float, cpu: float, waited: float) -> None:
         """Note results: of how many examples, how long the function took, its processor time, and how long the loop
@@ -139,7 +136,7 @@ class Auto(Executor):
         if isinstance(executor, Processes):  # which take long to start
             try:
                 self._getting_ready = executor, [executor.submit(_ready) for _ in range(after.number)]
-            except ResourceExhaustedError:
+            except (ResourceExhaustedError, BrokenExecutor):
                 executor.shutdown(wait=False)
                 self._judge.refuse(PROCESSES)
                 self._begin(settling=False)
@@ -153,7 +150,7 @@ class Auto(Executor):
         if not all(future.done() for future in futures):
             return
         self._getting_ready = None
-        if any(future.exception() for future in futures):
+        if any(future.cancelled() or future.exception() for future in futures):  # the former in a forked process
             self._judge.refuse(PROCESSES)
             executor.shutdown(wait=False)
             self._begin(settling=False)

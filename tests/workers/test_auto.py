@@ -6,6 +6,7 @@ which users see in reports only.
 
 import itertools
 import logging
+import multiprocessing
 import os
 import threading
 
@@ -19,6 +20,7 @@ import pipeline
 from pipeline.flow import parallel, segment
 from pipeline.workers import auto
 from pipeline.workers.judge import HERE, PROCESSES, THREADS, Choice, Judge
+from pipeline.workers.pool import BrokenWorkers
 
 CHANGES = [Choice(THREADS, 2), Choice(PROCESSES, 2), Choice(THREADS, 1), Choice(HERE, 1), Choice(PROCESSES, 1)]
 
@@ -213,7 +215,116 @@ def test_it_goes_on_where_no_thread_can_be_started(crowded, monkeypatch, caplog,
     assert tried
     assert found == [number * number for number in range(2_000)]
     if first.kind == THREADS:
-        assert "square goes on without workers: the system allows this user" in caplog.text
+        text = (
+            "square goes on without workers: no worker can start: can't start new thread: the system allows this user"
+        )
+        assert text in caplog.text
+
+
+@pytest.fixture
+def chosen(monkeypatch):
+    """Have the judge choose what a list says, one after the other; the last one for good."""
+    given = []
+
+    class Following(Judge):
+        def after(self, period):
+            self.choice = given.pop(0) if len(given) > 1 else given[0]
+            return self.choice
+
+    monkeypatch.setattr(auto, "Judge", Following)
+    monkeypatch.setattr(auto, "_SECONDS", 0.0)
+    monkeypatch.setattr(auto, "_CHUNKS", 1)
+    monkeypatch.setattr(segment, "_LOOK", 0.0)
+    return given
+
+
+def test_without_workers_again_nothing_is_made_ahead(chosen):
+    """After workers, chunks went on for ever, each claimed before the last one was delivered."""
+    chosen += [Choice(THREADS, 2), Choice(HERE, 1)]
+    called = []
+    with iter(pipeline.dataset(range(10**8)).map(lambda item: called.append(item) or item, workers="auto")) as iterator:
+        assert list(itertools.islice(iterator, 1000)) == list(range(1000))
+        assert called == list(range(1000))
+
+
+def test_workers_that_are_chosen_while_all_is_left_out(chosen):
+    chosen += [Choice(THREADS, 2)]
+    threads = []
+
+    def is_rare(item):
+        threads.append(threading.current_thread())
+        return item % 4000 == 3999
+
+    with iter(pipeline.dataset(range(10**8)).filter(is_rare, workers="auto")) as iterator:
+        assert next(iterator) == 3999
+    assert threading.current_thread() in threads
+    assert len(set(threads)) > 1
+
+
+@pytest.mark.parametrize("ready", [0, 1])
+def test_it_goes_on_where_no_process_can_be_started(chosen, monkeypatch, ready):
+    """Neither the one of which the pool knows at once, nor the one that fails later."""
+    chosen += [Choice(PROCESSES, 2), Choice(HERE, 1)]
+    submit, count = auto.Processes.submit, itertools.count()
+
+    def submitting(executor, function, /, *args):
+        if next(count) >= ready:
+            raise BrokenWorkers("a worker process cannot be started")
+        return submit(executor, function, *args)
+
+    monkeypatch.setattr(auto.Processes, "submit", submitting)
+    assert list(pipeline.dataset(range(500)).map(functions.square, workers="auto")) == [i * i for i in range(500)]
+
+
+def test_a_loop_that_begins_with_processes_that_cannot_be_started(caplog):
+    """A recipe that was sent to a daemon, which may have no processes, knows what was best where it came from."""
+    dataset = pipeline.dataset(range(500)).map(functions.square, workers="auto")
+    dataset._node._chosen.choice = Choice(PROCESSES, 2)
+    multiprocessing.current_process()._config["daemon"] = True
+    try:
+        assert list(dataset) == [i * i for i in range(500)]
+    finally:
+        del multiprocessing.current_process()._config["daemon"]
+    assert "square goes on without workers: a worker process cannot be started: AssertionError: daemonic" in caplog.text
+
+
+FORKED = """
+import os, signal, sys, warnings
+sys.path.insert(0, {support!r})
+import worker_functions as functions
+import pipeline
+from pipeline.flow import segment
+from pipeline.workers import auto
+from pipeline.workers.judge import PROCESSES, Choice, Judge
+
+warnings.simplefilter("ignore", DeprecationWarning)  # that a process with threads is forked: just that is tested
+Judge.after = lambda judge, period: Choice(PROCESSES, 2)
+auto._SECONDS = segment._LOOK = 0.0
+with iter(pipeline.dataset(range(10**8)).map(functions.square, workers="auto")) as iterator:
+    count = 0
+    for is_there in (
+        lambda executor: executor._getting_ready is not None,
+        lambda executor: executor.choice.kind == PROCESSES,
+    ):
+        while True:
+            assert next(iterator) == count * count
+            count += 1
+            (executor,) = {{each.executor for each in iterator._parts.values()}} - {{None}}
+            if is_there(executor):
+                break
+        process = os.fork()
+        if process == 0:
+            signal.alarm(60)  # ends a child that hangs
+            os._exit([next(iterator) for _ in range(200)] != [i * i for i in range(count, count + 200)])
+        assert os.waitpid(process, 0)[1] == 0
+    assert [next(iterator) for _ in range(200)] == [i * i for i in range(count, count + 200)]
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_forked_process_goes_on_without_the_processes_of_its_parent():
+    done = run_script(FORKED.format(support=os.path.dirname(functions.__file__)))
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("workers", [2, pipeline.threads(2), pipeline.processes(2)], ids=["2", "threads", "processes"])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -173,7 +174,8 @@ class Segment:
                     try:
                         checks.check()
                     except BaseException:
-                        self._outputs = _again(output, self._outputs) if isinstance(output, Output) else self._outputs
+                        if isinstance(output, Output):
+                            self._put_back([output])
                         raise
                 if isinstance(output, Output):
                     marks.delivered(marks.claimed - 1, None, 1)
@@ -255,8 +257,8 @@ class Segment:
         try:
             for output in self._outputs:
                 if isinstance(output, Failure):
-                    if made and not output.skip:  # what came before it goes first
-                        self._outputs = _again(output, self._outputs)
+                    if made:  # what came before it goes first: a position counts both
+                        self._put_back([output])
                         ended = False
                         break
                     self._failed(claim, output)
@@ -270,9 +272,7 @@ class Segment:
                 if checks.deadline is not None or checks.stopped:
                     checks.check()
         except BaseException:
-            if not made:
-                raise
-            self._outputs = _raised(made, indices, paths, self._outputs)
+            self._put_back(list(map(Output, indices, paths, made)))
             raise
         base = self._marks.claimed - len(claim)
         if ended:
@@ -290,10 +290,16 @@ class Segment:
 
     def _has_ended(self) -> bool:
         """Look whether the claim has no further outputs, after which there is a position."""
-        for output in self._outputs:
-            self._outputs = _again(output, self._outputs)
-            return False
-        return True
+        output = next(self._outputs, None)
+        if output is not None:
+            self._put_back([output])
+        return output is None
+
+    def _put_back(self, outputs: Sequence[Output | Failure]) -> None:
+        """Have outputs of the claim come again, before the others."""
+        if not isinstance(self._outputs, _PutBack):
+            self._outputs = _PutBack(self._outputs)
+        self._outputs.first.extendleft(reversed(outputs))
 
     def _failed(self, claim: Block, failure: Failure) -> None:
         if self._one_to_one:
@@ -376,18 +382,19 @@ class TimedSegment(Segment):
         self._forget()
 
 
-def _again(first: Output | Failure, rest: Iterator[Output | Failure]) -> Iterator[Output | Failure]:
-    yield first
-    yield from rest
+class _PutBack(Iterator["Output | Failure"]):
+    """Outputs, some of which were taken already. One in another would get as deep as often as `next` was late.
 
+    Attributes:
+        first: Those that come again.
+    """
 
-def _raised(
-    made: list[Any], indices: list[int], paths: list[int], rest: Iterator[Output | Failure]
-) -> Iterator[Output | Failure]:
-    """Give what was made before an exception again: a deadline, or an error after it."""
-    for example, index, path in zip(made, indices, paths, strict=True):
-        yield Output(index, path, example)
-    yield from rest
+    def __init__(self, rest: Iterator[Output | Failure]) -> None:
+        self.first: deque[Output | Failure] = deque()
+        self._rest = rest
+
+    def __next__(self) -> Output | Failure:
+        return self.first.popleft() if self.first else next(self._rest)
 
 
 def output_ids(claim: Block, indices: list[int], paths: list[int], steps: Sequence[Step]) -> Ids:

@@ -2,9 +2,11 @@
 
 import functools
 import itertools
+import sys
 import threading
 
 import chains
+import numpy as np
 import pytest
 
 import pipeline
@@ -194,3 +196,82 @@ def test_a_call_that_takes_long_in_a_thread_holds_up_no_timeout(chain):
         blocking.go.set()
         assert [*got, *iterator] == list(range(6))
     assert blocking.let_go
+
+
+def fails_at_some(item):
+    if item % 5 == 1:
+        raise ValueError(item)
+    return item
+
+
+SKIPPING = {
+    "unbatch": lambda data: data.batch(7).unbatch(),
+    "window": lambda data: data.window(6, 2),
+}
+
+
+@pytest.mark.parametrize("workers", [None, "auto"])
+@pytest.mark.parametrize("chain", SKIPPING.values(), ids=SKIPPING)
+def test_states_count_what_was_left_out_after_what_came_before_it(chain, workers, monkeypatch):
+    """A position counted an error when the example before it was yet to come: a resume lost that."""
+    slow = Slow(monkeypatch)
+    data = chain(
+        pipeline.dataset(range(ITEMS)).map(lambda item: slow(fails_at_some(item)), on_error="skip", workers=workers)
+    )
+    expected = [chains.plain(each) for each in data]
+    iterator, got, late = iter(data), [], 0
+    while len(got) < len(expected):
+        try:
+            got.append(chains.plain(iterator.next(timeout=1)))
+        except DeadlineExceededError:
+            late += 1
+            continue
+        with iter(data) as again:
+            again.load_state_dict(iterator.state_dict())
+            assert [chains.plain(each) for each in itertools.islice(again, 1)] == expected[len(got) :][:1]
+    assert late
+    assert got == expected
+
+
+@pytest.mark.parametrize("workers", [None, "auto"])
+@pytest.mark.parametrize("kind", ["filter", "flat_map"])
+def test_the_time_is_up_on_the_way_to_a_state(kind, workers, monkeypatch):
+    slow = Slow(monkeypatch)
+    data = pipeline.dataset(range(ITEMS))
+    if kind == "filter":
+        data = data.filter(lambda item: slow(item) % 5 > 0, workers=workers)
+    else:
+        data = data.flat_map(lambda item: [slow(item)] * 2, workers=workers)
+    expected = list(data)
+    with iter(data) as iterator:
+        first = list(itertools.islice(iterator, 15))
+        state = iterator.state_dict()
+    late = 0
+    with iter(data) as iterator:
+        iterator.load_state_dict(state)
+        while len(first) < len(expected):
+            try:
+                first.append(iterator.next(timeout=1))
+            except DeadlineExceededError:
+                late += 1
+    assert late
+    assert first == expected
+
+
+@pytest.mark.parametrize(("size", "workers"), [(1, None), (2, None), (2, "auto")])
+def test_asking_again_and_again_without_time(size, workers):
+    data = pipeline.dataset(range(2)).flat_map(lambda item: range(10), workers=workers)
+    with iter(data.batch(size) if size > 1 else data) as iterator:
+        found = [chains.plain(next(iterator))]
+        for _ in range(2 * sys.getrecursionlimit()):
+            with pytest.raises(DeadlineExceededError):
+                iterator.next(timeout=0)
+        found += [chains.plain(each) for each in iterator]
+    assert np.ravel(found).tolist() == [*range(10)] * 2
+
+
+def test_many_of_a_batch_in_time():
+    """It looked whether there were more, each time one generator deeper."""
+    data = pipeline.dataset(range(2)).prefetch(1).batch(1, max_wait=1.0)
+    count = 2 * sys.getrecursionlimit()
+    assert list(data.flat_map(lambda batch: range(count))) == [*range(count)] * 2

@@ -538,21 +538,32 @@ class DatasetIterator(Next[T_co]):
         self._opening.stop()
         if _mine(self._lock) or serving.bell is self._opening.bell:
             return
-        if not self._lock.acquire(timeout=self.grace):
+        if not self._stop_within(self.grace):
             raise RuntimeError(f"close: a thread is still in next after {self.grace:g} seconds")
-        try:
-            self._stop()
-        finally:
-            self._lock.release()
 
     def _close_late(self) -> None:
         """Close the files after a `close` within `next`; if another thread is there, it does so when it comes out."""
-        if self._lock.acquire(blocking=False):
+        with contextlib.suppress(Exception):
+            self._stop_within(0)
+
+    def _stop_within(self, seconds: float) -> bool:
+        """End threads and close files if no other thread is in `next`, or leaves it within so many seconds; return
+        whether that is so."""
+        try:
+            alone = self._lock.acquire(timeout=seconds)
+            if alone:
+                self._stop()
+            return alone
+        finally:  # Ctrl-C may strike before `alone` is known, and in here
             try:
-                with contextlib.suppress(Exception):
-                    self._stop()
+                self._let_go()
             finally:
-                self._lock.release()
+                self._let_go()
+
+    def _let_go(self) -> None:
+        """Release the lock, if this thread holds it."""
+        if _mine(self._lock):
+            self._lock.release()
 
     def __enter__(self) -> DatasetIterator[T_co]:
         if self._closed:
@@ -631,24 +642,25 @@ class DatasetIterator(Next[T_co]):
             for node in nodes_of(self._node):
                 node.check_things(state["things"])
             position = position_here(state, self._node, allow)
-            for seed, pair in zip(seeds_of(self._node), state["seeds"], strict=True):
-                if seed.drawn:
-                    seed.adopt((pair[0], pair[1]))
-                    self._seeds[seed] = pair[0], pair[1]
-                elif list(seed.pair) != list(pair):
+            seeds = list(zip(seeds_of(self._node), state["seeds"], strict=True))
+            for seed, pair in seeds:
+                if not seed.drawn and list(seed.pair) != list(pair):
                     given = given_seed(pair), given_seed(seed.pair)  # one number, as users gave it
                     then, now = given if None not in given else (pair, list(seed.pair))
                     raise StateMismatchError([("seed", then, now)])
-            if self._stream is not None:  # `state_dict` or `start` has opened it
-                self._opening.stop()
-                self._stream.close()
-                self._stream = None
-                self._break()
-            self._loaded = state
             delivered, text = state["delivered"], state["fingerprint"]
-            self._records.clear()
-            value = int(text.partition("-")[2], 16)
-            self._records.append(Record(delivered["batches"], delivered["elements"], value, position))
+            record = Record(delivered["batches"], delivered["elements"], int(text.partition("-")[2], 16), position)
+            records = deque([record], maxlen=2 * BEHIND)
+            if self._stream is not None:  # `state_dict` or `start` has opened it
+                self._break()
+                stream, self._stream = self._stream, None
+                self._opening.stop()
+                stream.close()
+            for seed, pair in seeds:
+                if seed.drawn:
+                    seed.adopt((pair[0], pair[1]))
+                    self._seeds[seed] = pair[0], pair[1]
+            self._loaded, self._records = state, records  # no call in between: Ctrl-C strikes in calls only
 
     def _untouched(self) -> bool:
         """Whether no element was made since it was opened, if it was, and it can be opened again."""

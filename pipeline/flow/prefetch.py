@@ -7,10 +7,12 @@ import functools
 import itertools
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from pipeline._next import Gauge, MadeBatches
+from pipeline.diagnostics.workers import WorkerGroup
 from pipeline.dtypes import object_vector
 from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, OutOfRangeError
 from pipeline.flow.block import Block, Examples, Made
@@ -29,6 +31,7 @@ from pipeline.flow.stream import (
 )
 from pipeline.queues.kinds import FIFOQueue
 from pipeline.runners.coordinator import Coordinator
+from pipeline.runners.ending import wait_for_end
 from pipeline.runners.runner import QueueRunner
 
 # Elements that are passed on at once: one by one takes 10 us each.
@@ -101,7 +104,7 @@ class Prefetch:
         self._name, self._begun = name, begun
         self._queue: FIFOQueue | None = None
         self._one_by_one = False  # whether the threads pass elements on, not blocks
-        self._threads: list[threading.Thread] = []
+        self._group: WorkerGroup | None = None  # the threads
         self._coord: Coordinator | None = None
         self._runs = False  # whether the threads were started, and no interrupt came in between
         self._process = os.getpid()  # that the threads are of
@@ -273,11 +276,11 @@ class Prefetch:
             runner = QueueRunner(queue, ops, queue_closed_exception_types=ends)
             if self._begun is not None:
                 self._begun(queue, runner._group)
-            self._queue, self._runs = queue, False
+            self._queue, self._group, self._runs = queue, runner._group, False
             self._process = os.getpid()
             self._coord = None if self._run.stops_with is not None else Coordinator()
             coord = self._run.stops_with if self._coord is None else self._coord
-            self._threads = list(runner.create_threads(coord=coord, daemon=True, start=True))
+            runner.create_threads(coord=coord, daemon=True, start=True)
             self._runs = True
             if self._run.stopped:  # meanwhile, or before: nobody else ends these threads
                 self._stop()
@@ -399,15 +402,17 @@ class Prefetch:
         if self._queue is None:
             return
         self._stop()
-        if not self._forked and threading.current_thread() not in self._threads:
-            self._join()
+        group = self._group
+        if not self._forked and group is not None and not group.includes(threading.current_thread()):
+            self._join(group)
         self._queue = None
         self._reset(None)
 
-    def _join(self) -> None:
+    def _join(self, group: WorkerGroup) -> None:
         (grace,) = self._run.grace
         if self._coord is not None:
             self._coord.join(stop_grace_period_secs=grace)
             return
-        for thread in self._threads[: len(self._streams)]:  # and not the one that waits for the end of all
-            thread.join(grace)
+        deadline = time.monotonic() + grace
+        for thread in group.times():  # and not the one that waits for the end of all
+            wait_for_end(thread, deadline)

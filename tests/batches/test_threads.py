@@ -2,12 +2,14 @@
 
 import gc
 import itertools
+import sys
 import threading
+import time
 import weakref
 
 import numpy as np
 import pytest
-from helpers import run_in_thread, wait_blocked, wait_until
+from helpers import LIMIT, run_in_thread, wait_blocked, wait_until
 from orchestration import fresh_collection, no_thread_left, threads_since
 
 import pipeline
@@ -197,6 +199,37 @@ class TestCoordinator:
             next(batches)
         with pytest.raises(NotFoundError, match="no file"):
             coord.join()
+
+    def test_ctrl_c_as_threads_begin(self):
+        """`close` waits for those that had begun; it left them in the function."""
+        coord, begun, closing, ended = Coordinator(), threading.Event(), threading.Event(), []
+
+        def number():
+            begun.set()
+            closing.wait(LIMIT)
+            time.sleep(0.1)  # the work
+            ended.append(True)
+            return 1
+
+        def strike(frame, event, _):
+            if frame.f_code is pipeline.QueueRunner.create_threads.__code__ and frame.f_locals.get("started"):
+                begun.wait(LIMIT)
+                sys.settrace(None)
+                raise KeyboardInterrupt
+            return strike
+
+        batches = batch(number, 2, coord=coord)
+        sys.settrace(strike)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                next(batches)
+        finally:
+            sys.settrace(None)
+        closing.set()
+        batches.close()
+        assert ended
+        coord.request_stop()
+        coord.join()
 
 
 class TestProducers:

@@ -43,7 +43,7 @@ class Auto(Executor):
     """
 
     def __init__(self, name: str, function: Callable[..., Any], chosen: Chosen) -> None:
-        self._name = name
+        self._name, self._chosen = name, chosen
         self._judge = Judge(chosen, processors(), functools.partial(_processes_for, function))
         self._past: list[Executor] = []  # which may have to finish what they began
         self._getting_ready: tuple[Processes, list[Future[Any]]] | None = None
@@ -52,13 +52,22 @@ class Auto(Executor):
         self._noted = time.perf_counter()
         self._begin()
 
-    @staticmethod
-    def _made(choice: Choice) -> AtOnce | Threads | Processes:
+    def _made(self, choice: Choice) -> AtOnce | Threads | Processes:
         if choice.kind == HERE:
             return AtOnce()
         if choice.kind == THREADS:
             return Threads(choice.number, abandons=True)
-        return Processes(choice.number, None, "forkserver")
+        kept: Processes | None = self._chosen.processes
+        if kept is None or (kept._max_workers, kept._pid) != (choice.number, os.getpid()):
+            kept = self._chosen.processes = Processes(choice.number, None, "forkserver")
+        return kept
+
+    def _refuse(self, executor: Processes) -> None:
+        """Have no processes, as these do not start."""
+        self._judge.refuse(PROCESSES)
+        self._chosen.processes = None
+        _let_go(executor)
+        self._begin(settling=False)
 
     @property
     def is_empty(self) -> bool:
@@ -95,6 +104,7 @@ class Auto(Executor):
             return
         logs.logger("pipeline.workers").warning("%s goes on without workers: %s", self._name, error)
         self._judge.refuse_all()
+        self._chosen.processes = None
         self._change(AtOnce())
 
     def note(self, examples: int, seconds: float, cpu: float, waited: float) -> None:
@@ -137,9 +147,7 @@ class Auto(Executor):
             try:
                 self._getting_ready = executor, [executor.submit(_ready) for _ in range(after.number)]
             except (ResourceExhaustedError, BrokenExecutor):
-                executor.shutdown(wait=False)
-                self._judge.refuse(PROCESSES)
-                self._begin(settling=False)
+                self._refuse(executor)
         else:
             self._change(executor)
 
@@ -151,9 +159,7 @@ class Auto(Executor):
             return
         self._getting_ready = None
         if any(future.cancelled() or future.exception() for future in futures):  # the former in a forked process
-            self._judge.refuse(PROCESSES)
-            executor.shutdown(wait=False)
-            self._begin(settling=False)
+            self._refuse(executor)
         else:
             self._change(executor)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 HERE, THREADS, PROCESSES = "here", "threads", "processes"
 
@@ -61,12 +61,14 @@ class Chosen:
         choice: Those.
         count: How many periods there were.
         refused: Until which period others are not to be tried, and for how many they were not.
+        processes: The executor of the last loop that had processes, for the next one; None if there was none.
     """
 
     def __init__(self, choice: Choice | None = None) -> None:
         self.choice = choice or Choice(HERE, 1)
         self.count = 0
         self.refused: dict[Choice, tuple[int, int]] = {}
+        self.processes: Any = None
 
 
 class Period(NamedTuple):

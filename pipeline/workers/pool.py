@@ -83,7 +83,7 @@ class WorkerPool:
     """What the threads share. They hold this, not the executor, which may become garbage.
 
     Nobody waits for anything while holding the lock, least of all for a future, whose lock a thread may hold that waits
-    for this one. `rest` and `stop` do not take it: a garbage collection may call them anywhere.
+    for this one. `rest`, `drop` and `stop` do not take it: a garbage collection may call them anywhere.
 
     Args:
         count: The most threads.
@@ -293,6 +293,14 @@ class WorkerPool:
         self._ring()
         if wait:
             _join(threads, 3 * GRACE)
+
+    def drop(self) -> None:
+        """Stop workers that are at something, as nobody will ask for it, and let the others end, as by `rest`."""
+        self.stopped = self._resting = True
+        for thread in tuple(self._threads):
+            if thread.sent:
+                thread.ask_to_stop()
+        self._ring()
 
     def _ring(self) -> None:
         for thread in tuple(self._threads):

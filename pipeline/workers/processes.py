@@ -59,7 +59,7 @@ class Processes(Executor):
         self._starter = spares.Starter(method, pickled, preload)
         self._starter.need(modules)
         self._pool = WorkerPool(count, functools.partial(_ProcessThread, self._starter))
-        weakref.finalize(self, self._pool.stop).atexit = False
+        weakref.finalize(self, self._pool.drop).atexit = False
         _pools.add(self._pool)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:

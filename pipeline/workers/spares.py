@@ -52,7 +52,7 @@ class Starter:
 
     def worker(self, name: str) -> Worker:
         """Return a worker: a spare one, or one that has yet to get ready. Raises what a new Worker does."""
-        mine, libraries = needs.of(tuple(self._modules))
+        mine, libraries = needs.of(self._modules.copy())  # in one step: others add to it, perhaps without a GIL
         around = os.getcwd(), tuple(sys.path), dict(os.environ) if self._method == "spawn" else None
         kind = ProcessKind(self._method, self._setup, around)
         worker = _take(kind, mine)

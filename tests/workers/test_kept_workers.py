@@ -9,6 +9,7 @@ from orchestration import fresh_collection, no_thread_left
 
 import pipeline
 from pipeline.workers import spares
+from pipeline.workers.judge import PROCESSES, Choice
 
 
 @pytest.fixture(autouse=True)
@@ -36,6 +37,16 @@ class TestKept:
 
     def test_for_another_loop(self):
         assert pids(pipeline.processes(1)) == pids(pipeline.processes(1))
+
+    @pytest.mark.parametrize("workers", ["auto", None])
+    def test_where_nobody_has_the_executor_any_more(self, workers):
+        """As after `for batch in dataset`: they were ended with it. `_chosen` is private: "auto" begins with none."""
+        dataset = pipeline.dataset(range(4)).map(functions.pid, workers=workers or pipeline.processes(1))
+        dataset._node._chosen.choice = Choice(PROCESSES, 1)
+        found = {*dataset}
+        del dataset
+        wait_until(lambda: set(functions.spare_workers()) == found, "the worker to be free")
+        assert pids(pipeline.processes(1)) == found
 
     def test_not_where_setup_differs(self):
         first = pids(pipeline.processes(1))

@@ -59,16 +59,17 @@ class StopFlag:
             left = min(deadline - time.monotonic(), _CHECK_INTERVAL)
             if left <= 0:
                 break
-            self._wait_once(left)
+            if self._wait_once(left):
+                return True  # also if it was cleared since
         return self.raised
 
-    def _wait_once(self, seconds: float) -> None:
+    def _wait_once(self, seconds: float) -> bool:
+        """Wait for `set`, at most so long; return whether it came."""
         bell = threading.Lock()
         bell.acquire()
         self._bells.append(bell)
         try:
-            if not self.raised:  # or `set` came before the bell was there
-                bell.acquire(timeout=seconds)
+            return self.raised or bell.acquire(timeout=seconds)  # `set` may have come before the bell was there
         finally:
             with contextlib.suppress(ValueError):  # `set` has taken it
                 self._bells.remove(bell)

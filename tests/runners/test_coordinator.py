@@ -335,6 +335,16 @@ def test_wait_for_stop():
     assert coord.wait_for_stop(timeout=-5) is True
 
 
+def test_a_wait_that_a_cleared_stop_ends():
+    """It went on waiting for the next one. `_bells` is private: the thread waits."""
+    coord = Coordinator()
+    call = run_in_thread(coord.wait_for_stop)
+    wait_until(lambda: coord._stop._bells, "the thread to wait")
+    coord.request_stop()
+    coord.clear_stop()
+    assert call.result() is True
+
+
 def test_a_wait_of_no_number_of_seconds():
     coord = Coordinator()
     waiting = run_in_thread(coord.wait_for_stop, float("nan"))

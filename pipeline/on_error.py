@@ -106,16 +106,11 @@ class Skips:
                 raise error
             self.count += 1
             if len(self.errors) < KEPT:
-                _forget_frames(error)
-                self.errors.append(error)
+                self._keep(error)
 
-    def summary(self) -> str:
-        """What was left out so far, to be added to a sentence; empty if that is nothing."""
-        with self._lock:
-            if not self.errors:
-                return ""
-            first = f"{type(self.errors[0]).__name__}: {self.errors[0]}"
-            return f"; on_error='skip' has left out {self.count:,}, the first because of {first}"
+    def _keep(self, error: Exception) -> None:
+        _forget_frames(error)
+        self.errors.append(error)
 
 
 def ending(error: BaseException) -> None:

@@ -153,3 +153,6 @@ class Limited(Skips):
     def note(self, error: Exception) -> None:
         super().note(error)
         self._run.skipped.note(error)
+
+    def _keep(self, error: Exception) -> None:
+        """Leave that to those of the iterator."""

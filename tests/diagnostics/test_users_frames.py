@@ -134,7 +134,8 @@ def test_an_error_that_was_skipped():
     with iter(NUMBERS.map(decode, on_error="skip")) as loop:
         list(loop)
     if sys.version_info >= (3, 11):
-        note = loop.errors[0].__notes__[-1]
+        first, note = loop.errors[0].__notes__
+        assert first == f"decode: example {BAD}"
         assert next(line for line in note.splitlines() if "  File" in line).endswith("in decode")
 
 

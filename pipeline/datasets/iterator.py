@@ -399,6 +399,8 @@ class DatasetIterator(Next[T_co]):
             if self._stream is not None:
                 self._stream.close()
             self._opening = self._opening.again()
+            if self._closed:  # meanwhile: `close` says so before it stops what it finds
+                self._opening.stop()
         self._times.begin()
         if self._loaded is not None:
             self._opening.things.saved = self._loaded["things"]

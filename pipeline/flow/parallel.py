@@ -196,7 +196,8 @@ class Parallel:
         self._live = live
         self._marks = Marks(stream, all(step.one_to_one for step in steps), any(step.skip for step in steps), grid)
         self._note: Callable[..., object] | None = getattr(executor, "note", None)  # of one that changes its workers
-        # While it has none, all is as without it: chunks cost 20 us or more, and let results wait for other inputs.
+        # While that has no workers, steps run here, without chunks: one costs 20 us or more, and its results wait for
+        # each other.
         self._alone: TimedSegment | None = None
         if self._note is not None:
             self._alone = TimedSegment(self._marks, executor, meter, stream, steps, shared, skips, grid)

@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
+import threading
 
 import pytest
-from helpers import run_in_thread
+from helpers import run_in_thread, wait_until
 
 import pipeline
+from pipeline.datasets.node import Opening
 
 
 def test_a_loop_that_another_thread_closes_between_two_elements_says_so():
@@ -39,6 +41,37 @@ def test_a_loop_that_was_over_is_not_told():
     assert list(numbers) == [0, 1]
     run_in_thread(numbers.close).result()
     assert next(numbers, None) is None
+
+
+def test_one_that_is_closed_while_it_is_opened_again_after_ctrl_c(monkeypatch):
+    """`close` had ended the waits of the stream before: `next` went on in another, and waited there for ever."""
+
+    def function(number):
+        if number == 1 and not struck:
+            struck.append(number)
+            raise KeyboardInterrupt
+        return number
+
+    def again(opening):
+        closing.append(run_in_thread(numbers.close))
+        wait_until(lambda: set(stopping) - {threading.get_ident()}, "the loop to be closed")
+        return before_again(opening)
+
+    def stop(opening):
+        before_stop(opening)
+        stopping.append(threading.get_ident())
+
+    before_again, before_stop = Opening.again, Opening.stop
+    struck, stopping, closing = [], [], []
+    numbers = iter(pipeline.dataset(range(5)).map(function))
+    assert next(numbers) == 0
+    with pytest.raises(KeyboardInterrupt):
+        next(numbers)
+    monkeypatch.setattr(Opening, "again", again)
+    monkeypatch.setattr(Opening, "stop", stop)
+    with pytest.raises(pipeline.CancelledError, match="the iterator was closed"):
+        next(numbers)
+    closing[0].result()
 
 
 def test_one_of_asyncio_says_so():

@@ -18,7 +18,7 @@ from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
 from pipeline.errors import ResourceExhaustedError
 from pipeline.runners.condition import ReentrantCondition
-from pipeline.runners.ending import StartingThread
+from pipeline.runners.ending import StartingThread, wait_for_end
 from pipeline.runners.stop_flag import StopFlag
 from pipeline.workers.chunks import WorkerDied
 
@@ -311,7 +311,7 @@ def _join(threads: Iterable[WorkerThread], most: float) -> None:
     end = time.monotonic() + most
     for thread in threads:
         if thread is not threading.current_thread():
-            thread.join(None if most == math.inf else max(0, end - time.monotonic()))
+            wait_for_end(thread, end)
 
 
 class WorkerThread(StartingThread):

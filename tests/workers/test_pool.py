@@ -169,6 +169,38 @@ class TestCtrlC:
                 workers.submit(abs, -1)
             assert workers.submit(abs, -2).result(LIMIT) == 2
 
+    def test_in_shutdown(self):
+        """The next one waits for the threads. Up to Python 3.12 a `join` that it struck made them count as ended."""
+        go, done, strikes, aimed = threading.Event(), [], [], []
+
+        def wait():
+            go.wait(LIMIT)
+            done.append(True)
+
+        def strike(*_):
+            if aimed:
+                raise aimed.pop()
+
+        workers = pipeline.threads(1)
+        workers.submit(wait)
+        before = signal.signal(signal.SIGALRM, strike)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+            while not done:
+                try:
+                    aimed.append(KeyboardInterrupt)
+                    workers.shutdown()
+                    assert done
+                except KeyboardInterrupt:
+                    strikes.append(True)
+                    if len(strikes) == 20:
+                        go.set()
+        finally:
+            aimed.clear()
+            go.set()
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
 
 class TestCollections:
     """A garbage collection runs finalizers anywhere: also in a thread that holds the lock of a future."""

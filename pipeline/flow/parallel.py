@@ -370,11 +370,11 @@ class Parallel:
         run.deadline = until if before is None else min(before, until)
         try:
             return self._stream.take(n)
-        except DeadlineExceededError:
+        except DeadlineExceededError as error:
             run.deadline = before
-            run.check()
-            if time.monotonic() < until:  # an error of the input
+            if error is not run.overdue:  # an error of the input
                 raise
+            run.check()
             raise _NotYet from None
         finally:
             run.deadline = before

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._random import NumberPool, lockstep_end, lockstep_pool
-from pipeline.errors import DeadlineExceededError, FailedPreconditionError
+from pipeline.errors import FailedPreconditionError
 from pipeline.flow.block import Block
 from pipeline.flow.run import Run
 from pipeline.flow.store import RowStore, Store
@@ -164,7 +164,7 @@ class Pool:
             except Exception as error:
                 if len(found) == 1:
                     raise
-                if not isinstance(error, DeadlineExceededError):  # which comes again, if time is still up
+                if error is not self._run.overdue:  # which comes again, if time is still up
                     self._error = error
                 break
             if len(slots):

@@ -275,3 +275,41 @@ def test_many_of_a_batch_in_time():
     data = pipeline.dataset(range(2)).prefetch(1).batch(1, max_wait=1.0)
     count = 2 * sys.getrecursionlimit()
     assert list(data.flat_map(lambda batch: range(count))) == [*range(count)] * 2
+
+
+OWN = {
+    "batch": lambda data: data.batch(4),
+    "pool": lambda data: data.shuffle(5, seed=1).batch(4),
+    "pool, prefetch": lambda data: data.shuffle(5, seed=1).batch(4).prefetch(2),
+    "pool behind workers": lambda data: data.map(int, workers=2).shuffle(5, seed=1).batch(4),
+    "in time": lambda data: data.prefetch(2).batch(4, max_wait=1e-6),
+    "in time, behind workers": lambda data: data.prefetch(2).map(int, workers=2).batch(4, max_wait=1e-6),
+    "mix": lambda data: pipeline.mix([data, data], [0.5, 0.5], seed=1).batch(4),
+}
+
+
+def exhaust(iterator, timeout):
+    while True:
+        iterator.next(timeout=timeout)
+
+
+@pytest.mark.parametrize("chain", OWN.values(), ids=OWN)
+@pytest.mark.parametrize("where", ["source", "function"])
+def test_a_time_of_their_own_that_is_up_is_an_error(chain, where):
+    """As that of an iterator within a function. It was taken for the time of `next`, and the data ended there."""
+
+    def late(item):
+        if item == 26:
+            raise DeadlineExceededError(None, None, "no answer")
+        return item
+
+    def numbers():
+        yield from map(late, range(40)) if where == "source" else range(40)
+
+    data = pipeline.dataset(numbers)
+    data = chain(data if where == "source" else data.map(late))
+    for timeout in (None, 60):
+        with iter(data) as iterator:
+            with pytest.raises(DeadlineExceededError, match="no answer"):
+                exhaust(iterator, timeout)
+            assert next(iterator, None) is None

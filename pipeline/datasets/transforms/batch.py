@@ -285,8 +285,8 @@ class TimedBatches(Batches):
                 shared.deadline = self._until if before is None else min(before, self._until)
             try:
                 block = self._stream.take(self._n - self._have)
-            except DeadlineExceededError:
-                if not self._partial or time.monotonic() < self._until:
+            except DeadlineExceededError as error:
+                if error is not shared.overdue or not self._partial or time.monotonic() < self._until:
                     raise
                 break
             finally:

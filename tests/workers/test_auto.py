@@ -4,12 +4,15 @@ Private names: numbers that are made small, so that the workers change after eve
 which users see in reports only.
 """
 
+import contextlib
 import itertools
 import logging
 import multiprocessing
 import os
+import random
 import threading
 
+import chains
 import numpy as np
 import pytest
 import worker_functions as functions
@@ -109,6 +112,31 @@ def test_states_are_those_without_workers(restless, what, size):
                     for each in (auto_one, again, other):
                         np.testing.assert_array_equal(next(each), here)
                     assert again.fingerprint() == plain.fingerprint() == auto_one.fingerprint()
+
+
+@pytest.mark.parametrize("seed", range(1, 21))
+def test_chains_are_those_without_workers(restless, monkeypatch, seed, tmp_path):
+    """Random ones, in which the time of `next` is up here and there, and states are loaded with and without workers."""
+    monkeypatch.setitem(globals(), "CHANGES", [each for each in CHANGES if each.kind != PROCESSES])
+    data, other = chains.of_seed(seed, tmp_path).data, chains.of_seed(seed, tmp_path, "auto").data
+    with iter(data) as iterator:
+        expected = [chains.plain(each) for each in itertools.islice(iterator, 100)]
+        fingerprint = iterator.fingerprint()
+    rng, found = random.Random(seed), []
+    with contextlib.ExitStack() as stack:
+        iterator = stack.enter_context(iter(data))
+        while len(found) < len(expected):
+            try:
+                found.append(chains.plain(iterator.next(timeout=rng.choice([None, 1e-5, 1e-4, 1e-3]))))
+            except pipeline.DeadlineExceededError:
+                continue
+            if rng.random() < 0.2:
+                state = iterator.state_dict()
+                data, other = other, data
+                iterator = stack.enter_context(iter(data))
+                iterator.load_state_dict(state)
+        assert found == expected
+        assert iterator.fingerprint() == fingerprint
 
 
 def test_examples_that_fail_are_left_out_in_their_places(restless):

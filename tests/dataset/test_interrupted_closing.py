@@ -59,6 +59,7 @@ def test_any_thread_can_close_after_it():
     assert number > 10
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="Ctrl-C strikes between `with` and its block")
 @pytest.mark.parametrize("opened", [None, "state_dict", "start"])
 @pytest.mark.parametrize("threads", [False, True])
 def test_a_state_is_loaded_or_not(threads, opened):

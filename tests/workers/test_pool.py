@@ -169,6 +169,7 @@ class TestCtrlC:
                 workers.submit(abs, -1)
             assert workers.submit(abs, -2).result(LIMIT) == 2
 
+    @pytest.mark.skipif(sys.version_info >= (3, 14), reason="Ctrl-C strikes between `with` and its block")
     def test_in_shutdown(self):
         """The next one waits for the threads. Up to Python 3.12 a `join` that it struck made them count as ended."""
         go, done, strikes, aimed = threading.Event(), [], [], []

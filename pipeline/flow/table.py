@@ -41,30 +41,24 @@ class TableRows:
 
 def comes_as_columns(table: Any) -> bool:
     """Whether rows of a table, or of a piece, are columns."""
-    return getattr(table, "listed", None) is None and not getattr(table, "one_by_one", False)
+    return not getattr(table, "one_by_one", False)
 
 
 def made_of(table: Any, which: Any, count: int) -> Columns | Examples:
     """Return the rows of a table, or of a piece: as columns; as examples where their shapes may differ."""
-    listed = getattr(table, "listed", None)
-    if listed is not None:
-        return Examples(listed(which))
-    if not getattr(table, "one_by_one", False):
-        take = table.take if hasattr(table, "take") else table.block
+    take = table.take if hasattr(table, "take") else table.block
+    if comes_as_columns(table):
         return Columns(take(which), count)
     loose = getattr(table, "loose", None)
-    if loose is not None:
-        return _examples(Columns(map_values(gathered, loose(which)), count))
-    if hasattr(table, "take"):
-        rows = [
-            next(iter(Columns(map_values(gathered, table.take(which[i : i + 1])), 1).examples())) for i in range(count)
-        ]
-        return Examples(rows)
-    return _examples(Columns(map_values(gathered, table.block(which)), count))
+    if loose is None and hasattr(table, "take"):
+        return Examples([_examples(take(which[i : i + 1]), 1).items[0] for i in range(count)])
+    return _examples((loose or take)(which), count)
 
 
-def _examples(columns: Columns) -> Examples:
-    return Examples(list(columns.examples()))
+def _examples(made: Any, count: int) -> Examples:
+    if isinstance(made, Examples):
+        return made
+    return Examples(list(Columns(map_values(gathered, made), count).examples()))
 
 
 def join_later(blocks: Sequence[Block]) -> Block:

@@ -9,6 +9,7 @@ import numpy as np
 
 from pipeline.dtypes import object_vector, strings_as_bytes
 from pipeline.errors import invalid
+from pipeline.flow.block import Columns
 from pipeline.nest import ListValue
 from pipeline.sources.arrow import (
     as_array,
@@ -21,7 +22,6 @@ from pipeline.sources.arrow import (
     schema_without_views,
 )
 from pipeline.sources.extras import MANY, needs, stacked
-from pipeline.sources.source import rows_of
 from pipeline.sources.stream import BlockPiece
 
 Join = Callable[[list[Any], str], Any]
@@ -37,7 +37,7 @@ _FEW = 64
 
 def apart(rows: list[Any], where: str) -> list[Any]:
     """As `stacked`, but the shapes of rows may differ."""
-    return [next(rows_of(stacked([row], where))) for row in rows]
+    return [next(Columns(stacked([row], where), 1).examples()) for row in rows]
 
 
 class ArrowForm:

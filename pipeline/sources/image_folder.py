@@ -16,7 +16,7 @@ from pipeline.errors import NotFoundError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.opening import file_system, read_whole
 from pipeline.files.os_errors import translated
-from pipeline.flow.block import Columns
+from pipeline.flow.block import Columns, Examples
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.on_error import add_note, of_record
@@ -106,14 +106,8 @@ class _Images:
     def __len__(self) -> int:
         return len(self.paths)
 
-    def take(self, numbers: NDArray[np.int64]) -> Any:
-        paths = [self.paths[number] for number in numbers.tolist()]
-        images = [self._image(path) for path in paths]
-        return stacked(images, self.kind, lambda i: f"'{paths[i]}'"), self.labels[numbers]
-
-    def listed(self, numbers: NDArray[np.int64]) -> list[Any]:
-        """Return examples, each made alone, as their shapes may differ."""
-        return [(self._alone(self.paths[number]), self.labels[number]) for number in numbers.tolist()]
+    def take(self, numbers: NDArray[np.int64]) -> Examples:
+        return Examples([(self._alone(self.paths[number]), self.labels[number]) for number in numbers.tolist()])
 
     def _alone(self, path: str) -> Any:
         image = self._image(path)

@@ -9,9 +9,10 @@ from typing import Any
 
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
+from pipeline.flow.block import Examples
 from pipeline.keywords import tells_keywords
 from pipeline.nest import ListValue
-from pipeline.sources.extras import MANY, names_of, of_record, stacked
+from pipeline.sources.extras import MANY, names_of, of_record
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.records import Records
@@ -115,34 +116,8 @@ class _Objects:
                 if lines:
                     yield piece.offset, Records(piece, lines, places)
 
-    def listed(self, given: Records[Piece]) -> list[Any]:
-        """Return the objects of lines."""
-        return [self._object(given, i, line) for i, line in enumerate(given.records)]
-
-    def block(self, given: Records[Piece]) -> dict[str, Any]:
-        """Return the objects of lines as columns, for the batch functions."""
-        rows = self.listed(given)
-        first = rows[0]
-        for i, row in enumerate(rows):
-            if row.keys() != first.keys():
-                has = f"has {', '.join(sorted(row))}, and line {self._line(given, 0)} has {', '.join(sorted(first))}"
-                raise self._told(given, i, f"it {has}: choose columns, and give defaults for what is missing")
-        return {name: self._column(given, rows, name) for name in first}
-
-    def _column(self, given: Records[Piece], rows: Sequence[dict[str, Any]], name: str) -> Any:
-        for i, row in enumerate(rows):
-            if row[name] is None:
-                raise self._told(given, i, f"{name!r} is null; see defaults=")
-        try:
-            return stacked([row[name] for row in rows], f"jsonl: {given.source.name}: {name!r}", given.source.line)
-        except (TypeError, ValueError):
-            for i, row in enumerate(rows):
-                try:
-                    stacked([rows[0][name], row[name]], f"{name!r}")
-                except (TypeError, ValueError) as error:
-                    other = f"it differs from line {self._line(given, 0)}: " if i else ""
-                    raise self._told(given, i, f"{other}{error}") from None
-            raise
+    def block(self, given: Records[Piece]) -> Examples:
+        return Examples([self._object(given, i, line) for i, line in enumerate(given.records)])
 
     def named(self, given: Records[Piece], i: int) -> str:
         """The file of a line, and its number there."""
@@ -203,9 +178,6 @@ class _Objects:
             return self._default(name)
         names = ", ".join(map(repr, sorted(found))) or "nothing"
         raise self._told(given, i, f"it has no {name!r}; it has {names:.200}. See defaults=")
-
-    def _line(self, given: Records[Piece], i: int) -> str:
-        return self.named(given, i).rpartition(":")[2]
 
     def _told(self, given: Records[Piece], i: int, text: str) -> InvalidArgumentError:
         name = self.named(given, i)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.origins.table import OfTable
 from pipeline.dtypes import integer
-from pipeline.nest import Nest, map_values, parts_of
-from pipeline.queues.rows import Rows
+from pipeline.flow.table import made_of
 from pipeline.sources.extras import Once
 from pipeline.sources.order import Epochs, Order
 
@@ -52,12 +51,15 @@ class Table(Protocol):
         """How many rows there are."""
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        """Return the rows of these numbers as a block; with `sizes`, they are all of one group."""
+        """Return the rows of these numbers as a block; with `sizes`, they are all of one group.
+
+        A block is columns; or Examples, if `one_by_one` says that rows may differ.
+        """
 
     def facts(self) -> dict[str, Any]:
         """What tells the rows from others; plain data. A method `files` may tell the files from changed ones.
 
-        An attribute `one_by_one` may say that rows are made one by one, so that shapes may differ. If it costs less to
+        An attribute `one_by_one` may say that rows are made one by one, so that they may differ. If it costs less to
         make several at once, a method `loose` does as `take`, with objects for arrays of several shapes. `at_hand` says
         that any rows lie in memory, and only have to be gathered. A method `named` may return what the row of a number
         is called, such as its file; else it is "row" and the number.
@@ -98,7 +100,7 @@ class TableSource(Source):
             number += total
         if number < 0 or (total is not None and number >= total):
             raise IndexError(f"{self.name}: there is no example {index}")
-        return next(rows_of(map_values(gathered, self.table.take(self.order.numbered().numbers(number, 1)))))
+        return next(made_of(self.table, self.order.numbered().numbers(number, 1), 1).examples())
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.order.length:,} examples, num_epochs={self.order.num_epochs}>"
@@ -114,18 +116,3 @@ def as_length(number: int, what: str) -> int:
     if number > sys.maxsize:
         raise TypeError(f"{what} is {number:,}, which is more than len() can return")
     return number
-
-
-def gathered(column: Any) -> Any:
-    """Rows that a queue would gather, as an array; any other column as it is."""
-    return np.asarray(column) if isinstance(column, Rows) else column
-
-
-def rows_of(block: Any) -> Iterator[Any]:
-    """Yield the rows of a block."""
-    if parts_of(block) is None:
-        yield from block
-        return
-    nest = Nest(block, True)
-    for values in zip(*nest.flatten(block), strict=True):
-        yield nest.pack(values)

@@ -43,14 +43,16 @@ class Parts(Protocol):
     no_state: str | None
 
     def block(self, piece: Any) -> Any:
-        """Make a block of a piece, or of a slice of one; several threads may do so at once."""
+        """Make a block of a piece, or of a slice of one; several threads may do so at once.
+
+        A block is columns; or Examples, if `one_by_one` says that they may differ.
+        """
 
     def facts(self) -> dict[str, Any]:
         """What decides the examples; plain data.
 
-        `one_by_one` and `loose`, of a piece, as of a Table. A method `listed` may return the examples of a piece as a
-        list, where they may differ in structure. A method `named` may return what an example is called, such as
-        its file and line, by the piece, or a slice of one, and its place there.
+        `one_by_one` and `loose`, of a piece, as of a Table. A method `named` may return what an example is called, such
+        as its file and line, by the piece, or a slice of one, and its place there.
         """
 
 

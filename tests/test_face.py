@@ -137,7 +137,7 @@ def test_what_programs_rely_on():
     """Names, arguments and members, as listed; `python tests/support/public_api.py` lists them again."""
     told = public_api.LISTED.read_text().splitlines()
     differs = "\n".join(difflib.unified_diff(told, public_api.listing(), "listed", "found", n=0, lineterm=""))
-    assert differs == "", f"{differs}\nIf that is meant: python tests/support/public_api.py"
+    assert differs == "", f"{differs}\nIf that is meant: .venv/bin/python tests/support/public_api.py"
 
 
 def test_no_public_name_is_that_of_a_room():

@@ -21,6 +21,11 @@ def is_mistake(error):
     return no_such_name or isinstance(error, (NameError, ImportError, SyntaxError))
 
 
+def said(text):
+    """What an error says, without where its op was made: of one at run time the lines after "Node: "."""
+    return text.partition("\nNode: ")[2].partition("\n")[2].partition("\n\t [[")[0] or text
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("families", nargs="*", metavar="FAMILY", help="all of them if none is given")
@@ -51,7 +56,7 @@ def record(family: str, check: bool) -> bool:
             well = False
         elif error is not None and not check:
             # To be read by whoever wrote the case: is this the error that it is about?
-            print(f"{family}.{one.name}: {seen['stage']}: {seen['error']}: {str(error)[:300]!r}")
+            print(f"{family}.{one.name}: {seen['stage']}: {seen['error']}: {said(str(error))[:300]!r}")
     if not check:
         compat_cases.write_recorded(family, recorded)
         print(f"{family}: {len(recorded)} cases, {sum('error' in seen for seen in recorded.values())} of them errors")

@@ -90,6 +90,16 @@ def test_hints_name_what_is_there_and_explain_what_is_not():
     assert offered - spaces == set(), "they are there: take them out of pipeline/compat/hints.py"
 
 
+def test_the_table_of_missing_names_has_none_that_is_there():
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "migrate.md").read_text()
+    rows = re.findall(r"^\| (.+?) \|", page.partition("\n## What is missing")[2].partition("\n## ")[0], re.MULTILINE)
+    names = {name for row in rows for name in re.findall(r"`(?:tf\.)?([\w.]+)`", row) if known(name)}
+    # Parts of these spaces are missing; py_func waits for itself; other activations than these are missing.
+    partly = {"compat", "contrib", "version", "py_func", "sigmoid", "tanh"}
+    assert len(rows) > 50
+    assert names == partly, "they are there: take them out of the table in docs/migrate.md"
+
+
 def test_check_knows_what_a_namespace_has_besides_its_table():
     source = (
         "import tensorflow as tf\ntf.compat.v1.disable_eager_execution()\nprint(tf.__version__, tf.compat.v1.add)\n"

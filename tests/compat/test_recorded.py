@@ -22,7 +22,7 @@ def test_case(family, name):
     one = compat_cases.cases(family)[name]
     expected = compat_cases.read_recorded(family).get(name)
     if expected is None:
-        pytest.fail(f"not recorded: python tests/compat/record.py {family}")
+        pytest.fail(f"not recorded: make oracle FAMILY={family}")
     seen, error = compat_cases.observe(tf, one)
     if isinstance(error, ImportError) and "queue-runner[" in str(error):
         pytest.skip(str(error))

@@ -555,3 +555,8 @@ def test_dictionaries_without_the_value():
 def test_structs_without_fields():
     with pytest.raises(pipeline.InvalidArgumentError, match="column 'c' has the type struct<>, which does not become"):
         pipeline.arrow(pa.table({"c": pa.array([{}] * 3, pa.struct([]))}))
+
+
+def test_items_have_the_columns_in_their_order():
+    source = pipeline.arrow(pa.table({"b": [1, 2], "a": [3, 4]}))
+    assert [list(source[i]) for i in range(2)] == [list(example) for example in source] == [["b", "a"]] * 2

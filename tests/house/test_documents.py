@@ -59,6 +59,16 @@ def test_every_public_name_is_in_the_reference():
     assert sorted(listed) == sorted(public), "each public name is in one list in docs/api/*.md"
 
 
+def test_guides_tell_of_every_source_and_transformation():
+    """A source has a line in the table of docs/sources.md, a method of datasets is somewhere in docs/datasets.md."""
+    sources = re.findall(r"^   (\w+)$", (ROOT / "docs" / "api" / "sources.md").read_text(), re.MULTILINE)
+    told = (ROOT / "docs" / "sources.md").read_text()
+    assert [name for name in sources if f"\n| `pipeline.{name}` |" not in told] == [], "docs/sources.md"
+    methods = [name for name in dir(pipeline.Dataset) if not name.startswith("_")]
+    told = (ROOT / "docs" / "datasets.md").read_text()
+    assert [name for name in methods if not re.search(rf"[.`]{name}[(`]", told)] == [], "docs/datasets.md"
+
+
 def test_every_page_of_the_reference_names_related_ones(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs" / "site")
     site = importlib.import_module("docstrings")

@@ -62,13 +62,14 @@ def _examples(made: Any, count: int) -> Examples:
 
 
 def join_later(blocks: Sequence[Block]) -> Block:
-    """As `join`, but nothing is made: rows of one table stay its rows."""
+    """As `join`, but nothing is made: rows of one table stay its rows, unless it has groups, as a table takes rows of
+    one group at a time."""
     if len(blocks) == 1:
         return blocks[0]
     parts = [each.values for each in blocks]
     first = parts[0]
     values: Values = JoinedValues(parts)
-    if isinstance(first, TableRows):
+    if isinstance(first, TableRows) and getattr(first.table, "sizes", None) is None:
         rows = [each.numbers for each in parts if isinstance(each, TableRows) and each.table is first.table]
         if len(rows) == len(parts):
             values = TableRows(first.table, np.concatenate(rows), first.meter)

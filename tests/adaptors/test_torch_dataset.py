@@ -335,7 +335,8 @@ def test_tensors_of_all_kinds():
 
 
 def test_what_is_no_dataset():
-    with pytest.raises(TypeError, match="no Dataset with __getitem__ and __len__, IterableDataset or DataLoader"):
+    text = "expected a Dataset with __getitem__ and __len__, an IterableDataset or a DataLoader, got 3"
+    with pytest.raises(TypeError, match=text):
         pt.dataset(3)
     for options in ({"shuffle": True}, {"seed": 1}, {"shard": (0, 2)}):
         with pytest.raises(ValueError, match="a Stream decides its order and its share itself"):

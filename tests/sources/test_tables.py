@@ -135,6 +135,22 @@ class TestMappedFeather(TestFeather):
         return super().make(**options, memory_map=True)
 
 
+@pytest.mark.parametrize("workers", [2, "auto"])
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_workers_get_no_rows_of_two_groups_as_those_of_one(tmp_path, kind, shuffle, workers):
+    """Claims of 64 rows were joined in a chunk as rows of one group, where groups have a multiple of 64."""
+    path, table = tmp_path / "a", pa.table({"x": np.arange(400 * 64)})
+    if kind == "parquet":
+        pa.parquet.write_table(table, path, row_group_size=64)
+    else:
+        pa.feather.write_feather(table, path, chunksize=64)
+    source = getattr(pipeline, kind)(path, shuffle=shuffle, seed=1 if shuffle else None)
+    with iter(source.map(lambda row: row["x"], workers=workers).batch(100)) as batches:
+        got = np.concatenate(list(batches))
+    np.testing.assert_array_equal(got, np.concatenate([batch["x"] for batch in source.batch(100)]))
+
+
 class TestRemote:
     @pytest.mark.parametrize("kind", ["parquet", "feather"])
     def test_pattern(self, kind):

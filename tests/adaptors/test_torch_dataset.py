@@ -300,10 +300,11 @@ def test_a_data_loader(workers):
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning")
 def test_the_workers_of_a_data_loader_end_with_the_loop():
+    before = multiprocessing.active_children()  # workers of other loops, kept for the next one
     loader = torch.utils.data.DataLoader(Squares(), batch_size=2, num_workers=2)
     with pipeline.batch(pt.dataset(loader, num_epochs=None), 5) as loop:
         next(loop)
-        children = multiprocessing.active_children()
+        children = [each for each in multiprocessing.active_children() if each not in before]
         assert len(children) == 2
     for child in children:
         child.join(120)

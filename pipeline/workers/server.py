@@ -86,6 +86,7 @@ class _Popen(popen_forkserver.Popen):
         finally:
             context.set_spawning_popen(None)
         server = server_of(process_obj.modules)
+        self._server = server  # else it ends with its last process, and may not tell how that ended
         try:
             self.sentinel, end = server.connect_to_new_process(self.__dict__["_fds"])
             kept = os.dup(end)  # its end tells the process that this one has ended

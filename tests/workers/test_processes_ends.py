@@ -72,6 +72,16 @@ class TestDeath:
         assert [error.record_key for error in errors] == ["example 11", "example 23", "example 37"]
         assert {type(error) for error in errors} == {AbortedError}
 
+    def test_how_it_ended_where_another_server_forks_since(self):
+        """The server that had forked it ended with it, and told nobody: it was "exit status 255" two times of three."""
+        for i in range(5):
+            other = pipeline.processes(1, preload=[f"no_such_library_{i}"])
+            with pipeline.processes(1) as workers, other:
+                workers.submit(functions.pid, 0).result()
+                other.submit(functions.pid, 0).result()
+                with raises(AbortedError, "a worker process ended with exit status 3"):
+                    workers.submit(os._exit, 3).result()
+
     def test_raised(self):
         got = []
         batches = pipeline.dataset(range(40)).map(functions.doomed, workers=pipeline.processes(2)).batch(3)

@@ -194,7 +194,8 @@ class Parallel:
         self._owned = owned
         self._meter = meter
         self._live = live
-        self._marks = Marks(stream, all(step.one_to_one for step in steps), any(step.skip for step in steps), grid)
+        self._one_to_one = all(step.one_to_one for step in steps)
+        self._marks = Marks(stream, self._one_to_one, any(step.skip for step in steps), grid)
         self._note: Callable[..., object] | None = getattr(executor, "note", None)  # of one that changes its workers
         # While that has no workers, steps run here, without chunks: one costs 20 us or more, and its results wait for
         # each other.
@@ -203,7 +204,6 @@ class Parallel:
             self._alone = TimedSegment(self._marks, executor, meter, stream, steps, shared, skips, grid)
         self._table: Any = None  # that workers have, as they make its rows
         self._call = functools.partial(make_chunk, steps, None)
-        self._one_to_one = all(step.one_to_one for step in steps)
         # Whether a chunk may be of several claims: positions within it are known, and nobody waits for each.
         self._across = self._one_to_one and grid > 1 and not live
         self._one_at_most = all(step.what != "flat_map" for step in steps)

@@ -386,7 +386,7 @@ class TimedSegment(Segment):
 
 
 class _PutBack(Iterator["Output | Failure"]):
-    """Outputs, some of which were taken already. One in another would get as deep as often as `next` was late.
+    """Outputs that can be put back. A generator around another would nest a level deeper each time `next` was late.
 
     Attributes:
         first: Those that come again.

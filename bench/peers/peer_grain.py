@@ -13,10 +13,10 @@ from workloads import (
     WEIGHTS,
     WORKS,
     decode,
-    even,
     halves,
     jpegs,
     padded_rows,
+    passes,
     path,
     paths,
     rows,
@@ -62,7 +62,7 @@ def ways(directory, work):
     if work == "pack":
         return {"FlatMapIterDataset, ConcatThenSplitIterDataset": lambda: packed(split(*padded_rows(directory)))}
     if work == "filter":
-        data = grain.MapDataset.range(DECODED).repeat().filter(even).map(decode)
+        data = grain.MapDataset.range(DECODED).repeat().filter(passes).map(decode)
         return {
             "threads: 2": lambda: iter(
                 data.to_iter_dataset(grain.ReadOptions(num_threads=2)).batch(BATCH, drop_remainder=True)

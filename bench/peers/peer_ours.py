@@ -17,9 +17,9 @@ from workloads import (
     WORKS,
     cut,
     decode,
-    even,
     halves,
     padded_rows,
+    passes,
     path,
     paths,
     rows,
@@ -80,7 +80,7 @@ def chains(directory, work):
         packed = pipeline.dataset(split(*padded_rows(directory))).repeat().flat_map(halves).pack(PACKED)
         return {"flat_map, pack, batch": lambda: iter(packed.batch(BATCH).map(tokens))}
     if work == "filter":
-        kept = pipeline.dataset(range(DECODED)).repeat().filter(even)
+        kept = pipeline.dataset(range(DECODED)).repeat().filter(passes)
         makers = {"threads": 2, "processes": pipeline.processes(2)}
         return {
             f"filter, map({way}), batch": lambda workers=workers: iter(kept.map(decode, workers=workers).batch(BATCH))

@@ -18,9 +18,9 @@ from workloads import (
     WORKS,
     cut,
     decode,
-    even,
     jpegs,
     padded_rows,
+    passes,
     path,
     rows,
     two_arrays,
@@ -66,7 +66,7 @@ def dataset(directory, work):
         parts = data.from_tensor_slices(ragged).map(whole).repeat().flat_map(two_parts)
         return parts.unbatch().batch(PACKED, drop_remainder=True).batch(BATCH)
     if work == "filter":
-        kept = data.range(DECODED).repeat().filter(even)
+        kept = data.range(DECODED).repeat().filter(passes)
         return kept.map(python, num_parallel_calls=2).batch(BATCH)
     if work == "window":
         windows = data.from_tensor_slices(rows(directory, "f32_4")).repeat().window(WINDOW, STRIDE, drop_remainder=True)

@@ -22,7 +22,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "runs")]
 
 import show  # noqa: E402
 from data import generate  # noqa: E402
-from report import ROOT, machine  # noqa: E402
+from report import ROOT, machine, run_apart  # noqa: E402
 from workloads import WORKS  # noqa: E402
 
 # The scripts of each environment. The first two run in the environment of this script.
@@ -59,7 +59,7 @@ def main():
                 try:
                     lines += measure(python, script, directory, options)
                 except (subprocess.SubprocessError, OSError) as error:
-                    left_out[script] = f"{type(error).__name__} in round {number + 1}"
+                    left_out.setdefault(script, f"{type(error).__name__} in round {number + 1}")
     result = {
         "machine": known,
         "rounds": options.rounds,
@@ -100,9 +100,7 @@ def measure(python, script, directory, options):
     if script.startswith("peer_ours"):
         environment["PYTHONPATH"] = str(ROOT)
     command = [str(python), str(HERE / script), str(directory), str(options.seconds), *options.work]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, timeout=TIMEOUT, start_new_session=True
-    )
+    done = run_apart(command, environment, TIMEOUT)
     if done.returncode:
         print(done.stderr[-2000:], file=sys.stderr)
         done.check_returncode()

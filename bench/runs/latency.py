@@ -11,14 +11,13 @@ import json
 import os
 import queue
 import statistics
-import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
 import numpy as np
-from report import ROOT, machine, machine_line, put_in_page, table
+from report import ROOT, machine, machine_line, put_in_page, run_apart, table
 
 import pipeline
 
@@ -156,7 +155,7 @@ def functions(data):
 def by_peer(python, script):
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"}
     command = [str(python), str(PEERS / script), str(ROOT / "build/bench-peers"), "first", *FIRST_WORKS]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, check=False)
+    done = run_apart(command, environment, timeout=600)
     if done.returncode:
         print(done.stderr[-2000:], file=sys.stderr)
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]

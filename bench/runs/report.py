@@ -1,8 +1,11 @@
 """What the benches that write results share: the machine, tables in Markdown, and their place in the docs."""
 
+import contextlib
 import os
 import platform
 import re
+import signal
+import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +37,30 @@ def machine_line(known):
         f"{known['processor']}, {known['cores']} cores, {known['memory_gib']} GiB, {known['system']}, "
         f"CPython {known['python']}; load average {known['load_before']} when the run began"
     )
+
+
+def run_apart(command, environment, timeout):
+    """Run a command in a session of its own, and kill what it leaves there.
+
+    A worker of Grain goes on at full speed when its parent has ended, and takes a processor from what runs next.
+
+    Raises:
+        subprocess.TimeoutExpired: After so many seconds.
+    """
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=timeout)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 def table(head, rows):

@@ -337,7 +337,9 @@ class Parallel:
             self._marks.claimed += len(block)
             self._gathered.append(block)
             gathered += len(block)
-            if gathered >= self._chunk_size(gathered) or len(block) < asked or self._slow or not self._across:
+            complete = gathered >= self._chunk_size(gathered) or self._slow or not self._across
+            # A filter gives fewer than asked for: only workers that have nothing else get so few.
+            if complete or (len(block) < asked and self._under_way < self._workers * self._size):
                 self._submit_gathered()
                 gathered = 0
         self._submit_gathered()

@@ -272,7 +272,7 @@ def test_without_workers_again_nothing_is_made_ahead(chosen):
     called = []
     with iter(pipeline.dataset(range(10**8)).map(lambda item: called.append(item) or item, workers="auto")) as iterator:
         assert list(itertools.islice(iterator, 1000)) == list(range(1000))
-        assert called == list(range(1000))
+        assert sorted(called) == list(range(1000))  # two threads call at a time
 
 
 def test_workers_that_are_chosen_while_all_is_left_out(chosen):

@@ -89,6 +89,13 @@ def even(number):
     return number % 2 == 0
 
 
+def test_chunks_behind_a_filter_are_whole():
+    """What a filter gives at once is half of what it was asked for."""
+    executor = Clockwork(2, 1e-4)
+    source = pipeline.dataset(range(10**6)).filter(even).map(float, workers=executor)
+    assert usual(executor, source, size=128) == 128
+
+
 SOURCES = {
     "list": lambda n: pipeline.dataset(list(range(n))),
     "array": lambda n: pipeline.arrays(np.arange(n)),

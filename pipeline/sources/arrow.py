@@ -95,6 +95,10 @@ class _Table:
     def take(self, numbers: NDArray[np.int64]) -> Any:
         return self._rows.take(numbers)
 
+    def columns(self) -> tuple[tuple[NDArray[Any], ...], Any]:
+        """As that of `arrays`."""
+        return tuple(self._rows.ready() or ()), tuple(self._schema.names)
+
     def facts(self) -> dict[str, Any]:
         digest = digest_of(self._rows.sample(sampled(len(self))))
         return {"columns": columns_of(self._schema), "rows": len(self), "digest": digest, **facts_of(self._fill)}

@@ -47,6 +47,34 @@ class TestInMemory:
         assert numbers.tolist() == np.array([each["n"] for each in source]).reshape(3, ROWS).tolist()
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("rows", [1, 7, 1000])
+def test_rows_of_a_table_are_those_of_its_columns(rows, shuffle):
+    """Of parts, and of a part of them; numbers of all kinds, and booleans, of which Arrow has eight to a byte."""
+    kinds = ["i1", "u2", "i4", "i8", "f2", "f4", "f8", "?"]
+    given = {kind: np.arange(ROWS, dtype="i8").astype(kind) for kind in kinds} | {"all": np.arange(ROWS)}
+    whole = pyarrow.table(given)
+    table = pyarrow.concat_tables([whole[:300], whole[300:]])[5:]
+    options = {"shuffle": shuffle, "seed": 1, "num_epochs": 2}
+    of_table = iter(pipeline.arrow(table, **options).batch(rows))
+    of_arrays = iter(pipeline.arrays({kind: array[5:] for kind, array in given.items()}, **options).batch(rows))
+    middle = None
+    for batch, (at, expected) in zip(of_table, enumerate(of_arrays), strict=True):
+        assert list(batch) == [*kinds, "all"]
+        for kind in batch:
+            assert batch[kind].dtype == expected[kind].dtype
+            assert batch[kind].flags.writeable
+            assert np.array_equal(batch[kind], expected[kind])
+        batch["i1"][:] = 1  # changes neither the table nor what comes next
+        if at == 200 // rows:
+            middle = of_table.state_dict(), []
+        elif middle:
+            middle[1].append(batch["all"].tolist())
+    resumed = iter(pipeline.arrow(table, **options).batch(rows))
+    resumed.load_state_dict(middle[0])
+    assert [batch["all"].tolist() for batch in resumed] == middle[1]
+
+
 def test_objects_are_read_by_a_thread():
     assert threads_of(pipeline.batch(pipeline.arrays([b"a", b"b"] * 20), 4))
     assert threads_of(pipeline.batch(pipeline.arrow(pyarrow.table({"a": ["a", "b"] * 20})), 4))

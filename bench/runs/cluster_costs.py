@@ -13,6 +13,7 @@ from ray_nodes import clusters
 from report import RESULTS, machine
 
 import pipeline
+from pipeline.flow import parallel
 
 ROWS = 128  # of a chunk
 SMALL, LARGE = ROWS * 4 * 784, ROWS * 150_528  # bytes of a chunk of f32[784], and of images
@@ -52,8 +53,10 @@ def large(i):
 def driver():
     """What a program pays for a chunk and for its bytes, from the task to the batch: processor time of all its threads.
 
-    The least of some runs; each is the difference between a longer and a shorter loop over batches.
+    The difference between a longer and a shorter loop over batches, the least of some runs of both. Rows cost nothing,
+    so that chunks grow to the most there may be, which is set to what is to be measured.
     """
+    parallel._CHUNK_MOST = ROWS
     workers = pipeline.cluster.workers(4)
 
     def spent(function, chunks):
@@ -65,7 +68,8 @@ def driver():
 
     def chunk(function, chunks):
         spent(function, 10)
-        return min((spent(function, 3 * chunks) - spent(function, chunks)) / (2 * chunks) for _ in range(TURNS))
+        short, long = (min(spent(function, count) for _ in range(TURNS)) for count in (chunks, 3 * chunks))
+        return (long - short) / (2 * chunks)
 
     few, many = chunk(small, 80), chunk(large, 20)
     byte = (many - few) / (LARGE - SMALL)

@@ -83,7 +83,7 @@ def decode(number):
 
 
 def passes(number):
-    """Whether a number is kept by the filter: each second one, also of those that a worker gets who has each second."""
+    """Whether the filter keeps a number: two of four, so that a worker that gets every second one keeps half."""
     return number % 4 < 2
 
 

@@ -53,8 +53,8 @@ def large(i):
 def driver():
     """What a program pays for a chunk and for its bytes, from the task to the batch: processor time of all its threads.
 
-    The difference between a longer and a shorter loop over batches, the least of some runs of both. Rows cost nothing,
-    so that chunks grow to the most there may be, which is set to what is to be measured.
+    The difference between a longer and a shorter loop over batches, each the least of some runs. Such cheap rows come
+    in chunks of the most rows that there may be, so that is set to the size in question.
     """
     parallel._CHUNK_MOST = ROWS
     workers = pipeline.cluster.workers(4)

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -37,43 +36,23 @@ def run(batches, meanwhile=lambda count: None):
     return found
 
 
-def worker_processes():
-    """The processes of this cluster that are at work."""
-    found = []
-    for each in psutil.Process().children(recursive=True):
-        try:
-            if each.cmdline()[0].startswith("ray::call"):
-                found.append(each)
-        except (psutil.Error, IndexError):  # it has ended meanwhile
-            pass
-    return found
-
-
-def test_kills_of_workers_and_nodes_change_nothing(cluster):
-    chance = random.Random(5)
+def test_kills_of_workers_and_nodes_change_nothing(cluster, tmp_path):
     nodes = [cluster.add_node(num_cpus=1, object_store_memory=MEMORY) for _ in range(NODES_KILLED)]
     steps = ITEMS // 50
-    workers_at = set(np.linspace(1, steps - 40, WORKERS_KILLED).astype(int).tolist())
+    workers_at = np.linspace(1, ITEMS * 0.9, WORKERS_KILLED).astype(int).tolist()
     nodes_at = set(np.linspace(steps * 0.2, steps * 0.8, NODES_KILLED).astype(int).tolist())
-    killed = []
 
     def kill(count):
-        nonlocal owed
-        owed += count in workers_at
-        victims = worker_processes() if owed else []
-        if victims:
-            victim = chance.choice(victims)
-            victim.kill()
-            killed.append(victim.pid)
-            owed -= 1
         if count in nodes_at:
             cluster.remove_node(nodes.pop(), allow_graceful=False)
+            if not nodes:
+                (tmp_path / "nodes killed").touch()
 
-    owed = 0
     workers = pipeline.cluster.workers(5, options={"scheduling_strategy": "SPREAD"})
-    with_kills = loop(range(ITEMS), workers, functions.slow_row)
+    function = functions.row_of_killed_workers(tmp_path, workers_at, waiting=int(ITEMS * 0.95))
+    with_kills = loop(range(ITEMS), workers, function)
     found = run(with_kills, kill)
-    assert len(killed) == WORKERS_KILLED
+    assert set(os.listdir(tmp_path)) == {"nodes killed", *map(str, workers_at)}
     assert not nodes
     assert sorted(found) == list(range(ITEMS))
     alone = loop(range(ITEMS))

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -16,9 +17,29 @@ def row(i):
 
 
 def slow_row(i):
-    """A row that takes a moment, so that kills hit somebody at work."""
     time.sleep(0.0005)
     return row(i)
+
+
+def row_of_killed_workers(folder, numbers, waiting):
+    """Rows at whose `numbers` the worker is killed, once each, at once or a little later. Row `waiting` waits for the
+    file `nodes killed`, so that there is work left for the others."""
+
+    def function(i):
+        if i in numbers:
+            try:
+                (Path(folder) / str(i)).touch(exist_ok=False)
+            except FileExistsError:  # that was the worker before
+                return slow_row(i)
+            if later := numbers.index(i) % 3 * 0.02:
+                threading.Timer(later, os.kill, (os.getpid(), signal.SIGKILL)).start()
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        while i == waiting and not (Path(folder) / "nodes killed").exists():
+            time.sleep(0.01)
+        return slow_row(i)
+
+    return function
 
 
 def nodes_of_five_processes(folder):

@@ -48,7 +48,8 @@ setup(
             )
             for name in MODULES + IMAGES
         ],
-        build_dir=None if TRACE else "build",
+        # NumPy's declarations are part of the C++: that of one version may not compile with another.
+        build_dir=None if TRACE else f"build/numpy-{numpy.__version__}",
         nthreads=JOBS,
         emit_linenums=LINES,
         compiler_directives={

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pipeline._next import Meter
 from pipeline.flow.block import Block, Examples, Numbers
 from pipeline.flow.collate import Collate
-from pipeline.flow.ids import as_one, joined
+from pipeline.flow.ids import each_as_one
 from pipeline.flow.table import Index
 
 
@@ -34,7 +34,7 @@ class Grouped:
         groups = [self._group(int(number)) for number in numbers]
         if not groups:
             return Block(Examples([]), range(0), numbers)
-        ids = joined([as_one(group.ids) for group in groups])
+        ids = each_as_one([group.ids for group in groups])
         return Block(_Groups(groups, self._how, self._meter), ids, numbers)
 
     def _group(self, number: int) -> Block:

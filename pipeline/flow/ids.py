@@ -91,8 +91,13 @@ def summed(ids: Ids) -> tuple[int, int]:
 
 def as_one(ids: Ids) -> PartHashes:
     """Return the id of one element that consists of these."""
-    value, examples = summed(ids)
-    return PartHashes(np.array([value], np.uint64), np.array([examples], np.int64))
+    return each_as_one([ids])
+
+
+def each_as_one(many: Sequence[Ids]) -> PartHashes:
+    """Return the ids of elements of which each consists of several."""
+    values, counts = zip(*map(summed, many), strict=True)
+    return PartHashes(np.array(values, np.uint64), np.array(counts, np.int64))
 
 
 def as_array(ids: Any) -> NDArray[np.int64]:

@@ -217,11 +217,15 @@ class Ahead:
     Args:
         stream: The stream; nobody else takes from it.
         at_once: How many elements to take at least, where that makes none of them: few blocks are joined faster.
+
+    Attributes:
+        lazy: Whether taking elements makes none of them.
     """
 
     def __init__(self, stream: Stream, at_once: int = 1) -> None:
         self._stream = stream
-        self._at_once = at_once if is_lazy(stream) else 1
+        self.lazy = is_lazy(stream)
+        self._at_once = at_once if self.lazy else 1
         self._blocks: list[tuple[Any, Block]] = []  # each after the position of its first element, or why there is none
         self._at: Any = None  # the position of what was fetched last
         self._offset = 0  # elements of the first block that were taken

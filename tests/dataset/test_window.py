@@ -1,5 +1,6 @@
 """window: neighbours stacked; windows may overlap, touch or leave gaps."""
 
+import numpy as np
 import pytest
 from dataset_contract import check, stream
 
@@ -24,3 +25,55 @@ def test_a_window_of_dicts():
 def test_windows_that_do_not_stack():
     with pytest.raises(ValueError, match="window: the value has shape"):
         list(pipeline.dataset([[1], [1, 2]]).window(2))
+
+
+COLUMNS = {
+    "rows": np.arange(600, dtype=np.float32).reshape(200, 3),
+    "others": np.arange(200, dtype=">i4"),
+    "odd": np.arange(200) % 2 == 1,
+}
+
+
+@pytest.mark.parametrize("names", [["rows"], ["others", "rows"], ["odd", "others"]])
+@pytest.mark.parametrize(("size", "stride"), [(4, 4), (7, 3), (5, 1), (3, 8)])
+def test_windows_of_columns(names, size, stride):
+    """Full ones are made together where they do not leave gaps; and each has arrays of its own."""
+    columns = {name: COLUMNS[name] for name in names}
+    begins = range(0, 200, stride)
+    windows = [{name: column[i : i + size] for name, column in columns.items()} for i in begins]
+    data = pipeline.arrays(columns).window(size, stride, drop_remainder=False)
+    check(data.prefetch(8), windows)
+    full = [each for each in windows if len(each[names[0]]) == size]
+    batches = [
+        {name: np.stack([each[name] for each in full[i : i + 9]]) for name in names} for i in range(0, len(full), 9)
+    ]
+    whole = pipeline.arrays(columns).window(size, stride).batch(9)
+    check(whole, batches)
+    found = list(pipeline.arrays(columns).window(size, stride).shuffle(1))
+    for each in found:
+        for array in each.values():
+            assert array.dtype.isnative
+            array[...] = array[0]
+    for each, window in zip(found, full, strict=True):
+        for name in names:
+            assert (each[name] == window[name][0]).all()
+
+
+class FailsLate:
+    """Rows of which one cannot be read."""
+
+    def __len__(self):
+        return 50
+
+    def __getitem__(self, i):
+        if i == 37:
+            raise OSError("the disk is gone")
+        return np.full(2, i)
+
+
+def test_windows_before_a_row_that_fails():
+    batches = iter(pipeline.dataset(FailsLate()).window(4, 2).batch(5))
+    found = np.concatenate([next(batches)[:, 0, 0] for _ in range(3)])
+    assert found.tolist() == list(range(0, 30, 2))
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(batches)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from pipeline.datasets.node import ENDLESS, Node, Opening
-from pipeline.flow.block import Block, Examples, join
+from pipeline.dtypes import native
+from pipeline.flow.block import Block, Columns, Examples, flat, gathered, join, packed
 from pipeline.flow.collate import Collate
 from pipeline.flow.grouped import Grouped
-from pipeline.flow.ids import as_one
+from pipeline.flow.ids import as_one, each_as_one, select
 from pipeline.flow.stream import Ahead, Stream, dropped, place, seek_later, whole
 from pipeline.flow.table import Index
 
-# Numbers of elements that are chosen at once: a window of 16 rows, 4 after the last one, takes 8 us, and 32 without.
+# Numbers of elements that are chosen, and windows that are made, at once.
 _AT_ONCE = 1024
 
 
@@ -75,6 +78,8 @@ class _Windows:
             with self._shared.unhurried():
                 self._stream.skip(self._gap)
             self._gap = 0
+        if n > 1 and stride <= size and self._stream.lazy and (found := self._several(min(n, _AT_ONCE))) is not None:
+            return found
         blocks = self._stream.look(size)
         have = sum(map(len, blocks))
         if have < size and (self._node.drop_remainder or not have):
@@ -86,6 +91,26 @@ class _Windows:
         self._gap = stride - seen
         first, self._count = self._count, self._count + 1
         return Block(values, as_one(block.ids), range(first, self._count))
+
+    def _several(self, n: int) -> Block | None:
+        """Return up to n full windows, whose rows are made once and copied by NumPy; None if one alone has to be made.
+        A window of 16 rows, 4 after the last one, takes 1.4 us, and 11.6 alone."""
+        size, stride = self._node.size, self._node.stride
+        blocks = self._stream.look(size + (n - 1) * stride)
+        count = (sum(map(len, blocks)) - size) // stride + 1
+        if count < 2:
+            return None
+        block = join(blocks)
+        try:
+            values = _windows(block.made(), count, size, stride)
+        except Exception:  # which comes again, after the windows before it
+            return None
+        if values is None:
+            return None
+        self._stream.drop(count * stride)
+        first, self._count = self._count, self._count + count
+        ids = each_as_one([select(block.ids, slice(at, at + size)) for at in range(0, count * stride, stride)])
+        return Block(values, ids, range(first, self._count))
 
     def skip(self, n: int) -> int:
         return dropped(self, n)
@@ -100,3 +125,15 @@ class _Windows:
 
     def close(self) -> None:
         self._stream.close()
+
+
+def _windows(values: Columns | Examples, count: int, size: int, stride: int) -> Columns | None:
+    """Return so many windows of rows, if these are only numbers."""
+    if isinstance(values, Examples):
+        return None
+    _, columns = flat(values.block)
+    arrays = [gathered(each) for each in columns]
+    if not all(type(each) is np.ndarray and not each.dtype.hasobject for each in arrays):
+        return None
+    shared = [np.lib.stride_tricks.sliding_window_view(each, size, 0)[: count * stride : stride] for each in arrays]
+    return Columns(packed(values.block, [native(np.moveaxis(each, -1, 1).copy()) for each in shared]), count)

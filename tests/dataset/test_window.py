@@ -59,21 +59,18 @@ def test_windows_of_columns(names, size, stride):
             assert (each[name] == window[name][0]).all()
 
 
-class FailsLate:
-    """Rows of which one cannot be read."""
-
-    def __len__(self):
-        return 50
-
-    def __getitem__(self, i):
-        if i == 37:
-            raise OSError("the disk is gone")
-        return np.full(2, i)
-
-
-def test_windows_before_a_row_that_fails():
-    batches = iter(pipeline.dataset(FailsLate()).window(4, 2).batch(5))
-    found = np.concatenate([next(batches)[:, 0, 0] for _ in range(3)])
-    assert found.tolist() == list(range(0, 30, 2))
-    with pytest.raises(OSError, match="the disk is gone"):
-        next(batches)
+@pytest.mark.parametrize("ahead", [1, 64])
+def test_windows_before_rows_that_cannot_be_read(tmp_path, ahead):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow")
+    name = tmp_path / "damaged.parquet"
+    table = {"n": np.arange(50)}
+    parquet.write_table(pytest.importorskip("pyarrow").table(table), name, row_group_size=10, compression="none")
+    damaged = parquet.read_metadata(name).row_group(3).column(0).dictionary_page_offset
+    with name.open("r+b") as file:
+        file.seek(damaged)
+        file.write(b"\xff" * 8)
+    windows = iter(pipeline.parquet([str(name)]).window(4, 2).prefetch(ahead))
+    found = [next(windows)["n"][0] for _ in range(14)]
+    assert found == list(range(0, 28, 2))
+    with pytest.raises(pipeline.errors.DataLossError, match=r"damaged\.parquet"):
+        next(windows)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
 
 from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.dtypes import native
-from pipeline.flow.block import Block, Columns, Examples, flat, gathered, join, packed
+from pipeline.flow.block import Block, Columns, Examples, flat, gathered, join, join_made, packed
 from pipeline.flow.collate import Collate
 from pipeline.flow.grouped import Grouped
-from pipeline.flow.ids import as_one, each_as_one, select
+from pipeline.flow.ids import as_one, each_as_one, joined, select
 from pipeline.flow.stream import Ahead, Stream, dropped, place, seek_later, whole
-from pipeline.flow.table import Index
+from pipeline.flow.table import Index, TableRows, comes_as_columns
 
 # Numbers of elements that are chosen, and windows that are made, at once.
 _AT_ONCE = 1024
@@ -70,6 +71,7 @@ class _Windows:
     def __init__(self, stream: Ahead, node: Window, shared: Opening) -> None:
         self._stream, self._node, self._how, self._shared = stream, node, Collate("window"), shared
         self._count = 0
+        self._together = node.stride <= node.size and self._stream.lazy  # whether to make several windows at once
         self._gap = 0  # elements to skip before the next window: an error in them comes after the window before them
 
     def take(self, n: int) -> Block | None:
@@ -78,7 +80,7 @@ class _Windows:
             with self._shared.unhurried():
                 self._stream.skip(self._gap)
             self._gap = 0
-        if n > 1 and stride <= size and self._stream.lazy and (found := self._several(min(n, _AT_ONCE))) is not None:
+        if n > 1 and self._together and (found := self._several(min(n, _AT_ONCE))) is not None:
             return found
         blocks = self._stream.look(size)
         have = sum(map(len, blocks))
@@ -96,21 +98,22 @@ class _Windows:
         """Return up to n full windows, whose rows are made once and copied by NumPy; None if one alone has to be made.
         A window of 16 rows, 4 after the last one, takes 1.4 us, and 11.6 alone."""
         size, stride = self._node.size, self._node.stride
-        blocks = self._stream.look(size + (n - 1) * stride)
+        blocks = self._stream.ready(size + (n - 1) * stride)
         count = (sum(map(len, blocks)) - size) // stride + 1
         if count < 2:
             return None
-        block = join(blocks)
-        try:
-            values = _windows(block.made(), count, size, stride)
-        except Exception:  # which comes again, after the windows before it
-            return None
+        values = None
+        if all(isinstance(each.values, TableRows) and comes_as_columns(each.values.table) for each in blocks):
+            with contextlib.suppress(Exception):  # which comes again, after the windows before it
+                values = _windows(join_made([each.made() for each in blocks]), count, size, stride)
         if values is None:
+            self._together = False
             return None
+        ids = joined([each.ids for each in blocks])
         self._stream.drop(count * stride)
         first, self._count = self._count, self._count + count
-        ids = each_as_one([select(block.ids, slice(at, at + size)) for at in range(0, count * stride, stride)])
-        return Block(values, ids, range(first, self._count))
+        windows = each_as_one([select(ids, slice(at, at + size)) for at in range(0, count * stride, stride)])
+        return Block(values, windows, range(first, self._count))
 
     def skip(self, n: int) -> int:
         return dropped(self, n)

@@ -19,6 +19,8 @@ from pipeline.flow.table import Index, TableRows, comes_as_columns
 # Numbers of elements that are chosen, and windows that are made, at once.
 _AT_ONCE = 1024
 
+_BYTES = 16 << 20  # of windows that are made at once
+
 
 class Window(Node):
     """Windows.
@@ -71,7 +73,8 @@ class _Windows:
     def __init__(self, stream: Ahead, node: Window, shared: Opening) -> None:
         self._stream, self._node, self._how, self._shared = stream, node, Collate("window"), shared
         self._count = 0
-        self._together = node.stride <= node.size and self._stream.lazy  # whether to make several windows at once
+        # How many windows to make at once: more when their size is known.
+        self._most = 2 if node.stride <= node.size and self._stream.lazy else 1
         self._gap = 0  # elements to skip before the next window: an error in them comes after the window before them
 
     def take(self, n: int) -> Block | None:
@@ -80,7 +83,8 @@ class _Windows:
             with self._shared.unhurried():
                 self._stream.skip(self._gap)
             self._gap = 0
-        if n > 1 and self._together and (found := self._several(min(n, _AT_ONCE))) is not None:
+        n = min(n, self._most)
+        if n > 1 and (found := self._several(n)) is not None:
             return found
         blocks = self._stream.look(size)
         have = sum(map(len, blocks))
@@ -107,8 +111,9 @@ class _Windows:
             with contextlib.suppress(Exception):  # which comes again, after the windows before it
                 values = _windows(join_made([each.made() for each in blocks]), count, size, stride)
         if values is None:
-            self._together = False
+            self._most = 1
             return None
+        self._most = min(_AT_ONCE, max(1, _BYTES * count // max(1, sum(each.nbytes for each in flat(values.block)[1]))))
         ids = joined([each.ids for each in blocks])
         self._stream.drop(count * stride)
         first, self._count = self._count, self._count + count

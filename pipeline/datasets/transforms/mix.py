@@ -61,7 +61,7 @@ class _Mixed:
     """Elements drawn from streams. The draw of a number is the same whatever is taken at once."""
 
     _AT_ONCE = 256
-    _DRAWN = 4096  # draws made at once: for each batch of 128 they were a seventh of its time
+    _DRAWN = 4096  # the most draws to make at once: for each batch of 128 they were a seventh of its time
 
     def __init__(
         self, streams: Sequence[Stream], weights: NDArray[np.float64], pair: tuple[int, int], whole: bool
@@ -74,8 +74,9 @@ class _Mixed:
         self._over = False
 
     def _forget_draws(self) -> None:
-        """Forget draws that were made ahead: other streams have ended since, or the number is another one."""
-        self._draws, self._draws_from = np.zeros(0, np.int64), 0
+        """Forget draws made ahead: a stream has ended, or the number is another one. The next ones are few at first:
+        with 4,096 for each of 2,000 short streams, mixing took twice as long."""
+        self._draws, self._draws_from, self._ahead = np.zeros(0, np.int64), 0, self._AT_ONCE
 
     def take(self, n: int) -> Block | None:
         while not self._over:
@@ -96,7 +97,8 @@ class _Mixed:
                 self._over = True
                 return None
             limits = np.cumsum(weights) / weights.sum()
-            draws = uniform(self._pair, np.arange(self._count, self._count + self._DRAWN))
+            draws = uniform(self._pair, np.arange(self._count, self._count + self._ahead))
+            self._ahead = min(2 * self._ahead, self._DRAWN)
             last = int(np.flatnonzero(weights)[-1])
             self._draws = np.minimum(np.searchsorted(limits, draws, "right"), last)
             self._draws_from, at = self._count, 0

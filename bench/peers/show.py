@@ -61,7 +61,7 @@ def updated(result, works):
 def intro(result):
     versions = ", ".join(f"{peer} {version}" for peer, version in result["versions"].items())
     anew = "".join(
-        f" {len(one['work'])} works, which peers.json lists, were measured again with ours {one['versions']['ours']}, "
+        f" Measured again, with ours {one['versions']['ours']}: {', '.join(one['work'])}; "
         f"in {one['rounds']} rounds of {one['seconds']} s, at a load average of {one['machine']['load_before']}."
         for one in result.get("anew", [])
     )

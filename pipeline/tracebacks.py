@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from types import FrameType, TracebackType
+import signal
+import threading
+from types import CodeType, FrameType, TracebackType
+from typing import Any
 
 _PACKAGE = __name__.partition(".")[0]
 _STANDARD = os.path.dirname(os.__file__)
@@ -53,3 +56,24 @@ def is_standard(frame: FrameType) -> bool:
     """Return whether a frame is of the standard library."""
     name = frame.f_code.co_filename
     return name.startswith("<frozen") or (name.startswith(_STANDARD) and "-packages" not in name)
+
+
+def from_handler(error: BaseException) -> bool:
+    """Return whether a signal handler has raised an error: it says nothing of what the main thread was doing."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    codes = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
+    each = error.__traceback__
+    while each is not None:
+        if each.tb_frame.f_code in codes:
+            return True
+        each = each.tb_next
+    return False
+
+
+def _code_of(handler: Any) -> CodeType | None:
+    """Return the code of a signal handler; None for what is not written in Python."""
+    function = getattr(handler, "func", handler)  # of a partial
+    function = getattr(function, "__func__", function)  # of a method
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    return code if isinstance(code, CodeType) else None

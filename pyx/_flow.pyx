@@ -116,6 +116,45 @@ def salted(const uint64_t[::1] hashes not None, uint64_t salt):
     return out
 
 
+cdef inline int64_t number_of(int64_t number, uint64_t other) noexcept nogil:
+    return <int64_t>(mixed(<uint64_t>number * <uint64_t>STEP + other + 1) >> 1)
+
+
+def mix_numbers(const int64_t[::1] numbers not None, uint64_t other):
+    """Return a number for each number and `other`, int64, not negative: other pairs hardly ever give the same."""
+    cdef cnp.npy_intp n = numbers.shape[0]
+    cdef cnp.ndarray out = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
+    cdef int64_t[::1] made = out
+    cdef Py_ssize_t i
+    for i in range(n):
+        made[i] = number_of(numbers[i], other)
+    return out
+
+
+def mix_pairs(const int64_t[::1] numbers not None, const int64_t[::1] others not None):
+    """Return what `mix_numbers` gives for each number and its other one."""
+    cdef cnp.npy_intp n = numbers.shape[0]
+    cdef cnp.ndarray out = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
+    cdef int64_t[::1] made = out
+    cdef Py_ssize_t i
+    if others.shape[0] != n:
+        raise ValueError(f"mix_pairs: expected another number for each of {n}, got {others.shape[0]}")
+    for i in range(n):
+        made[i] = number_of(numbers[i], <uint64_t>others[i])
+    return out
+
+
+def mix_outputs(int64_t number, uint64_t first, Py_ssize_t count):
+    """Return what `mix_numbers` gives for one number and `first`, `first + 1`, ..."""
+    cdef cnp.npy_intp n = max(count, 0)
+    cdef cnp.ndarray out = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
+    cdef int64_t[::1] made = out
+    cdef Py_ssize_t i
+    for i in range(n):
+        made[i] = number_of(number, first + <uint64_t>i)
+    return out
+
+
 def fold_on(uint64_t value, uint64_t hash, uint64_t count):
     """Return the fingerprint of an order after `count` more elements, whose fingerprint is `hash`."""
     return value * power(STEP, count) + hash
@@ -377,17 +416,36 @@ def pump(iterator, Py_ssize_t n, Kept kept not None):
 
 
 cdef class Draw:
-    """What seeds `example_rng` while a compiled loop calls a function: the seeds, the number of the example, 0 for the
-    path, and the pass. It is a tuple of these, but for the number, which the loop sets."""
+    """What `example_rng` draws from in a call of a function: two seeds, the pass, which function of the recipe it is, and
+    the number of the example. It is a tuple of the keys.
 
-    cdef object seed, seed2, epoch
-    cdef int64_t number
+    Args:
+        seed, seed2, epoch: The seeds and the pass.
+        which: Which function of the recipe calls.
 
-    def __cinit__(self, seed, seed2, epoch):
-        self.seed, self.seed2, self.epoch, self.number = seed, seed2, epoch, 0
+    Attributes:
+        number: The number of the example; setting it begins a call.
+        made: The generator of this call, once `example_rng` has made one; else None.
+    """
+
+    cdef object seed, seed2, epoch, which
+    cdef int64_t _number
+    cdef public object made
+
+    def __cinit__(self, seed, seed2, epoch, which=0):
+        self.seed, self.seed2, self.epoch, self.which = seed, seed2, epoch, which
+        self._number, self.made = 0, None
+
+    @property
+    def number(self):
+        return self._number
+
+    @number.setter
+    def number(self, int64_t number):
+        self._number, self.made = number, None
 
     def __iter__(self):
-        return iter((self.seed, self.seed2, self.number, 0, self.epoch))
+        return iter((self.seed, self.seed2, self._number, self.which, self.epoch))
 
 
 def call_each(function, list examples not None, Py_ssize_t at, const int64_t[::1] numbers not None, Draw draw, before,
@@ -418,7 +476,7 @@ def call_each(function, list examples not None, Py_ssize_t at, const int64_t[::1
         if kept.count >= n or (bell is not None and bell.raised):
             return i, False
         if draw is not None:
-            draw.number = numbers[i]
+            draw._number, draw.made = numbers[i], None
         if before is not None:
             before(i)
         if i >= len(examples):

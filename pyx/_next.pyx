@@ -5,6 +5,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF, Py_XINCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy
 from libcpp.atomic cimport atomic, memory_order_acquire, memory_order_relaxed, memory_order_release
 
 cimport numpy as cnp
@@ -22,6 +23,8 @@ from sync cimport now, sleep_for
 from _thread import get_ident
 from sys import _current_frames as current_frames
 from types import GenericAlias
+
+import numpy as np
 
 from pipeline import spans
 from pipeline.tracebacks import show_users
@@ -109,6 +112,12 @@ cdef class Meter:
             self._own.fetch_add(spent - inner, memory_order_relaxed)
         self._total.fetch_add(spent, memory_order_relaxed)
         inner = outer + spent
+
+    def take_over(self, Meter other not None, double seconds, Py_ssize_t elements):
+        """Count elements, and seconds that another meter has counted."""
+        self._elements.fetch_add(elements, memory_order_relaxed)
+        self._own.fetch_add(<int64_t>(seconds * 1e9), memory_order_relaxed)
+        other._own.fetch_sub(<int64_t>(seconds * 1e9), memory_order_relaxed)
 
     def work(self, double seconds):
         """Count time that workers took."""
@@ -247,6 +256,105 @@ cdef class Gauge:
     def close(self):
         """As that of the stream."""
         self.stream.close()
+
+
+@cython.final
+cdef class Metered:
+    """A stream that is measured, and that ends when its iterator is closed.
+
+    Thread safety: as the stream.
+    """
+
+    cdef readonly object stream
+    cdef readonly Meter meter
+    cdef object clock, _take, _state
+
+    def __cinit__(self, stream, Meter meter not None, clock):
+        self.stream, self.meter, self.clock = stream, meter, clock
+        self._take, self._state = stream.take, stream.state
+
+    def take(self, n):
+        """As that of the stream."""
+        cdef int64_t outer = inner, began = now()
+        global inner
+        if self.clock.stopped:
+            self.clock.check()
+        inner = 0
+        try:
+            block = self._take(n)
+        except Exception as error:
+            self.meter.failed(error)
+            raise
+        finally:
+            self.meter.add(now() - began, outer)
+        if block is not None:
+            self.meter._elements.fetch_add(len(block), memory_order_relaxed)
+        return block
+
+    def state(self):
+        """As that of the stream."""
+        return self._state()
+
+    def wait(self, timeout):
+        """As that of the stream; the time counts as that of `take`."""
+        return self.meter.call(self.stream.wait, timeout)
+
+    def begin(self):
+        """As that of the stream."""
+        self.stream.begin()
+
+    def close(self):
+        """As that of the stream."""
+        self.stream.close()
+
+
+@cython.final
+cdef class MeteredIndex:
+    """An index that is measured.
+
+    Thread safety: as the index.
+    """
+
+    cdef readonly object source, step, stop, ahead
+    cdef readonly Meter meter
+    cdef object _block
+
+    def __cinit__(self, source, Meter meter not None):
+        self.source, self.step, self.stop, self.ahead = source, source.step, source.stop, source.ahead
+        self.meter, self._block = meter, source.block
+
+    def __len__(self):
+        return len(self.source)
+
+    def block(self, places):
+        """As that of the index."""
+        cdef int64_t outer = inner, began = now()
+        global inner
+        inner = 0
+        try:
+            block = self._block(places)
+            if block.error is not None:
+                self.meter.failed(block.error)
+        except Exception as error:
+            self.meter.failed(error)
+            raise
+        finally:
+            self.meter.add(now() - began, outer)
+        self.meter._elements.fetch_add(len(block), memory_order_relaxed)
+        return block
+
+    def runs(self, starts, size):
+        """As that of the index."""
+        cdef int64_t outer = inner, began = now()
+        global inner
+        inner = 0
+        try:
+            found = self.source.runs(starts, size)
+        finally:
+            self.meter.add(now() - began, outer)
+        if found is not None:
+            self.meter._elements.fetch_add(len(starts) * size, memory_order_relaxed)
+        return found
 
 
 def working_for_others(bint whether):
@@ -479,6 +587,104 @@ cdef class Gather(ReadyBatches):
         else:
             pick_rows(made, source, self.numbers, self.at, row)
         return out
+
+
+@cython.final
+cdef class Gatherer:
+    """Copies rows of arrays into new arrays.
+
+    Args:
+        arrays: C-contiguous, with as many rows each: `gathers` says so.
+
+    Thread safety: every method may be called from every thread.
+    """
+
+    cdef tuple arrays
+    cdef object recycler                # of memory that is too large for the allocator to keep
+    cdef readonly Py_ssize_t size
+
+    def __cinit__(self, tuple arrays not None):
+        if not arrays or type(arrays[0]) is not cnp.ndarray or rank_of(<Array*>arrays[0]) == 0:
+            raise ValueError(f"Gatherer: expected arrays of rows, got {arrays!r:.80}")
+        self.size = dims_of(<Array*>arrays[0])[0]
+        if not gathers(arrays, self.size, True):
+            raise ValueError(f"Gatherer: expected contiguous arrays of {self.size} rows, got {arrays!r:.80}")
+        self.arrays, self.recycler = arrays, None
+
+    def take(self, const int64_t[::1] numbers not None):
+        """Return the rows with these numbers, of each array, in a list.
+
+        Raises:
+            IndexError: There is no such row.
+        """
+        cdef Py_ssize_t i, n = numbers.shape[0]
+        for i in range(n):
+            if not 0 <= numbers[i] < self.size:
+                raise IndexError(f"there is no row {numbers[i]}: the arrays have {self.size}")
+        return [self.made(array, numbers, n, 0) for array in self.arrays]
+
+    def runs(self, const int64_t[::1] starts not None, Py_ssize_t size):
+        """Return `size` rows from each of these on, of each array, in a list: arrays of one dimension more.
+
+        Raises:
+            IndexError: There are no such rows.
+        """
+        cdef Py_ssize_t i
+        if size < 1:
+            raise ValueError(f"Gatherer.runs: size must be at least 1, got {size}")
+        for i in range(starts.shape[0]):
+            if not 0 <= starts[i] <= self.size - size:
+                raise IndexError(f"there are no {size} rows from {starts[i]} on: the arrays have {self.size}")
+        return [self.made(array, starts, starts.shape[0], size) for array in self.arrays]
+
+    cdef object made(self, array, const int64_t[::1] numbers, Py_ssize_t n, Py_ssize_t size):
+        """Return n rows of an array, or n times `size` neighbouring rows."""
+        cdef Array* given = <Array*>array
+        cdef intp[MAX_RANK + 1] dims
+        cdef int rank = rank_of(given), axis, more = 1 if size else 0
+        cdef intp row = itemsize_of(given) * product(dims_of(given) + 1, rank - 1)
+        cdef intp run = row * (size or 1)
+        dims[0] = n
+        if size:
+            dims[1] = size
+        for axis in range(1, rank):
+            dims[axis + more] = dims_of(given)[axis]
+        if has_references(given):
+            if size:
+                return array[np.add.outer(np.asarray(numbers), np.arange(size))]
+            out = empty_like(given, rank, dims)
+            refer(<PyObject**>data_of(<Array*>out), <PyObject**>data_of(given), numbers, 0, n,
+                  row // <intp>sizeof(PyObject*))
+            return out
+        if RECYCLED <= n * run <= SHARED:
+            out = recycled_array(RECYCLER, rank + more, dims, <object>descr_of(given))
+        elif n * run > SHARED:
+            if self.recycler is None:
+                self.recycler = new_recycler()
+            out = recycled_array(self.recycler, rank + more, dims, <object>descr_of(given))
+        else:
+            out = empty_like(given, rank + more, dims)
+        if size:
+            copy_runs(data_of(<Array*>out), data_of(given), numbers, row, run)
+        elif n * row >= RELEASE:
+            with nogil:
+                pick_rows(rows_at(data_of(<Array*>out), n, row), rows_at(data_of(given), self.size, row), numbers, 0,
+                          row)
+        else:
+            pick_rows(rows_at(data_of(<Array*>out), n, row), rows_at(data_of(given), self.size, row), numbers, 0, row)
+        return out
+
+
+cdef void copy_runs(char* to, const char* rows, const int64_t[::1] starts, intp row, intp run) noexcept:
+    """Copy the bytes of so many neighbouring rows from each of these on."""
+    cdef Py_ssize_t i
+    if starts.shape[0] * run >= RELEASE:
+        with nogil:
+            for i in range(starts.shape[0]):
+                memcpy(&to[i * run], &rows[starts[i] * row], run)
+    else:
+        for i in range(starts.shape[0]):
+            memcpy(&to[i * run], &rows[starts[i] * row], run)
 
 
 cdef class Next:

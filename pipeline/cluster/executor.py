@@ -7,18 +7,19 @@ import hashlib
 import threading
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Any
 
 from pipeline.cluster.ray_client import RayCall, RayClient
 from pipeline.cluster.task import FunctionSpec, Held, Pickled, versions
+from pipeline.workers.executor import Workers
 
 # Bytes of a pickled function from which it goes to workers by the object store, once for each machine.
 _LARGE = 1 << 16
 
 
-class RayWorkers(Executor):
+class RayWorkers(Workers):
     """Tasks of a Ray cluster. Made by `workers`, which see.
 
     Attributes:
@@ -29,8 +30,8 @@ class RayWorkers(Executor):
     Thread safety: you may call every method from every thread.
     """
 
-    made_by = "pipeline.cluster.workers"  # for advice that can be typed
-    chunk_seconds = 0.08  # of a chunk for few workers: a call takes 1.6 ms of this process
+    made_by = "pipeline.cluster.workers"
+    chunk_seconds = 0.08  # a call takes 1.6 ms of this process
 
     def __init__(
         self, ray: Any, count: int, setup: Callable[[], Any] | None, retries: int, options: dict[str, Any]
@@ -44,6 +45,10 @@ class RayWorkers(Executor):
         self._closed = self._started = False
         self._submitting = threading.RLock()  # not Lock: a signal handler may call shutdown
         weakref.finalize(self, self.client.close).atexit = False
+
+    @property
+    def count(self) -> int:
+        return self._max_workers
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a worker call a function.

@@ -1,74 +1,61 @@
-"""Parts: what the parts of a running recipe say of themselves to those who look."""
+"""Parts: what the steps of a running recipe report of themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from pipeline.datasets.node import Node, NodeStats
 from pipeline.diagnostics import live
 from pipeline.diagnostics.live import PartFacts
+from pipeline.stages.node import Node
+from pipeline.stages.run import Measured
 
 
-def facts_of_parts(node: Node, parts: Mapping[Node, NodeStats]) -> list[PartFacts]:
-    """Return what the parts of a recipe say, each after its inputs."""
+def facts_of_parts(node: Node, measured: Mapping[Node, Measured]) -> list[PartFacts]:
+    """Return what the steps of a recipe report, each after its inputs."""
     found: dict[int, PartFacts] = {}
-    _visit(node, parts, 0, found)
+    _visit(node, measured, 0, found)
     return list(found.values())
 
 
-def _visit(node: Node, parts: Mapping[Node, NodeStats], workers: int, found: dict[int, PartFacts]) -> list[int]:
-    """Note a part and its inputs; return the numbers of what gives its elements.
+def _visit(node: Node, measured: Mapping[Node, Measured], workers: int, found: dict[int, PartFacts]) -> list[int]:
+    """Note a step and its inputs; return the numbers of what gives its elements.
 
     Args:
-        node: The part.
-        parts: What is measured.
-        workers: How many workers may make its examples for a part further down; 0 for none.
+        node: The step.
+        measured: What is measured.
+        workers: How many workers may make its examples for a step further down; 0 for none.
         found: What is known, by number.
     """
-    queue = live.queues.number(getattr(node, "queue", None))
+    queue = live.queues.number(node.queue)
     if queue is not None:  # others fill it, and it is a stage itself
         return [queue]
-    part = parts.get(node)
-    executor = None if part is None else part.executor
-    own = 0 if executor is None else _count(executor)
-    inputs = [number for each in node.inputs for number in _visit(each, parts, own or workers, found)]
-    if part is None:
+    own = measured.get(node)
+    executor = None if own is None else own.workers
+    count = 0 if executor is None else max(1, executor.count)
+    inputs = [number for each in node.inputs for number in _visit(each, measured, count or workers, found)]
+    if own is None:
         return inputs
-    filled = live.queues.number(part.queue)
-    if filled is not None:
-        found[filled] = PartFacts(filled, "queue", part.queue.name, inputs, 0, 0.0, 0.0, None, 0, (), part.group, {})
-        inputs = [filled]
-    if node.stage == "queue" or (part.chooses and node.stage == "step"):
-        return inputs
-    meter = part.meter
-    settings: dict[str, Any] = {}
+    meter = own.meter
+    settings: dict[str, Any] = {"in_workers": executor is not None}
     if executor is not None:
-        settings = {"made_by": getattr(executor, "made_by", type(executor).__name__)}
-        if hasattr(executor, "seen"):  # one of a cluster
-            settings["remote"] = executor.seen()
-    worked = meter.worked if executor is not None else meter.away
-    found[part.number] = PartFacts(
-        part.number,
-        node.stage,
+        settings["made_by"] = executor.made_by
+        if (remote := executor.seen()) is not None:
+            settings["remote"] = remote
+    if own.level is not None:
+        settings |= {"level": own.level(), "room": own.room}
+    found[own.number] = PartFacts(
+        own.number,
+        "prefetch" if node.stage == "queue" else node.stage,
         node.label(),
         inputs,
         meter.elements,
         meter.own,
-        worked,
-        getattr(executor, "worker_seconds", None),
-        own or workers,
-        _natives(executor),
+        meter.worked if executor is not None else meter.away,
+        None if executor is None else executor.worker_seconds,
+        count or workers,
+        () if executor is None else executor.numbers(),
         None,
-        settings | {"in_workers": executor is not None},
+        settings,
     )
-    return [part.number]
-
-
-def _count(executor: Any) -> int:
-    return getattr(executor, "_max_workers", None) or 1
-
-
-def _natives(executor: Any) -> Sequence[int]:
-    numbers = getattr(executor, "numbers", None)
-    return () if numbers is None else numbers()
+    return [own.number]

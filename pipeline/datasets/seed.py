@@ -40,12 +40,31 @@ class Seed:
         return self._pairs[0]
 
     def adopt(self, pair: tuple[int, int]) -> None:
-        """Take the seeds of a saved run, if chance decides and nobody has asked."""
-        if self.drawn and not self._pairs:
-            self._pairs.append(pair)
+        """Take the seeds of a saved run, if chance draws them."""
+        if self.drawn:
+            self._pairs = [pair]
 
     def __getstate__(self) -> dict[str, Any]:
         return {"drawn": self.drawn, "_pairs": [self.pair]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+
+
+class LateSeed(Seed):
+    """A seed that few need: it is drawn only when it is first asked for, and takes no part in the process's seeds before.
+
+    Args:
+        kind: What is seeded.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.drawn = True
+        self._pairs = []
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The two seeds."""
+        if not self._pairs:
+            self._pairs.append(entropy_if_zero(get_seed(None)))
+        return self._pairs[0]

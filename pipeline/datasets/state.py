@@ -2,90 +2,78 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline import __version__
-from pipeline.datasets.node import Node, Opening, facts_of, seeds_of
-from pipeline.datasets.resized import resized
-from pipeline.datasets.seed import Seed
 from pipeline.diagnostics.wording import named
 from pipeline.dtypes import items, one_of
 from pipeline.errors import InvalidArgumentError, StateMismatchError, invalid
 from pipeline.files.identity import difference, file_identity
+from pipeline.queues.seeds import given_seed
 from pipeline.resume.form import check_form
 from pipeline.resume.mismatch import Comparison
+from pipeline.stages.node import Node, facts_of, seeds_of
+from pipeline.stages.run import Run
+
+if TYPE_CHECKING:
+    from pipeline.datasets.iterator import Record
 
 FORMAT = "queue-runner/dataset"
-VERSION = 2
+VERSION = 3
 
 # What a caller may allow to differ, and the options of a recipe that this is about.
 ALLOWED = {"batch_size": {"n"}, "num_epochs": {"num_epochs"}, "shard": {"i", "shard"}, "mtime": set[str]()}
 
 _KEYS = {
-    "format",
-    "version",
-    "made_by",
-    "delivered",
-    "fingerprint",
-    "epoch",
-    "recipe",
-    "seeds",
-    "position",
-    "things",
-    "files",
+    *("format", "version", "made_by", "delivered", "fingerprint", "epoch", "recipe", "seeds", "state", "files"),
     "checksum",
 }
 
+# Steps that may come after a batch, or after shard, in a state for batches of another size, or another number of hosts.
+_ONE_TO_ONE = ("map", "prefetch", "checksum", "unbatch")
 
-def state_of(
-    node: Node,
-    epoch: int,
-    seeds: Mapping[Seed, tuple[int, int]],
-    delivered: tuple[int, int, int],
-    position: Any,
-    opening: Opening,
-) -> dict[str, Any]:
+
+def state_of(node: Node, run: Run, record: Record, summed: bool) -> dict[str, Any]:
     """Return the state of an iterator.
 
     Args:
         node: The recipe.
-        epoch: Which pass it is.
-        seeds: Those that the iterator uses instead of the recipe's.
-        delivered: Batches, examples, and the fingerprint of their order.
-        position: Where the next element comes from.
-        opening: What knows the things that functions read from, and the files that were read.
+        run: Of the iterator: its epoch, its seeds, and the files that were read.
+        record: What was handed out.
+        summed: Whether there is a checksum.
     """
-    batches, examples, value = delivered
     state = {
         "format": FORMAT,
         "version": VERSION,
         "made_by": __version__,
-        "delivered": {"batches": batches, "elements": examples},
-        "fingerprint": f"{examples}-{value:016x}",
-        "epoch": epoch,
-        "recipe": facts_of(node),
-        "seeds": [list(seeds.get(seed) or seed.pair) for seed in seeds_of(node)],
-        "position": position,
-        "things": opening.things.facts(),
-        "files": opening.files(),
+        "delivered": {"batches": record.batches, "elements": record.examples},
+        "fingerprint": f"{record.examples}-{record.value:016x}" if summed else None,
+        "epoch": run.epoch,
+        "recipe": _plain(facts_of(node)),
+        "seeds": [list(run.seeds.pair(seed)) for seed in seeds_of(node)],
+        "state": copy.deepcopy(record.state),
+        "files": _plain(run.files.listed()),
     }
-    state = json.loads(json.dumps(state))  # lists where there were tuples
-    assert isinstance(state, dict)
     state["checksum"] = _checksum(state)
     return state
 
 
+def _plain(value: Any) -> Any:
+    return json.loads(json.dumps(value))  # lists where there were tuples
+
+
 def _checksum(state: Mapping[str, Any]) -> str:
-    import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
+    import hashlib  # 3 ms, as it loads OpenSSL, for programs that save states
 
     text = json.dumps({key: value for key, value in state.items() if key != "checksum"}, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def _not_plain(value: Any, place: str) -> str | None:
-    """Return what in a state is no plain data, such as the NumPy number that a framework has made of an integer."""
+    """Return what in a state is not plain data, such as the NumPy number that a framework has made of an integer."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return None
     if isinstance(value, dict):
@@ -99,8 +87,11 @@ def _not_plain(value: Any, place: str) -> str | None:
     return next((odd for where, each in inner if (odd := _not_plain(each, where)) is not None), None)
 
 
-def check_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> None:
-    """Raise what says why a state cannot be loaded.
+def loaded_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> dict[str, Any]:
+    """Check that a state can be loaded, and adopt its seeds where chance drew those of the recipe.
+
+    Returns:
+        The state, as it applies to the recipe here.
 
     Raises:
         StateMismatchError: It was saved by another recipe, or over other files.
@@ -114,12 +105,13 @@ def check_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> N
         raise invalid(f"load_state_dict: the state is damaged: it has no {', '.join(missing)}")
     _check_whole(state)
     comparison = Comparison()
+    here = _plain(facts_of(node))
     try:
         _check_values(state)
         if state["epoch"] != epoch:
             comparison.note("epoch", state["epoch"], epoch)
         but = {option for name in allow for option in ALLOWED[name]}
-        _compare(state["recipe"], json.loads(json.dumps(facts_of(node))), but, comparison)
+        _compare(state["recipe"], here, but, comparison)
         for name, identity in state["files"].items():
             if not name:
                 continue
@@ -131,8 +123,29 @@ def check_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> N
     except Exception as error:
         raise invalid(f"load_state_dict: the state is damaged: {named(error)}") from error
     comparison.conclude()
-    if len(state["seeds"]) != len(seeds_of(node)):
+    found = copy.deepcopy(state)
+    if "batch_size" in allow:
+        _check_batches(state["recipe"], here)
+    if "shard" in allow:
+        found["state"] = _of_hosts(node, found)
+    _adopt_seeds(state, node)
+    return found  # type: ignore[no-any-return]
+
+
+def _adopt_seeds(state: Mapping[str, Any], node: Node) -> None:
+    """Take over the seeds of a state; raise StateMismatchError if one was given, and is another one."""
+    seeds = seeds_of(node)
+    if len(state["seeds"]) != len(seeds):
         raise invalid("load_state_dict: the state is damaged: it has another number of seeds than its recipe")
+    pairs = list(zip(seeds, state["seeds"], strict=True))
+    for seed, pair in pairs:
+        if not seed.drawn and list(seed.pair) != list(pair):
+            given = given_seed(pair), given_seed(seed.pair)  # one number, as users gave it
+            then, now = given if None not in given else (pair, list(seed.pair))
+            raise StateMismatchError([("seed", then, now)])
+    for seed, pair in pairs:
+        if seed.drawn:
+            seed.adopt((pair[0], pair[1]))
 
 
 def _check_whole(state: Mapping[str, Any]) -> None:
@@ -155,14 +168,10 @@ def _check_values(state: Mapping[str, Any]) -> None:
         raise ValueError("epoch, delivered and seeds must be integers")
     if set(state["delivered"]) != {"batches", "elements"} or any(len(pair) != 2 for pair in state["seeds"]):
         raise ValueError("delivered must have batches and elements, and each of seeds two numbers")
-    int(state["fingerprint"].partition("-")[2], 16)
+    if state["fingerprint"] is not None:
+        int(state["fingerprint"].partition("-")[2], 16)
     for name, noted in state["files"].items():
         _check_digests(noted) if not name else _check_identity(name, noted)
-    if not isinstance(state["things"], list) or not all(isinstance(thing["name"], str) for thing in state["things"]):
-        raise ValueError("things must be a list of facts with a name")
-    pairs = [thing["seeds"] for thing in state["things"] if thing.get("seeds") is not None]
-    if not all(isinstance(pair, list) and list(map(type, pair)) == [int, int] for pair in pairs):
-        raise ValueError("seeds of things must be two integers each")
 
 
 def _check_identity(name: str, noted: Any) -> None:
@@ -183,24 +192,82 @@ def _check_digests(noted: Any) -> None:
             raise ValueError(f"files: {[index, first, following, digest]!r:.80} is not a digest of files")
 
 
-def position_here(state: Mapping[str, Any], node: Node, allow: Collection[str]) -> Any:
-    """Return where a recipe continues from a state that `check_state` has passed.
-
-    Raises:
-        StateMismatchError: Batches may have another size, and have, and something has counted those of the state.
-    """
-    if "batch_size" not in allow:
-        return state["position"]
-    return resized(state["position"], state["recipe"], json.loads(json.dumps(facts_of(node))))
-
-
 def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison) -> None:
     """Note how two recipes differ."""
     if saved[0] != here[0]:
         comparison.note("the recipe", saved[0], here[0], f"the recipe had {saved[0]} where it has {here[0]} now")
         return
-    comparison.facts(saved[0], saved[1], here[1], but)
+    ignored = set(but) - ({"n"} if saved[0] not in ("batch", "shard") else set())
+    if saved[0] == "shard" and "i" not in but:
+        ignored -= {"n"}
+    if saved[0] == "shard" and "i" in but:
+        ignored |= {"n"}
+    comparison.facts(saved[0], saved[1], here[1], ignored)
     if len(saved[2]) != len(here[2]):
         comparison.note(f"{saved[0]}: inputs", len(saved[2]), len(here[2]))
     for one, other in zip(saved[2], here[2], strict=False):
         _compare(one, other, but, comparison)
+
+
+def _check_batches(saved: Any, here: Any) -> None:
+    """Raise StateMismatchError if batches have another size, and a step after them has counted those of the state."""
+    if saved == here:
+        return
+    kind, options, inputs = saved
+    if kind == "batch" and inputs == here[2]:
+        return
+    if kind not in (*_ONE_TO_ONE, "shard", "batch") or options.get("on_error") == "skip":
+        was, now = _batch_sizes(saved), _batch_sizes(here)
+        if was != now:
+            text = (
+                f"batch_size was {was} when the state was saved and is {now} now: allow={{'batch_size'}} is not "
+                f"possible, as the {kind} behind it had counted batches of {was}"
+            )
+            raise StateMismatchError([("batch_size", was, now)], text)
+    for one, other in zip(inputs, here[2], strict=True):
+        _check_batches(one, other)
+
+
+def _batch_sizes(recipe: Any) -> Any:
+    """Return the size of the last batch of a recipe."""
+    kind, options, inputs = recipe
+    if kind == "batch":
+        return options["n"]
+    return next((found for each in inputs if (found := _batch_sizes(each)) is not None), None)
+
+
+def _of_hosts(node: Node, state: Mapping[str, Any]) -> Any:
+    """Return where a host continues from the state of another one, or of another number of hosts.
+
+    Raises:
+        StateMismatchError: A step after shard leaves elements out, or holds some, so that hosts differ.
+    """
+    saved, here = state["recipe"], node
+    after = []
+    while saved[0] != "shard":
+        if len(saved[2]) != 1:
+            return state["state"]
+        after.append(saved[0] if saved[1].get("on_error") != "skip" else f"{saved[0]}(on_error='skip')")
+        saved = saved[2][0]
+        while here.kind in ("prefetch", "checksum"):
+            (here,) = here.inputs
+        (here,) = here.inputs
+    while here.kind in ("prefetch", "checksum"):
+        (here,) = here.inputs
+    was, now = saved[1]["n"], here.options()["n"]
+    if was == now:
+        return state["state"]
+    odd = next((each for each in after if each not in ("map", "batch")), None)
+    if odd is not None:
+        raise _refused(was, now, f"the {odd} after shard has counted the elements of {was}")
+    place = state["state"]
+    if not node.indexed:
+        return place  # of a shard: the next round of all hosts
+    if place * was % now:
+        raise _refused(was, now, f"{place * was:,} examples are not a multiple of {now}")
+    return place * was // now
+
+
+def _refused(was: int, now: int, why: str) -> StateMismatchError:
+    text = f"shard: there were {was} hosts when the state was saved and there are {now} now, which is not possible: {why}"
+    return StateMismatchError([("shard: n", was, now)], text)

@@ -9,13 +9,14 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Future
 from pathlib import Path
 from typing import Any
 
 from pipeline import logs
 from pipeline.errors import ResourceExhaustedError
 from pipeline.workers import needs
+from pipeline.workers.executor import Workers
 from pipeline.workers.judge import HERE, PROCESSES, THREADS, Choice, Chosen, Judge, Period
 from pipeline.workers.processes import Processes
 from pipeline.workers.threads import AtOnce, Threads
@@ -24,7 +25,7 @@ from pipeline.workers.threads import AtOnce, Threads
 _SECONDS, _CHUNKS = 0.25, 4
 
 
-class Auto(Executor):
+class Auto(Workers):
     """Calls a function in as many threads or processes as its results are waited for.
 
     A change is tried where a loop waits, and undone where it does not pay; what has begun goes on where it is.
@@ -45,7 +46,7 @@ class Auto(Executor):
     def __init__(self, name: str, function: Callable[..., Any], chosen: Chosen) -> None:
         self._name, self._chosen = name, chosen
         self._judge = Judge(chosen, processors(), functools.partial(_processes_for, function))
-        self._past: list[Executor] = []  # which may have to finish what they began
+        self._past: list[Workers] = []  # which may have to finish what they began
         self._getting_ready: tuple[Processes, list[Future[Any]]] | None = None
         self.executor = self._made(chosen.choice)
         self.worker_seconds = 0.0  # of all workers, as many as there were at a time: until the last results
@@ -86,9 +87,25 @@ class Auto(Executor):
         return self.executor._max_workers
 
     @property
-    def made_by(self) -> str:
+    def count(self) -> int:
+        return self.executor.count
+
+    @property
+    def chunk_seconds(self) -> float:
+        return self.executor.chunk_seconds
+
+    @property
+    def in_process(self) -> bool:  # type: ignore[override]
+        return self.executor.in_process
+
+    @property
+    def made_by(self) -> str:  # type: ignore[override]
         """What makes such workers."""
         return self.executor.made_by
+
+    def recovers(self, error: BaseException) -> bool:
+        self.go_without(error)  # type: ignore[arg-type]
+        return True
 
     def numbers(self) -> Sequence[int]:
         """Return the numbers of the threads or processes that run."""

@@ -11,7 +11,7 @@ import pickle
 import time
 import weakref
 from collections.abc import Callable, Collection
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from types import FunctionType, TracebackType
 from typing import Any
 
@@ -19,6 +19,7 @@ from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
 from pipeline.workers import needs, spares
 from pipeline.workers.chunks import FailedItem, WorkerDied
+from pipeline.workers.executor import Workers
 from pipeline.workers.pool import BrokenWorkers, Promise, SubmittedCall, WorkerPool, WorkerThread
 from pipeline.workers.process import Worker
 from pipeline.workers.worker import Unknown
@@ -39,13 +40,13 @@ _numbers = itertools.count()
 _pools: Live[WorkerPool] = Live()
 
 
-class Processes(Executor):
+class Processes(Workers):
     """Worker processes. Made by `processes`, which see.
 
     Thread safety: you may call every method from every thread.
     """
 
-    made_by = "pipeline.processes"  # for advice that can be typed
+    made_by = "pipeline.processes"
 
     def __init__(
         self, count: int, setup: Callable[[], Any] | None, method: str, preload: Collection[str] | None = None
@@ -61,6 +62,10 @@ class Processes(Executor):
         self._pool = WorkerPool(count, functools.partial(_ProcessThread, self._starter))
         weakref.finalize(self, self._pool.drop).atexit = False
         _pools.add(self._pool)
+
+    @property
+    def count(self) -> int:
+        return self._max_workers
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a worker call a function.

@@ -8,19 +8,20 @@ import math
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Any
 
 from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
+from pipeline.workers.executor import Workers
 from pipeline.workers.pool import GRACE, BrokenWorkers, Promise, SubmittedCall, WorkerPool, WorkerThread
 
 # Those that are to do what was submitted before the program ends.
 _pools: Live[WorkerPool] = Live()
 
 
-class Threads(Executor):
+class Threads(Workers):
     """Worker threads. Made by `threads`, which see.
 
     Unlike those of a ThreadPoolExecutor, its locks are never left locked by Ctrl-C.
@@ -28,7 +29,8 @@ class Threads(Executor):
     Thread safety: you may call every method from every thread.
     """
 
-    made_by = "pipeline.threads"  # for advice that can be typed
+    in_process = True
+    made_by = "pipeline.threads"
 
     def __init__(self, count: int, setup: Callable[[], Any] | None = None, abandons: bool = False) -> None:
         self._made_of = count, setup, abandons
@@ -38,6 +40,10 @@ class Threads(Executor):
         self._pool.abandons = abandons
         weakref.finalize(self, self._pool.rest).atexit = False
         _pools.add(self._pool)
+
+    @property
+    def count(self) -> int:
+        return self._max_workers
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a thread call a function. One of its own threads does so at once: it might wait for itself.
@@ -132,13 +138,15 @@ class _CallingThread(WorkerThread):
         return True
 
 
-class AtOnce(Executor):
+class AtOnce(Workers):
     """Calls a function as it is submitted, in the thread that submits it.
 
     Thread safety: you may call every method from every thread.
     """
 
-    _max_workers = 0
+    _max_workers = count = 0
+    chunk_seconds = 0.001  # which is how much longer than without chunks an example may be in coming
+    in_process = True
     made_by = "None"
 
     def numbers(self) -> Sequence[int]:

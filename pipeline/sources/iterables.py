@@ -1,0 +1,368 @@
+"""What gives its examples in order: iterables, generator functions, iterators, and functions that are called."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import itertools
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from pipeline._flow import Draw, Kept, Results, pump
+from pipeline.datasets.seed import LateSeed, Seed
+from pipeline.diagnostics.ends import raise_why
+from pipeline.diagnostics.workers import name_record
+from pipeline.diagnostics.workers import this_thread as reads
+from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError
+from pipeline.nest import kept
+from pipeline.stages.block import Block
+from pipeline.stages.calls import name_of
+from pipeline.stages.draws import this_thread
+from pipeline.stages.node import Node
+from pipeline.stages.run import Limited, Run
+from pipeline.stages.steps import values_of
+from pipeline.stages.stream import Stream, shorter, whole
+
+
+class Named(Node):
+    """A source that is named after what it reads.
+
+    Args:
+        name: The name.
+    """
+
+    stage = "source"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.note_place()
+
+    def options(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+    def call(self) -> str:
+        return f"pipeline.{self.text()}"
+
+    def text(self) -> str:
+        return f"dataset({self.name})"
+
+    def label(self) -> str:
+        return self.name
+
+
+class OfIterable(Named):
+    """The items of an iterable, which starts over for each pass, or the results of a generator function.
+
+    Args:
+        make: Returns an iterator from the start.
+        name: What it is called.
+        length: How many items there are; None if that is not known.
+    """
+
+    kind = "iterable"
+
+    def __init__(self, make: Callable[[], Iterator[Any]], name: str, length: int | None) -> None:
+        super().__init__(name)
+        self._make, self._length = make, length
+
+    def length(self) -> int | None:
+        return self._length
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        run.hook()
+        return Iterated(self._make, 0 if state is None else whole(state))
+
+
+class Iterated(Stream):
+    """Items of an iterator. The state is how many came: to resume, as many items are made again and dropped.
+
+    Args:
+        make: Returns the iterator from the start.
+        count: How many items to drop.
+    """
+
+    def __init__(self, make: Callable[[], Iterator[Any]], count: int) -> None:
+        self._make, self._count = make, count
+        self._iterator: Any = None
+        self._ended = False
+        self._error: Exception | None = None
+
+    def take(self, n: int) -> Block | None:
+        if self._error is not None:
+            raise self._error
+        if self._ended:
+            return None
+        if self._iterator is None:
+            self._iterator = self._begun()
+        found = Kept(n, kept, np.empty)
+        try:
+            self._ended = pump(self._iterator, n, found)
+        except OutOfRangeError:
+            self._ended = True
+        except Exception as error:
+            self._error = error
+            if not found.count:
+                raise
+        if not found.count:
+            return None
+        first, self._count = self._count, self._count + found.count
+        return Block(values_of(found), np.arange(first, self._count))
+
+    def _begun(self) -> Any:
+        """Return the iterator, without the items that came before."""
+        iterator = self._make()
+        if self._count and sum(1 for _ in itertools.islice(iterator, self._count)) < self._count:
+            raise shorter()
+        return iterator
+
+    def state(self) -> Any:
+        return self._count
+
+    def close(self) -> None:
+        close = getattr(self._iterator, "close", None)  # of a generator
+        if close is not None:
+            with contextlib.suppress(ValueError):  # it is running, in another thread or below this call
+                close()
+
+
+class OneReader:
+    """Which stream reads an iterator now: several would take items from each other."""
+
+    def __init__(self) -> None:
+        self._reading: Callable[[], Any] = _nobody
+
+    def begin(self, stream: Stream, name: str) -> None:
+        """Let a stream read.
+
+        Raises:
+            FailedPreconditionError: Another one has not ended.
+        """
+        if self._reading() is not None:
+            text = f"{name} is an iterator, and another iterator is reading it: close that first, or pass a list"
+            raise FailedPreconditionError(None, None, text)
+        self._reading = weakref.ref(stream)
+
+    def end(self) -> None:
+        """Let another stream read."""
+        self._reading = _nobody
+
+    def __reduce__(self) -> Any:
+        return OneReader, ()
+
+
+def _nobody() -> None:
+    return None
+
+
+class OfIterator(Named):
+    """The items of an iterator, which can be read once, and by one stream at a time.
+
+    Args:
+        given: The iterator.
+        name: What it is called.
+    """
+
+    kind = "iterable"
+    live = True
+
+    def __init__(self, given: Iterator[Any], name: str) -> None:
+        super().__init__(name)
+        self._given = given
+        self._reader = OneReader()
+
+    def once(self) -> str | None:
+        return f"{self.name} is an iterator"
+
+    def no_state(self) -> str | None:
+        return (
+            f"{self.name} is an iterator: pass a sequence, a generator function, or an iterator with state_dict and "
+            "load_state_dict"
+        )
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        run.hook()
+        return Once(self._given, self._reader, self.name)
+
+
+class Once(Iterated):
+    """The items that an iterator has left."""
+
+    def __init__(self, given: Iterator[Any], reader: OneReader, name: str) -> None:
+        super().__init__(lambda: given, 0)
+        self._reader = reader
+        reader.begin(self, name)
+
+    def _begun(self) -> Any:
+        return self._make()
+
+    def close(self) -> None:
+        self._reader.end()
+
+
+class OfStateful(Named):
+    """The items of an iterator, or iterable, with `state_dict` and `load_state_dict`.
+
+    Args:
+        given: The object.
+        name: What it is called.
+    """
+
+    kind = "stateful"
+    live = True
+
+    def __init__(self, given: Any, name: str) -> None:
+        super().__init__(name)
+        self._given = given
+        self._reader = OneReader()
+
+    def once(self) -> str | None:
+        return f"{self.name} is an iterator" if hasattr(type(self._given), "__next__") else None
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        run.hook()
+        return Stateful(self._given, self._reader, self.name, self.once() is not None, state)
+
+
+class Stateful(Iterated):
+    """The items of an object that knows its state. The state is [how many came, the object's state].
+
+    The object is asked once for each block that is taken, and the answer is copied.
+    """
+
+    def __init__(self, given: Any, reader: OneReader, name: str, alone: bool, state: Any) -> None:
+        count, inner = (0, None) if state is None else state
+        super().__init__(lambda: iter(given), whole(count))
+        self._given, self._reader, self._alone = given, reader, alone
+        if alone:
+            reader.begin(self, name)
+        if state is not None:
+            self._load(copy.deepcopy(inner))
+        self._state = self._asked()
+
+    def _load(self, state: Any) -> None:
+        if hasattr(self._given, "load_state_dict"):
+            self._given.load_state_dict(state)
+        else:
+            self._iterator = iter(self._given)
+            self._iterator.load_state_dict(state)
+
+    def _begun(self) -> Any:
+        return self._make()
+
+    def _asked(self) -> Any:
+        """Return the state of the object; or the error that says why it has none."""
+        whose = self._iterator if hasattr(self._iterator, "state_dict") else self._given
+        try:
+            return copy.deepcopy(whose.state_dict())
+        except FailedPreconditionError as error:
+            return FailedPreconditionError(None, None, error.message)  # without the frames, which keep it alive
+
+    def take(self, n: int) -> Block | None:
+        block = super().take(n)
+        self._state = self._asked()
+        return block
+
+    def state(self) -> Any:
+        return [self._count, self._state]
+
+    def close(self) -> None:
+        if self._alone:
+            self._reader.end()
+
+
+class OfCallable(Named):
+    """The results of a function, one for each call, until it raises OutOfRangeError or StopIteration.
+
+    Args:
+        function: The function.
+        on_error, max_errors: What happens to an example for which it fails.
+    """
+
+    kind = "callable"
+    live = True
+
+    def __init__(self, function: Callable[[], Any], on_error: str = "raise", max_errors: int | None = None) -> None:
+        super().__init__(name_of(function))
+        self.function, self._errors = function, (on_error, max_errors)
+        self._seed = LateSeed(self.kind)
+
+    def options(self) -> dict[str, Any]:
+        return {"function": self.name}
+
+    def functions(self) -> tuple[Any, ...]:
+        return (self.function,)
+
+    def once(self) -> str | None:
+        return f"{self.name} is called until its input ends"
+
+    def no_state(self) -> str | None:
+        return (
+            f"{self.name} is a function, and what it reads is not known. Read the files as a dataset, and call your "
+            "function for each example: pipeline.text(files).map(f)"
+        )
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        run.hook()
+        return Called(self.function, Limited(run, *self._errors), run, self._seed)
+
+
+class Called(Stream):
+    """Results of a function."""
+
+    def __init__(self, function: Callable[[], Any], limit: Limited, run: Run, seed: Seed) -> None:
+        self._limit, self._count, self._ended = limit, 0, False
+        self._error: Exception | None = None
+        self._draw: Draw | None = None
+        self._run, self._seed = run, seed
+        self._results = Results(function, self._failed)
+
+    def _failed(self, error: Exception) -> bool:
+        """Say why the input has ended, or where the function failed; return whether to leave the example out."""
+        if isinstance(error, CancelledError):
+            return False
+        if isinstance(error, OutOfRangeError):
+            raise_why(error)
+            return False
+        name_record(error)
+        if self._limit.active:
+            self._limit.note(error)
+        return self._limit.active
+
+    def take(self, n: int) -> Block | None:
+        if self._error is not None:
+            raise self._error
+        if self._ended:
+            return None
+        thread, before = this_thread, this_thread.draw
+        if self._draw is None:
+            self._draw = Draw(*self._run.seeds.pair(self._seed), self._run.epoch)
+        self._draw.number = self._count
+        self._results.of_thread(vars(reads))
+        found = Kept(n, kept, np.empty)
+        thread.draw = self._draw
+        try:
+            self._ended = pump(self._results, 1, found)
+            while not self._ended and found.count < n:
+                self._draw.number = self._count + found.count
+                self._ended = pump(self._results, found.count + 1, found)
+        except OutOfRangeError:
+            self._ended = True
+        except Exception as error:
+            self._error = error
+            if not found.count:
+                raise
+        finally:
+            thread.draw = before
+        if not found.count:
+            return None
+        first, self._count = self._count, self._count + found.count
+        return Block(values_of(found), np.arange(first, self._count))
+
+    def state(self) -> Any:
+        return self._count
+
+    def close(self) -> None:
+        """Keep what the function reads: it is the user's."""

@@ -1,0 +1,582 @@
+"""The nodes of sources: rows of tables, and parts such as files, in an order."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._next import Gatherer
+from pipeline.datasets.seed import Seed
+from pipeline.diagnostics.ends import raise_why
+from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
+from pipeline.files.identity import file_identity, names_of
+from pipeline.on_error import ending
+from pipeline.producers.numbered import Numbered
+from pipeline.sources.extras import Once
+from pipeline.stages.block import Block, Columns, Examples, Names, Numbers, gathered
+from pipeline.stages.index import ENDLESS, Index, InOrder
+from pipeline.stages.node import Node
+from pipeline.stages.run import Limited, Run
+from pipeline.stages.stream import Stream, whole
+
+# Bits of an example's number that count examples within a part.
+_INSIDE = 36
+
+# Examples of a piece that are made together.
+_MOST = 1024
+
+_ENDS_BEFORE = "it ends before its saved position: it has fewer examples than when the state was saved"
+
+
+class Rows:
+    """What gives rows, or examples, as columns: the base of tables and parts.
+
+    Attributes:
+        kind: What the function that makes such sources is called.
+        unit: What the rows, groups or parts are called, in the plural.
+        most: How many rows to ask for at once.
+        one_by_one: Whether examples are made one at a time, so that they may differ in shape.
+    """
+
+    kind: str
+    unit: str = "rows"
+    most: int = _MOST
+    one_by_one = False
+
+    def facts(self) -> dict[str, Any]:
+        """Return what tells the rows from others, as plain data."""
+        raise NotImplementedError
+
+    def files(self) -> Mapping[str, Sequence[Any]]:
+        """Return the identities of the files of a table, by name."""
+        return {}
+
+
+class Table(Rows):
+    """Rows that can be had by number. Several threads may ask at once.
+
+    Attributes:
+        sizes: How many rows each group has, where the rows of a group can only be had together; else None.
+        at_hand: Whether any rows lie in memory, and only have to be gathered.
+    """
+
+    sizes: Sequence[int] | None = None
+    at_hand = False
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        """Return the rows with these numbers as columns; with `sizes`, all are of one group."""
+        raise NotImplementedError
+
+    def loose(self, numbers: NDArray[np.int64]) -> Any:
+        """Return rows that may differ in shape, as `Examples`, or as columns with objects for arrays of several shapes.
+
+        Only where `one_by_one`.
+        """
+        return Examples([_only(self.take(numbers[i : i + 1])) for i in range(len(numbers))])
+
+    def columns(self) -> tuple[tuple[NDArray[Any], ...], Callable[[list[Any]], Any]]:
+        """Return the arrays of a table at hand, and what makes the columns of a block of rows of each."""
+        raise NotImplementedError
+
+    def named(self, number: int) -> str | None:
+        """Return what errors call a row, such as its file; None for its number."""
+        return None
+
+    def rows(self, numbers: NDArray[np.int64]) -> Columns | Examples:
+        """Return the rows with these numbers."""
+        return _values(self.loose if self.one_by_one else self.take, numbers, self.one_by_one)
+
+
+def _only(made: Any) -> Any:
+    values = made if isinstance(made, Examples) else Columns(gathered(made), 1)
+    return next(values.examples())
+
+
+def _values(make: Callable[[Any], Any], which: Any, one_by_one: bool) -> Columns | Examples:
+    made = make(which)
+    if isinstance(made, Examples):
+        return made
+    columns = Columns(gathered(made), len(which))
+    return Examples(list(columns.examples())) if one_by_one else columns
+
+
+class Parts(Rows):
+    """Parts, such as files, each with pieces of several examples. A piece has a length and takes slices.
+
+    Attributes:
+        names: The names of the parts that are files, in order; else one name of no file for each.
+        of_files: Whether they are files.
+        no_state: Why it has no states; None if it has.
+        count: How many examples all parts have; None if that is not known.
+    """
+
+    names: Sequence[str]
+    of_files = True
+    no_state: str | None = None
+    count: int | None = None
+
+    def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
+        """Yield the pieces of a part, each after the place where it begins.
+
+        A place is plain data, not None; `place` is where to begin, or None.
+        """
+        raise NotImplementedError
+
+    def block(self, piece: Any) -> Any:
+        """Return the examples of a piece, or of a slice of one, as columns. Several threads may ask at once.
+
+        Where `one_by_one`, it may return `Examples`, or columns with objects for arrays of several shapes.
+        """
+        raise NotImplementedError
+
+    def named(self, piece: Any, i: int) -> str | None:
+        """Return what errors call example i of a piece, such as its file and line."""
+        return None
+
+    def rows(self, piece: Any) -> Columns | Examples:
+        """Return the examples of a piece."""
+        return _values(self.block, piece, self.one_by_one)
+
+
+class OfSource(Node):
+    """What `arrays`, `csv` and such functions make.
+
+    Args:
+        kind: The function.
+        facts: Returns what decides the examples besides their order, as plain data.
+        order: How often, and in which order, they are read.
+    """
+
+    stage = "source"
+
+    def __init__(self, kind: str, facts: Callable[[], dict[str, Any]], order: Any) -> None:
+        self.kind = self.name = kind
+        self._facts, self.order = facts, order
+        self._seed = None if order.shuffle is None else OrderSeed(order.shuffle)
+        self.note_place()
+
+    def seed(self) -> Seed | None:
+        return self._seed
+
+    def options(self) -> dict[str, Any]:
+        return {**self._facts(), **{key: value for key, value in self.order.facts().items() if key != "seeds"}}
+
+    def numbered(self, run: Run) -> Numbered:
+        """Return the order of the rows or parts, by the seeds of this iterator."""
+        numbered: Numbered = self.order.numbered()
+        if self._seed is not None and numbered.shuffle is not None:
+            numbered.shuffle = copy.copy(numbered.shuffle)
+            numbered.reseed(run.seeds.pair(self._seed))
+        return numbered
+
+    def call(self) -> str:
+        return f"pipeline.{self.kind}(...)"
+
+    def text(self) -> str:
+        shuffle = ", shuffle=True" if self.order.shuffle is not None else ""
+        epochs = "" if self.order.num_epochs == 1 else f", num_epochs={self.order.num_epochs}"
+        return f"{self.kind}({self.about()}{shuffle}{epochs})"
+
+    def about(self) -> str:
+        """Return how much there is."""
+        raise NotImplementedError
+
+
+class OrderSeed(Seed):
+    """The seeds of the order of a source."""
+
+    def __init__(self, shuffle: Any) -> None:
+        self._shuffle = shuffle
+        self.drawn = shuffle.drawn
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        seeds: tuple[int, int] = self._shuffle.seeds
+        return seeds
+
+    def adopt(self, pair: tuple[int, int]) -> None:
+        if self.drawn:
+            self._shuffle.seeds = pair
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_shuffle": self._shuffle, "drawn": self.drawn}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+class OfTable(OfSource):
+    """The rows of a table.
+
+    Args:
+        table: The rows.
+        facts, order: As for OfSource.
+    """
+
+    def __init__(self, table: Table, facts: Callable[[], dict[str, Any]], order: Any) -> None:
+        super().__init__(table.kind, facts, order)
+        self.table = table
+        self.indexed = table.sizes is None
+
+    def about(self) -> str:
+        return f"{len(self.table):,} {self.table.unit}"
+
+    def length(self) -> int | None:
+        epochs = self.order.num_epochs
+        return min(ENDLESS, int(self.order.length * (ENDLESS if epochs is None else epochs)))
+
+    def name_of(self, number: int) -> str | None:
+        rows = len(self.table)
+        return self.table.named(number % rows) if rows else None
+
+    def index(self, run: Run) -> Index:
+        run.files.of_table(self.table)
+        length = self.length() or 0
+        begin = run.epoch * (0 if length == ENDLESS else length)
+        return TableRows(self.table, self.numbered(run), begin, length)
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        return InOrder(self.index(run), state)
+
+
+class TableRows(Index):
+    """The rows of a table by their place in its order.
+
+    Args:
+        table: The rows.
+        numbered: Their order, through all epochs.
+        begin: Which element of that order has place 0.
+        length: How many there are.
+    """
+
+    def __init__(self, table: Table, numbered: Numbered, begin: int, length: int) -> None:
+        self._table, self._numbered, self._begin, self._length = table, numbered, begin, length
+        self._count = max(1, len(table))
+        self._orders: dict[int, Any] = {}
+        self._gatherer: Gatherer | None = None
+        self._pack: Callable[[list[Any]], Any] = _first
+        self.ahead = table.at_hand
+        if table.at_hand and length:
+            arrays, self._pack = table.columns()
+            self._gatherer = Gatherer(arrays)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def block(self, places: Numbers) -> Block:
+        if not len(places):
+            return Block(Examples([]), places)
+        epochs, rows = self._rows_of(places)
+        numbers = rows if epochs is None else rows + epochs * self._count
+        if self._gatherer is not None:
+            return Block(Columns(self._pack(self._gatherer.take(rows)), len(rows)), numbers)
+        names = Names(lambda i: self._table.named(int(rows[i])))
+        values, error = made_before_error(self._table.rows, rows)
+        return Block(values, numbers[: len(values)], error, names)
+
+    def runs(self, starts: Numbers, size: int) -> Any:
+        numbered = self._numbered
+        last = self._begin + int(starts.max(initial=0)) + size
+        plain = numbered.shuffle is None and numbered.shard == (0, 1) and last <= numbered.length
+        if self._gatherer is None or not plain or not self._begin + int(starts.min(initial=0)) >= 0:
+            return None
+        return Columns(self._pack(self._gatherer.runs(np.ascontiguousarray(starts) + self._begin, size)), len(starts))
+
+    def _rows_of(self, places: Numbers) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
+        """Return the epoch and the row of each place; None for the first epoch of all."""
+        wanted = self._begin + places if self._begin else places
+        numbered, length = self._numbered, self._numbered.length
+        first, last = int(wanted[0]), int(wanted[-1])
+        index, count = numbered.shard
+        if numbered.shuffle is None and first >= 0 and int(wanted.max()) < length:
+            rows = wanted if (index, count) == (0, 1) else index + wanted * count
+            return None, np.ascontiguousarray(rows)
+        if last - first == len(wanted) - 1 and first // length == last // length:
+            epoch = first // length
+            order = self._order_of(epoch)
+            begin = first - epoch * length
+            rows = order[begin : begin + len(wanted)]
+            if not (np.diff(wanted) == 1).all():
+                rows = order[wanted - epoch * length]
+            return (None if not epoch else np.int64(epoch)), np.ascontiguousarray(rows)  # type: ignore[return-value]
+        epochs, inner = np.divmod(wanted, length)
+        if numbered.shuffle is None:
+            return epochs, np.ascontiguousarray(index + inner * count)
+        rows = np.empty(len(wanted), np.int64)
+        for epoch in np.unique(epochs).tolist():
+            mine = epochs == epoch
+            rows[mine] = self._order_of(epoch)[inner[mine]]
+        return epochs, rows
+
+    def _order_of(self, epoch: int) -> NDArray[np.int64]:
+        """Return the rows of an epoch in order; the last two orders are kept."""
+        if epoch not in self._orders:
+            order = self._numbered.order(epoch)
+            if order is None:
+                index, count = self._numbered.shard
+                order = index + np.arange(self._numbered.length) * count
+            self._orders = {**dict(list(self._orders.items())[-1:]), epoch: order}
+        return self._orders[epoch]  # type: ignore[no-any-return]
+
+
+def _first(columns: list[Any]) -> Any:
+    return columns[0]
+
+
+class GroupRows(Index):
+    """The rows of a table of groups, each of which is read as a whole, in order."""
+
+    ahead = False
+
+    def __init__(self, table: Table, numbered: Numbered, begin: int, length: int) -> None:
+        self._table, self._numbered, self._begin, self._length = table, numbered, begin, length
+        self._count = max(1, len(table))
+
+    def __len__(self) -> int:
+        return self._length
+
+    def block(self, places: Numbers) -> Block:
+        """Return examples at consecutive places, up to the end of a group."""
+        first = self._begin + int(places[0])
+        rows = self._numbered.numbers(first, min(len(places), self._table.most))
+        epoch = first // self._numbered.length
+        names = Names(lambda i: self._table.named(int(rows[i])))
+        values, error = made_before_error(self._table.rows, rows)
+        return Block(values, rows[: len(values)] + epoch * self._count, error, names)
+
+
+def made_before_error(make: Callable[[Any], Columns | Examples], which: Any) -> tuple[Columns | Examples, Any]:
+    """Return rows that are made together, up to the first that cannot be made, and why that cannot."""
+    try:
+        return make(which), None
+    except Exception as error:
+        if len(which) < 2:
+            return Examples([]), error
+    half = len(which) // 2
+    first, error = made_before_error(make, which[:half])
+    if error is not None:
+        return first, error
+    second, error = made_before_error(make, which[half:])
+    from pipeline.stages.block import join_values
+
+    return (join_values([first, second]) if len(second) else first), error
+
+
+class OfParts(OfSource):
+    """The examples of files, or of other parts, one part after another.
+
+    Args:
+        parts: The parts.
+        facts, order: As for OfSource.
+        stream: The class of the streams.
+    """
+
+    def __init__(self, parts: Parts, order: Any, stream: type[PartsStream]) -> None:
+        self._names: Callable[[], dict[str, Any]] = dict
+        if parts.of_files:
+            self._names = Once(_NamesOf(parts.names))
+        super().__init__(parts.kind, _FactsOf(parts, self._names), order)
+        self.parts, self._stream = parts, stream
+        self._errors: tuple[str, int | None] = ("raise", None)
+
+    def skipping(self, on_error: str, max_errors: int | None) -> OfParts:
+        """Return the same that does this with the rest of a part that fails, if there is something after it."""
+        other = copy.copy(self)
+        other._errors = on_error, max_errors
+        return other
+
+    def about(self) -> str:
+        return f"{len(self.parts.names):,} {self.parts.unit}"
+
+    def total(self) -> int | None:
+        """Return how many examples all epochs have; None if there is no end, or that is not known."""
+        count, epochs = self.parts.count, self.order.num_epochs
+        return None if count is None or epochs is None else count * epochs
+
+    def length(self) -> int | None:
+        return ENDLESS if self.order.num_epochs is None else self.total()
+
+    def no_state(self) -> str | None:
+        reason = self.parts.no_state
+        return None if reason is None else f"{self.name} has no position to go back to: {reason}"
+
+    def files(self) -> Sequence[str]:
+        return self.parts.names if self.parts.of_files else ()
+
+    def name_of(self, number: int) -> str | None:
+        part, inside = divmod(number, 1 << _INSIDE)
+        names = self.parts.names
+        return f"example {inside} of {names[part % len(names)]}" if names else None
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        return self._stream(self, run, state)
+
+
+class _NamesOf:
+    """What states check of the names of files."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+
+    def __call__(self) -> dict[str, Any]:
+        return names_of(self._names)
+
+
+class _FactsOf:
+    """What decides the examples of parts, besides their order."""
+
+    def __init__(self, parts: Parts, names: Callable[[], dict[str, Any]]) -> None:
+        self._parts, self._names = parts, names
+
+    def __call__(self) -> dict[str, Any]:
+        return {**self._parts.facts(), **self._names()}
+
+
+class PartsStream(Stream):
+    """The examples of parts that are read one after another.
+
+    The state is [the epoch, the part in its order, the place of a piece, examples of that piece that were taken, examples
+    of the part before that piece].
+    """
+
+    def __init__(self, node: OfParts, run: Run, state: Any) -> None:
+        self.node, self.parts, self.order, self.run = node, node.parts, node.order, run
+        self.name = node.name
+        self.numbered = node.numbered(run)
+        self.first_epoch = run.epoch * (self.order.num_epochs or 0)
+        self._opened = run.files.of_parts(self.parts, self._names)
+        self._limit = Limited(run, *node._errors)
+        self._failed: BaseException | None = None
+        self._taken = False  # whether this epoch has had an example so far
+        epoch, part, place, offset, before = (0, 0, None, 0, 0) if state is None else state
+        self.epoch, self.part = whole(epoch), whole(part, self.order.length)
+        self.place, self._offset, self._before = place, whole(offset), whole(before)
+        self._pieces: Generator[tuple[Any, Any]] | None = None  # of the part, from `place` on
+        self._piece: Any = None  # whose examples from `_offset` on come next
+        self._number = 0  # of the first example of the part
+        self._made: Columns | Examples | None = None  # examples of the piece that were made together
+        self._made_at = 0  # where in the piece these begin
+        self._error: Exception | None = None  # that comes after these
+
+    def take(self, n: int) -> Block | None:
+        if self._failed is not None:
+            raise self._failed
+        while True:
+            try:
+                while self._piece is None or self._offset >= len(self._piece):
+                    if not self._read_on():
+                        return None
+            except OutOfRangeError as error:
+                raise_why(error)
+                return None
+            except CancelledError:
+                raise
+            except Exception as error:
+                self._fail(error)
+                if not self._limit.active:
+                    raise
+                self._limit.note(error)
+                continue
+            except BaseException as error:
+                self._fail(error)
+                raise
+            return self._block(n)
+
+    def _block(self, n: int) -> Block:
+        """Return the next examples of the piece."""
+        piece, begin = self._piece, self._offset
+        made = self._made
+        if made is None or not self._made_at <= begin < self._made_at + len(made):
+            if made is not None and self._error is not None and begin == self._made_at + len(made):
+                raise self._error
+            count = min(n if self.parts.one_by_one else max(n, _MOST), self.parts.most, len(piece) - begin)
+            made, self._error = made_before_error(self.parts.rows, piece[begin : begin + count])
+            self._made, self._made_at = made, begin
+            if not len(made):
+                assert self._error is not None
+                raise self._error
+        at = begin - self._made_at
+        end = min(at + n, len(made))
+        values = made if not at and end == len(made) else made[at:end]
+        first = self._number + self._before + begin
+        self._offset, self._taken = begin + end - at, True
+        names = Names(lambda i: self.parts.named(piece, i), begin)
+        return Block(values, np.arange(first, first + end - at), names=names)
+
+    def _fail(self, error: BaseException) -> None:
+        """A read has failed: there is nothing after it."""
+        self._failed = error
+        ending(error)
+
+    def _read_on(self) -> bool:
+        """Get the next piece, of this part or the next one; return False at the end."""
+        order, pieces = self.order, self._pieces
+        if pieces is None:
+            if order.num_epochs is not None and self.epoch >= order.num_epochs:
+                return False
+            epoch = self.first_epoch + self.epoch
+            (part,) = self.numbered.numbers(epoch * order.length + self.part, 1)
+            if self.place is not None and (reason := self.parts.no_state):
+                text = f"{self.name}: the iterator that read it has closed it, and it cannot continue: {reason}"
+                raise FailedPreconditionError(None, None, text)
+            self._note_file(int(part))
+            self._number = ((epoch * len(self.parts.names) + int(part)) << _INSIDE) & (1 << 63) - 1
+            self._piece, pieces = None, self.open(int(part), epoch)
+            self._pieces = pieces
+        resumed = self._piece is None and self.place is not None
+        found = next(pieces, None)
+        if resumed and (found is None or len(found[1]) < self._offset):
+            raise StateMismatchError([(self.name, self.place, None)], f"{self.name}: {_ENDS_BEFORE}")
+        self._made = None
+        if found is None:
+            self._next_part()
+            return True
+        if not resumed:
+            self._before += self._offset
+            self._offset = 0
+        self.place, self._piece = found
+        return True
+
+    def open(self, part: int, epoch: int) -> Generator[tuple[Any, Any]]:
+        """Return the pieces of a part, from `place` on."""
+        return self.parts.read(part, epoch, self.place)
+
+    def _next_part(self) -> None:
+        self.part += 1
+        if self.part >= self.order.length:
+            if not self._taken and self.order.num_epochs is None:
+                text = f"{self.name}: there are no examples, and num_epochs=None would look for one forever"
+                raise invalid(text)
+            self.part, self.epoch, self._taken = 0, self.epoch + 1, False
+        self.place, self._offset, self._before = None, 0, 0
+        self._pieces = self._piece = None
+
+    def _note_file(self, part: int) -> None:
+        if self.parts.of_files:
+            name = self.parts.names[part]
+            number = self.part if self.first_epoch + self.epoch == 0 else None
+            self._opened.note(os.fsencode(name), file_identity(name), number, self.place is not None)
+
+    def _names(self, first: int, count: int) -> list[str]:
+        """Return the names of parts, in the order of the first epoch."""
+        count = min(count, self.order.length - first)
+        return [self.parts.names[part] for part in self.numbered.numbers(first, max(0, count)).tolist()]
+
+    def state(self) -> Any:
+        return [self.epoch, self.part, self.place, self._offset, self._before]
+
+    def close(self) -> None:
+        pieces, self._pieces = self._pieces, None
+        if pieces is not None:
+            try:
+                pieces.close()
+            except ValueError:  # it is running, in another thread or below this call
+                self._pieces = pieces

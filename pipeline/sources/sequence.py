@@ -1,0 +1,108 @@
+"""OfSequence: the items of a list, or of anything else with a length and items."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from pipeline._flow import items_at
+from pipeline.errors import invalid
+from pipeline.nest import kept
+from pipeline.producers.numbered import digest
+from pipeline.stages.block import Block, Examples, Numbers
+from pipeline.stages.index import Index
+from pipeline.stages.node import Node
+from pipeline.stages.run import Run
+
+# Types whose items are there already, so that reading them calls nothing of the user's.
+_STORED = (list, tuple, range)
+
+
+class OfSequence(Node):
+    """The items of a list, or of anything else with a length and items.
+
+    Args:
+        items: The sequence.
+    """
+
+    kind = "sequence"
+    stage = "source"
+    indexed = True
+
+    def __init__(self, items: Any) -> None:
+        try:
+            len(items)
+        except OverflowError:
+            kind = type(items).__name__
+            raise invalid(f"dataset: the {kind} must have at most {sys.maxsize:,} items, and has more") from None
+        self.items = items
+        self.note_place()
+
+    def length(self) -> int | None:
+        return len(self.items)
+
+    def options(self) -> dict[str, Any]:
+        return {"type": type(self.items).__name__, "length": len(self.items), "sample": _sample(self.items)}
+
+    def index(self, run: Run) -> Index:
+        return Items(self.items)
+
+    def call(self) -> str:
+        return f"pipeline.{self.text()}"
+
+    def text(self) -> str:
+        return f"dataset({type(self.items).__name__} of {len(self.items):,})"
+
+    def label(self) -> str:
+        return type(self.items).__name__
+
+
+class Items(Index):
+    """Items of a sequence."""
+
+    def __init__(self, items: Any) -> None:
+        self._items, self._length = items, len(items)
+        self._together = getattr(type(items), "__getitems__", None)  # as PyTorch's DataLoader calls it
+        self.ahead = type(items) in _STORED
+
+    def __len__(self) -> int:
+        return self._length
+
+    def block(self, places: Numbers) -> Block:
+        items = self._items
+        if type(items) in (list, tuple):
+            if len(items) < self._length:
+                kind = type(items).__name__
+                raise invalid(f"dataset: the {kind} became shorter while it was read: it has {len(items)} items now")
+            return Block(Examples(items_at(items, np.ascontiguousarray(places))), places)
+        listed = places.tolist()
+        if self._together is not None:
+            found = list(self._together(items, listed))
+            if len(found) != len(listed):
+                name = type(items).__name__
+                raise invalid(f"{name}.__getitems__ returned {len(found)} items for {len(listed)} numbers")
+            return Block(Examples(list(map(kept, found))), places)
+        found, error = [], None
+        try:
+            for place in listed:
+                found.append(kept(items[place]))
+        except Exception as raised:
+            error = raised
+        return Block(Examples(found), places[: len(found)], error)
+
+
+def _sample(items: Any) -> str:
+    """Return a digest of some items that are plain values."""
+    if type(items) not in _STORED:
+        return ""
+    picked = [items[i] for i in range(0, len(items), max(1, len(items) // 64))][:64]
+    plain = [each if isinstance(each, (str, bytes, int, float, bool)) else type(each).__name__ for each in picked]
+    return digest([np.array([repr(each) for each in plain], object)]) if plain else ""
+
+
+def sequence_of(given: Any) -> bool:
+    """Whether something has its items by number."""
+    kind = type(given)
+    return hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not hasattr(kind, "keys")

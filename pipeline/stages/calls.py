@@ -1,0 +1,63 @@
+"""Functions of the user's: what they are called, which ones cannot be, and how an error of theirs looks.
+
+One that cannot give what is wanted is refused where the chain is written.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.errors import OutOfRangeError
+
+
+def check_function(what: str, function: Any, makes: str = "an example", many: bool = False) -> None:
+    """Raise TypeError for what cannot be called for a result.
+
+    Args:
+        what: What it is, for errors.
+        function: The function.
+        makes: What it has to return.
+        many: Whether it may be a generator function.
+    """
+    if not callable(function):
+        raise TypeError(f"{what} must be callable, not {function!r:.80}")
+    for call in (function, type(function).__call__):
+        if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
+            raise TypeError(f"{what} must return {makes}, and {function!r:.80} is async: nobody awaits it here")
+        if not many and inspect.isgeneratorfunction(call):
+            raise TypeError(f"{what} must return {makes}, and {function!r:.80} yields: it would give a generator")
+    _check_takes_one(what, function)
+
+
+def _check_takes_one(what: str, function: Any) -> None:
+    """Raise TypeError for a function that cannot be called with one argument, as far as that can be known."""
+    try:
+        takes = inspect.signature(function, follow_wrapped=False)
+    except (TypeError, ValueError):  # many built-in functions do not say it
+        return
+    try:
+        takes.bind(None)
+    except TypeError:
+        needed = [each for each in takes.parameters.values() if each.default is each.empty]
+        hint = "" if len(needed) < 2 else ": the parts of an example come as one, such as a tuple"
+        raise TypeError(f"{what} must take one argument, and {function!r:.80} takes {takes}{hint}") from None
+
+
+def name_of(function: Any) -> str:
+    """Return what errors and reports call a function of the user's."""
+    inner = getattr(function, "func", function)  # of a partial
+    return str(getattr(inner, "__qualname__", type(inner).__qualname__)).replace("<locals>.", "").split(".")[-1]
+
+
+def called(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function of the user's, and return what it returns.
+
+    Raises:
+        RuntimeError: It raised what would look like the end of the input.
+    """
+    try:
+        return function(*arguments)
+    except (StopIteration, OutOfRangeError) as error:
+        raise RuntimeError(f"{name_of(function)} raised {type(error).__name__}") from error

@@ -1,0 +1,135 @@
+"""checksum: the iterator sums the bytes of what it hands out, for `fingerprint`."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from typing import Any
+
+import numpy as np
+
+from pipeline.errors import invalid
+from pipeline.nest import TupleParts, is_dataclass, parts_of
+from pipeline.stages.block import Columns
+from pipeline.stages.groups import Batch
+from pipeline.stages.index import Index
+from pipeline.stages.node import Node, OneInput, indexed, nodes_of, opened
+from pipeline.stages.run import Run
+from pipeline.stages.stream import Stream
+
+_LOW, _WORD = 0x9E3779B97F4A7C15, (1 << 64) - 1
+
+
+class Checksum(OneInput):
+    """Elements whose bytes count in the fingerprint. They pass through."""
+
+    kind = "checksum"
+    stage = ""
+
+    @property
+    def step(self) -> int:
+        return self.source.step
+
+    def index(self, run: Run) -> Index:
+        return indexed(self.source, run)
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        return opened(self.source, run, state)
+
+    def state_at(self, place: int) -> Any:
+        return place
+
+
+def batches_after(node: Node) -> int | None:
+    """Return how many times elements are batched after `checksum`; None if a recipe has none.
+
+    Raises:
+        InvalidArgumentError: Another step comes after it, so that elements handed out are not those summed.
+    """
+    count, inner = 0, node
+    while not isinstance(inner, Checksum):
+        plain = isinstance(inner, Batch) and inner.how().plain and not inner.tensors
+        if not plain and inner.kind != "prefetch":
+            if not any(isinstance(each, Checksum) for each in nodes_of(node)):
+                return None
+            text = f"{inner.kind} comes after it: only batch(n) without pad= or collate=, and prefetch, may"
+            raise invalid(f"checksum: {text}; write .checksum() behind {inner.kind}")
+        count += plain
+        inner = inner.inputs[0]
+    return count
+
+
+class Sum:
+    """The sum of the bytes of all elements, in their order.
+
+    Args:
+        batches: How many times elements are batched: so often they are taken apart again.
+        value: The sum of those before.
+    """
+
+    def __init__(self, batches: int, value: int = 0) -> None:
+        self._batches, self.value = batches, value
+
+    def add(self, element: Any) -> None:
+        """Add an element.
+
+        Raises:
+            TypeError: It has no bytes that would be the same in another run.
+        """
+        self.value = self._added(element, self._batches, self.value)
+
+    def _added(self, element: Any, batches: int, value: int) -> int:
+        if not batches:
+            return (value * _LOW + crc_of(element, 0) + 1) & _WORD
+        for row in _rows(element):
+            value = self._added(row, batches - 1, value)
+        return value
+
+
+def _rows(batch: Any) -> Any:
+    kind = TupleParts(batch) if type(batch) is tuple else batch
+    column = kind
+    while (parts := parts_of(column)) is not None and not isinstance(column, np.ndarray):
+        column = next(iter(parts))
+    return Columns(kind, len(column)).examples()
+
+
+def crc_of(value: Any, before: int) -> int:
+    """Return the CRC-32 of a value, after other ones: of its type or dtype, its shape, and its bytes.
+
+    Raises:
+        TypeError: It has no bytes that would be the same in another run.
+    """
+    kind = type(value)
+    if kind is not np.ndarray and isinstance(value, (bool, int, float, complex, np.generic)):
+        if not isinstance(value, (int, float)) or -(1 << 63) <= value < 1 << 63:
+            value = np.asarray(value)
+        else:
+            return zlib.crc32(repr(value).encode(), before)
+    if isinstance(value, (bytes, str)):
+        data = value.encode(errors="surrogatepass") if isinstance(value, str) else value
+        return zlib.crc32(data, zlib.crc32(b"%s %d:" % (kind.__name__.encode(), len(data)), before))
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        head = f"{value.dtype.str} {value.shape}:".encode()
+        return zlib.crc32(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data, zlib.crc32(head, before))
+    if value is None:
+        return zlib.crc32(b"None", before)
+    if isinstance(value, dict):
+        items: list[Any] = [each for item in value.items() for each in item]
+    elif is_dataclass(value):
+        items = [getattr(value, field.name) for field in dataclasses.fields(value)]
+    elif isinstance(value, np.ndarray):
+        items = list(value.flat)
+    elif isinstance(value, (list, tuple)):
+        items = list(value)
+    elif hasattr(kind, "__array__"):
+        return crc_of(np.asarray(value), before)
+    else:
+        raise TypeError(
+            f"checksum: expected arrays, numbers and strings, got {kind.__name__}, whose bytes differ from run to run: "
+            "put checksum() before the function that makes it"
+        )
+    before = zlib.crc32(b"%d:" % len(items), before)
+    for each in items:
+        before = crc_of(each, before)
+    return before

@@ -1,0 +1,355 @@
+"""Examples into one batch: stacked, padded, as values and row splits, or by a function of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline._batch import concatenate, pad, stack
+from pipeline._flow import alike_arrays, all_arrays
+from pipeline._flow import as_tensors as listed_as_tensors
+from pipeline.dtypes import native, object_vector, refuse_missing
+from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.stages.block import Block, Columns, Examples, owned
+from pipeline.stages.calls import called
+from pipeline.nest import (
+    ListParts,
+    ListValue,
+    Nest,
+    TupleParts,
+    has_nested,
+    holds_arrays,
+    is_nested,
+    map_values,
+)
+
+_NUMBERS = (bool, int, float, complex)
+
+_EXACT = 1 << 53  # float64 holds all integers up to that
+
+Leaf = Callable[[list[Any], str], Any]
+
+
+class Collate:
+    """How examples become a batch.
+
+    Args:
+        kind: The transformation, for errors.
+        pad: What fills rows that are shorter than the longest; a dict by the name of the component; None to stack.
+        splits: Whether rows that vary become (values, row_splits).
+        function: Called with a list of examples, returns the batch; None for this class's own way.
+        tensors: Whether examples are as in TensorFlow: a list is a container of components, and the only component of
+            a list or tuple comes bare.
+    """
+
+    def __init__(
+        self,
+        kind: str = "batch",
+        pad: Any = None,
+        splits: bool = False,
+        function: Callable[[list[Any]], Any] | None = None,
+        tensors: bool = False,
+    ) -> None:
+        self._kind = kind
+        self._pad, self._splits, self._function, self.tensors = pad, splits, function, tensors
+        self.plain = pad is None and not splits and function is None
+
+    def batch(self, block: Block) -> Any:
+        """Return the batch of the examples of a block. Nobody else has its memory."""
+        try:
+            return self._batch(block.values)
+        except (InvalidArgumentError, TypeError) as error:
+            odd = getattr(error, "odd", None)
+            if odd is None:
+                raise
+            names = [block.named(i) for i in dict.fromkeys((odd if hasattr(error, "alone") else 0, odd))]
+            raise _with_text(error, f"{error} ({' and '.join(names)})") from None
+
+    def _batch(self, values: Columns | Examples) -> Any:
+        if self._function is not None:
+            return called(self._function, list(values.examples()))
+        if self.tensors:
+            listed = isinstance(values, Examples) and type(values.items[0]) is list
+            made = bare(self._stacked(as_tensors(values)))
+            return list(made) if listed and type(made) is tuple else made
+        return self._stacked(values)
+
+    def _stacked(self, values: Columns | Examples) -> Any:
+        if isinstance(values, Columns) and self._only_numbers(values.block):
+            return native(owned(values.block))
+        if isinstance(values, Columns) and not self._any_ragged(values):
+            if holds_arrays(values.block):
+                return {key: native(_owned(column)) for key, column in values.block.items()}
+            return plain_structure(map_values(_finished, values.block))
+        return self._structured(list(values.examples()))
+
+    def _only_numbers(self, block: Any) -> bool:
+        """Whether a block is one array that goes out as it is: the usual case, by 2 us shorter than the others."""
+        return type(block) is np.ndarray and not self._splits and not block.dtype.hasobject
+
+    def _any_ragged(self, values: Columns) -> bool:
+        """Whether a column has to be padded or split: to be split also where its rows happen to have one length."""
+
+        def ragged(column: Any) -> bool:
+            return _holds_arrays(column) or (self._splits and _rank(column) > 1)
+
+        if holds_arrays(values.block):
+            return any(map(ragged, values.block.values()))
+        found: list[bool] = []
+        map_values(lambda column: found.append(ragged(column)), values.block)
+        return any(found)
+
+    def _structured(self, examples: list[Any]) -> Any:
+        first = examples[0]
+        kind = type(first)
+        if kind is np.ndarray:
+            return self._leaf(examples, None)
+        if kind is dict and not has_nested(first, False):
+            self._check_names(list(first))
+            self._check_keys(examples, first)
+            return {key: self._leaf([each[key] for each in examples], key) for key in first}
+        if kind in (tuple, list) and not has_nested(first, False) and not (kind is list and _is_array(first)):
+            columns = self._columns(examples, len(first), kind)
+            return kind([self._leaf(column, i) for i, column in enumerate(columns)])
+        if is_nested(first, False) and not (kind is list and _is_array(first)):
+            nest = Nest(first, False)
+            self._check_names(nest.names)
+            rows = [self._flat(nest, example, i) for i, example in enumerate(examples)]
+            flat = zip(*rows, strict=True)
+            return nest.pack([self._leaf(list(each), name) for name, each in zip(nest.names, flat, strict=True)])
+        return self._leaf(examples, None)
+
+    def _flat(self, nest: Nest, example: Any, i: int) -> list[Any]:
+        try:
+            return nest.flatten(example)
+        except ValueError as error:
+            raise _odd(invalid(f"{self._kind}: examples differ in structure: {error}"), i) from None
+
+    def _check_names(self, names: Sequence[Any]) -> None:
+        """Refuse a `pad` for a component that there is not."""
+        if isinstance(self._pad, Mapping):
+            for name in self._pad:
+                if name not in names:
+                    raise invalid(f"{self._kind}: pad: there is no component {name!r}; there are {list(names)}")
+
+    def _check_keys(self, examples: list[Any], first: dict[Any, Any]) -> None:
+        keys = first.keys()
+        for i, example in enumerate(examples):
+            if type(example) is not dict or example.keys() != keys:
+                got = sorted(example, key=str) if isinstance(example, dict) else type(example).__name__
+                text = f"{self._kind}: every example must have the keys of the first one, {list(first)}; got {got}"
+                raise _odd(invalid(text), i)
+
+    def _columns(self, examples: list[Any], count: int, kind: type) -> list[list[Any]]:
+        for i, example in enumerate(examples):
+            if not isinstance(example, (tuple, list)) or len(example) != count:
+                got = f"{len(example)} of them" if isinstance(example, (tuple, list)) else type(example).__name__
+                text = f"{self._kind}: every example must be a {kind.__name__} of {count} components; got {got}"
+                raise _odd(invalid(text), i)
+        return [list(column) for column in zip(*examples, strict=True)]
+
+    def _leaf(self, values: list[Any], name: Any) -> Any:
+        where = f"{self._kind}: {'the value' if name is None else f'component {name!r}'}"
+        hint = _BY_TENSORS if self.tensors else _BY_BATCH
+        if self.plain:
+            return stacked(values, where, hint)
+        fill = self._pad.get(name) if isinstance(self._pad, Mapping) else self._pad
+        if (fill is not None or self._splits) and _is_array(telling(values)):
+            return self._ragged(values, fill, where)
+        return stacked(values, where, hint)
+
+    def _ragged(self, values: list[Any], fill: Any, where: str) -> Any:
+        arrays = values
+        if not alike_arrays(values):
+            arrays = _as_arrays(values, where)
+            dtype = next((each.dtype for each in arrays if each.size), arrays[0].dtype)
+            arrays = [each if each.size or each.dtype == dtype else each.astype(dtype) for each in arrays]
+        if fill is not None and not isinstance(fill, (bytes, str)):
+            fill = _empty_string(arrays, fill)
+        try:
+            if self._splits and fill is None:
+                if arrays[0].ndim == 0:
+                    return stacked(arrays, where)
+                splits = np.zeros(len(arrays) + 1, np.int64)
+                np.cumsum([len(each) for each in arrays], out=splits[1:])
+                return native(concatenate(arrays)), splits
+            return stacked(arrays, where) if arrays[0].ndim == 0 else native(pad(arrays, fill))
+        except (InvalidArgumentError, TypeError) as error:
+            told = _with_text(error, f"{where}: {error}")
+            first = arrays[0].dtype, arrays[0].ndim
+            odd = next((i for i, each in enumerate(arrays) if (each.dtype, each.ndim) != first), None)
+            raise told if odd is None else _odd(told, odd) from error
+
+
+def telling(values: Sequence[Any]) -> Any:
+    """Return the first value, but for empty lists, of which nobody knows what they could hold."""
+    first = values[0]
+    if type(first) is not list or first:
+        return first
+    return next((each for each in values if isinstance(each, list) and each), first)
+
+
+def as_tensors(values: Columns | Examples) -> Columns | Examples:
+    """Return examples with tuples in the place of lists of components, and the only component of either bare."""
+    return values if isinstance(values, Columns) else Examples(listed_as_tensors(values.items))
+
+
+def bare(value: Any) -> Any:
+    """Return the only component of a tuple, and anything else as it is."""
+    return value[0] if type(value) in (tuple, list, TupleParts, ListParts) and len(value) == 1 else value
+
+
+# How rows that differ in length are batched: by the method, and by TensorFlow's functions.
+_BY_BATCH, _BY_TENSORS = "use batch(n, pad=0)", "pass dynamic_pad=True"
+
+
+def stacked(values: list[Any], where: str, hint: str = _BY_BATCH) -> Any:
+    """Return values, one of each example, as one array: numbers and arrays stacked, strings and others as objects.
+
+    `hint` says what to do where shapes differ.
+
+    Raises:
+        InvalidArgumentError: They differ in shape.
+        TypeError: They differ in dtype.
+    """
+    first = telling(values)
+    kind = type(first)
+    if kind in _NUMBERS and all(isinstance(value, _NUMBERS) for value in values):
+        array = exact(np.array(values), values, where)
+        if array.dtype.kind in "biufc":
+            return array
+    if isinstance(first, np.generic) and first.dtype.kind in "biufc" and all(type(value) is kind for value in values):
+        return np.array(values, first.dtype)
+    if isinstance(first, (bytes, str)) or not _is_array(first):
+        return object_vector(values)
+    arrays = values if all_arrays(values) else _as_arrays(values, where)
+    try:
+        return native(stack(arrays))
+    except InvalidArgumentError:
+        raise _shapes_differ(arrays, where, hint) from None
+    except TypeError:
+        if all(each.ndim == 0 and each.dtype.kind in "SU" for each in arrays):  # single strings, as others are
+            return object_vector([each[()] for each in arrays])
+        i, odd = next((i, each) for i, each in enumerate(arrays) if each.dtype != arrays[0].dtype)
+        text = f"{where} has dtype {arrays[0].dtype} in one example and {odd.dtype} in another"
+        raise _odd(TypeError(text), i) from None
+
+
+def _owned(column: Any) -> Any:
+    """Return a column as an array that nobody else has."""
+    return object_vector(column) if isinstance(column, list) else owned(column)
+
+
+def _finished(column: Any) -> Any:
+    """Return a column of a batch from one of a block: nobody else has it."""
+    return stacked(column, "batch: the value") if isinstance(column, list) else native(_owned(column))
+
+
+def _as_arrays(values: list[Any], where: str) -> list[Any]:
+    """Return the values of examples as arrays; an error notes the example that makes none."""
+    arrays: list[Any] = []
+    try:
+        arrays.extend(as_array(value, where) for value in values)
+    except (InvalidArgumentError, TypeError) as error:
+        vars(error)["alone"] = True
+        raise _odd(error, len(arrays)) from None
+    return arrays
+
+
+def as_array(value: Any, where: str) -> Any:
+    """Return a value as an array."""
+    if type(value) is np.ndarray:
+        return value
+    refuse_missing(value, where)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        text = f"{where} is a list, and its items differ in shape, so that they make no array: {value!r:.60}"
+        raise invalid(f"{text}. Use a tuple for the components of an example") from error
+    if array.dtype.kind not in "SU" or hasattr(type(value), "__array__"):
+        return exact(array, value, where)
+    strings = np.asarray(value, object)  # as NumPy's strings drop zeros at the end
+    if not all(isinstance(each, (bytes, str)) for each in strings.flat):
+        raise TypeError(f"{where} is a list of strings and other values: {value!r:.60}")
+    return strings
+
+
+def exact(array: Any, given: Any, where: str) -> Any:
+    """Return what NumPy made of numbers; integers of which it has made floats as uint64, if none is negative.
+
+    Raises:
+        InvalidArgumentError: It has rounded some, and there are negative ones beside those, or floats.
+    """
+    if array.dtype.kind != "f" or not array.size or not isinstance(given, (list, tuple)):
+        return array
+    if not (np.abs(array) >= _EXACT).any():
+        return array
+    numbers = np.array(given, object)
+    whole = [isinstance(each, (int, np.integer)) for each in numbers.flat]
+    if all(whole) and min(numbers.flat) >= 0:  # also where none is rounded: the dtype would vary from batch to batch
+        return numbers.astype(np.uint64)
+    lost = next((each for each, kept in zip(numbers.flat, whole, strict=True) if kept and float(each) != each), None)
+    if lost is None:
+        return array
+    raise invalid(f"{where}: float64 does not hold all digits of the integer {lost}, and no other dtype all numbers")
+
+
+def _shapes_differ(arrays: list[Any], where: str, hint: str) -> Exception:
+    i, odd = next((i, each) for i, each in enumerate(arrays) if each.shape != arrays[0].shape)
+    one, other = list(arrays[0].shape), list(odd.shape)
+    what = f"{where} has shape {one} in one example and {other} in another"
+    return _odd(invalid(f"{what}; make them equal, or {hint}"), i)
+
+
+def _odd(error: Exception, i: int) -> Exception:
+    """Note which example an error is about."""
+    vars(error)["odd"] = i
+    return error
+
+
+def _empty_string(arrays: list[Any], fill: Any) -> Any:
+    """Return what fills rows of strings: an empty one; of others what is given."""
+    if arrays[0].dtype.kind in "biufc":
+        return fill
+    first = next((each.flat[0] for each in arrays if each.size), None)
+    return type(first)() if isinstance(first, (bytes, str)) else fill
+
+
+def _with_text(error: Exception, text: str) -> Exception:
+    """Return an error of the same class with another text."""
+    return invalid(text) if isinstance(error, InvalidArgumentError) else type(error)(text)
+
+
+def _is_array(value: Any) -> bool:
+    """Whether a value becomes an array: an array, a number, or a list of such or of strings."""
+    if isinstance(value, (list, tuple)):
+        if isinstance(value, ListValue):
+            return False
+        return all(isinstance(each, (bytes, str)) or _is_array(each) for each in value[:1])
+    if isinstance(value, (bytes, str)):  # also those of NumPy
+        return False
+    return isinstance(value, (*_NUMBERS, np.ndarray)) or hasattr(value, "__array__")
+
+
+def _holds_arrays(column: Any) -> bool:
+    if isinstance(column, list):
+        return bool(column) and isinstance(column[0], (np.ndarray, list))
+    return column.dtype.hasobject and column.ndim == 1 and len(column) > 0 and isinstance(column[0], (np.ndarray, list))
+
+
+def _rank(column: Any) -> int:
+    return len(getattr(column, "shape", ()))
+
+
+def plain_structure(block: Any) -> Any:
+    """Return a block with plain tuples and lists in the place of those that mark its structure."""
+    if isinstance(block, dict):
+        return {key: plain_structure(value) for key, value in block.items()}
+    if isinstance(block, tuple):
+        parts = [plain_structure(each) for each in block]
+        return type(block)._make(parts) if hasattr(block, "_make") else tuple(parts)
+    if isinstance(block, list):
+        return [plain_structure(each) for each in block]
+    return block

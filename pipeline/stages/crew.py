@@ -1,0 +1,559 @@
+"""Crewed: chunks of examples that workers make ahead of the thread that takes, in the order of the input."""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future
+from typing import Any
+
+import numpy as np
+
+from pipeline._next import working_for_others
+from pipeline.diagnostics.wording import named
+from pipeline.dtypes import MOST_WORKERS, integer
+from pipeline.errors import AbortedError, ResourceExhaustedError
+from pipeline.runners.stop_flag import StopFlag
+from pipeline.stages.block import Block, failed, size_of
+from pipeline.stages.draws import this_thread
+from pipeline.stages.run import Clock, Limited, Run
+from pipeline.stages.steps import Each, Reported, SkippedAt, Step, outputs_of_steps
+from pipeline.stages.stream import Maker, Skipped, Stream, Unit
+from pipeline.workers.chunks import WorkerDied, here
+from pipeline.workers.executor import Foreign, Workers
+from pipeline.workers.threads import Threads
+
+_MOST = 1024  # inputs of a chunk
+_CHUNK_BYTES = 4 << 20  # of what is made of a chunk
+_BUFFER_BYTES = 128 << 20  # of results that may wait
+
+# Seconds between two looks whether the iterator was closed.
+_LOOK = 0.1
+
+# Seconds to wait for an input that others have yet to make, while workers have something to do.
+_SOON = 0.002
+
+# What workers make of a chunk: blocks and skipped errors in order, and of each step its seconds, processor seconds and
+# how many outputs it had.
+_Made = tuple[list[Any], list[tuple[float, float, int]]]
+
+
+def checked_workers(kind: str, workers: Any, function: Any) -> int | str | Executor:
+    """Return `workers` of a step if they can call its function.
+
+    Raises:
+        TypeError: They are no workers, or the function cannot be sent to them.
+        ValueError: The number of threads is out of range.
+    """
+    what = f"{kind}: workers"
+    if isinstance(workers, str) and workers == "auto":
+        return workers
+    if isinstance(workers, (int, np.integer)) and not isinstance(workers, bool):
+        count = integer(workers, what)
+        if not 1 <= count <= MOST_WORKERS:
+            hint = "; without workers= the thread that iterates runs it" if count < 1 else ""
+            raise ValueError(f"{what} must be at least 1 and at most {MOST_WORKERS:,}, got {count:,}{hint}")
+        return count
+    if not callable(getattr(workers, "submit", None)):
+        raise TypeError(
+            f"{what} must be a number of threads, 'auto' or an executor such as pipeline.processes(4), not "
+            f"{workers!r:.80}"
+        )
+    if isinstance(workers, Workers):
+        try:
+            workers.check(function)
+        except TypeError as error:
+            raise TypeError(f"{what}: {error}") from error
+    return workers  # type: ignore[no-any-return]
+
+
+def workers_of(node: Each) -> tuple[Workers, bool]:
+    """Return the workers of a step, and whether they end with the stage."""
+    given: Any = node.workers
+    if isinstance(given, int):
+        return Threads(given, abandons=True), True
+    if isinstance(given, str):
+        from pipeline.workers.auto import Auto  # 10 ms with multiprocessing
+
+        return Auto(node.name, node.function, node.chosen), True
+    return (given, False) if isinstance(given, Workers) else (Foreign(given), False)
+
+
+def make_chunk(steps: Sequence[Step], block: Block) -> _Made:
+    """Make all outputs of a chunk. A worker calls it.
+
+    Errors become part of the result, so that what was made before them is not lost.
+    """
+    working_for_others(True)
+    try:
+        before = [(step.seconds, step.count) for step in steps]
+        began, began_cpu = time.perf_counter(), time.thread_time()
+        parts: list[Any] = list(outputs_of_steps(steps, block, max(1, len(block)), None, here.at))
+        seconds, cpu = time.perf_counter() - began, time.thread_time() - began_cpu
+        times = [(step.seconds - was, step.count - count) for step, (was, count) in zip(steps, before, strict=True)]
+        total = sum(each[0] for each in times) or 1e-9
+        return parts, [(seconds * each / total, cpu * each / total, count) for each, count in times]
+    finally:
+        working_for_others(False)
+
+
+class _InProcess:
+    """Makes chunks in a thread of this process, for a run with this clock."""
+
+    def __init__(self, call: Callable[[Block], _Made], clock: Clock) -> None:
+        self._call, self._clock = call, clock
+
+    def __call__(self, block: Block) -> _Made:
+        before, this_thread.serving = this_thread.serving, self._clock
+        try:
+            return self._call(block)
+        finally:
+            this_thread.serving = before
+
+
+class Segment:
+    """Neighbouring steps that run at one place.
+
+    Args:
+        nodes: The steps.
+        run: Of the iterator.
+        workers: What runs them; None for the thread that takes.
+        owned: Whether the workers end with the stage.
+    """
+
+    def __init__(self, nodes: Sequence[Each], run: Run, workers: Workers | None, owned: bool = False) -> None:
+        self.steps = [each.step_of(run) for each in nodes]
+        self.limits = [Limited(run, each.on_error, each.max_errors) for each in nodes]
+        self.measured = [run.measured.get(each.written) for each in nodes]
+        self.workers, self.owned = workers, owned
+        self.call = functools.partial(make_chunk, self.steps)
+        for each in self.measured:
+            if each is not None:
+                each.workers = workers
+
+    def skipped(self, part: SkippedAt) -> Skipped:
+        """Return a skipped error with what counts it."""
+        return Skipped(part.error, self.limits[part.step].note)
+
+    def note(self, times: Sequence[tuple[float, float, int]]) -> None:
+        """Count what workers took for each step."""
+        for each, (seconds, _, count) in zip(self.measured, times, strict=True):
+            if each is not None:
+                each.meter.work(seconds)
+                each.meter.count(count)
+
+
+def segments_of(nodes: Sequence[Each], run: Run) -> list[Segment]:
+    """Return the steps of a stage by what runs them, neighbours with the same workers together."""
+    found: list[tuple[Any, list[Each]]] = []
+    for node in nodes:
+        same = found and found[-1][0] is node.workers and not isinstance(node.workers, (int, str))
+        if same:
+            found[-1][1].append(node)
+        else:
+            found.append((node.workers, [node]))
+    return [Segment(each, run, *((None,) if workers is None else workers_of(each[0]))) for workers, each in found]
+
+
+class Chunk:
+    """Examples that pass through the segments of a stage.
+
+    Attributes:
+        parts: What has become of them: blocks, skipped errors, and `Task`s that workers have, in order.
+        segment: The number of the segment that comes next.
+        inputs: How many examples of the input they were.
+    """
+
+    __slots__ = ("inputs", "parts", "segment")
+
+    def __init__(self, parts: list[Any], segment: int, inputs: int) -> None:
+        self.parts, self.segment, self.inputs = parts, segment, inputs
+
+    def due(self) -> bool:
+        """Whether nothing is left for workers to do at this segment."""
+        return all([not isinstance(each, Task) or each.future.done() for each in self.parts])
+
+
+class Task:
+    """A block that workers have.
+
+    Attributes:
+        block: The block.
+        future: Gives what they make of it.
+    """
+
+    __slots__ = ("block", "future")
+
+    def __init__(self, block: Block, future: Future[_Made]) -> None:
+        self.block, self.future = block, future
+
+
+class Pending:
+    """What is made of one block of the input, in one or several chunks.
+
+    Attributes:
+        before: The state of the input before the block.
+        chunks: The chunks, in order.
+        complete: Whether there are no more of them.
+        count: How many outputs there will be, if that is known.
+    """
+
+    __slots__ = ("before", "chunks", "complete", "count")
+
+    def __init__(self, before: Any, count: int | None) -> None:
+        self.before, self.count, self.complete = before, count, False
+        self.chunks: deque[Chunk] = deque()
+
+
+class Crewed(Maker):
+    """What steps make of a stream, some of them by workers.
+
+    Args:
+        source: The inputs.
+        nodes: The steps, first to last.
+        live: Whether others make the inputs meanwhile: then results do not wait for further inputs.
+        run: Of the iterator.
+    """
+
+    def __init__(self, source: Stream, nodes: Sequence[Each], live: bool, run: Run) -> None:
+        super().__init__(source)
+        segments = segments_of(nodes, run)
+        self._first = segments.pop(0) if segments[0].workers is None else None  # which the caller runs before
+        self._last = segments.pop() if segments[-1].workers is None else None  # and after the workers
+        self._segments = segments
+        self._ordered = all(each.ordered for each in nodes)
+        self._one_to_one = all(each.one_to_one for each in nodes)
+        self._live, self._clock, self._named = live, run.clock, nodes[0].named
+        self._bell = StopFlag()
+        self._units: deque[Pending] = deque()
+        self._making: Iterator[Any] | None = None  # of the last unit: what the first segment makes of it
+        self._under_way = 0  # inputs of chunks that were not delivered
+        self._size, self._bytes = 1, 0.0  # inputs of a chunk and bytes of what is made of one, judging by the last ones
+        self._ended = False
+        self._failed: tuple[Any, Exception] | None = None  # of the input
+        run.clock.on_stop(functools.partial(_stop, self._bell, [each.workers for each in segments]))
+
+    # What the thread that takes sees
+
+    def make(self, n: int) -> Unit | None:
+        self._fill(n)
+        while self._units and self._units[0].complete and not self._units[0].chunks:
+            self._units.popleft()
+            self._fill(n)
+        if not self._units:
+            if self._failed is not None:
+                raise self._failed[1]
+            return None
+        return Unit(_Delivered(self, n), self._units[0].count)
+
+    def state(self) -> Any:
+        while self._units and self._units[0].complete and not self._units[0].chunks:
+            self._units.popleft()
+        if self._units:
+            return self._units[0].before
+        return self.source.state() if self._failed is None else self._failed[0]
+
+    def close(self) -> None:
+        for chunk in [chunk for unit in list(self._units) for chunk in list(unit.chunks)]:
+            for part in chunk.parts:
+                if isinstance(part, Task):
+                    part.future.cancel()
+        for segment in self._segments:
+            if segment.workers is not None and segment.owned:
+                segment.workers.shutdown(wait=False, cancel_futures=True)
+            elif segment.workers is not None:
+                segment.workers.rest()
+        self.source.close()
+
+    def next_chunk(self, n: int) -> Chunk | None:
+        """Return the next chunk of the first unit, when workers are done with it; None at the end of the unit."""
+        self._fill(n)
+        while True:
+            unit = self._units[0]
+            if not unit.chunks:
+                if unit.complete:
+                    return None
+                self._fill(n)
+                if not (self._units and self._units[0] is unit):  # the rest of the unit gave nothing
+                    return None
+                continue
+            if self._ordered:
+                if self._advance(unit.chunks[0], wait=True):
+                    return self._delivered(unit, unit.chunks[0])
+                continue
+            found = [(each, chunk) for each in self._units for chunk in each.chunks if self._advance(chunk, wait=False)]
+            if found:
+                return self._delivered(*found[0])
+            self._wait([part for each in self._units for chunk in each.chunks for part in chunk.parts])
+
+    def _delivered(self, unit: Pending, chunk: Chunk) -> Chunk:
+        unit.chunks.remove(chunk)
+        self._under_way -= chunk.inputs
+        return chunk
+
+    def outputs(self, chunk: Chunk, n: int) -> Iterator[Block | Skipped]:
+        """Yield what is handed out for a chunk: its parts, after the steps behind the last workers."""
+        for part in chunk.parts:
+            if isinstance(part, Skipped) or self._last is None:
+                yield part
+                continue
+            for made in outputs_of_steps(self._last.steps, part, n, self._named):
+                yield self._last.skipped(made) if isinstance(made, SkippedAt) else made
+
+    # What the workers get
+
+    def _fill(self, n: int) -> bool:
+        """Have enough under way for n more examples; return whether a chunk or unit was added."""
+        added = False
+        while (self._making is not None or self._may_take()) and self._wants(n):
+            if self._making is None and not self._take():
+                break
+            part = next(self._making, None)  # type: ignore[arg-type]
+            unit = self._units[-1]
+            if part is not None:
+                self._begin(unit, part)
+                added = True
+            if part is None or self._first is None:
+                self._making, unit.complete = None, True
+                if not unit.chunks:
+                    self._units.pop()
+        return added
+
+    def _may_take(self) -> bool:
+        """Whether there is an input to take."""
+        if self._ended or self._failed is not None:
+            return False
+        return not (self._live and self._under_way) or self.source.wait(_SOON)
+
+    def _wants(self, n: int) -> bool:
+        """Whether workers should have more to do."""
+        count = max(each.workers.count for each in self._segments)  # type: ignore[union-attr]
+        if not count:  # they work as it is submitted
+            return not self._under_way
+        wanted = max(2 * n, 2 * count * self._size)
+        if self._bytes:
+            wanted = max((count + 1) * self._size, min(wanted, int(_BUFFER_BYTES / self._bytes)))
+        return self._under_way < wanted
+
+    def _take(self) -> bool:
+        """Begin a unit; return whether there was an input for it."""
+        before = self.source.state()
+        try:
+            block = self.source.take(self._size)
+        except Exception as error:
+            self._failed = before, error
+            return False
+        if block is None:
+            self._ended = True
+            return False
+        self._units.append(Pending(before, len(block) if self._one_to_one else None))
+        self._making = iter((block,)) if self._first is None else outputs_of_steps(
+            self._first.steps, block, self._size, self._named
+        )
+        return True
+
+    def _begin(self, unit: Pending, part: Block | SkippedAt) -> None:
+        """Add a chunk, and give it to the workers."""
+        if isinstance(part, SkippedAt):
+            assert self._first is not None
+            unit.chunks.append(Chunk([self._first.skipped(part)], len(self._segments), 0))
+            return
+        chunk = Chunk([part], 0, len(part))
+        self._submit(chunk)
+        unit.chunks.append(chunk)
+        self._under_way += chunk.inputs
+
+    def _submit(self, chunk: Chunk) -> None:
+        """Give a chunk to its next segment: submit its blocks, or run a segment of the caller's."""
+        segment = self._segments[chunk.segment]
+        parts: list[Any] = []
+        for part in chunk.parts:
+            if not isinstance(part, Block):
+                parts.append(part)
+            elif segment.workers is None:
+                made = outputs_of_steps(segment.steps, part, max(1, len(part)), self._named)
+                parts += [segment.skipped(each) if isinstance(each, SkippedAt) else each for each in made]
+            elif len(part):
+                parts += self._tasks(segment, part)
+            else:
+                parts.append(part)
+        chunk.parts, chunk.segment = parts, chunk.segment + 1
+
+    def _tasks(self, segment: Segment, block: Block, alone: bool = False) -> list[Any]:
+        """Submit a block; return what stands for it: tasks, and the error that comes after it."""
+        workers = segment.workers
+        assert workers is not None
+        error, sent = block.error, Block(block.values, block.numbers)
+        call: Any = _InProcess(segment.call, self._clock) if workers.in_process else segment.call
+        try:
+            future = workers.submit(call, sent)
+        except (ResourceExhaustedError, RuntimeError) as refused:
+            if workers.recovers(refused):
+                return self._tasks(segment, block)
+            if isinstance(refused, ResourceExhaustedError):
+                raise
+            refusal = AbortedError(None, None, f"the workers took no more work: {named(refused)}")
+            refusal.__cause__ = refused
+            return [failed(refusal)]
+        if not self._ordered:
+            future.add_done_callback(functools.partial(_ring, self._bell))
+        return [Task(block, future)] + ([] if error is None else [failed(error)])
+
+    # What the workers give
+
+    def _advance(self, chunk: Chunk, wait: bool) -> bool:
+        """Take a chunk through its segments; return whether all are done with it.
+
+        Without `wait` it returns as soon as workers are busy with the chunk.
+        """
+        while True:
+            if not chunk.due():
+                if not wait:
+                    return False
+                began = time.perf_counter()
+                self._wait(chunk.parts)
+                waited = time.perf_counter() - began
+            else:
+                waited = 0.0
+            if any([isinstance(each, Task) for each in chunk.parts]):
+                self._receive(chunk, waited)
+                continue
+            if chunk.segment == len(self._segments):
+                return True
+            self._submit(chunk)
+
+    def _wait(self, parts: Sequence[Any]) -> None:
+        """Wait until one of these tasks is done, or a while."""
+        self._bell.clear()
+        self._clock.check()
+        waiting = [each for each in parts if isinstance(each, Task)]
+        if self._ordered:
+            task = next(each for each in waiting if not each.future.done())
+            task.future.add_done_callback(functools.partial(_ring, self._bell))
+            if not task.future.done():
+                self._bell.wait(_LOOK)
+        elif not any([each.future.done() for each in waiting]):
+            self._bell.wait(_LOOK)
+        self._clock.check()
+
+    def _receive(self, chunk: Chunk, waited: float) -> None:
+        """Put what workers have made in the place of their tasks."""
+        segment = self._segments[chunk.segment - 1]
+        parts: list[Any] = []
+        for part in chunk.parts:
+            if isinstance(part, Task) and part.future.done():
+                parts += self._made(segment, part, waited)
+                waited = 0.0
+            else:
+                parts.append(part)
+            if isinstance(parts[-1] if parts else None, Block) and parts[-1].error is not None:
+                break  # nothing comes after an error
+        chunk.parts = parts
+
+    def _made(self, segment: Segment, task: Task, waited: float) -> list[Any]:
+        """Return what became of a task: its results; or other tasks, if its workers have failed."""
+        future, block = task.future, task.block
+        if future.cancelled():
+            return self._tasks(segment, _alone(block))
+        error = future.exception()
+        if error is not None:
+            return self._broken(segment, block, error)
+        results, times = future.result()
+        segment.note(times)
+        seconds, cpu = sum(each[0] for each in times), sum(each[1] for each in times)
+        assert segment.workers is not None
+        self._adapt(segment.workers, len(block), results, seconds)
+        segment.workers.note(len(block), seconds, cpu, waited)
+        parts: list[Any] = []
+        for part in results:
+            if isinstance(part, SkippedAt):
+                part.error = self._blamed(segment, block, part.error)
+                parts.append(segment.skipped(part))
+                continue
+            if block.names is not None:
+                part.names = block.names if part.names is None else block.names.picked(part.names)
+            part.error = None if part.error is None else self._blamed(segment, block, part.error)
+            parts.append(part)
+        return parts
+
+    def _broken(self, segment: Segment, block: Block, error: BaseException) -> list[Any]:
+        """Return what comes of a block whose workers have failed: what else they shall make, and an error."""
+        workers, alone = segment.workers, _alone(block)
+        assert workers is not None
+        if isinstance(error, BrokenExecutor):
+            if workers.recovers(error):
+                return self._tasks(segment, alone)
+            hint = "" if workers.dies else "\nA worker was killed, crashed, or could not start."
+            broken = AbortedError(None, None, f"the workers broke: {named(error)}{hint}")
+            broken.__cause__ = error
+            return [failed(broken)]
+        index = error.index if isinstance(error, WorkerDied) else None
+        if len(block) > 1 and index is None:  # each example alone, to find the one
+            return [each for i in range(len(block)) for each in self._tasks(segment, alone.part(i, i + 1))]
+        at = min(index or 0, len(block) - 1)
+        if isinstance(error, WorkerDied):
+            error = AbortedError(None, None, f"a worker process {error.how}")
+        elif not isinstance(error, Exception):  # SystemExit in a worker must not end this process
+            other = RuntimeError(f"a worker abandoned the example because of {named(error)}")
+            other.__cause__, error = error, other
+        blamed = segment.steps[0].blamed(error, int(block.numbers[at]), self._named(block, at))
+        found: list[Any] = self._tasks(segment, alone.part(0, at)) if at else []
+        skipping = next((i for i, each in enumerate(segment.steps) if each.skip), None)
+        if skipping is None:
+            return [*found, failed(blamed)]
+        found.append(segment.skipped(SkippedAt(blamed, skipping)))
+        if at + 1 < len(block):
+            found += self._tasks(segment, alone.part(at + 1, len(block)))
+        return found
+
+    def _blamed(self, segment: Segment, block: Block, error: Exception) -> Exception:
+        """Return the error that a worker has reported, with a note that names function and example."""
+        if not isinstance(error, Reported):
+            return error
+        number = int(block.numbers[error.input])
+        return segment.steps[error.step].blamed(error.item.error, number, self._named(block, error.input))
+
+    def _adapt(self, workers: Workers, count: int, results: Sequence[Any], seconds: float) -> None:
+        """Choose the size of the next chunks."""
+        best = int(count * workers.chunk_seconds / (seconds + 1e-7)) + 1
+        self._bytes = sum([size_of(each.values) for each in results if isinstance(each, Block)]) / count
+        self._size = max(1, min(_MOST, best, 2 * self._size, int(_CHUNK_BYTES / (self._bytes + 1))))
+
+
+class _Delivered(Iterator["Block | Skipped"]):
+    """The parts of the first unit of a stage, as workers are done with them. An interrupt while it waits loses none."""
+
+    def __init__(self, stage: Crewed, n: int) -> None:
+        self._stage, self._n = stage, n
+        self._parts: Iterator[Block | Skipped] | None = None
+
+    def __next__(self) -> Block | Skipped:
+        while True:
+            if self._parts is None:
+                chunk = self._stage.next_chunk(self._n)
+                if chunk is None:
+                    raise StopIteration
+                self._parts = self._stage.outputs(chunk, self._n)
+            part = next(self._parts, None)
+            if part is not None:
+                return part
+            self._parts = None
+
+
+def _alone(block: Block) -> Block:
+    """Return a block without the error that comes after it."""
+    return Block(block.values, block.numbers, names=block.names)
+
+
+def _ring(bell: StopFlag, future: object) -> None:
+    bell.set()
+
+
+def _stop(bell: StopFlag, workers: Sequence[Workers | None]) -> None:
+    """Wake the thread that waits for workers, and let those end that have nothing to do."""
+    bell.set()
+    for each in workers:
+        if each is not None:
+            each.rest()

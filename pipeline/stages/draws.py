@@ -1,0 +1,98 @@
+"""Random numbers: `example_rng`, and uniform draws that are addressed by their index."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._flow import Draw as Draw
+from pipeline._random import philox
+from pipeline.errors import FailedPreconditionError
+
+# Keeps the words of `example_rng` apart from those of shuffles and other draws with the same seeds.
+_OF_EXAMPLES = 0x9E3779B97F4A7C15
+
+
+class NoDraws:
+    """Stands where a `Draw` would, in functions that must not draw: `example_rng` raises the reason."""
+
+    made = None
+    number = 0
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def __iter__(self) -> Iterator[int]:
+        raise FailedPreconditionError(None, None, f"example_rng: {self.reason}")
+
+
+class _OfThread(threading.local):
+    """The state of the current thread.
+
+    Attributes:
+        draw: What `example_rng` draws from; None outside of a dataset's functions.
+        serving: The clock of the iterator that the thread works for, as a worker or ahead of it; None for others.
+        turn: The turn of a batch function whose reads are recorded; None for others.
+    """
+
+    draw: Any = None
+    serving: Any = None
+    turn: Any = None
+
+
+this_thread = _OfThread()
+
+
+def example_rng() -> np.random.Generator:
+    """Return random numbers for the current example: the same in every run, in any worker, and after a resume.
+
+    Within one call of your function, `example_rng()` always returns the same generator, so a second use continues
+    where the first one stopped. Two functions of a dataset never draw the same numbers.
+
+    Returns:
+        A NumPy Generator. Its key is the seed, the epoch, the example's number, and which function of the dataset
+        calls. The seed is that of `map(f, seed=)`, or the nearest one upstream, or that of `set_random_seed`.
+
+    Raises:
+        FailedPreconditionError: You called it outside a dataset's function.
+
+    Thread safety: each thread has its own.
+
+    Examples:
+        >>> def noisy(x):
+        ...     return x + pipeline.example_rng().random()
+        >>> data = pipeline.dataset(range(100)).map(noisy, seed=1, workers=2)
+        >>> list(data) == list(data)
+        True
+    """
+    turn, draw = this_thread.turn, this_thread.draw
+    if turn is not None and draw is None:
+        draw = (*turn.book.seeds, turn.ticket)
+    if draw is None:
+        text = "example_rng: to be called in a function of a dataset, such as that of map"
+        raise FailedPreconditionError(None, None, text)
+    if isinstance(draw, Draw) and draw.made is not None:
+        return draw.made  # type: ignore[no-any-return]
+    seed, seed2, number, *more = draw
+    # As an array: NumPy takes a list with one number above 2**63 for floats, which are equal for near seeds.
+    key = np.array([seed ^ _OF_EXAMPLES, seed2], np.uint64)
+    made = np.random.Generator(np.random.Philox(key=key, counter=[0, number, *(more or (0, 0))]))
+    if isinstance(draw, Draw):
+        draw.made = made
+    return made
+
+
+def uniform(pair: tuple[int, int], numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the draws with these indexes, from 0 up to 1. Each has 32 random bits.
+
+    Args:
+        pair: The two seeds.
+        numbers: Indexes of draws; what else is drawn at once changes none of them.
+    """
+    first = int(numbers.min()) // 4
+    words = philox(*pair, first, int(numbers.max()) + 1 - 4 * first)
+    return (words[numbers - 4 * first].astype(np.float64) + 0.5) / 4294967296.0

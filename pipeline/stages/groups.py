@@ -1,0 +1,408 @@
+"""batch and window: neighbours stacked into one element."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from pipeline.dtypes import truth
+from pipeline.errors import invalid
+from pipeline.memory import keep_pages
+from pipeline.nest import map_values
+from pipeline.stages.block import Block, Columns, Examples, Numbers, flat, is_plain, joined, sizes_of
+from pipeline.stages.calls import check_function
+from pipeline.stages.collate import Collate
+from pipeline.stages.index import ENDLESS, Index
+from pipeline.stages.node import Node, OneInput, index_of, opened
+from pipeline.stages.run import Run
+from pipeline.stages.selection import Take, arranged
+from pipeline.stages.stream import Ahead, Stage, Stream, dropped, exactly, whole
+
+_WAYS = ("stack", "pad", "row_splits")
+
+# The most bytes of windows that are made at once.
+_BYTES = 1 << 20
+
+
+class Group(OneInput):
+    """Neighbours made into one element.
+
+    Attributes:
+        size: How many examples make a group.
+        stride: How many examples after the one before a group begins.
+        drop_remainder: Whether groups at the end that are not full are dropped.
+    """
+
+    size: int
+    stride: int
+    drop_remainder: bool
+
+    def how(self) -> Collate:
+        """Return what makes one element of examples."""
+        raise NotImplementedError
+
+    @property
+    def step(self) -> int:
+        return self.stride
+
+    def length(self) -> int | None:
+        length = self.source.length()
+        if length is None or length == ENDLESS:
+            return length
+        return max(0, -(-(length - self.size + 1 if self.drop_remainder else length) // self.stride))
+
+    def index(self, run: Run) -> Index:
+        source = index_of(self.source, run)
+        if self.drop_remainder and self.size == self.stride and len(source) < ENDLESS:
+            run.note_dropped(self, len(source) % self.size)
+        return Grouped(source, self.size, self.stride, self.drop_remainder, self.how())
+
+
+class Batch(Group):
+    """Batches.
+
+    Args:
+        source: The examples.
+        n: How many make a batch.
+        drop_remainder: Whether examples at the end that fill no batch are dropped.
+        pad: What fills shorter rows, for all components or by name; None to stack.
+        collate: "stack", "pad", "row_splits", or a function of a list of examples.
+        max_wait: Seconds from the first example of a batch until it goes out, however small; None for no limit.
+        tensors: Whether examples are as in TensorFlow; see `Collate`.
+
+    Raises:
+        TypeError, ValueError: An argument is wrong.
+    """
+
+    kind = "batch"
+
+    def __init__(
+        self,
+        source: Node,
+        n: int,
+        drop_remainder: bool,
+        pad: Any,
+        collate: str | Callable[[list[Any]], Any] | None,
+        max_wait: float | None,
+        tensors: bool = False,
+    ) -> None:
+        self.size = self.stride = n
+        self.drop_remainder = truth(drop_remainder, "batch: drop_remainder")
+        if callable(collate):
+            check_function("batch: collate", collate, "a batch")
+        elif collate is not None and collate not in _WAYS:
+            raise ValueError(f"batch: collate must be 'stack', 'pad', 'row_splits' or a function, got {collate!r:.80}")
+        if pad is not None and collate not in (None, "pad"):
+            raise ValueError(f"batch: pad= and collate={collate!r:.40} contradict each other: give one of them")
+        if max_wait is not None and not (
+            isinstance(max_wait, (int, float)) and not isinstance(max_wait, bool) and max_wait > 0
+        ):
+            raise ValueError(f"batch: max_wait must be a number of seconds above 0, got {max_wait!r:.80}")
+        if collate in (None, "stack") and pad is None:
+            _check_batches_stack(source, n, self.drop_remainder)
+        self.pad = 0 if pad is None and collate == "pad" else pad
+        self.collate, self.max_wait, self.tensors = collate, max_wait, tensors
+        super().__init__(source)
+
+    def indexed_over(self, source: Node) -> bool:
+        return self.max_wait is None and source.indexed
+
+    def options(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"n": self.size}
+        if self.drop_remainder:
+            found["drop_remainder"] = True
+        if self.pad is not None:
+            found["pad"] = str(self.pad)
+        elif callable(self.collate):
+            found["collate"] = getattr(self.collate, "__qualname__", type(self.collate).__qualname__)
+        elif self.collate == "row_splits":
+            found["collate"] = self.collate
+        if self.max_wait is not None:
+            found["max_wait"] = self.max_wait
+        return found
+
+    def functions(self) -> tuple[Any, ...]:
+        return (self.collate,) if callable(self.collate) else ()
+
+    def how(self) -> Collate:
+        function = self.collate if callable(self.collate) else None
+        return Collate("batch", self.pad, self.collate == "row_splits", function, self.tensors)
+
+    def length(self) -> int | None:
+        return None if self.max_wait is not None else super().length()
+
+    @property
+    def waits(self) -> bool:
+        return self.max_wait is not None
+
+    @property
+    def works_ahead(self) -> bool:
+        return self.max_wait is not None or self.source.works_ahead
+
+    @property
+    def timed(self) -> bool:
+        return self.max_wait is not None or super().timed
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        if self.max_wait is not None:
+            from pipeline.stages.prefetch import promptly  # which a batch without a limit does not need
+
+            source = promptly(self.source, run, state, 2 * self.size)
+            return TimedBatching(source, self.size, self.how(), self.max_wait, run)
+        source, node = self.source, self.source
+        if self.drop_remainder and self.indexed:  # then nothing is made that would be dropped
+            count = (self.length() or 0) * self.size
+            node = arranged(Take(source, count))
+            run.note_dropped(self, (source.length() or 0) - count)
+        return Batching(opened(node, run, state), self.how(), self, run)
+
+    def state_at(self, place: int) -> Any:
+        return place * self.source.step
+
+    def call(self) -> str:
+        return f".{self.label()}"
+
+    def label(self) -> str:
+        return f"batch({self.size:,})"
+
+
+def _check_batches_stack(source: Node, n: int, whole: bool) -> None:
+    """Refuse to stack batches of which the last one is known to be smaller than those before it."""
+    while source.kind in ("prefetch", "checksum"):
+        source = source.inputs[0]
+    count = source.length()
+    if not isinstance(source, Batch) or count is None or count < 2 or source.collate not in (None, "stack"):
+        return
+    if source.drop_remainder:
+        return
+    examples = source.source.length() or 0
+    rest, last = examples % source.size, count - 1  # which is in a group of n from `last - last % n` on
+    if rest and last % n and not (whole and count % n):
+        raise invalid(
+            f"batch: the {count:,} batches of batch({source.size:,}) do not stack, as the last one has {rest:,} of "
+            f"{source.size:,} examples: pass drop_remainder=True to batch({source.size:,})"
+        )
+
+
+class Window(Group):
+    """Windows, which may overlap.
+
+    Args:
+        source: The examples.
+        size: How many make a window.
+        stride: How many examples after the one before a window begins.
+        drop_remainder: Whether windows at the end that are not full are dropped.
+    """
+
+    kind = "window"
+
+    def __init__(self, source: Node, size: int, stride: int, drop_remainder: bool) -> None:
+        self.size, self.stride, self.drop_remainder = size, stride, drop_remainder
+        super().__init__(source)
+
+    def options(self) -> dict[str, Any]:
+        return {"size": self.size, "stride": self.stride, "drop_remainder": self.drop_remainder}
+
+    def how(self) -> Collate:
+        return Collate("window")
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        gap, (before, skip) = (0, (None, 0)) if state is None else state
+        source = Ahead(opened(self.source, run, before), whole(skip))
+        return Windowing(source, self.size, self.stride, self.drop_remainder, self.how(), whole(gap))
+
+    def state_at(self, place: int) -> Any:
+        return [0, [place * self.source.step, 0]]
+
+
+class Grouped(Index):
+    """Groups of the examples of an index. The place of a group is that of its first example.
+
+    Args:
+        source: The examples.
+        size, stride, whole: See `Group`.
+        how: Makes one element of examples.
+    """
+
+    def __init__(self, source: Index, size: int, stride: int, whole: bool, how: Collate) -> None:
+        keep_pages()  # of batches that were dropped: with fresh ones a batch of 128 f32[784] took twice as long
+        self._source, self._size, self.step, self._whole, self._how = source, size, stride, whole, how
+        self._length = len(source)
+        self.ahead = source.ahead and how.plain
+
+    def __len__(self) -> int:
+        return max(0, -(-self.stop // self.step))
+
+    @property
+    def stop(self) -> int:
+        return self._length - self._size + 1 if self._whole else self._length
+
+    def block(self, places: Numbers) -> Block:
+        size, how, count = self._size, self._how, len(places)
+        full = int(places.max(initial=0)) + size <= self._length
+        stacks = full and how.plain and not how.tensors
+        if stacks and (found := self._source.runs(places, size)) is not None:
+            return Block(found, places, sizes=np.full(count, size))
+        inner = places if size == 1 else (places[:, None] + np.arange(size)).ravel()
+        rows = self._source.block(inner if full else inner[inner < self._length])
+        error = rows.error
+        if stacks and error is None and rows.sizes is None and isinstance(rows.values, Columns):
+            _, columns = flat(rows.values.block)
+            if all(map(is_plain, columns)):
+                return Block(stacked(rows.values, count, size), rows.numbers[::size], sizes=np.full(count, size))
+        ends = np.cumsum(np.minimum(size, self._length - places)).tolist()
+        made, sizes, starts = [], [], []
+        for begin, end in pairwise([0, *ends]):
+            if end > len(rows):
+                break  # the error comes among these
+            part = rows if end - begin == len(rows) else rows.part(begin, end)
+            try:
+                made.append(how.batch(part))
+            except Exception as failed:
+                error = failed
+                break
+            sizes.append(end - begin if part.sizes is None else int(part.sizes.sum()))
+            starts.append(begin)
+        return Block(Examples(made), rows.numbers[starts], error, sizes=np.array(sizes, np.int64))
+
+
+def stacked(rows: Columns, count: int, size: int) -> Columns:
+    """Return columns of rows as columns of `count` groups of `size` rows."""
+    return Columns(map_values(lambda column: column.reshape(count, size, *column.shape[1:]), rows.block), count)
+
+
+class Batching(Stage):
+    """Groups of consecutive examples of a stream. The state is that of the input."""
+
+    def __init__(self, source: Stream, how: Collate, node: Batch, run: Run) -> None:
+        keep_pages()
+        super().__init__(source)
+        self._how, self._node, self._run = how, node, run
+
+    def take(self, n: int) -> Block | None:
+        blocks = exactly(self.source, self._node.size)
+        if not blocks:
+            return None
+        block = joined(blocks)
+        if self._node.drop_remainder and len(block) < self._node.size:
+            self._run.note_dropped(self._node, len(block))
+            return None
+        return batch_of(block, self._how)
+
+
+def batch_of(block: Block, how: Collate) -> Block:
+    """Return a block of one element: the batch of the examples of another."""
+    size = len(block) if block.sizes is None else int(block.sizes.sum())
+    return Block(Examples([how.batch(block)]), block.numbers[:1], sizes=np.array([size], np.int64))
+
+
+class TimedBatching(Stage):
+    """Batches that go out in time, smaller if they have to be; none is empty.
+
+    Args:
+        source: The examples; it waits for them with a timeout.
+        size, how: See `Batching`.
+        seconds: From the first example of a batch until it goes out.
+        run: Of the iterator.
+    """
+
+    def __init__(self, source: Stream, size: int, how: Collate, seconds: float, run: Run) -> None:
+        super().__init__(source)
+        self._size, self._how, self._seconds, self._clock = size, how, seconds, run.clock
+        self._found: list[Block] = []  # of the batch that is being filled, so that a wait may end before it is full
+        self._before: Any = None  # the state before these
+        self._until = 0.0
+
+    def take(self, n: int) -> Block | None:
+        while not self.wait(1.0):
+            self._clock.check()
+        blocks, self._found = self._found, []
+        return batch_of(joined(blocks), self._how) if blocks else None
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for the next batch, or the end; return whether it is there."""
+        deadline = time.monotonic() + timeout
+        while (have := sum(map(len, self._found))) < self._size:
+            now = time.monotonic()
+            until = min(deadline, self._until) if self._found else deadline
+            if not self.source.wait(max(0.0, until - now)):
+                if self._found and time.monotonic() >= self._until:
+                    return True
+                if time.monotonic() >= deadline:
+                    return False
+                continue
+            before = self.source.state()
+            block = self.source.take(self._size - have)
+            if block is None:
+                return True
+            if not self._found:
+                self._before, self._until = before, time.monotonic() + self._seconds
+            self._found.append(block)
+        return True
+
+    def state(self) -> Any:
+        return self._before if self._found else self.source.state()
+
+    def begin(self) -> None:
+        self.source.begin()
+
+
+class Windowing(Stage):
+    """Groups that overlap, or leave some out. The state is [examples to leave out, the state of the input]."""
+
+    source: Ahead
+
+    def __init__(self, source: Ahead, size: int, stride: int, whole: bool, how: Collate, gap: int) -> None:
+        super().__init__(source)
+        self._size, self._stride, self._whole, self._how, self._gap = size, stride, whole, how, gap
+        self._most = 2  # windows to make at once: more as their size is known
+
+    def take(self, n: int) -> Block | None:
+        if self._gap:
+            dropped(self.source, self._gap)
+            self._gap = 0
+        count = min(n, self._most) if self._stride <= self._size else 1
+        block = self.source.look(self._size + (count - 1) * self._stride)
+        if block is None:
+            return None
+        if count > 1 and (found := self._several(block)) is not None:
+            return found
+        if len(block) < self._size:
+            block = self.source.look_whole(self._size)  # raises the error that comes among them
+            if block is None or (self._whole and len(block) < self._size):
+                return None
+        group = block if len(block) == self._size else block.part(0, min(self._size, len(block)))
+        made = self._how.batch(Block(Examples(list(group.values.examples())), group.numbers, names=group.names))
+        seen = min(self._stride, len(block))
+        self.source.drop(seen)
+        self._gap = self._stride - seen
+        return Block(Examples([made]), group.numbers[:1], sizes=_size_of(group))
+
+    def _several(self, block: Block) -> Block | None:
+        """Return as many full windows as a block has, if its rows are numbers: they are copied by NumPy."""
+        count = (len(block) - self._size) // self._stride + 1
+        if count < 2 or not isinstance(block.values, Columns):
+            return None
+        _, columns = flat(block.values.block)
+        if not all(map(is_plain, columns)):
+            return None
+        self._most = max(2, min(1024, _BYTES * count // max(1, self._size * sum(each.nbytes for each in columns))))
+        places = (np.arange(count)[:, None] * self._stride + np.arange(self._size)).ravel()
+        rows = block.values.picked(places)
+        self.source.drop(count * self._stride)
+        starts = np.arange(count) * self._stride
+        sizes = np.add.reduceat(sizes_of(block)[places], np.arange(count) * self._size)
+        return Block(stacked(rows, count, self._size), block.numbers[starts], sizes=sizes)
+
+    def state(self) -> Any:
+        return [self._gap, self.source.state()]
+
+
+def _size_of(block: Block) -> Any:
+    return np.array([int(sizes_of(block).sum())], np.int64)
+
+

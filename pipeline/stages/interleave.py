@@ -1,0 +1,208 @@
+"""interleave: elements of several datasets in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pipeline.datasets.seed import LateSeed, Seed
+from pipeline.errors import FailedPreconditionError, invalid
+from pipeline.stages.block import Block
+from pipeline.stages.node import Node, opened, seeds_of, total
+from pipeline.stages.run import Run
+from pipeline.stages.stream import Stream, shorter, whole
+
+
+class Interleave(Node):
+    """Elements of several datasets in turn.
+
+    Args:
+        inputs: The datasets; one, if it is a dataset of datasets.
+        nested: Whether elements of the only input are datasets themselves.
+        cycle_length: How many are open at once.
+        block_length: How many elements to take of one in a turn.
+    """
+
+    kind = "interleave"
+
+    def __init__(self, inputs: Sequence[Node], nested: bool, cycle_length: int, block_length: int) -> None:
+        self.inputs, self.nested = tuple(inputs), nested
+        self.cycle_length, self.block_length = cycle_length, block_length
+        self._seed = LateSeed(self.kind) if nested else None
+        self.note_place()
+
+    def seed(self) -> Seed | None:
+        return self._seed
+
+    def options(self) -> dict[str, Any]:
+        return {"cycle_length": self.cycle_length, "block_length": self.block_length}
+
+    def call(self) -> str:
+        return f"pipeline.{self.kind}(...)"
+
+    def length(self) -> int | None:
+        return None if self.nested else total(self.inputs)
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        found = None if state is None else state[4]
+        recipes: Listed | Nested = Listed(self, run, found)
+        if self._seed is not None:
+            recipes = Nested(self.inputs[0], run, self._seed, found)
+        return Interleaving(recipes, self.cycle_length, self.block_length, state)
+
+
+class Listed:
+    """Recipes of a list, one after another. The state is the number of the next one."""
+
+    def __init__(self, node: Interleave, run: Run, state: Any) -> None:
+        self._nodes, self._run = node.inputs, run
+        self._next = 0 if state is None else whole(state, len(self._nodes))
+
+    def next(self) -> Callable[[int, Any], Stream] | None:
+        """Return what opens the next recipe, by which one it is and a state; None after the last."""
+        if self._next == len(self._nodes):
+            return None
+        self._next += 1
+        return self.at(self._next - 1)
+
+    def at(self, state: Any) -> Callable[[int, Any], Stream]:
+        """Return what opens the recipe that came next at a state."""
+        node = self._nodes[whole(state, len(self._nodes) - 1)]
+        return lambda which, at: opened(node, self._run.inner(which), at)
+
+    def state(self) -> Any:
+        return self._next
+
+    def close(self) -> None:
+        pass
+
+
+class Nested:
+    """Recipes that are the elements of another one. The state is that of its stream."""
+
+    def __init__(self, node: Node, run: Run, seed: Seed, state: Any) -> None:
+        self._node, self._run, self._seed = node, run, seed
+        self._stream = opened(node, run, state)
+
+    def next(self) -> Callable[[int, Any], Stream] | None:
+        """As that of `Listed`."""
+        return self._of(self._stream)
+
+    def at(self, state: Any) -> Callable[[int, Any], Stream]:
+        """As that of `Listed`."""
+        stream = opened(self._node, self._run, state)
+        try:
+            found = self._of(stream)
+        finally:
+            stream.close()
+        if found is None:
+            raise shorter()
+        return found
+
+    def _of(self, stream: Stream) -> Callable[[int, Any], Stream] | None:
+        block = stream.take(1)
+        if block is None:
+            return None
+        made = block.values.first()
+        node = getattr(made, "_node", made)
+        if not isinstance(node, Node):
+            raise invalid(f"interleave: expected a dataset of datasets, and an element is {made!r:.80}")
+        if self._run.hosts and self._seed.drawn and any(each.drawn for each in seeds_of(node)):
+            text = "interleave: each host of shard would draw other numbers: pass seed= in the datasets of the function"
+            raise FailedPreconditionError(None, None, text)
+        from pipeline.stages.selection import arranged
+
+        placed = arranged(node)
+        return lambda which, at: opened(placed, self._run.derived(self._run.seeds.pair(self._seed), which), at)
+
+    def state(self) -> Any:
+        return self._stream.state()
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class Slot:
+    """An open recipe.
+
+    Attributes:
+        found_at: Where it was found among the recipes.
+        which: Which one it is.
+        stream: Its elements.
+    """
+
+    __slots__ = ("found_at", "stream", "which")
+
+    def __init__(self, found_at: Any, which: int, stream: Stream) -> None:
+        self.found_at, self.which, self.stream = found_at, which, stream
+
+
+class Interleaving(Stream):
+    """Elements of several streams in turn, as in tf.data: a stream that ends gives up its turn.
+
+    The state is [how many recipes were opened, whose turn it is, elements of the turn, whether there are no more
+    recipes, where the next recipe is found, the slots], and that of a slot [where its recipe was found, which one it
+    is, the state of its stream], or null for one that the next recipe fills.
+    """
+
+    def __init__(self, recipes: Listed | Nested, cycle: int, block: int, state: Any) -> None:
+        self._recipes, self._cycle, self._block = recipes, cycle, block
+        self._opened = self._at = self._turn = 0
+        self._ended = False
+        self._slots: list[Slot | None] = []
+        if state is None:
+            return
+        count, at, turn, ended, _, slots = state
+        self._opened, self._turn, self._ended = whole(count), whole(turn, block), bool(ended)
+        self._at = whole(at, len(slots))
+        for slot in slots:
+            if slot is None:
+                self._slots.append(None)
+                continue
+            found_at, which, inner = slot
+            self._slots.append(Slot(found_at, whole(which), recipes.at(found_at)(which, inner)))
+
+    def take(self, n: int) -> Block | None:
+        while (slot := self._due()) is not None:
+            block = slot.stream.take(min(n, self._block - self._turn))
+            if block is None:
+                slot.stream.close()
+                self._slots[self._at] = None
+                self._pass_on()
+                continue
+            self._turn += len(block)
+            if self._turn == self._block:
+                self._pass_on()
+            return block.renumbered(slot.which)
+        return None
+
+    def _due(self) -> Slot | None:
+        """Return the slot whose turn it is; None if all have ended.
+
+        Its recipe is opened only now: an error in it comes after the elements before it.
+        """
+        if not self._ended and (self._at == len(self._slots) or self._slots[self._at] is None):
+            found_at, found = self._recipes.state(), self._recipes.next()
+            self._ended = found is None
+            if found is not None:
+                slot = Slot(found_at, self._opened, found(self._opened, None))
+                self._slots[self._at : self._at + 1] = [slot]
+                self._opened += 1
+        if self._ended:  # no slot is filled again
+            self._at -= self._slots[: self._at].count(None)
+            self._slots = [each for each in self._slots if each is not None]
+            self._at %= max(1, len(self._slots))
+        return self._slots[self._at] if self._slots else None
+
+    def _pass_on(self) -> None:
+        self._at, self._turn = (self._at + 1) % self._cycle, 0
+
+    def state(self) -> Any:
+        slots = [each and [each.found_at, each.which, each.stream.state()] for each in self._slots]
+        return [self._opened, self._at, self._turn, self._ended, self._recipes.state(), slots]
+
+    def close(self) -> None:
+        for slot in self._slots:
+            if slot is not None:
+                slot.stream.close()
+        self._recipes.close()

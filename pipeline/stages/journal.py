@@ -1,0 +1,62 @@
+"""Journal: where an input stood when examples arrived, so that those that a buffer holds can be read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pipeline.stages.block import Block, Numbers
+from pipeline.stages.stream import Stream, shorter
+
+
+class Journal:
+    """Notes: the number of an arrival, and the state of the input before it.
+
+    A state needs only the last note before the oldest example that is held. The later ones are for later states.
+
+    Args:
+        every: Arrivals between two notes.
+    """
+
+    def __init__(self, every: int) -> None:
+        self._every = every
+        self._notes: list[tuple[int, Any]] = []
+
+    def due(self, arrival: int) -> bool:
+        """Whether it is time for a note."""
+        return not self._notes or arrival >= self._notes[-1][0] + self._every
+
+    def note(self, arrival: int, state: Any, oldest: int) -> None:
+        """Add a note, and forget those that are needed no more, as the oldest example held arrived later."""
+        self._notes.append((arrival, state))
+        while len(self._notes) > 1 and self._notes[1][0] <= oldest:
+            del self._notes[0]
+
+    @property
+    def first(self) -> tuple[int, Any]:
+        """The note where reading again begins."""
+        return self._notes[0]
+
+
+def read_again(source: Stream, arrival: int, wanted: Numbers, end: int) -> Iterator[tuple[Numbers, Block]]:
+    """Read from one arrival to another; yield those that are wanted.
+
+    Args:
+        source: The input, before that arrival.
+        arrival: The number of its next example.
+        wanted: Numbers of arrivals, ascending.
+        end: The arrival before which to stop.
+
+    Yields:
+        The places in `wanted`, and the examples.
+    """
+    while arrival < end:
+        block = source.take(min(1024, end - arrival))
+        if block is None:
+            raise shorter()
+        first, last = np.searchsorted(wanted, [arrival, arrival + len(block)])
+        if last > first:
+            yield np.arange(first, last), block.picked(wanted[first:last] - arrival)
+        arrival += len(block)

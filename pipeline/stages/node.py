@@ -1,0 +1,279 @@
+"""Node: one step of a recipe. A recipe is an immutable tree of nodes; an iterator opens it as streams."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+from pipeline._next import Meter, Metered, MeteredIndex
+from pipeline.datasets.seed import Seed
+from pipeline.diagnostics.frames import Place, caller, shown
+from pipeline.diagnostics.live import number
+from pipeline.errors import CancelledError, DeadlineExceededError
+from pipeline.on_error import add_note, set_on
+from pipeline.stages.index import ENDLESS, Index, InOrder, counted
+from pipeline.stages.run import Measured, Run
+from pipeline.stages.stream import Stage, Stream, whole
+
+
+class Node:
+    """One step of a recipe: immutable, and picklable if its functions are.
+
+    All of what the attributes and methods say is decided when the node is written, and never changes.
+
+    Attributes:
+        kind: The method or function that makes it.
+        inputs: The nodes it reads from.
+        indexed: Whether any element can be had by its place: `index` is defined.
+        step: How many examples lie between the places of two elements; see `Index.step`.
+        works_ahead: Whether threads or processes work ahead somewhere in the recipe, so that it has to run as streams.
+        queue: The queue that it reads, which others fill; None for all but such sources.
+        stage: The kind of row it has in a report: "source", "function" or "step"; "" for none.
+        written: The node that the user wrote, where a recipe runs in another order; else this one.
+        made_at: Where in the user's program it was written.
+    """
+
+    kind: str = ""
+    inputs: tuple[Node, ...] = ()
+    indexed: bool = False
+    queue: Any = None
+    stage: ClassVar[str] = "step"
+    made_at: Place | None = None
+    _written: Node | None = None
+
+    def options(self) -> dict[str, Any]:
+        """Return what decides its elements besides its inputs, as plain data: for repr and states."""
+        return {}
+
+    def length(self) -> int | None:
+        """Return how many elements a pass has; ENDLESS, or None if that is not known."""
+        return None
+
+    def index(self, run: Run) -> Index:
+        """Return the elements of a pass by their place. Only where `indexed`."""
+        raise NotImplementedError
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        """Return the elements of a pass in order, from a state on; None for the beginning."""
+        raise NotImplementedError
+
+    def state_at(self, place: int) -> Any:
+        """Return the state of `stream` before the element at a place. Only where `indexed`."""
+        raise NotImplementedError
+
+    def functions(self) -> tuple[Any, ...]:
+        """Return the user's functions that it calls."""
+        return ()
+
+    def files(self) -> Sequence[str]:
+        """Return the names of the files that its source reads, for caches. It may be slow."""
+        return ()
+
+    def seed(self) -> Seed | None:
+        """Return the seed of this step alone; None if it draws nothing."""
+        return None
+
+    def no_state(self) -> str | None:
+        """Return why the recipe has no states; None if it has."""
+        return next((reason for each in self.inputs if (reason := each.no_state()) is not None), None)
+
+    def once(self) -> str | None:
+        """Return why the recipe can be read only once; None if it has several passes."""
+        return next((reason for each in self.inputs if (reason := each.once()) is not None), None)
+
+    @property
+    def live(self) -> bool:
+        """Whether others make its elements meanwhile, so that one may be long in coming: as in a queue."""
+        return any(each.live for each in self.inputs)
+
+    @property
+    def timed(self) -> bool:
+        """Whether its elements depend on time, as batches with `max_wait` do."""
+        return any(each.timed for each in self.inputs)
+
+    @property
+    def works_ahead(self) -> bool:
+        return any(each.works_ahead for each in self.inputs)
+
+    @property
+    def waits(self) -> bool:
+        """Whether its stream can be waited for with a timeout."""
+        return False
+
+    @property
+    def step(self) -> int:
+        return 1
+
+    @property
+    def written(self) -> Node:
+        return self._written or self
+
+    # What it is called
+
+    def text(self) -> str:
+        """Return the call that makes it, for repr."""
+        given = ", ".join(f"{name}={value!r}" for name, value in self.options().items())
+        return f"{self.kind}({given})"
+
+    def label(self) -> str:
+        """Return what reports call it."""
+        return self.kind
+
+    def call(self) -> str:
+        """Return what errors call it."""
+        return f".{self.kind}(...)"
+
+    def name_of(self, number: int) -> str | None:
+        """Return what errors call the example with a number; None where numbers do not lead back to a source."""
+        return None
+
+    def note_place(self) -> None:
+        """Remember the line of the user's program that makes it."""
+        self.made_at = caller()
+
+
+class OneInput(Node):
+    """A step with one input, whose elements it passes on one for one."""
+
+    def __init__(self, source: Node) -> None:
+        self.inputs = (source,)
+        self.indexed = self.indexed_over(source)
+        self.note_place()
+
+    def indexed_over(self, source: Node) -> bool:
+        """Return whether it is indexed over an input."""
+        return source.indexed
+
+    @property
+    def source(self) -> Node:
+        """The input."""
+        return self.inputs[0]
+
+    def over(self, source: Node) -> Any:
+        """Return the same step over another input."""
+        made = copy.copy(self)
+        made.inputs, made.indexed, made._written = (source,), self.indexed_over(source), self.written
+        return made
+
+    def length(self) -> int | None:
+        return self.source.length()
+
+    def name_of(self, number: int) -> str | None:
+        return self.source.name_of(number)
+
+
+def opened(node: Node, run: Run, state: Any = None) -> Stream:
+    """Return the stream of a recipe, from a state on."""
+    if not node.indexed:
+        return metered(node.stream(run, state), node, run)
+    if node.works_ahead:
+        return metered(Placed(node, run, state), node, run)
+    return InOrder(indexed(node, run), state)
+
+
+def indexed(node: Node, run: Run) -> Index:
+    """Return the index of a recipe; its places are those of `Index.step`."""
+    measured = run.measured.get(node.written)
+    index = node.index(run)
+    return index if measured is None else MeteredIndex(index, measured.meter)  # type: ignore[return-value]
+
+
+def index_of(node: Node, run: Run) -> Index:
+    """Return the index of a recipe; its places count the elements."""
+    return counted(indexed(node, run))
+
+
+def metered(stream: Stream, node: Node, run: Run) -> Stream:
+    """Return the stream of a step, measured."""
+    measured = run.measured.get(node.written)
+    return stream if measured is None else Metered(stream, measured.meter, run.clock)  # type: ignore[return-value]
+
+
+class Placed(Stage):
+    """An indexed recipe in which threads or processes work ahead. Its state is the next place, as without them."""
+
+    def __init__(self, node: Node, run: Run, state: Any) -> None:
+        self._next, self._step = whole(0 if state is None else state), node.step
+        super().__init__(node.stream(run, node.state_at(self._next) if self._next else None))
+
+    def take(self, n: int) -> Any:
+        block = self.source.take(n)
+        if block is not None:
+            self._next += len(block) * self._step
+        return block
+
+    def state(self) -> int:
+        return self._next
+
+    def begin(self) -> None:
+        self.source.begin()
+
+    def wait(self, timeout: float) -> bool:
+        return self.source.wait(timeout)
+
+
+def nodes_of(node: Node) -> Iterator[Node]:
+    """Yield a recipe's nodes, each after its inputs."""
+    for each in node.inputs:
+        yield from nodes_of(each)
+    yield node
+
+
+def measured(node: Node) -> dict[Node, Measured]:
+    """Return what counts the elements of each step that has a row in a report."""
+    return {each: Measured(number(), Meter(_noting(each))) for each in nodes_of(node) if each.stage}
+
+
+def _noting(node: Node) -> Callable[[Exception], object]:
+    return lambda error: note_written(node, error)
+
+
+def note_written(node: Node, error: Exception) -> None:
+    """Note on an error which step of the recipe it comes from, and where that was written; the first step counts."""
+    if hasattr(error, "written_at") or isinstance(error, (CancelledError, DeadlineExceededError)):
+        return
+    place = "" if node.made_at is None else shown(node.made_at)
+    set_on(error, "written_at", place)
+    add_note(error, f"in {node.call()}" + (f" written at {place}" if place else ""))
+
+
+def name_of_recipe(node: Node) -> str:
+    """Return what reports call an iterator: what its examples come from."""
+    while len(node.inputs) == 1:
+        (node,) = node.inputs
+    return node.label()
+
+
+def seeds_of(node: Node) -> list[Seed]:
+    """Return the seeds of a recipe, each once."""
+    found = [seed for each in nodes_of(node) if (seed := each.seed()) is not None]
+    return list(dict.fromkeys(found))
+
+
+def nearest_seed(node: Node) -> Seed | None:
+    """Return the seed nearest upstream."""
+    if (own := node.seed()) is not None:
+        return own
+    return next((seed for each in node.inputs if (seed := nearest_seed(each)) is not None), None)
+
+
+def functions_below(node: Node) -> int:
+    """Return how many functions the recipe of a node calls for single examples: they are numbered by this."""
+    return sum(each.stage == "function" for each in nodes_of(node))
+
+
+def facts_of(node: Node) -> list[Any]:
+    """Return what a state checks of a recipe: kind, options and inputs of each step that changes elements."""
+    if node.kind in ("prefetch", "checksum"):
+        return facts_of(node.inputs[0])
+    return [node.kind, node.options(), [facts_of(each) for each in node.inputs]]
+
+
+def total(nodes: Sequence[Node]) -> int | None:
+    """Return the sum of the lengths of several recipes, if all are known."""
+    lengths = [each.length() for each in nodes]
+    if None in lengths:
+        return None
+    return min(ENDLESS, sum(each for each in lengths if each is not None))
+

@@ -1,0 +1,253 @@
+"""repeat, concatenate and enumerate: one pass or recipe after another, and numbered elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.errors import invalid
+from pipeline.stages.block import Block, Examples, Numbers, joined
+from pipeline.stages.index import ENDLESS, Index
+from pipeline.stages.node import Node, OneInput, index_of, note_written, opened, total
+from pipeline.stages.run import Run
+from pipeline.stages.stream import Stage, Stream, whole
+
+
+class Repeat(OneInput):
+    """Several passes, one after another.
+
+    Args:
+        source: The elements of a pass.
+        n: How many passes; None for no end.
+    """
+
+    kind = "repeat"
+    stage = ""
+
+    def __init__(self, source: Node, n: int | None) -> None:
+        super().__init__(source)
+        self.n = n
+
+    def indexed_over(self, source: Node) -> bool:
+        return source.indexed and bool(source.length())
+
+    def options(self) -> dict[str, Any]:
+        return {"n": self.n}
+
+    def length(self) -> int | None:
+        length = self.source.length()
+        if not length:
+            return length
+        return min(ENDLESS, length * (ENDLESS if self.n is None else self.n))
+
+    def _first(self, run: Run) -> int:
+        """Return the number of the first pass."""
+        return run.epoch * (self.n or 1)
+
+    def index(self, run: Run) -> Index:
+        size = self.source.length() or 0
+        return Chained(Passes(self.source, self._first(run), run), [size], self.length() or 0)
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        first = self._first(run)
+        return OneByOne(lambda i, at: opened(self.source, run.of(first + i), at), self.n, self, state)
+
+    def name_of(self, number: int) -> str | None:
+        return None  # as passes are mixed into numbers
+
+    def state_at(self, place: int) -> Any:
+        number, at = divmod(place, self.source.length() or 1)
+        return [number, at * self.source.step]
+
+
+class Concatenate(Node):
+    """One recipe after another."""
+
+    kind = "concatenate"
+    stage = ""
+
+    def __init__(self, first: Node, second: Node) -> None:
+        self.inputs = (first, second)
+        self.indexed = first.indexed and second.indexed
+        self.note_place()
+
+    def length(self) -> int | None:
+        return total(self.inputs)
+
+    def index(self, run: Run) -> Index:
+        sizes = [each.length() or 0 for each in self.inputs]
+        indexes = [index_of(each, run.inner(i)) for i, each in enumerate(self.inputs)]
+        return Chained(indexes, sizes, self.length() or 0)
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        return OneByOne(lambda i, at: opened(self.inputs[i], run.inner(i), at), len(self.inputs), self, state)
+
+    def state_at(self, place: int) -> Any:
+        first, second = self.inputs
+        size = first.length() or 0
+        return [0, place * first.step] if place < size else [1, (place - size) * second.step]
+
+
+class Passes:
+    """The indexes of all passes of a recipe. The last two are kept, as blocks reach across their border."""
+
+    def __init__(self, node: Node, first: int, run: Run) -> None:
+        self._node, self._first, self._run = node, first, run
+        self._kept: dict[int, Index] = {}
+
+    def __getitem__(self, i: int) -> Index:
+        found = self._kept.get(i)
+        if found is None:
+            found = index_of(self._node, self._run.of(self._first + i))
+            self._kept = {**dict(list(self._kept.items())[-1:]), i: found}
+        return found
+
+
+class Chained(Index):
+    """One index after another.
+
+    Args:
+        indexes: The indexes.
+        sizes: Their lengths; a single one is that of all.
+        length: That of all together.
+    """
+
+    def __init__(self, indexes: Sequence[Index] | Passes, sizes: Sequence[int], length: int) -> None:
+        self._indexes = indexes
+        self._starts = np.cumsum([0, *sizes])
+        self._alike, self._length = len(sizes) == 1, length
+        some = [indexes[0]] if isinstance(indexes, Passes) else indexes
+        self.ahead = all(each.ahead for each in some)
+
+    def __len__(self) -> int:
+        return self._length
+
+    def block(self, places: Numbers) -> Block:
+        if self._alike:
+            which, inner = np.divmod(places, self._starts[1])
+        else:
+            which = np.searchsorted(self._starts, places, "right") - 1
+            inner = places - self._starts[which]
+        first = int(which[0])
+        if (which == first).all():
+            return self._of(first, inner)
+        found, order, failed = [], [], len(places)
+        error: Exception | None = None
+        for i in np.unique(which).tolist():
+            mine = np.flatnonzero(which == i)
+            block = self._of(i, inner[mine])
+            if block.error is not None and int(mine[len(block)]) < failed:
+                failed, error = int(mine[len(block)]), block.error
+            found.append(block)
+            order.append(mine[: len(block)])
+        places_of = np.concatenate(order)
+        made = joined(found).picked(np.argsort(places_of, kind="stable"))
+        if error is not None:  # what was made behind the first failure is not handed out
+            made = made.part(0, failed)
+        made.error = error
+        return made
+
+    def _of(self, i: int, places: Numbers) -> Block:
+        block = self._indexes[i].block(places)
+        return block.renumbered(i) if i else block
+
+
+class OneByOne(Stream):
+    """One stream after another. The state is [which one, its state].
+
+    Args:
+        part: Opens stream i at a state.
+        count: How many there are; None for no end.
+        node: The step.
+        state: Where to begin; None for the beginning.
+    """
+
+    def __init__(self, part: Callable[[int, Any], Stream], count: int | None, node: Node, state: Any) -> None:
+        self._part, self._count, self._node = part, count, node
+        which, self._state = (0, None) if state is None else state
+        self._which = whole(which) if count is None else whole(which, count)
+        self._empty = self._state is None
+        self._stream: Stream | None = None
+
+    def take(self, n: int) -> Block | None:
+        while self._count is None or self._which < self._count:
+            if self._stream is None:
+                self._stream, self._state = self._part(self._which, self._state), None
+            block = self._stream.take(n)
+            if block is not None:
+                self._empty = False
+                return block.renumbered(self._which) if self._which else block
+            if self._count is None and self._empty:
+                text = "repeat: there are no elements, and repeat() without a number would look for one forever"
+                error = invalid(text)
+                note_written(self._node.written, error)
+                raise error
+            self._stream.close()
+            self._stream, self._which, self._empty = None, self._which + 1, True
+        return None
+
+    def state(self) -> Any:
+        return [self._which, self._state if self._stream is None else self._stream.state()]
+
+    def close(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+
+
+class Enumerated(OneInput):
+    """Pairs of a number and an element."""
+
+    kind = "enumerate"
+    stage = ""
+
+    def index(self, run: Run) -> Index:
+        return EnumeratedIndex(index_of(self.source, run))
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        count, before = (0, None) if state is None else state
+        return Enumerating(opened(self.source, run, before), whole(count))
+
+    def state_at(self, place: int) -> Any:
+        return [place, place * self.source.step]
+
+
+def paired(numbers: Numbers, block: Block) -> Block:
+    """Return pairs of a number and an example of a block."""
+    pairs = Examples(list(zip(numbers.tolist(), block.values.examples(), strict=True)))
+    return Block(pairs, block.numbers, block.error, block.names, block.sizes)
+
+
+class EnumeratedIndex(Index):
+    """Pairs of a number and an element of an index."""
+
+    def __init__(self, source: Index) -> None:
+        self._source, self.ahead = source, source.ahead
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def block(self, places: Numbers) -> Block:
+        block = self._source.block(places)
+        return paired(places[: len(block)], block)
+
+
+class Enumerating(Stage):
+    """Pairs of a number and an element of a stream. The state is [the next number, the state of the input]."""
+
+    def __init__(self, source: Stream, count: int) -> None:
+        super().__init__(source)
+        self._count = count
+
+    def take(self, n: int) -> Block | None:
+        block = self.source.take(n)
+        if block is None:
+            return None
+        first, self._count = self._count, self._count + len(block)
+        return paired(np.arange(first, self._count), block)
+
+    def state(self) -> Any:
+        return [self._count, self.source.state()]
+
+

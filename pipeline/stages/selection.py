@@ -1,0 +1,307 @@
+"""take, skip, shard, shuffle() and sample: which elements of a recipe, and in which order.
+
+Choices among what a function makes one by one are made before it, so that it is called only for what is chosen.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._flow import mix_pairs
+from pipeline._random import permutation
+from pipeline.datasets.seed import Seed
+from pipeline.stages.block import Block, Numbers
+from pipeline.stages.draws import uniform
+from pipeline.stages.index import ENDLESS, Index, Picked
+from pipeline.stages.node import Node, OneInput, index_of, opened
+from pipeline.stages.run import Run
+from pipeline.stages.steps import Each
+from pipeline.stages.stream import Stage, Stream, dropped, whole
+
+
+class Choice(OneInput):
+    """A choice among the elements of one input.
+
+    Attributes:
+        counts: Whether it counts the elements before, so that those that a function leaves out must not count.
+    """
+
+    stage = ""
+    counts: ClassVar[bool] = True
+
+    def goes_below(self, node: Node) -> bool:
+        """Whether the choice may be made among the inputs of a node instead of its elements."""
+        if isinstance(node, Each):
+            return node.does.one_to_one and node.ordered and not (self.counts and node.on_error == "skip")
+        return node.kind in ("prefetch", "checksum")
+
+
+class Sliced(Choice):
+    """Elements at equal distances: take, skip and shard."""
+
+    def places(self) -> tuple[int, int, int]:
+        """Return the first element, the one before which to stop, and the distance."""
+        raise NotImplementedError
+
+    def length(self) -> int | None:
+        length = self.source.length()
+        start, stop, step = self.places()
+        return None if length is None else min(ENDLESS, max(0, -(-(min(stop, length) - start) // step)))
+
+    def index(self, run: Run) -> Index:
+        start, _, step = self.places()
+        return Picked(index_of(self.source, run), self.length() or 0, Line(start, step))
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        at, before = (0, None) if state is None else state
+        return Slicing(opened(self.source, run, before), *self.places(), whole(at))
+
+    def state_at(self, place: int) -> Any:
+        start, _, step = self.places()
+        at = start + place * step
+        return [at, at * self.source.step]
+
+
+class Line:
+    """Numbers at equal distances."""
+
+    def __init__(self, start: int, step: int) -> None:
+        self.start, self.step = start, step
+
+    def __call__(self, numbers: Numbers) -> Numbers:
+        return numbers * self.step + self.start
+
+
+class Slicing(Stage):
+    """Elements of a stream at equal distances. The state is [elements of the input that came, its state]."""
+
+    def __init__(self, source: Stream, start: int, stop: int, step: int, at: int) -> None:
+        super().__init__(source)
+        self._start, self._stop, self._step, self._at = start, stop, step, at
+
+    def take(self, n: int) -> Block | None:
+        rounds = -(-max(0, self._at - self._start) // self._step)
+        others = self._start + rounds * self._step - self._at  # elements before the next one that is chosen
+        if self._at + others >= self._stop:
+            return None
+        passed = dropped(self.source, others)
+        self._at += passed
+        if passed < others:
+            return None
+        block = self.source.take(min(n if self._step == 1 else 1, self._stop - self._at))
+        if block is not None:
+            self._at += len(block)
+        return block
+
+    def state(self) -> Any:
+        return [self._at, self.source.state()]
+
+
+class Take(Sliced):
+    """The first elements."""
+
+    kind = "take"
+
+    def __init__(self, source: Node, n: int) -> None:
+        super().__init__(source)
+        self.n = n
+
+    def options(self) -> dict[str, Any]:
+        return {"n": self.n}
+
+    def places(self) -> tuple[int, int, int]:
+        return 0, self.n, 1
+
+
+class Skip(Sliced):
+    """All but the first elements."""
+
+    kind = "skip"
+
+    def __init__(self, source: Node, n: int) -> None:
+        super().__init__(source)
+        self.n = n
+
+    def options(self) -> dict[str, Any]:
+        return {"n": self.n}
+
+    def places(self) -> tuple[int, int, int]:
+        return self.n, ENDLESS, 1
+
+
+class Shard(Sliced):
+    """Every n-th element, from number i on: the part of one host.
+
+    Args:
+        source: The elements of all hosts.
+        i, n: Which host this is, and how many there are.
+        drop_remainder: Whether all hosts get the same number of elements.
+        alike: Whether the other hosts have copies of this recipe, whose seeds are equal even if chance drew them.
+    """
+
+    kind = "shard"
+
+    def __init__(self, source: Node, i: int, n: int, drop_remainder: bool, alike: bool = False) -> None:
+        super().__init__(source)
+        self.i, self.n, self.drop_remainder, self._alike = i, n, drop_remainder, alike
+
+    def goes_below(self, node: Node) -> bool:
+        skips = isinstance(node, Each) and node.does.one_to_one and node.ordered and node.on_error == "skip"
+        return super().goes_below(node) or (skips and not self.drop_remainder)
+
+    def options(self) -> dict[str, Any]:
+        return {"i": self.i, "n": self.n, "drop_remainder": self.drop_remainder}
+
+    def places(self) -> tuple[int, int, int]:
+        return self.i, ENDLESS, self.n
+
+    def length(self) -> int | None:
+        length = self.source.length()
+        if not self.drop_remainder or length is None:
+            return super().length()
+        return length if length == ENDLESS else length // self.n
+
+    def _of_hosts(self, run: Run) -> Run:
+        return run if self._alike or self.n == 1 else run.of_hosts()
+
+    def index(self, run: Run) -> Index:
+        return super().index(self._of_hosts(run))
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        before, left = (None, 0) if state is None else state
+        source = opened(self.source, self._of_hosts(run), before)
+        return Sharding(source, self.i, self.n, self.drop_remainder, whole(left))
+
+    def state_at(self, place: int) -> Any:
+        return [place * self.n * self.source.step, 0]
+
+
+class Sharding(Stage):
+    """One element of each round of all hosts. The state is [the state of the input, elements before the next round].
+
+    So it is a state for every host, and for any number of hosts.
+    """
+
+    def __init__(self, source: Stream, i: int, n: int, whole: bool, left: int) -> None:
+        super().__init__(source)
+        self._i, self._n, self._whole, self._left = i, n, whole, left
+
+    def take(self, n: int) -> Block | None:
+        if not self._pass(self._left):  # only now: if one of them fails, that comes after mine
+            return None
+        self._left = 0
+        mine = self.source.take(1) if self._pass(self._i) else None
+        self._left = self._n - self._i - 1
+        if self._whole and mine is not None:  # only if the others have one too
+            mine = mine if self._pass(self._left) else None
+            self._left = 0
+        return mine
+
+    def _pass(self, n: int) -> bool:
+        """Leave out n elements; return whether there were as many."""
+        return dropped(self.source, n) == n
+
+    def state(self) -> Any:
+        return [self.source.state(), self._left]
+
+
+class ShuffleAll(Choice):
+    """All elements in a random order, another one in each pass."""
+
+    kind = "shuffle"
+    counts = False
+
+    def __init__(self, source: Node, seed: int | None) -> None:
+        super().__init__(source)
+        self._seed = Seed(seed, self.kind)
+
+    def seed(self) -> Seed:
+        return self._seed
+
+    def options(self) -> dict[str, Any]:
+        return {"buffer_size": None}
+
+    def index(self, run: Run) -> Index:
+        source = index_of(self.source, run)
+        return Picked(source, len(source), Permutation(run.seeds.pair(self._seed), run.epoch, len(source)))
+
+
+class Permutation:
+    """A random order, which is drawn when it is first needed."""
+
+    def __init__(self, pair: tuple[int, int], epoch: int, length: int) -> None:
+        self._pair, self._epoch, self._length = pair, epoch, length
+        self._order: Any = None
+
+    def __call__(self, numbers: Numbers) -> Numbers:
+        if self._order is None:
+            blocks = max(0, -(-(self._length - 1) // 4))  # each pass uses up whole blocks of four words
+            self._order = permutation(*self._pair, self._epoch * blocks, self._length)
+        return self._order[numbers]  # type: ignore[no-any-return]
+
+
+class WeightedSample(Choice):
+    """Elements drawn with replacement, each as often as its weight says."""
+
+    kind = "sample"
+
+    def __init__(self, source: Node, weights: NDArray[np.float64], n: int, seed: int | None) -> None:
+        super().__init__(source)
+        self._weights, self.n = weights, n
+        self._limits = np.cumsum(weights) / weights.sum()
+        self._seed = Seed(seed, self.kind)
+
+    def seed(self) -> Seed:
+        return self._seed
+
+    def options(self) -> dict[str, Any]:
+        return {"n": self.n, "weights": float(self._weights.sum())}
+
+    def length(self) -> int | None:
+        return self.n
+
+    def index(self, run: Run) -> Index:
+        pair, before = run.seeds.pair(self._seed), run.epoch * self.n
+        return Drawn(index_of(self.source, run), self.n, pair, before, self._limits)
+
+
+class Drawn(Index):
+    """Elements of an index, drawn by weight. The draw is mixed into their numbers, so that a function that is called
+    with one element twice draws other numbers."""
+
+    def __init__(self, source: Index, n: int, pair: tuple[int, int], before: int, limits: NDArray[np.float64]) -> None:
+        self._source, self._n, self._pair, self._before, self._limits = source, n, pair, before, limits
+        self.ahead = source.ahead
+
+    def __len__(self) -> int:
+        return self._n
+
+    def block(self, places: Numbers) -> Block:
+        draws = uniform(self._pair, self._before + places)
+        found = np.minimum(np.searchsorted(self._limits, draws, "right"), len(self._limits) - 1)
+        block = self._source.block(found)
+        numbers = mix_pairs(np.ascontiguousarray(block.numbers), np.ascontiguousarray(places[: len(block)]))
+        return Block(block.values, numbers, block.error, block.names, block.sizes)
+
+
+def arranged(node: Node) -> Node:
+    """Return a recipe that gives the same elements, with choices moved below what makes elements one by one."""
+    inputs = tuple(map(arranged, node.inputs))
+    if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
+        node = with_inputs(node, inputs)
+    if isinstance(node, Choice) and node.goes_below(node.source):
+        maker: Any = node.source
+        return maker.over(arranged(node.over(maker.source)))  # type: ignore[no-any-return]
+    return node
+
+
+def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
+    """Return the same step over other inputs."""
+    made = copy.copy(node)
+    made.inputs, made._written = inputs, node.written
+    return made
+

@@ -1,0 +1,99 @@
+"""unbatch: the rows of batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pipeline.errors import invalid
+from pipeline.nest import ListParts, TupleParts, map_values, refuse_missing_in
+from pipeline.stages.block import Block, Columns, outputs_of
+from pipeline.stages.collate import bare, stacked
+from pipeline.stages.node import Node, OneInput, opened
+from pipeline.stages.run import Run
+from pipeline.stages.stream import Maker, Rest, Stream, Unit, whole
+
+
+class Unbatch(OneInput):
+    """The examples of batches.
+
+    Args:
+        source: The batches.
+        tensors: Whether they are as in TensorFlow: lists of columns, which may be lists of values.
+    """
+
+    kind = "unbatch"
+
+    def __init__(self, source: Node, tensors: bool = False) -> None:
+        self.tensors = tensors
+        super().__init__(source)
+
+    def indexed_over(self, source: Node) -> bool:
+        return False
+
+    def length(self) -> int | None:
+        return None
+
+    def name_of(self, number: int) -> str | None:
+        return None
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        before, given = (None, 0) if state is None else state
+        return Rest(Unbatching(opened(self.source, run, before), self.tensors), whole(given))
+
+
+class Unbatching(Maker):
+    """The rows of batches: a unit is a batch."""
+
+    def __init__(self, source: Stream, tensors: bool) -> None:
+        super().__init__(source)
+        self._tensors = tensors
+
+    def make(self, n: int) -> Unit | None:
+        block = self.source.take(1)
+        if block is None:
+            return None
+        batch = block.values.first()
+        rows = rows_of_batch(columns_of(batch) if self._tensors else batch)
+        count = len(rows)
+        return Unit(iter((Block(rows, outputs_of(int(block.numbers[0]), 0, count)),)), count)
+
+
+def columns_of(batch: Any) -> Any:
+    """Return a batch with arrays in the place of lists of values; a list is one of columns."""
+    if type(batch) in (list, tuple):
+        kind = ListParts if type(batch) is list else tuple
+        return bare(kind(map(_column, batch)))
+    return {key: _column(value) for key, value in batch.items()} if type(batch) is dict else batch
+
+
+def _column(values: Any) -> Any:
+    return stacked(values, "a block") if type(values) is list and values else values
+
+
+def rows_of_batch(batch: Any) -> Columns:
+    """Return a batch as columns, which are read-only: they may be the user's.
+
+    Raises:
+        InvalidArgumentError: Components differ in their number of rows, or values are missing.
+    """
+    if isinstance(batch, tuple) and not hasattr(batch, "_make"):
+        batch = TupleParts(batch)
+    refuse_missing_in(batch, "a batch", many=True)
+    lengths: list[int] = []
+
+    def rows(column: Any) -> Any:
+        lengths.append(len(column))
+        if type(column) is np.ndarray:
+            column = column.view()
+            column.flags.writeable = False
+        return column
+
+    try:
+        columns = map_values(rows, batch)
+    except TypeError as error:
+        raise invalid(f"unbatch: a batch has a component without rows: {error}") from None
+    if len(set(lengths)) != 1:
+        raise invalid(f"unbatch: the components of a batch have different numbers of rows: {lengths}")
+    return Columns(columns, lengths[0])

@@ -1,0 +1,98 @@
+"""zip: tuples of the elements of several datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pipeline.nest import TupleParts
+from pipeline.stages.block import Block, Columns, Examples, Numbers
+from pipeline.stages.index import Index
+from pipeline.stages.node import Node, index_of, opened
+from pipeline.stages.run import Run
+from pipeline.stages.stream import Ahead, Several, Stream, whole
+
+
+class Zip(Node):
+    """Tuples of the elements of several datasets, as long as all have one."""
+
+    kind = "zip"
+
+    def __init__(self, inputs: Sequence[Node]) -> None:
+        self.inputs = tuple(inputs)
+        self.indexed = all(each.indexed for each in inputs)
+        self.note_place()
+
+    def call(self) -> str:
+        return f"pipeline.{self.kind}(...)"
+
+    def length(self) -> int | None:
+        lengths = [each.length() for each in self.inputs]
+        return None if None in lengths else min(each for each in lengths if each is not None)
+
+    def index(self, run: Run) -> Index:
+        return ZippedIndex([index_of(each, run.inner(i)) for i, each in enumerate(self.inputs)])
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        states = [(None, 0)] * len(self.inputs) if state is None else state
+        inputs = zip(self.inputs, states, strict=True)
+        return Zipping(
+            [Ahead(opened(each, run.inner(i), at), whole(skip)) for i, (each, (at, skip)) in enumerate(inputs)]
+        )
+
+    def state_at(self, place: int) -> Any:
+        return [[place * each.step, 0] for each in self.inputs]
+
+
+def zipped(blocks: Sequence[Block]) -> Block:
+    """Return tuples of the examples of several blocks, which have as many."""
+    first, values = blocks[0], [each.values for each in blocks]
+    made: Columns | Examples
+    if all([isinstance(each, Columns) for each in values]):
+        made = Columns(TupleParts([each.block for each in values]), len(first))  # type: ignore[union-attr]
+    else:
+        made = Examples(list(zip(*(each.examples() for each in values), strict=True)))
+    return Block(made, first.numbers, names=first.names)
+
+
+class ZippedIndex(Index):
+    """Tuples of the elements of several indexes."""
+
+    def __init__(self, sources: Sequence[Index]) -> None:
+        self._sources = sources
+        self.ahead = all(each.ahead for each in sources)
+
+    def __len__(self) -> int:
+        return min(map(len, self._sources))
+
+    def block(self, places: Numbers) -> Block:
+        error: Exception | None = None
+        blocks: list[Block] = []
+        for source in self._sources:  # what an earlier one could not make is not asked of the others
+            block = source.block(places) if len(places) else None
+            if block is None:
+                break
+            if block.error is not None:
+                error, places = block.error, places[: len(block)]
+            blocks.append(block)
+        if not len(places):
+            return Block(Examples([]), places, error)
+        made = zipped([each if len(each) == len(places) else each.part(0, len(places)) for each in blocks])
+        made.error = error
+        return made
+
+
+class Zipping(Several):
+    """Tuples of the elements of several streams. The state is that of each."""
+
+    def take(self, n: int) -> Block | None:
+        blocks = []
+        for source in self.sources:
+            block = source.look(n)
+            if block is None:
+                return None
+            n = len(block)
+            blocks.append(block)
+        for source in self.sources:
+            source.drop(n)
+        return zipped([each if len(each) == n else each.part(0, n) for each in blocks])

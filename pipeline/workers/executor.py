@@ -1,0 +1,83 @@
+"""Workers: an executor of concurrent.futures, with defaults for what a dataset asks of it besides `submit`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from typing import Any
+
+# Seconds that a chunk should take. Apart from its examples it costs 0.2 ms of this process and the worker. One thread
+# takes the chunks of all workers in turn, so above `_FEW` workers chunks are longer, up to `_LONGEST` times.
+_CHUNK_SECONDS, _FEW, _LONGEST = 0.016, 16, 8
+
+
+class Workers(Executor):
+    """An executor that runs the functions of a dataset. Subclasses override what differs.
+
+    Attributes:
+        count: How many workers there are; 0 if calls run in the thread that submits them.
+        in_process: Whether the workers are threads of this process, so that nothing has to be sent to them.
+        made_by: What a user writes for such workers.
+        worker_seconds: How long all workers could have worked, if their number changes; else None.
+        dies: Whether `submit` reports the death of a worker by itself, with a message that says what happened.
+    """
+
+    in_process = False
+    made_by = "Executor"
+    worker_seconds: float | None = None
+    dies = True
+
+    @property
+    def count(self) -> int:
+        raise NotImplementedError
+
+    @property
+    def chunk_seconds(self) -> float:
+        """How long a worker should take for a chunk."""
+        return _CHUNK_SECONDS * min(max(1.0, self.count / _FEW), _LONGEST)
+
+    def check(self, function: Callable[..., Any]) -> None:
+        """Raise TypeError for a function that cannot be sent to the workers."""
+
+    def rest(self) -> None:
+        """Let workers end that have nothing to do. Any thread or finalizer may call it."""
+
+    def numbers(self) -> Sequence[int]:
+        """Return the native numbers of the threads, or the processes, that run."""
+        return ()
+
+    def note(self, examples: int, seconds: float, cpu: float, waited: float) -> None:
+        """Note results: how many examples, the seconds and processor seconds they took, and how long they were awaited."""
+
+    def recovers(self, error: BaseException) -> bool:
+        """Return whether calls can be submitted again after an error of the workers themselves."""
+        return False
+
+    def seen(self) -> dict[str, Any] | None:
+        """Return what reports show of the machines of a cluster; None elsewhere."""
+        return None
+
+
+class Foreign(Workers):
+    """An executor of the user's.
+
+    Args:
+        executor: Any executor of concurrent.futures.
+    """
+
+    dies = False
+
+    def __init__(self, executor: Any) -> None:
+        self._executor = executor
+        self.in_process = isinstance(executor, ThreadPoolExecutor) or type(executor).__name__ == "ThreadPoolExecutor"
+        self.made_by = type(executor).__name__
+
+    @property
+    def count(self) -> int:
+        known = getattr(self._executor, "_max_workers", None)  # that is where the standard library has it
+        return known if isinstance(known, int) and known > 0 else os.cpu_count() or 1
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have the executor call a function."""
+        return self._executor.submit(fn, *args, **kwargs)  # type: ignore[no-any-return]

@@ -137,7 +137,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.proto.example import Features as Features
     from pipeline.proto.example import FloatList as FloatList
     from pipeline.proto.example import Int64List as Int64List
-    from pipeline.pulls import example_rng
+    from pipeline.stages.draws import example_rng
     from pipeline.queues.base import QueueBase as QueueBase
     from pipeline.queues.freeze import freeze
     from pipeline.queues.kinds import (
@@ -280,7 +280,7 @@ _ROOMS = {
     ".producers.epochs": "limit_epochs",
     ".producers.producers": "input_producer range_input_producer string_input_producer",
     ".producers.slices": "slice_input_producer",
-    ".pulls": "example_rng",
+    ".stages.draws": "example_rng",
     ".queues.freeze": "freeze",
     ".queues.kinds": "FIFOQueue PaddingFIFOQueue PaddingShuffleQueue PriorityQueue RandomShuffleQueue",
     ".queues.seeds": "set_random_seed",

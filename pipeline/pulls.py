@@ -10,17 +10,13 @@ Whatever such a function may read from (`Positioned`) looks whether its thread h
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
-
-import numpy as np
 
 from pipeline._turns import Turn as Turn
 from pipeline.errors import FailedPreconditionError
-
-# Sets the words of `example_rng` apart from those of the draws, which have the same seeds.
-_OF_EXAMPLES = 0x9E3779B97F4A7C15
+from pipeline.stages.draws import example_rng as example_rng
+from pipeline.stages.draws import this_thread as this_thread
 
 
 class Positioned(Protocol):
@@ -61,14 +57,6 @@ class Book(Protocol):
         """What `example_rng` draws from."""
 
 
-class _OfThread(threading.local):
-    turn: Turn | None = None
-    draw: Iterable[int] | None = None  # seeds and number of the example; of datasets also its path and the pass
-
-
-this_thread = _OfThread()
-
-
 def current_turn() -> Turn | None:
     """The turn of this thread; None unless it calls a function whose reads are recorded."""
     return this_thread.turn
@@ -82,39 +70,3 @@ def in_use(thing: Any) -> FailedPreconditionError:
         f"'{thing.name}' belongs to an iterator whose order is fixed, and was now read from elsewhere: the order would "
         "depend on who comes first. Make a reader, or producer, of its own for each iterator",
     )
-
-
-def example_rng() -> np.random.Generator:
-    """Return random numbers for the current example: the same in every run, in any worker, and after a resume.
-
-    Call it once in your function, because each call begins with the same numbers.
-
-    Returns:
-        A NumPy Generator, keyed by a seed and the example's number. The seed is that of `map(f, seed=)`, or the
-        nearest one upstream, or that of `set_random_seed`.
-
-    Raises:
-        FailedPreconditionError: You called it outside a dataset's function.
-
-    Thread safety: each thread has its own.
-
-    Examples:
-        >>> def noisy(x):
-        ...     return x + pipeline.example_rng().random()
-        >>> data = pipeline.dataset(range(100)).map(noisy, seed=1, workers=2)
-        >>> list(data) == list(data)
-        True
-    """
-    turn, draw = this_thread.turn, this_thread.draw
-    if turn is not None and draw is None:
-        draw = (*turn.book.seeds, turn.ticket)
-    if draw is None:
-        raise FailedPreconditionError(
-            None,
-            None,
-            "example_rng: to be called in a function of a dataset, such as that of map",
-        )
-    seed, seed2, number, *more = draw
-    # As an array: NumPy takes a list with one number above 2**63 for floats, which are equal for near seeds.
-    key = np.array([seed ^ _OF_EXAMPLES, seed2], np.uint64)
-    return np.random.Generator(np.random.Philox(key=key, counter=[0, number, *(more or (0, 0))]))

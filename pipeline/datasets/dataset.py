@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, T
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline import stages
 from pipeline.datasets.iterator import DatasetIterator
-from pipeline.datasets.node import ENDLESS, Node, Opening, measured, nodes_of
-from pipeline.datasets.transforms import by_name as transforms
 from pipeline.dtypes import at_least, integer, items, refuse_missing, truth
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
-from pipeline.flow.stream import Ahead, take_all
 from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
+from pipeline.stages.block import handed_out
+from pipeline.stages.index import ENDLESS
+from pipeline.stages.node import Node, index_of, nodes_of, opened
+from pipeline.stages.run import Run
+from pipeline.stages.selection import arranged
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -99,7 +102,7 @@ class Dataset(Generic[T_co]):
         return Dataset(self._node, number)
 
     def _then(self, kind: Callable[..., Node], *given: Any) -> Dataset[Any]:
-        """Return the recipe with one more part."""
+        """Return the recipe with one more step."""
         return Dataset(kind(self._node, *given), self._epoch)
 
     def _needs_no_time(self, what: str) -> None:
@@ -110,15 +113,26 @@ class Dataset(Generic[T_co]):
     def _no_order(self, what: str, hint: str) -> InvalidArgumentError:
         """The error for elements that are to be had by number, and are not."""
         kind = self._node.kind
+        if self._node.indexed and self._node.length() == ENDLESS:
+            return invalid(f"{what}: {kind} has no end: write {what} before {kind}")
         if self._node.indexed:
             return invalid(f"{what}: workers make what {kind} takes, one after the other: write {what} before {kind}")
         return invalid(f"{what}: the elements of {kind} come one after the other: {hint}")
 
+    def _chooses_all(self) -> bool:
+        """Whether all elements can be had in any order."""
+        node = self._node
+        while isinstance(node, stages.Map) or node.kind in ("prefetch", "checksum"):  # which choices are made before
+            if isinstance(node, stages.Map) and not node.ordered:
+                return False
+            node = node.inputs[0]
+        return node.indexed and not node.works_ahead and node.length() != ENDLESS
+
     def _needs_passes(self, what: str) -> None:
-        if self._node.once is not None:
-            raise invalid(f"{what}: {self._node.once}, which can be read once; pass a list or a generator function")
+        if self._node.once() is not None:
+            raise invalid(f"{what}: {self._node.once()}, which can be read once; pass a list or a generator function")
         for node in nodes_of(self._node):
-            if isinstance(node, transforms.repeat.Repeat) and node.n is None:
+            if isinstance(node, stages.Repeat) and node.n is None:
                 raise invalid(f"{what}: repeat() without a number has no end, so there is one pass")
 
     # One example for another
@@ -153,8 +167,8 @@ class Dataset(Generic[T_co]):
             >>> list(pipeline.dataset([1, 2]).map(lambda n: 10 * n, workers=2))
             [10, 20]
         """
-        calls = transforms.steps.CallSettings(workers, ordered, on_error, max_errors, seed)
-        return self._then(transforms.map.Map, function, calls)
+        calls = stages.CallSettings(workers, ordered, on_error, max_errors, seed)
+        return self._then(stages.Map, function, calls)
 
     @tells_keywords_too(map)
     def map_batches(self, function: Callable[[T_co], U], **options: Unpack[CallOptions]) -> Dataset[U]:
@@ -165,7 +179,7 @@ class Dataset(Generic[T_co]):
             >>> [batch.tolist() for batch in batches]
             [[0, 10], [20, 30]]
         """
-        return self._then(transforms.map.Map, function, transforms.steps.CallSettings(**options))
+        return self._then(stages.Map, function, stages.CallSettings(**options))
 
     @tells_keywords_too(map)
     def filter(self, function: Callable[[T_co], object], **options: Unpack[CallOptions]) -> Dataset[T_co]:
@@ -175,7 +189,7 @@ class Dataset(Generic[T_co]):
             >>> list(pipeline.dataset(range(6)).filter(lambda number: number % 2))
             [1, 3, 5]
         """
-        return self._then(transforms.filter.Filter, function, transforms.steps.CallSettings(**options))
+        return self._then(stages.Filter, function, stages.CallSettings(**options))
 
     @tells_keywords_too(map)
     def flat_map(self, function: Callable[[T_co], Iterable[U]], **options: Unpack[CallOptions]) -> Dataset[U]:
@@ -187,7 +201,7 @@ class Dataset(Generic[T_co]):
             >>> list(pipeline.dataset(["a b", "c"]).flat_map(str.split))
             ['a', 'b', 'c']
         """
-        return self._then(transforms.flat_map.FlatMap, function, transforms.steps.CallSettings(**options))
+        return self._then(stages.FlatMap, function, stages.CallSettings(**options))
 
     def enumerate(self) -> Dataset[tuple[int, T_co]]:
         """Put its number in the pass before each element.
@@ -197,7 +211,7 @@ class Dataset(Generic[T_co]):
             [(0, 'a'), (1, 'b')]
         """
         self._needs_no_time("enumerate")
-        return self._then(transforms.enumerate.Enumerated)
+        return self._then(stages.Enumerated)
 
     # Which elements, and in which order
 
@@ -223,14 +237,14 @@ class Dataset(Generic[T_co]):
         """
         self._needs_no_time("shuffle")
         if buffer_size is None:
-            if not self._node.orderable:
+            if not self._chooses_all():
                 raise self._no_order("shuffle", "give a buffer_size, or shuffle=True to the source")
             if (length := self._node.length()) is not None and length > _MOST_SHUFFLED:
                 text = f"shuffle: of {length:,} elements at most {_MOST_SHUFFLED:,} can be shuffled at once"
                 raise invalid(f"{text}: give a buffer_size")
-            return self._then(transforms.shuffle_all.ShuffleAll, seed)
+            return self._then(stages.ShuffleAll, seed)
         return self._then(
-            transforms.shuffle.Shuffle, at_least(1, buffer_size, "shuffle: buffer_size", _MOST_SHUFFLED), seed
+            stages.Shuffle, at_least(1, buffer_size, "shuffle: buffer_size", _MOST_SHUFFLED), seed
         )
 
     @tells_keywords
@@ -252,7 +266,7 @@ class Dataset(Generic[T_co]):
             raise invalid(
                 f"repeat: {count:,} passes over {length:,} elements are more than {sys.maxsize:,} elements: leave out n"
             )
-        return self._then(transforms.repeat.Repeat, count)
+        return self._then(stages.Repeat, count)
 
     @tells_keywords
     def take(self, n: int) -> Dataset[T_co]:
@@ -266,7 +280,7 @@ class Dataset(Generic[T_co]):
             [0, 1, 2]
         """
         self._needs_no_time("take")
-        return self._then(transforms.take.Take, at_least(0, n, "take: n"))
+        return self._then(stages.Take, at_least(0, n, "take: n"))
 
     @tells_keywords
     def skip(self, n: int) -> Dataset[T_co]:
@@ -280,7 +294,7 @@ class Dataset(Generic[T_co]):
             [3, 4]
         """
         self._needs_no_time("skip")
-        return self._then(transforms.skip.Skip, at_least(0, n, "skip: n"))
+        return self._then(stages.Skip, at_least(0, n, "skip: n"))
 
     @tells_keywords
     def shard(self, i: int, n: int, *, drop_remainder: bool = False) -> Dataset[T_co]:
@@ -306,20 +320,15 @@ class Dataset(Generic[T_co]):
         if not 0 <= number < count:
             raise ValueError(f"shard: i must be 0 to {count - 1}, got {i}")
         for node in nodes_of(self._node):
-            seed = None if isinstance(node, transforms.steps.FunctionNode) else node.seed()
+            seed = None if node.stage == "function" or node.kind == "interleave" else node.seed()
             if count > 1 and seed is not None and seed.drawn:
                 raise invalid(f"shard: {node.kind} has no seed, so each host would draw another order; give it a seed")
-            if (
-                count > 1
-                and isinstance(node, transforms.steps.FunctionNode)
-                and node.workers is not None
-                and not node.ordered
-            ):
+            if count > 1 and not node.ordered:
                 raise invalid(
-                    f"shard: with ordered=False each host would get the results of {node.name} in another order: "
+                    f"shard: with ordered=False each host would get the results of {node.label()} in another order: "
                     f"write shard before {node.kind}, or leave out ordered=False"
                 )
-        return self._then(transforms.shard.Shard, number, count, truth(drop_remainder, "shard: drop_remainder"))
+        return self._then(stages.Shard, number, count, truth(drop_remainder, "shard: drop_remainder"))
 
     @tells_keywords
     def concatenate(self, other: Dataset[U]) -> Dataset[T_co | U]:
@@ -334,7 +343,7 @@ class Dataset(Generic[T_co]):
         """
         following = node_of(other, "concatenate")
         _check_read_once([self._node, following], "concatenate")
-        return self._then(transforms.concatenate.Concatenate, following)
+        return self._then(stages.Concatenate, following)
 
     @tells_keywords
     def sample(self, weights: Any, n: int | None = None, *, seed: int | None = None) -> Dataset[T_co]:
@@ -353,7 +362,7 @@ class Dataset(Generic[T_co]):
             >>> drawn.count("rare")
             909
         """
-        if not (self._node.indexed and self._node.orderable):
+        if not (self._node.indexed and self._chooses_all()):
             text = (
                 "read a table that fits into memory by [table] = source.batch(n), and draw from pipeline.arrays(table)"
             )
@@ -364,7 +373,7 @@ class Dataset(Generic[T_co]):
             raise invalid(f"sample: expected {length:,} weights, one for each element, got shape {list(found.shape)}")
         checked = _weights(found, "sample")
         count = length if n is None else at_least(0, n, "sample: n")
-        return self._then(transforms.sample.WeightedSample, checked, count, seed)
+        return self._then(stages.WeightedSample, checked, count, seed)
 
     # Several into one
 
@@ -421,7 +430,7 @@ class Dataset(Generic[T_co]):
             [[1, 2], [3, 0]]
         """
         size = at_least(1, n, "batch: n")
-        return self._then(transforms.batch.Batch, size, drop_remainder, pad, collate, max_wait)
+        return self._then(stages.Batch, size, drop_remainder, pad, collate, max_wait)
 
     def unbatch(self) -> Dataset[Any]:
         """Take batches apart into their rows.
@@ -430,7 +439,7 @@ class Dataset(Generic[T_co]):
             >>> list(pipeline.dataset([np.array([1, 2]), np.array([3])]).unbatch())
             [np.int64(1), np.int64(2), np.int64(3)]
         """
-        return self._then(transforms.unbatch.Unbatch)
+        return self._then(stages.Unbatch)
 
     @tells_keywords
     def window(self, size: int, stride: int | None = None, *, drop_remainder: bool = True) -> Dataset[Any]:
@@ -450,7 +459,7 @@ class Dataset(Generic[T_co]):
         """
         length = at_least(1, size, "window: size")
         step = length if stride is None else at_least(1, stride, "window: stride")
-        return self._then(transforms.window.Window, length, step, truth(drop_remainder, "window: drop_remainder"))
+        return self._then(stages.Window, length, step, truth(drop_remainder, "window: drop_remainder"))
 
     @tells_keywords
     def bucket(
@@ -490,7 +499,7 @@ class Dataset(Generic[T_co]):
             )
         self._needs_no_time("bucket")
         to_boundary = truth(pad_to_boundary, "bucket: pad_to_boundary")
-        return self._then(transforms.bucket.Bucket, ends, sizes, length, pad, to_boundary)
+        return self._then(stages.Bucket, ends, sizes, length, pad, to_boundary)
 
     @tells_keywords
     def pack(self, length: int, *, split: bool = True, pad: Any = 0) -> Dataset[dict[str, NDArray[Any]]]:
@@ -517,7 +526,7 @@ class Dataset(Generic[T_co]):
         size, splits = at_least(1, length, "pack: length"), truth(split, "pack: split")
         if not splits:  # sequences are held for later, and found again by their numbers
             self._needs_no_time("pack")
-        return self._then(transforms.pack.Pack, size, splits, pad)
+        return self._then(stages.Pack, size, splits, pad)
 
     @tells_keywords
     def prefetch(self, n: int = 2) -> Dataset[T_co]:
@@ -534,7 +543,7 @@ class Dataset(Generic[T_co]):
         if isinstance(n, str) and n == "auto":
             text = 'prefetch: n cannot be "auto": more than 2 only helps where times vary. Write .prefetch(2), and '
             raise ValueError(text + 'workers="auto" in map, which finds how many threads or processes the loop needs')
-        return self._then(transforms.prefetch.Prefetched, at_least(0, n, "prefetch: n", _MOST_PREFETCHED))
+        return self._then(stages.Prefetched, at_least(0, n, "prefetch: n", _MOST_PREFETCHED))
 
     def checksum(self) -> Dataset[T_co]:
         """Pass elements on, and let the fingerprint cover their bytes, besides their order.
@@ -548,7 +557,7 @@ class Dataset(Generic[T_co]):
             >>> next(batches).tolist(), batches.fingerprint(content=True)
             ([1.0, 2.0], '2-079a7d13d21beef3')
         """
-        return self._then(transforms.checksum.Checksum)
+        return self._then(stages.Checksum)
 
     # Looking at it
 
@@ -575,16 +584,23 @@ class Dataset(Generic[T_co]):
             IndexError: There is none. TypeError: Elements come one after the other, or it is not an integer.
         """
         number = integer(index, "an index of a dataset")
-        opening = Opening(self._node.kind, {}, measured(self._node))
-        found = self._node.index(opening, self._epoch) if self._node.indexed else None
-        if found is None:
+        if not self._node.indexed:
             raise TypeError(f"the elements of {self._node.kind} come one after the other, and have no numbers")
-        if number < 0:
-            number += len(found)
-        if not 0 <= number < len(found):
-            raise IndexError(f"there is no element {index}: the dataset has {len(found):,}")
-        (element,) = found.block(np.array([number], np.int64)).made().examples()
-        return element  # type: ignore[no-any-return]
+        length = self._node.length() or 0
+        if number < 0 and length != ENDLESS:
+            number += length
+        if not 0 <= number < length:
+            count = "is endless" if length == ENDLESS else f"has {length:,}"
+            raise IndexError(f"there is no element {index}: the dataset {count}")
+        block = index_of(self._node, self._new_run()).block(np.array([number], np.int64))
+        if block.error is not None:
+            raise block.error
+        return handed_out(block.values.first())  # type: ignore[no-any-return]
+
+    def _new_run(self) -> Run:
+        run = Run(self._node.kind)
+        run.epoch = self._epoch
+        return run
 
     @property
     def spec(self) -> Any:
@@ -597,18 +613,18 @@ class Dataset(Generic[T_co]):
             >>> pipeline.dataset([{"image": np.zeros((2, 2), "float32"), "label": 7}]).spec
             {'image': (dtype('float32'), (2, 2)), 'label': (dtype('int64'), ())}
         """
-        if self._node.once is not None:
-            text = f"spec: {self._node.once}, and a look at its first element would use that up"
+        if (reason := self._node.once()) is not None:
+            text = f"spec: {reason}, and a look at its first element would use that up"
             raise FailedPreconditionError(None, None, text)
-        opening = Opening(self._node.kind, {}, measured(self._node))
-        stream = Ahead(self._node.open(opening, self._epoch))
+        run = self._new_run()
+        stream = opened(arranged(self._node), run)
         try:
-            blocks = take_all(stream, 1)
-            if not blocks:
+            block = stream.take(1)
+            if block is None:
                 raise FailedPreconditionError(None, None, "spec: the dataset has no elements")
-            (element,) = blocks[0].made().examples()
+            element = block.values.first()
         finally:
-            opening.stop()
+            run.clock.stop()
             stream.close()
         return _spec_of(element)
 
@@ -662,9 +678,9 @@ def mix(
     found = np.ones(len(nodes)) if weights is None else _as_weights(weights, "mix")
     if found.shape != (len(nodes),):
         raise invalid(f"mix: expected {len(nodes)} weights, one for each dataset, got shape {list(found.shape)}")
-    if stop not in transforms.mix.STOPS:
+    if stop not in ("all_exhausted", "first_exhausted"):
         raise ValueError(f"mix: stop must be 'all_exhausted' or 'first_exhausted', got {stop!r}")
-    return Dataset(transforms.mix.Mix(nodes, _weights(found, "mix"), seed, stop))
+    return Dataset(stages.Mix(nodes, _weights(found, "mix"), seed, stop))
 
 
 @overload
@@ -684,7 +700,7 @@ def zip(*datasets: Any) -> Dataset[tuple[Any, ...]]:
     """
     given = datasets[0] if len(datasets) == 1 and isinstance(datasets[0], (list, tuple)) else datasets
     nodes = _nodes(given, "zip")
-    return Dataset(transforms.zip.Zip(nodes))
+    return Dataset(stages.Zip(nodes))
 
 
 @tells_keywords
@@ -709,7 +725,7 @@ def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, 
         (4 if nested else len(nodes)) if cycle_length is None else at_least(1, cycle_length, "interleave: cycle_length")
     )
     return Dataset(
-        transforms.interleave.Interleave(nodes, nested, cycle, at_least(1, block_length, "interleave: block_length"))
+        stages.Interleave(nodes, nested, cycle, at_least(1, block_length, "interleave: block_length"))
     )
 
 
@@ -728,10 +744,10 @@ def _check_read_once(nodes: Sequence[Node], what: str) -> None:
     """Refuse an iterator that is to be read in two places."""
     seen: set[int] = set()
     for node in nodes:
-        once = {id(each): each for each in nodes_of(node) if each.exclusive and each.once is not None}
+        once = {id(each): each for each in nodes_of(node) if each.exclusive and each.once() is not None}
         for number, each in once.items():
             if number in seen:
-                raise invalid(f"{what}: {each.once}, which can be read once, and it is read in two places; pass a list")
+                raise invalid(f"{what}: {each.once()}, which can be read once, and it is read in two places; pass a list")
         seen.update(once)
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.dataset import Dataset
-from pipeline.datasets.node import ENDLESS, Node, Opening
 from pipeline.datasets.seed import Seed
 from pipeline.dtypes import integer, refuse_missing, seconds, truth
 from pipeline.errors import (
@@ -26,11 +25,14 @@ from pipeline.errors import (
     invalid,
     show,
 )
-from pipeline.flow.block import Block, Columns
-from pipeline.flow.stream import Stream, dropped, nowhere
-from pipeline.flow.sum_tree import SumTree
 from pipeline.nest import ListValue, Nest, is_nested
 from pipeline.runners.condition import ReentrantCondition
+from pipeline.stages.block import Block, Columns
+from pipeline.stages.index import ENDLESS
+from pipeline.stages.node import Node
+from pipeline.stages.run import Run
+from pipeline.stages.stream import Stream
+from pipeline.stages.sum_tree import SumTree
 
 # Seconds between two looks, while there is nothing to sample, whether the iterator was closed.
 _LOOK = 0.1
@@ -222,12 +224,22 @@ class ReplayBuffer(Dataset[Any]):
             raise invalid(f"{what}: a priority must be at most {most:.3g}, got {given!r:.80}")
         return np.broadcast_to(weights, (count,))
 
-    def _draw(self, n: int, rng: np.random.Generator, shared: Opening) -> tuple[Any, NDArray[np.int64]] | None:
+    def _may_draw(self, timeout: float) -> bool:
+        """Wait until samples may be taken, or the buffer is closed, at most so many seconds; return whether that is so."""
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            while not self._closed and self._allowed() < 1:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                self._changed.wait(min(left, _LOOK))
+            return True
+
+    def _draw(self, n: int, rng: np.random.Generator) -> tuple[Any, NDArray[np.int64]] | None:
         """Return up to n samples as columns, and their keys; None once the buffer is closed."""
         with self._changed:
-            while not self._closed and (allowed := self._allowed()) < 1:
-                self._changed.wait(shared.left(_LOOK))
-                shared.check()
+            while not self._closed and (allowed := self._allowed()) < 1:  # another iterator was faster
+                self._changed.wait(_LOOK)
             if self._closed:
                 return None
             n = min(n, allowed)
@@ -481,36 +493,35 @@ class _OfReplay(Node):
     def label(self) -> str:
         return self.buffer.name
 
-    def open(self, shared: Opening, epoch: int) -> Stream:
-        seed, seed2 = shared.pair(self._seed)
-        words = [each & (1 << 64) - 1 for each in (seed, seed2 + epoch)]
+    def no_state(self) -> str | None:
+        return f"'{self.buffer.name}' is a replay buffer that others fill, which cannot go back"
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        seed, seed2 = run.seeds.pair(self._seed)
+        words = [each & (1 << 64) - 1 for each in (seed, seed2 + run.epoch)]
         rng = np.random.Generator(np.random.Philox(key=np.array(words, np.uint64)))
-        return shared.gauged(self, _Drawn(self.buffer, rng, shared))
+        return _Drawn(self.buffer, rng, run)
 
 
-class _Drawn:
+class _Drawn(Stream):
     """Draws from a replay buffer, in one iterator."""
 
-    def __init__(self, buffer: ReplayBuffer, rng: np.random.Generator, shared: Opening) -> None:
-        self._buffer, self._rng, self._shared = buffer, rng, shared
+    def __init__(self, buffer: ReplayBuffer, rng: np.random.Generator, run: Run) -> None:
+        self._buffer, self._rng, self._clock = buffer, rng, run.clock
         self._count = 0
 
     def take(self, n: int) -> Block | None:
-        found = self._buffer._draw(n, self._rng, self._shared)
+        while not self.wait(_LOOK):
+            self._clock.check()
+        found = self._buffer._draw(n, self._rng)
         if found is None:
             return None
         block, keys = found
-        first, self._count = self._count, self._count + len(keys)
-        return Block(Columns(block, len(keys)), keys, range(first, self._count))
+        self._count += len(keys)
+        return Block(Columns(block, len(keys)), keys)
 
-    def skip(self, n: int) -> int:
-        return dropped(self, n)
+    def wait(self, timeout: float) -> bool:
+        return self._buffer._may_draw(timeout)
 
-    def position(self) -> Any:
-        return nowhere(f"'{self._buffer.name}' is a replay buffer that others fill, which cannot go back")
-
-    def seek(self, position: Any) -> None:
-        raise self.position()
-
-    def close(self) -> None:
-        pass
+    def state(self) -> Any:
+        return self._count

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from pipeline.datasets.dataset import Dataset
-from pipeline.datasets.node import Node, nodes_of
-from pipeline.datasets.origins.source import OfSource
-from pipeline.datasets.transforms.prefetch import Prefetched
-from pipeline.datasets.transforms.repeat import Repeat
-from pipeline.datasets.transforms.shard import Shard
-from pipeline.datasets.transforms.steps import FunctionNode
 from pipeline.errors import FailedPreconditionError
+from pipeline.sources.nodes import OfSource
+from pipeline.stages.node import Node, nodes_of
+from pipeline.stages.passes import Repeat
+from pipeline.stages.prefetch import Prefetched
+from pipeline.stages.selection import Shard
 
 
 class Share(NamedTuple):
@@ -70,8 +69,8 @@ def cannot_share(given: Any, which: Share, reason: str) -> FailedPreconditionErr
 def why_one_pass(dataset: Dataset[Any]) -> str | None:
     """Return why a dataset has one pass only; None if it has others."""
     node = dataset._node
-    if node.once is not None:
-        return f"{node.once}, which can be read once"
+    if (reason := node.once()) is not None:
+        return f"{reason}, which can be read once"
     if any(isinstance(each, Repeat) and each.n is None for each in nodes_of(node)):
         return "repeat() without a number has no end"
     return None
@@ -92,15 +91,14 @@ def _shared(node: Node, which: Share) -> Node:
 
 
 def _why_not(node: Node, alike: bool) -> str | None:
-    if node.once is not None:
-        return f"{node.once}, which cannot be read from its start by each"
+    if (reason := node.once()) is not None:
+        return f"{reason}, which cannot be read from its start by each"
     for each in nodes_of(node):
         seed = each.seed()
-        if isinstance(each, FunctionNode):
-            if each.workers is not None and not each.ordered:
-                return f"with ordered=False each would get the results of {each.name} in another order"
-        elif seed is not None and seed.drawn and not alike:
+        if not each.ordered:
+            return f"with ordered=False each would get the results of {each.label()} in another order"
+        if each.stage != "function" and each.kind != "interleave" and seed is not None and seed.drawn and not alike:
             return f"without a seed each would draw another order. Pass seed= to {each.kind}"
-        if getattr(each, "max_wait", None) is not None:
-            return "with max_wait= batches depend on time"
+    if node.timed:
+        return "with max_wait= batches depend on time"
     return None

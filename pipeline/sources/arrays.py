@@ -9,22 +9,23 @@ import operator
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._next import gathers
 from pipeline.dtypes import file_name, native, object_vector, refuse_missing, strings_as_bytes, truth
 from pipeline.files.npy import NpyFile, checked_header
 from pipeline.files.opening import read_whole
-from pipeline.flow.collate import plain_structure
 from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
-from pipeline.nest import ListValue, Nest, parts_of
+from pipeline.nest import ListValue, Nest, TupleParts, holds_arrays, parts_of
 from pipeline.producers.numbered import digest, parse_shard
 from pipeline.queues.rows import Rows
 from pipeline.sources.extras import MANY, RowSelection, closed, is_closed, last_used, place_of, stacked
+from pipeline.sources.nodes import Table
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
@@ -94,7 +95,7 @@ def arrays(
     return TableSource(_Arrays(tensors, shard, mapped), Epochs(num_epochs, shuffle, seed, shard))
 
 
-class _Arrays:
+class _Arrays(Table):
     kind = "arrays"
     most = MANY
 
@@ -127,11 +128,12 @@ class _Arrays:
             self._columns = [_Pieces(each, step) if isinstance(each, _Stored) else each for each in self._columns]
 
     @functools.cached_property
-    def at_hand(self) -> bool:
+    def at_hand(self) -> bool:  # type: ignore[override]
         """Whether a block of rows has only to be gathered; objects may be of several shapes, and come one by one."""
         found = [each.array for each in self._columns if type(each) is _InMemory]
-        arrays = [each for each in found if each.dtype.isnative and not each.dtype.hasobject]
-        return len(arrays) == len(self._columns) and in_memory(arrays)
+        arrays = tuple(each for each in found if each.dtype.isnative and not each.dtype.hasobject)
+        alike = len(arrays) == len(self._columns) and gathers(arrays, self._rows)
+        return alike and in_memory(arrays)
 
     def __len__(self) -> int:
         return self._rows
@@ -140,21 +142,18 @@ class _Arrays:
         taken = [each.take(numbers) for each in self._columns]
         return taken[0] if self._nest is None else self._nest.pack(taken, True)
 
-    def columns(self) -> tuple[tuple[NDArray[Any], ...], Any]:
-        """Return the columns, if all are at hand, and what makes a batch of theirs.
-
-        That is None for one that is alone, `tuple`, a tuple of names for a dict, or a function of a list of them.
-        """
-        arrays = tuple(each.array[...] for each in self._columns if isinstance(each, _InMemory))
-        if self._nest is None:
-            return arrays, None
+    def columns(self) -> tuple[tuple[NDArray[Any], ...], Callable[[list[Any]], Any]]:
+        arrays = tuple(each.array for each in self._columns if isinstance(each, _InMemory))
         nest = self._nest
-        plain = plain_structure(nest.pack(arrays, True))
-        if type(plain) is tuple and all(map(operator.is_, plain, arrays)):
-            return arrays, tuple
-        if type(plain) is dict and all(map(operator.is_, plain.values(), arrays)):
-            return arrays, tuple(plain)
-        return arrays, lambda columns: plain_structure(nest.pack(columns, True))
+        if nest is None:
+            return arrays, operator.itemgetter(0)
+        made = nest.pack(arrays, True)
+        if type(made) is TupleParts and all(map(operator.is_, made, arrays)):
+            return arrays, TupleParts
+        if holds_arrays(made) and all(map(operator.is_, made.values(), arrays)):
+            names = tuple(made)
+            return arrays, lambda columns: dict(zip(names, columns, strict=True))
+        return arrays, lambda columns: nest.pack(columns, True)
 
     def facts(self) -> dict[str, Any]:
         names = [""] if self._nest is None else self._nest.names

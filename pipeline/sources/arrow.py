@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._next import gathers
 from pipeline.dtypes import object_vector
 from pipeline.errors import DataLossError, InvalidArgumentError, invalid
 from pipeline.keywords import tells_keywords
@@ -17,6 +18,7 @@ from pipeline.memory import in_memory
 from pipeline.nest import ListValue, map_values
 from pipeline.producers.numbered import sampled
 from pipeline.sources.extras import MANY, RowSelection, chosen, needs
+from pipeline.sources.nodes import Table
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
@@ -69,7 +71,7 @@ def arrow(
     return TableSource(_Table(rows, defaults), Epochs(num_epochs, shuffle, seed, shard))
 
 
-class _Table:
+class _Table(Table):
     kind = "arrow"
     sizes: Sequence[int] | None = None
     unit = "rows"
@@ -84,10 +86,10 @@ class _Table:
         self._rows = ArrowRows(table, self._fill, self.kind, numbers)
 
     @functools.cached_property
-    def at_hand(self) -> bool:
+    def at_hand(self) -> bool:  # type: ignore[override]
         """Whether a block of rows has only to be gathered."""
         arrays = self._rows.ready()
-        return arrays is not None and in_memory(arrays)
+        return arrays is not None and gathers(tuple(arrays), len(self)) and in_memory(arrays)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -95,9 +97,9 @@ class _Table:
     def take(self, numbers: NDArray[np.int64]) -> Any:
         return self._rows.take(numbers)
 
-    def columns(self) -> tuple[tuple[NDArray[Any], ...], Any]:
-        """As that of `arrays`."""
-        return tuple(self._rows.ready() or ()), tuple(self._schema.names)
+    def columns(self) -> tuple[tuple[NDArray[Any], ...], Callable[[list[Any]], Any]]:
+        names = self._schema.names
+        return tuple(self._rows.ready() or ()), lambda columns: dict(zip(names, columns, strict=True))
 
     def facts(self) -> dict[str, Any]:
         digest = digest_of(self._rows.sample(sampled(len(self))))

@@ -33,6 +33,7 @@ from pipeline.sources.csv_columns import (
 )
 from pipeline.sources.csv_syntax import Syntax, quote
 from pipeline.sources.extras import MANY, chosen, of_record
+from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.stream import StreamSource
@@ -153,7 +154,7 @@ class _Whole:
         return {name: array[first : first + count] for name, array in self._arrays.items()}
 
 
-class _Rows:
+class _Rows(Parts):
     """The rows of all files. The first file with rows decides what the columns are."""
 
     kind = "csv"

@@ -14,6 +14,7 @@ from pipeline.errors import DataLossError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.keywords import tells_keywords
 from pipeline.sources.extras import MANY, of_record
+from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.stream import StreamSource
@@ -104,7 +105,7 @@ class _Rows:
         return _Rows(self.name, self.first + which.indices(len(self))[0], self.rows[which])
 
 
-class _FixedLength:
+class _FixedLength(Parts):
     kind = "fixed_length"
     unit = "files"
     most = MANY

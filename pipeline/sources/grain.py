@@ -18,6 +18,7 @@ from pipeline.nest import map_values
 from pipeline.on_error import add_note
 from pipeline.producers.numbered import Numbered
 from pipeline.sources.extras import needs, stacked
+from pipeline.sources.nodes import Parts, Table
 from pipeline.sources.order import Epochs, Order
 from pipeline.sources.source import Source, TableSource
 from pipeline.sources.stream import BlockPiece, StreamSource
@@ -94,7 +95,7 @@ class _Elements(TableSource):
     order_kind = _EpochOrder
 
 
-class _Map:
+class _Map(Table):
     """A MapDataset, by number."""
 
     kind = "grain"
@@ -134,7 +135,7 @@ class _Map:
         return {"dataset": type(self._data).__name__, "elements": len(self)}
 
 
-class _Stream:
+class _Stream(Parts):
     """An IterDataset or a DataLoader."""
 
     kind = "grain"

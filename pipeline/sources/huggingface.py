@@ -14,6 +14,7 @@ from pipeline.keywords import tells_keywords
 from pipeline.producers.numbered import parse_shard, sampled
 from pipeline.sources.arrow import digest_of, without_views
 from pipeline.sources.extras import names_of, needs
+from pipeline.sources.nodes import Parts, Table
 from pipeline.sources.huggingface_columns import apart, form_of
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import Source, TableSource
@@ -89,7 +90,7 @@ def _selected(dataset: Any, columns: Sequence[str] | None) -> Any:
     return dataset.select_columns(columns)
 
 
-class _Rows:
+class _Rows(Table):
     """A Dataset, by number."""
 
     kind = "huggingface"
@@ -139,7 +140,7 @@ def _own_steps(step: Any) -> Any:
     return other
 
 
-class _Stream:
+class _Stream(Parts):
     """An IterableDataset."""
 
     kind = "huggingface"

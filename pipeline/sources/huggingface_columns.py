@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.dtypes import object_vector, strings_as_bytes
 from pipeline.errors import invalid
-from pipeline.flow.block import Columns
+from pipeline.stages.block import Columns
 from pipeline.nest import ListValue
 from pipeline.sources.arrow import (
     as_array,

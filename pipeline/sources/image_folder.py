@@ -16,12 +16,13 @@ from pipeline.errors import NotFoundError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.opening import file_system, read_whole
 from pipeline.files.os_errors import translated
-from pipeline.flow.block import Columns, Examples
+from pipeline.stages.block import Columns, Examples
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.on_error import add_note, of_record
 from pipeline.producers.numbered import digest
 from pipeline.sources.extras import stacked
+from pipeline.sources.nodes import Table
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
@@ -83,7 +84,7 @@ class ImageFolder(TableSource):
         self.labels = images.labels
 
 
-class _Images:
+class _Images(Table):
     kind = "image_folder"
     unit = "images"
     sizes: Sequence[int] | None = None

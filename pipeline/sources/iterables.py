@@ -166,7 +166,7 @@ class OfIterator(Named):
     """
 
     kind = "iterable"
-    live = True
+    live = exclusive = True
 
     def __init__(self, given: Iterator[Any], name: str) -> None:
         super().__init__(name)
@@ -211,7 +211,7 @@ class OfStateful(Named):
     """
 
     kind = "stateful"
-    live = True
+    live = exclusive = True
 
     def __init__(self, given: Any, name: str) -> None:
         super().__init__(name)

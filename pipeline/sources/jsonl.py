@@ -9,10 +9,11 @@ from typing import Any
 
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
-from pipeline.flow.block import Examples
+from pipeline.stages.block import Examples
 from pipeline.keywords import tells_keywords
 from pipeline.nest import ListValue
 from pipeline.sources.extras import MANY, names_of, of_record
+from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.records import Records
@@ -85,7 +86,7 @@ def jsonl(
     return StreamSource(objects, Epochs(num_epochs, shuffle, seed, shard))
 
 
-class _Objects:
+class _Objects(Parts):
     kind = "jsonl"
     unit = "files"
     most = MANY

@@ -18,7 +18,7 @@ from pipeline.files.identity import file_identity, names_of
 from pipeline.on_error import ending
 from pipeline.producers.numbered import Numbered
 from pipeline.sources.extras import Once
-from pipeline.stages.block import Block, Columns, Examples, Names, Numbers, gathered
+from pipeline.stages.block import Block, Columns, Examples, Names, Numbers, gathered, join_values
 from pipeline.stages.index import ENDLESS, Index, InOrder
 from pipeline.stages.node import Node
 from pipeline.stages.run import Limited, Run
@@ -133,9 +133,16 @@ class Parts(Rows):
     def block(self, piece: Any) -> Any:
         """Return the examples of a piece, or of a slice of one, as columns. Several threads may ask at once.
 
-        Where `one_by_one`, it may return `Examples`, or columns with objects for arrays of several shapes.
+        Where `one_by_one`, it may return `Examples`.
         """
         raise NotImplementedError
+
+    def loose(self, piece: Any) -> Any:
+        """Return the examples of a piece as `block` does, with objects for arrays of several shapes.
+
+        Only where `one_by_one`.
+        """
+        return self.block(piece)
 
     def named(self, piece: Any, i: int) -> str | None:
         """Return what errors call example i of a piece, such as its file and line."""
@@ -143,7 +150,7 @@ class Parts(Rows):
 
     def rows(self, piece: Any) -> Columns | Examples:
         """Return the examples of a piece."""
-        return _values(self.block, piece, self.one_by_one)
+        return _values(self.loose if self.one_by_one else self.block, piece, self.one_by_one)
 
 
 class OfSource(Node):
@@ -365,8 +372,6 @@ def made_before_error(make: Callable[[Any], Columns | Examples], which: Any) -> 
     if error is not None:
         return first, error
     second, error = made_before_error(make, which[half:])
-    from pipeline.stages.block import join_values
-
     return (join_values([first, second]) if len(second) else first), error
 
 

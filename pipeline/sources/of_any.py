@@ -9,21 +9,17 @@ from typing import Any, Protocol, TypeVar, overload
 
 from numpy.typing import NDArray
 
+from pipeline.batches.origins import OfProducer, OfQueue
 from pipeline.datasets.dataset import Dataset
-from pipeline.datasets.origins.callable import OfCallable
-from pipeline.datasets.origins.iterable import OfIterable
-from pipeline.datasets.origins.once import OfIterator
-from pipeline.datasets.origins.producer import OfProducer
-from pipeline.datasets.origins.queue import OfQueue
-from pipeline.datasets.origins.sequence import OfSequence, sequence_of
-from pipeline.datasets.origins.stateful import OfStateful
-from pipeline.flow.functions import name_of
 from pipeline.keywords import tells_keywords
 from pipeline.nest import parts_of
 from pipeline.producers.queue import ProducerQueue
 from pipeline.producers.slices import SliceSource
 from pipeline.queues.base import QueueBase
 from pipeline.sources.arrays import arrays
+from pipeline.sources.iterables import OfCallable, OfIterable, OfIterator, OfStateful
+from pipeline.sources.sequence import OfSequence, sequence_of
+from pipeline.stages.calls import name_of
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

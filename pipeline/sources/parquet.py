@@ -29,6 +29,7 @@ from pipeline.sources.arrow import (
     without_views,
 )
 from pipeline.sources.extras import MANY, chosen, last_used, needs
+from pipeline.sources.nodes import Table
 from pipeline.sources.ipc_sizes import batch_sizes
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
@@ -168,7 +169,7 @@ class _Feather:
         return rows
 
 
-class _Files:
+class _Files(Table):
     """The groups of all files."""
 
     most = MANY

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable
+from typing import Any
 
 from pipeline.datasets.dataset import Dataset
-from pipeline.datasets.origins.table import OfTable
 from pipeline.dtypes import integer
-from pipeline.flow.table import made_of
 from pipeline.sources.extras import Once
+from pipeline.sources.nodes import OfTable, Table
 from pipeline.sources.order import Epochs, Order
+from pipeline.stages.block import handed_out
 
 
 class Source(Dataset[Any]):
@@ -30,40 +27,6 @@ class Source(Dataset[Any]):
     def total(self) -> int | None:
         """The number of examples of all epochs; None if there is no end, or nobody knows."""
         return None
-
-
-class Table(Protocol):
-    """Rows that can be asked for by number. Several threads may ask at once.
-
-    Attributes:
-        kind: What the function that makes such sources is called.
-        sizes: How many rows each group has, where the rows of a group can only be had together; else None.
-        unit: What rows or groups are called, in the plural.
-        most: How many rows to ask for at once.
-    """
-
-    kind: str
-    sizes: Sequence[int] | None
-    unit: str
-    most: int
-
-    def __len__(self) -> int:
-        """How many rows there are."""
-
-    def take(self, numbers: NDArray[np.int64]) -> Any:
-        """Return the rows of these numbers as a block; with `sizes`, they are all of one group.
-
-        A block is columns; or Examples, if `one_by_one` says that rows may differ.
-        """
-
-    def facts(self) -> dict[str, Any]:
-        """What tells the rows from others; plain data. A method `files` may tell the files from changed ones.
-
-        An attribute `one_by_one` may say that rows are made one by one, so that they may differ. If it costs less to
-        make several at once, a method `loose` does as `take`, with objects for arrays of several shapes. `at_hand` says
-        that any rows lie in memory, and only have to be gathered. A method `named` may return what the row of a number
-        is called, such as its file; else it is "row" and the number.
-        """
 
 
 class TableSource(Source):
@@ -84,7 +47,7 @@ class TableSource(Source):
         self.table = table
         self.order = self.order_kind(len(table), table.sizes, epochs, table.unit)
         self.facts = Once(table.facts)  # it takes time if there are many rows, or files
-        self.files: Callable[[], dict[str, Any]] = Once(getattr(table, "files", dict))
+        self.files: Callable[[], Any] = Once(table.files)
         super().__init__(OfTable(table, self.facts, self.order))
 
     def __len__(self) -> int:
@@ -100,7 +63,7 @@ class TableSource(Source):
             number += total
         if number < 0 or (total is not None and number >= total):
             raise IndexError(f"{self.name}: there is no example {index}")
-        return next(made_of(self.table, self.order.numbered().numbers(number, 1), 1).examples())
+        return handed_out(self.table.rows(self.order.numbered().numbers(number, 1)).first())
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.order.length:,} examples, num_epochs={self.order.num_epochs}>"

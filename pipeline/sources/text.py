@@ -18,6 +18,7 @@ from pipeline.files.opening import open_file
 from pipeline.files.read_buffer import ReadBuffer
 from pipeline.keywords import tells_keywords
 from pipeline.sources.extras import MANY
+from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.stream import StreamSource
@@ -61,7 +62,7 @@ def text(
     return StreamSource(lines, Epochs(num_epochs, shuffle, seed, shard))
 
 
-class _Lines:
+class _Lines(Parts):
     kind = "text"
     unit = "files"
     most = MANY

@@ -13,6 +13,7 @@ from pipeline.nest import Nest, is_nested
 from pipeline.on_error import add_note
 from pipeline.producers.numbered import parse_shard
 from pipeline.sources.extras import MANY, needs, stacked
+from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.stream import BlockPiece, StreamSource
 
@@ -60,7 +61,7 @@ def tf_data(
     return StreamSource(stream, Epochs(num_epochs))
 
 
-class _Stream:
+class _Stream(Parts):
     kind = "tf_data"
     unit = "datasets"
     names: Sequence[str] = ("",)

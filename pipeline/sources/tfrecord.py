@@ -23,6 +23,7 @@ from pipeline.files.tfrecord import TFRecordOptions
 from pipeline.files.tfrecord_cutter import RecordCutter
 from pipeline.keywords import tells_keywords
 from pipeline.sources.extras import MANY, of_record
+from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.records import Records
@@ -82,7 +83,7 @@ def tfrecord(
     return StreamSource(records, Epochs(num_epochs, shuffle, seed, shard))
 
 
-class _Examples:
+class _Examples(Parts):
     kind = "tfrecord"
     unit = "files"
     most = MANY

@@ -16,12 +16,13 @@ from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.files.opening import open_file
 from pipeline.files.read_buffer import ReadBuffer
 from pipeline.files.tar import Member, TarReader
-from pipeline.flow.collate import as_array
+from pipeline.stages.collate import as_array
 from pipeline.keywords import tells_keywords
 from pipeline.nest import Nest, is_nested
 from pipeline.on_error import add_note, of_record
 from pipeline.sources.braces import without_braces
 from pipeline.sources.extras import names_of, stacked
+from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.stream import StreamSource
@@ -126,7 +127,7 @@ class ShardSample(NamedTuple):
     twice: str = ""
 
 
-class _Shards:
+class _Shards(Parts):
     kind = "webdataset"
     unit = "shards"
     most = _SAMPLES

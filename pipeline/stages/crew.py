@@ -472,8 +472,10 @@ class Crewed(Maker):
                 part.error = self._blamed(segment, block, part.error)
                 parts.append(segment.skipped(part))
                 continue
-            if block.names is not None:
-                part.names = block.names if part.names is None else block.names.picked(part.names)
+            if block.names is None or part.names is None:
+                part.names = block.names
+            else:
+                part.names = block.names.picked(part.names)
             part.error = None if part.error is None else self._blamed(segment, block, part.error)
             parts.append(part)
         return parts

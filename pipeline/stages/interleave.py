@@ -45,8 +45,10 @@ class Interleave(Node):
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         found = None if state is None else state[4]
-        recipes: Listed | Nested = Listed(self, run, found)
-        if self._seed is not None:
+        recipes: Listed | Nested
+        if self._seed is None:
+            recipes = Listed(self, run, found)
+        else:
             recipes = Nested(self.inputs[0], run, self._seed, found)
         return Interleaving(recipes, self.cycle_length, self.block_length, state)
 

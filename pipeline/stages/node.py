@@ -28,6 +28,8 @@ class Node:
         indexed: Whether any element can be had by its place: `index` is defined.
         step: How many examples lie between the places of two elements; see `Index.step`.
         works_ahead: Whether threads or processes work ahead somewhere in the recipe, so that it has to run as streams.
+        ordered: Whether elements keep the order of the input.
+        exclusive: Whether it is a source that only one stream at a time can read, if it has one pass.
         queue: The queue that it reads, which others fill; None for all but such sources.
         stage: The kind of row it has in a report: "source", "function" or "step"; "" for none.
         written: The node that the user wrote, where a recipe runs in another order; else this one.
@@ -37,6 +39,8 @@ class Node:
     kind: str = ""
     inputs: tuple[Node, ...] = ()
     indexed: bool = False
+    ordered: bool = True
+    exclusive: bool = False
     queue: Any = None
     stage: ClassVar[str] = "step"
     made_at: Place | None = None

@@ -8,15 +8,15 @@ from setuptools import Extension, setup
 
 MODULES = [
     "_batch",
+    "_block",
+    "_calls",
     "_csv",
-    "_flow",
     "_lines",
-    "_next",
+    "_meter",
     "_queue",
     "_random",
-    "_slots",
+    "_rows",
     "_steps",
-    "_turns",
 ]
 IMAGES = ["_chain", "_colour", "_resize"]
 # Products and sums are rounded one by one on every processor; a loop may divide by zero where the result is not used.

@@ -90,14 +90,11 @@ def lines(tmp_path_factory):
 
 
 def line_loop(path, pool):
-    files = pipeline.string_input_producer([path], None, False, collection=[])
-    reader = pipeline.TextLineReader()
-
-    def block():
-        _, read = reader.read_up_to(files, 512)
+    def block(read):
         return np.array([line.count(b",") for line in read])
 
-    return pipeline.shuffle_batch(block, N, pool + 5000, pool, seed=1, enqueue_many=True, deterministic=True)
+    blocks = pipeline.text(path, num_epochs=None).batch(512).map(block)
+    return pipeline.shuffle_batch(blocks, N, pool + 5000, pool, seed=1, enqueue_many=True, deterministic=True)
 
 
 @pytest.mark.parametrize("pool", [10**4, 10**6], ids=["1e4", "1e6"])

@@ -1,7 +1,7 @@
-"""What a monitor costs the pipeline that it looks at: the share of a processor that its two threads take.
+"""What a monitor costs the pipeline that it looks at: the share of a processor that its thread takes.
 
-Each of them holds the interpreter's lock while it works, so no pipeline loses more than that. Rates with and without
-differ by more than this from one run to the next.
+It holds the GIL while it works, so no pipeline loses more than that. Rates with and without differ by more than this
+from one run to the next.
 """
 
 import contextlib
@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import pipeline
-from pipeline.monitoring import live_table, show
-from pipeline.monitoring.doing import clocks
-from pipeline.monitoring.screen import Screen
+from pipeline.reports import live_table, show
+from pipeline.reports.looks import clocks
+from pipeline.reports.screen import Screen
 
 SECONDS = 5.0
 WORK = {"128 x f32[784]": np.zeros((4096, 784), np.float32), "scalars": np.zeros(4096, np.float32)}
@@ -44,7 +44,7 @@ def test_monitor(benchmark, monkeypatch, work):
             while time.perf_counter() < end:
                 next(loop)
             for thread in threading.enumerate():
-                if thread.name in ("pipeline-sampler", "pipeline-show"):
+                if thread.name == "pipeline-sampler":
                     shares[thread.name] = clocks(thread.native_id).cpu / SECONDS
 
     benchmark.pedantic(run, rounds=1)

@@ -24,14 +24,14 @@ def noisy(line):
 
 
 def images(workers):
-    """Batches of shuffled images; `fingerprint(content=True)` of their iterator covers the bytes too."""
+    """Batches of shuffled images; the fingerprint of their iterator covers the bytes."""
     return pipeline.dataset(LINES).shuffle(seed=1).map(noisy, workers=workers).checksum().batch(64)
 
 
 def main(address="local"):
     with iter(images(pipeline.cluster.workers(2, address=address))) as batches:
         count = sum(len(batch["label"]) for batch in batches)
-        print(f"{count} images, {batches.fingerprint(content=True)}")
+        print(f"{count} images, {batches.fingerprint()}")
 
 
 if __name__ == "__main__":

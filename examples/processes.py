@@ -44,10 +44,10 @@ def main(kind="processes"):
     lines = (Path(__file__).parent / "data" / "digits.csv").read_text().splitlines()
     workers = getattr(pipeline, kind)(2, setup=get_ready)
     shuffled = pipeline.dataset(lines).shuffle(seed=1)
-    images = shuffled.map(turned, workers=workers).checksum()  # which `fingerprint(content=True)` covers
+    images = shuffled.map(turned, workers=workers).checksum()
     with iter(images.batch(64)) as batches:
         count = sum(len(batch["label"]) for batch in batches)
-        print(f"{count} images, {batches.fingerprint(content=True)}")
+        print(f"{count} images, {batches.fingerprint()}")
 
 
 if __name__ == "__main__":  # each worker imports this file

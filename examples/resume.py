@@ -1,4 +1,4 @@
-"""Trains on digits, and after a kill goes on as if nothing had happened: same batches, same losses.
+"""Trains on digits, and after a kill continues as if nothing had happened: same batches, same losses.
 
     python examples/resume.py digits.state
 
@@ -14,27 +14,17 @@ import numpy as np
 import pipeline
 
 
+def decode(line):
+    """Return an image, with a little noise that is the same in every run, and its label."""
+    values = np.array(line.split(b","), np.float32)
+    noise = pipeline.example_rng().normal(0, 0.05, 64).astype(np.float32)
+    return values[:64] / 16 + noise, int(values[64])
+
+
 def make_batches(threads):
-    files = pipeline.string_input_producer(["examples/data/digits.csv"], num_epochs=20, seed=1)
-    reader = pipeline.TextLineReader()
-
-    def block():
-        """Return up to 64 images, with a little noise that is the same in every run."""
-        _, lines = reader.read_up_to(files, 64)
-        *pixels, labels = pipeline.decode_csv(lines, [np.float32] * 64 + [np.int32])
-        images = np.stack(pixels, axis=1) / 16
-        return images + pipeline.example_rng().normal(0, 0.05, images.shape).astype(np.float32), labels
-
-    return pipeline.shuffle_batch(
-        block,
-        batch_size=128,
-        capacity=2000,
-        min_after_dequeue=1000,
-        num_threads=threads,
-        seed=2,
-        enqueue_many=True,
-        deterministic=True,
-    )
+    lines = pipeline.text("examples/data/digits.csv", num_epochs=20)
+    examples = lines.map(decode, workers=threads, seed=1).shuffle(1000, seed=2)
+    return iter(examples.checksum().batch(128, drop_remainder=True))
 
 
 def train(weights, images, labels):
@@ -57,13 +47,13 @@ def main(path, threads):
         step, weights = saved["step"], np.array(saved["weights"])
         batches.load_state_dict(saved["input"])
     with batches:
-        for images, labels in batches:  # float32 [128, 64] and int32 [128]
+        for images, labels in batches:  # float32 [128, 64] and int64 [128]
             loss = train(weights, images, labels)
             step += 1
             print(f"step {step}: loss {loss}", flush=True)
-            if step % 5 == 0:  # the model and its place in the input go into one file, so they always fit together
+            if step % 5 == 0:  # the model and the input's state in one file always fit together
                 pipeline.save_state(path, {"step": step, "weights": weights.tolist(), "input": batches.state_dict()})
-    print("the order of the examples:", batches.fingerprint())
+    print("the examples:", batches.fingerprint())
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""One epoch shared out among several hosts: each reads its own files, and together they read every line once.
+"""One epoch split between several hosts: each reads its own files, and together they read every line once.
 
     python examples/shards.py [HOSTS]
 
-The hosts are processes here. Each makes its own loop, told only its number and how many there are.
+The hosts are processes here. Each makes its own dataset from its index and the number of hosts.
 """
 
 import concurrent.futures
@@ -25,23 +25,19 @@ def split(folder, files=12):
         (folder / f"part-{part:02}.csv").write_text("\n".join(lines[part::files]) + "\n")
 
 
+def decode(line):
+    """Return the line's number, its image and its label."""
+    values = np.array(line.split(b","), np.float32)
+    return int(values[0]), values[1:65], int(values[65])
+
+
 def host(folder, index, hosts):
-    """What runs on each host; return the numbers of the lines that it got, and the order as a fingerprint."""
-    files = pipeline.string_input_producer(
-        sorted(folder.glob("part-*.csv")), num_epochs=1, seed=1, shard=(index, hosts)
-    )
-    reader = pipeline.TextLineReader()
-
-    def block():
-        _, lines = reader.read_up_to(files, 64)
-        number, *pixels, label = pipeline.decode_csv(lines, [np.int64] + [np.float32] * 64 + [np.int32])
-        return number, np.stack(pixels, axis=1), label
-
+    """Run one host; return the numbers of its lines, and a fingerprint of its examples."""
+    files = sorted(folder.glob("part-*.csv"))
+    lines = pipeline.text(files, shuffle=True, seed=1, shard=(index, hosts))
+    data = lines.map(decode).shuffle(100, seed=1).checksum().batch(32)
     seen = []
-    with pipeline.shuffle_batch(
-        block, 32, capacity=500, min_after_dequeue=100, seed=1, enqueue_many=True, allow_smaller_final_batch=True,
-        deterministic=True,
-    ) as batches:  # fmt: skip
+    with iter(data) as batches:
         for numbers, _, _ in batches:
             seen += numbers.tolist()
         return seen, batches.fingerprint()

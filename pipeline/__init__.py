@@ -30,7 +30,6 @@ except ImportError as error:
 if TYPE_CHECKING:  # for type checkers and editors; at run time the table below says the same
     from pipeline import cluster, errors, image, proto, types
     from pipeline._batch import concatenate, pad, stack
-    from pipeline.about import show_config
     from pipeline.batches.buckets import bucket_by_sequence_length
     from pipeline.batches.collate import collate
     from pipeline.batches.determinism import set_deterministic
@@ -121,12 +120,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.images.parts import flip_up_down as flip_up_down
     from pipeline.images.parts import random_crop as random_crop
     from pipeline.images.resize import resize as resize
-    from pipeline.monitoring.drawing import Drawing as Drawing
-    from pipeline.monitoring.drawing import draw
-    from pipeline.monitoring.monitor import monitor
-    from pipeline.monitoring.prometheus import MetricsCollector
-    from pipeline.monitoring.sampler import report
-    from pipeline.monitoring.trace import trace
     from pipeline.nest import ListValue
     from pipeline.producers.epochs import limit_epochs
     from pipeline.producers.producers import input_producer, range_input_producer, string_input_producer
@@ -154,6 +147,13 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.readers.text import TextLineReader
     from pipeline.readers.tfrecord import TFRecordReader
     from pipeline.readers.whole import IdentityReader, WholeFileReader
+    from pipeline.reports.about import show_config
+    from pipeline.reports.drawing import Drawing as Drawing
+    from pipeline.reports.drawing import draw
+    from pipeline.reports.monitor import monitor
+    from pipeline.reports.prometheus import MetricsCollector
+    from pipeline.reports.sampler import report
+    from pipeline.reports.trace import trace
     from pipeline.resume.state_file import load_state, save_state
     from pipeline.runners.coordinator import Coordinator
     from pipeline.runners.looper import LooperThread as LooperThread
@@ -262,7 +262,6 @@ __all__ = [
 
 _ROOMS = {
     "._batch": "concatenate pad stack",
-    ".about": "show_config",
     ".batches.buckets": "bucket_by_sequence_length",
     ".batches.collate": "collate",
     ".batches.determinism": "set_deterministic",
@@ -289,6 +288,12 @@ _ROOMS = {
     ".readers.text": "TextLineReader",
     ".readers.tfrecord": "TFRecordReader",
     ".readers.whole": "IdentityReader WholeFileReader",
+    ".reports.about": "show_config",
+    ".reports.drawing": "draw",
+    ".reports.monitor": "monitor",
+    ".reports.prometheus": "MetricsCollector",
+    ".reports.sampler": "report",
+    ".reports.trace": "trace",
     ".resume.state_file": "load_state save_state",
     ".runners.coordinator": "Coordinator",
     ".runners.registry": "add_queue_runner reset start_queue_runners",
@@ -306,11 +311,6 @@ _ROOMS = {
     ".sources.tf_data": "tf_data",
     ".sources.tfrecord": "tfrecord",
     ".sources.webdataset": "webdataset",
-    ".monitoring.drawing": "draw",
-    ".monitoring.monitor": "monitor",
-    ".monitoring.prometheus": "MetricsCollector",
-    ".monitoring.sampler": "report",
-    ".monitoring.trace": "trace",
     ".workers.choice": "processes threads",
 }
 # Names that live in a module of their own now. Programs of 0.2 find them here too; no list has them.
@@ -355,7 +355,7 @@ _INSTEAD = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES or name == "spans":  # `from pipeline import spans` asks here, and would pay for similar names
+    if name in _MODULES or name in ("dtypes", "hooks"):  # `from pipeline import hooks` asks here: no similar names
         return import_module(f"pipeline.{name}")
     home = _HOMES.get(name) or _OLD.get(name)
     if home is None:
@@ -380,4 +380,4 @@ def __dir__() -> list[str]:
 
 
 if _environ.get("PIPELINE_MONITOR"):
-    import_module("pipeline.monitoring.environment").arm()
+    import_module("pipeline.reports.monitor").arm()

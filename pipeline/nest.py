@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from pipeline._flow import all_of
+from pipeline._calls import all_of
 from pipeline.dtypes import refuse_missing
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -97,12 +98,19 @@ def holds_arrays(block: Any) -> bool:
     return type(block) is dict and _ARRAY.issuperset(map(type, block.values()))
 
 
+def holds_rows(block: Any) -> bool:
+    """Whether this is a tuple of columns that are NumPy's arrays, as a block of examples and labels."""
+    return type(block) is TupleParts and all_of(block, _ARRAY)
+
+
 def map_values(function: Callable[[Any], Any], block: Any) -> Any:
     """Apply a function to each value of an example or block, and keep its structure."""
     if isinstance(block, dict) and (holds_arrays(block) or not has_nested(block, True)):
         return {key: function(value) for key, value in block.items()}
     if isinstance(block, np.ndarray) or parts_of(block) is None:
         return function(block)
+    if holds_rows(block):
+        return TupleParts([function(value) for value in block])
     nest = Nest(block, True)
     return nest.pack([function(value) for value in nest.flatten(block)], True)
 
@@ -141,7 +149,7 @@ def refuse_missing_in(example: Any, what: str, many: bool = False) -> None:
 
 
 class Nest:
-    """The structure of a nested value, by the rules of TensorFlow's `nest`: the values of a dict come by sorted key.
+    """The structure of a nested value, by the rules of TensorFlow's `nest`: values of a dict are taken by sorted key.
 
     Lists are lists again, dicts are dicts, tuples and named tuples are of their class. So are dataclasses, whose
     fields are set without a call of `__init__`.
@@ -159,8 +167,9 @@ class Nest:
         if isinstance(value, (list, tuple)) and not hasattr(value, "_make"):
             self._kind = list if isinstance(value, list) else tuple
         self._keys: list[Any] = []
+        self._order: list[Any] = []  # the keys of a dict as they were given
         if isinstance(value, dict):
-            self._keys = sorted(value, key=str)
+            self._keys, self._order = sorted(value, key=str), list(value)
             self._kind = dict
         elif is_dataclass(value):
             self._keys = [field.name for field in dataclasses.fields(value)]
@@ -186,7 +195,10 @@ class Nest:
         return self._pack(iter(values), many)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Nest) and vars(self) == vars(other)
+        """Whether another structure is the same, but for the order of the keys of dicts."""
+        if not isinstance(other, Nest):
+            return False
+        return (self._kind, self._keys, self._children) == (other._kind, other._keys, other._children)
 
     def __hash__(self) -> int:
         return hash((self._kind, *self.names))
@@ -199,12 +211,13 @@ class Nest:
     def _pack(self, values: Iterator[Any], many: bool) -> Any:
         parts = [next(values) if child is None else child._pack(values, many) for child in self._children]
         if self._kind is dict:
-            return dict(zip(self._keys, parts, strict=True))
+            made = dict(zip(self._keys, parts, strict=True))
+            return made if self._order == self._keys else {key: made[key] for key in self._order}
         if not issubclass(self._kind, (list, tuple)):
-            made = object.__new__(self._kind)
+            example = object.__new__(self._kind)
             for key, part in zip(self._keys, parts, strict=True):
-                object.__setattr__(made, key, part)  # it may be frozen
-            return made
+                object.__setattr__(example, key, part)  # it may be frozen
+            return example
         if many and self._kind in (list, tuple):
             return ListParts(parts) if issubclass(self._kind, list) else TupleParts(parts)
         return make_like(self._kind, parts)
@@ -249,36 +262,71 @@ def _shown(value: Any) -> str:
     return type(value).__name__
 
 
-_CHANGES = np.ndarray, bytearray, dict, tuple, list
-
-
 def only_plain(values: Any) -> bool:
     """Whether all values are plain ones of Python."""
     return all_of(values, _PLAIN_TYPES)
 
 
-def kept(example: Any) -> Any:
-    """Return an example that nobody changes later: functions may return one array again and again.
+# Types of values that cannot change: records can, as they are views of their arrays.
+CONSTANT: frozenset[type] = _WHOLE - _ARRAY - {np.void}
 
-    Arrays are copied unless this is their only reference; lists and tuples are taken as they are.
+
+def kept(example: Any, converts: bool = True) -> Any:
+    """Return an example that nobody changes later: a function may fill one array or container again and again.
+
+    Arrays, dicts, lists, tuples and dataclasses are copied, also those of derived classes; other objects are not.
+
+    Args:
+        example: The example.
+        converts: Whether a tensor or the like becomes an array, alone or in a dict. Elsewhere it stays what it is.
 
     Raises:
         InvalidArgumentError: It has nulls, of which NumPy would make NaN.
     """
-    if isinstance(example, np.ndarray):
-        return example.copy()
     kind = type(example)
+    if kind in CONSTANT:
+        return example
+    if isinstance(example, (np.ndarray, np.void)):
+        return example.copy()
     if kind is dict:
-        return {key: kept(value) for key, value in example.items()}
+        return {key: kept(value, converts) for key, value in example.items()}
     if kind is tuple or kind is list:
         if only_plain(example):  # 1,024 records take 1 us so, and 70 one by one
             return kind(example)
-        return kind([kept(value) if isinstance(value, _CHANGES) else value for value in example])
-    if isinstance(example, tuple) and hasattr(example, "_make"):
-        return type(example)._make(map(kept, example))
+        return kind([value if type(value) in CONSTANT else kept(value, False) for value in example])
+    if isinstance(example, tuple) and all_of(example, CONSTANT):
+        return example
+    if isinstance(example, (dict, list, tuple)) or is_dataclass(example):
+        converts = converts and isinstance(example, dict)
+        return with_parts(example, [kept(part, converts) for part in inner_parts(example)])
     if isinstance(example, bytearray):
         return bytes(example)
-    if hasattr(example, "__array__") and not isinstance(example, np.generic) and not is_dataclass(example):
+    if converts and hasattr(example, "__array__") and not isinstance(example, np.generic):
         refuse_missing(example, "what a function returned")
         return np.asarray(example).copy()  # np.array asks tensors for a copy, and warns as they do not know the word
     return example
+
+
+def inner_parts(value: Any) -> list[Any]:
+    """Return what is directly in a dict, list, tuple or dataclass, also in a ListValue."""
+    return list(value) if isinstance(value, ListValue) else list(parts_of(value) or ())
+
+
+def with_parts(value: Any, parts: Sequence[Any]) -> Any:
+    """Return a copy of a dict, list, tuple or dataclass with other parts, without a call of its `__init__`."""
+    made: Any
+    if isinstance(value, tuple):
+        made = tuple.__new__(type(value), parts)
+        if hasattr(value, "__dict__"):
+            vars(made).update(vars(value))
+        return made
+    made = copy.copy(value)
+    if isinstance(value, dict):
+        for key, part in zip(value, parts, strict=True):
+            dict.__setitem__(made, key, part)
+    elif isinstance(value, list):
+        list.__setitem__(made, slice(None), parts)
+    else:
+        for field, part in zip(dataclasses.fields(value), parts, strict=True):
+            object.__setattr__(made, field.name, part)  # it may be frozen
+    return made

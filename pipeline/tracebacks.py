@@ -58,17 +58,23 @@ def is_standard(frame: FrameType) -> bool:
     return name.startswith("<frozen") or (name.startswith(_STANDARD) and "-packages" not in name)
 
 
-def from_handler(error: BaseException) -> bool:
-    """Return whether a signal handler has raised an error: it says nothing of what the main thread was doing."""
+def from_handler(error: BaseException) -> BaseException | None:
+    """Return what a signal handler has raised, if that is an error or its cause; else None.
+
+    It says nothing of what the main thread was doing.
+    """
     if threading.current_thread() is not threading.main_thread():
-        return False
+        return None
     codes = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
-    each = error.__traceback__
-    while each is not None:
-        if each.tb_frame.f_code in codes:
-            return True
-        each = each.tb_next
-    return False
+    cause: BaseException | None = error
+    while cause is not None:
+        each = cause.__traceback__
+        while each is not None:
+            if each.tb_frame.f_code in codes:
+                return cause
+            each = each.tb_next
+        cause = cause.__cause__
+    return None
 
 
 def _code_of(handler: Any) -> CodeType | None:

@@ -4,9 +4,9 @@ from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.replay import ReplayBuffer
 from pipeline.decode.example.sparse_value import SparseTensorValue
 from pipeline.files.tfrecord import TFRecordCompressionType, TFRecordOptions
-from pipeline.monitoring.drawing import Drawing
 from pipeline.queues.base import QueueBase
 from pipeline.readers.base import ReaderBase
+from pipeline.reports.drawing import Drawing
 from pipeline.runners.looper import LooperThread
 from pipeline.stats import QueueStats
 

@@ -23,7 +23,6 @@ from stacking cimport (
     has_shape, intp, is_array, is_contiguous, is_writeable, itemsize_of, overlapping, product, put_arrays, rank_of,
     scan, strides_of,
 )
-from streaming cimport STREAM_ROW, stream, streamed
 
 from collections.abc import Mapping
 from os import fstat
@@ -363,29 +362,6 @@ def narrowed(cnp.ndarray array not None):
                 natural_made[i] = <uint32_t>natural[i]
                 lost |= natural[i] >> 32
     return None if lost else made
-
-
-def put_past(cnp.ndarray rows not None, Py_ssize_t at, cnp.ndarray row not None):
-    """Copy a row into one of an array of rows, past the caches.
-
-    Returns:
-        Whether it was done. It is not for rows that are small, that lie apart, or that do not fit as they are.
-    """
-    cdef Array* to = <Array*><PyObject*>rows
-    cdef Array* source = <Array*><PyObject*>row
-    cdef size_t size = itemsize_of(source) * product(dims_of(source), rank_of(source))
-    cdef char* begin
-    if (
-        size < STREAM_ROW or rank_of(to) != rank_of(source) + 1 or at < 0 or at >= dims_of(to)[0]
-        or not has_shape(source, rank_of(to) - 1, dims_of(to) + 1) or not are_equivalent(descr_of(to), descr_of(source))
-        or has_references(source) or not is_contiguous(to) or not is_contiguous(source) or not is_writeable(to)
-    ):
-        return False
-    begin = data_of(to) + at * size
-    with nogil:
-        stream(begin, data_of(source), size)
-        streamed()
-    return True
 
 
 def read_rows(int descriptor, int64_t start, const int64_t[::1] numbers not None, unsigned char[::1] out not None):

@@ -34,7 +34,6 @@ from fastpath cimport put_fast
 from growth cimport free_orders
 from leave cimport collect, collect_many
 from philox cimport philox_seed
-from pulls cimport watch, watched
 from spans cimport note_into
 from state cimport (
     ALREADY_CLOSED, CANCELLED, CLOSE, CLOSED, DEQUEUE, DEQUEUE_MANY, DEQUEUE_UP_TO, DONE, EMPTY, ENQUEUE,
@@ -76,41 +75,9 @@ STATUSES = {
 ORDERS = {"fifo": <int>FIFO, "lockstep": <int>LOCKSTEP, "shuffle": <int>SHUFFLE, "priority": <int>PRIORITY}
 
 
-def watch_pulls(long change):
-    """Begin (1) or end (-1) to watch pulls: while anybody does, every dequeue asks `_pulling` what encloses it.
-
-    Raises:
-        ValueError: `change` is another number.
-        RuntimeError: More ended than began; nothing has changed.
-
-    Thread safety: may be called from any thread. A dequeue that has begun before is not enclosed.
-    """
-    if change not in (1, -1):
-        raise ValueError(f"watch_pulls: expected 1 or -1, got {change}")
-    if watch(change) < 0:
-        watch(1)
-        raise RuntimeError("watch_pulls: nobody watches")
-
-
 def note_waits(events):
     """Note the begin and the end of each wait in a deque with an attribute `missed`; None ends that. See spans.pxd."""
     note_into(events)
-
-
-cdef object pull(Engine q, object n, Call call, int64_t deadline, object out):
-    """A dequeue, within what belongs around it while pulls are watched."""
-    within = q._pulling() if watched() else None
-    if within is None:
-        return take(q, n, call, deadline, out)
-    with within:
-        return take(q, n, call, deadline, out)
-
-
-cdef object take(Engine q, object n, Call call, int64_t deadline, object out):
-    if call == DEQUEUE:
-        return collect(&q.queue, &q.columns, q, 1, DEQUEUE, False, deadline, None)
-    check_process(&q.queue, q)
-    return collect_many(&q.queue, &q.columns, q, width_of(&q.columns), n, call, deadline, out)
 
 
 cdef class Engine:
@@ -182,10 +149,6 @@ cdef class Engine:
     def _still_waiting(self, int call, double waited_s):
         """Called after that wait, and again after each number of seconds that it returns; also when the queue is poked.
         It may raise, which ends the call: nothing is lost."""
-
-    def _pulling(self):
-        """Called at the begin of a dequeue while pulls are watched. What it returns is entered and left around it, as
-        by `with`; None for nothing. It may raise, which ends the call."""
 
     def _poke(self):
         """Have `_still_waiting` called for every call that waits; one that is about to wait hears of it too."""
@@ -302,8 +265,6 @@ cdef class Engine:
             DeadlineExceededError: no element came within `timeout` seconds.
         """
         cdef int64_t deadline = deadline_of(timeout)
-        if watched():
-            return pull(self, 1, DEQUEUE, deadline, None)
         return collect(&self.queue, &self.columns, self, 1, DEQUEUE, False, deadline, None)
 
     def dequeue_many(self, n, name=None, *, timeout=None, out=None):
@@ -327,7 +288,7 @@ cdef class Engine:
             InvalidArgumentError: n < 0, or a component without a shape.
             ValueError: an unusable `out`; nothing was taken.
         """
-        return pull(self, n, DEQUEUE_MANY, deadline_of(timeout), out)
+        return self.take(n, DEQUEUE_MANY, deadline_of(timeout), out)
 
     def dequeue_up_to(self, n, name=None, *, timeout=None, out=None):
         """Take n elements as `dequeue_many` does, or, once the queue is closed, as many as are left.
@@ -335,7 +296,11 @@ cdef class Engine:
         Args, Returns, Raises: as `dequeue_many`, but OutOfRangeError only if nothing is left. With `out` given, the
         first rows of it are returned.
         """
-        return pull(self, n, DEQUEUE_UP_TO, deadline_of(timeout), out)
+        return self.take(n, DEQUEUE_UP_TO, deadline_of(timeout), out)
+
+    cdef object take(self, object n, Call call, int64_t deadline, object out):
+        check_process(&self.queue, self)
+        return collect_many(&self.queue, &self.columns, self, width_of(&self.columns), n, call, deadline, out)
 
     # State
 

@@ -22,7 +22,7 @@ cimport numpy as cnp
 from memory cimport chunk_memory
 
 cdef enum:
-    RECYCLED_BYTES = 1 << 20    # of smaller arrays malloc keeps the pages
+    RECYCLED_BYTES = 1 << 17    # of smaller arrays malloc keeps the pages
 
 cdef extern from "numpy/arrayobject.h":
     """
@@ -120,6 +120,8 @@ cdef inline void* spare_block(Recycler* recycler, size_t bytes) noexcept nogil:
                 keep_block(recycler, block, (<size_t*>block)[0])
             else:
                 drop(block)
+        elif recycler.mixed:
+            return block                # that was dropped last, most likely: it is in the caches
         elif found == NULL:
             found = block
         else:

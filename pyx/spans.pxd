@@ -1,7 +1,7 @@
 """Spans of waits, for a trace: where each wait in a queue begins and ends, if anybody asked for that.
 
 Noted in a deque, which takes items from all threads, and by C alone: a wait must not run Python code before its attempt
-is safe (waiting.pxd), nor after it, where a signal handler could lose what it got. See `pipeline/spans.py`.
+is safe (waiting.pxd), nor after it, where a signal handler could lose what it got. See `pipeline/reports/spans.py`.
 """
 
 from cpython.ref cimport Py_INCREF, PyObject
@@ -23,7 +23,7 @@ cdef extern from "pythread.h":
     unsigned long get_ident "PyThread_get_thread_ident"() noexcept
 
 cdef enum:
-    WAIT_BEGINS = 0             # as in pipeline/spans.py
+    WAIT_BEGINS = 0             # as in pipeline/reports/spans.py
     WAIT_ENDS = 1
     MOST = 65_536               # events that nobody has taken yet; further waits are counted and left out
 

@@ -41,7 +41,7 @@ def _no_warning_is_held_back():
 def _nothing_of_before(request):
     """Monitors look at all that lives: at the queues of thousands of producers that tests before never started.
     Programs with types start all runners, those too that failed in tests before."""
-    if request.path.parent.name in ("monitoring", "types"):
+    if request.path.parent.name in ("reports", "types"):
         pipeline.reset()
         gc.collect()
 

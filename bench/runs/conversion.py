@@ -2,8 +2,8 @@
 
     python bench/runs/conversion.py
 
-`from_numpy` is what PyTorch itself takes for the arrays, one call for each. `loader` is all that the loader adds to the
-loop: that the epoch is counted, that states are known, and the conversion.
+`from_numpy` is PyTorch's own time for the arrays, one call for each. `conversion` is the time of `to_tensors`, and
+`loader` all that a DataLoader adds to its iterator: epochs, states and the conversion.
 """
 
 import itertools
@@ -13,8 +13,7 @@ import numpy as np
 import torch
 
 import pipeline.torch
-from pipeline.adaptors.structure import mapping
-from pipeline.adaptors.torch_tensors import change_of
+from pipeline.adaptors.structure import mapped
 
 IMAGES, LABELS = np.zeros((128, 784), np.float32), np.zeros(128, np.int64)
 BATCHES = {
@@ -44,11 +43,10 @@ def main():
     print(f"{'':16} {'from_numpy':>10} {'conversion':>10} {'loader':>8}  us a batch")
     for name, batch in BATCHES.items():
         arrays = []
-        mapping(batch, lambda value, _, arrays=arrays: arrays.append(value))
-        convert = mapping(batch, change_of)
+        mapped(lambda value, _, arrays=arrays: arrays.append(value), batch)
         loop, batches = loop_of(batch), iter(pipeline.torch.DataLoader(loop_of(batch)))
         plain = least(lambda arrays=arrays: [torch.from_numpy(each) for each in arrays])
-        conversion = least(lambda convert=convert, batch=batch: convert(batch))
+        conversion = least(lambda batch=batch: pipeline.torch.to_tensors(batch))
         loader = least(batches.__next__) - least(loop.__next__)
         print(f"{name:16} {plain:10.2f} {conversion:10.2f} {loader:8.2f}")
 

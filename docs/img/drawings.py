@@ -6,8 +6,8 @@ Colours, light and dark, are those of the pictures of pipelines. A test compares
 import json
 from pathlib import Path
 
-from pipeline.pictures.tanks import _STYLE as STYLE
-from pipeline.pictures.words import escaped
+from pipeline.reports.picture import STYLE
+from pipeline.reports.words import escaped
 
 HERE = Path(__file__).parent
 SLOT = 18

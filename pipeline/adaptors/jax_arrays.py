@@ -1,4 +1,4 @@
-"""Arrays as JAX takes them: of dtypes that it has, with no value changed in silence."""
+"""Arrays as JAX takes them: of dtypes that it has, with no value changed silently."""
 
 from __future__ import annotations
 
@@ -9,35 +9,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._batch import narrowed
-from pipeline.adaptors.refusals import place, refused
-from pipeline.adaptors.structure import Change, itself
+from pipeline.adaptors.refusals import array_of, place, refused
 from pipeline.errors import invalid
 from pipeline.sources.extras import needs
 
 jax: Any = needs("jax", "pipeline.jax", "jax")
 
 
-def change_of(value: Any, name: str, library: str = "JAX") -> Change:
-    """What is done to a component like this one before JAX gets it; see `mapping`.
+def array_for(value: Any, name: str, library: str = "JAX") -> Any:
+    """Return a component as an array of a dtype that JAX has.
 
-    JAX makes 32 bits of 64 unless `jax_enable_x64` is set. Integers for which that is too few are an
-    InvalidArgumentError, once they come. `library` is who takes them, for messages.
+    JAX makes 32 bits of 64 unless `jax_enable_x64` is set. Integers for which that is too few are an error.
+
+    Args:
+        value: A component of a batch.
+        name: Its name, for errors.
+        library: What errors call the library.
 
     Raises:
-        TypeError: JAX has no such dtype; the message names the component.
+        TypeError: JAX has no such dtype.
+        InvalidArgumentError: An integer does not fit into 32 bits.
     """
-    dtype = np.asarray(value).dtype
-    native = dtype.newbyteorder("=")
-    if dtype.kind in "OSUT" or not _known(native):
-        raise refused(value, name, library)
-    wanted = np.dtype(jax.dtypes.canonicalize_dtype(native))
-    if wanted == dtype:
-        return itself
+    array = value if isinstance(value, jax.Array) else array_of(value)
+    dtype = array.dtype.newbyteorder("=")
+    if dtype.kind in "OSUT" or not _known(dtype):
+        raise refused(array, name, library)
+    wanted = np.dtype(jax.dtypes.canonicalize_dtype(dtype))
+    if wanted == array.dtype:
+        return array
     if wanted.kind in "iu" and wanted.itemsize < dtype.itemsize:
-        return functools.partial(_narrowed, wanted, name)
-    return lambda array: array.astype(wanted)
+        return _narrowed(wanted, name, array)
+    return array.astype(wanted)
 
 
+@functools.lru_cache
 def _known(dtype: np.dtype[Any]) -> bool:
     try:
         jax.device_put(np.empty(0, dtype))

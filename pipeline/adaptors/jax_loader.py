@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from pipeline.adaptors.jax_arrays import change_of, jax
+from pipeline.adaptors.jax_arrays import array_for, jax
 from pipeline.adaptors.loader import Loader
-from pipeline.adaptors.structure import Change, mapping
+from pipeline.adaptors.structure import mapped
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.keywords import tells_keywords
@@ -60,47 +59,45 @@ class DataLoader(Loader):
         for each in jax.tree.leaves(self._device):
             if not isinstance(each, (jax.Device, jax.sharding.Sharding)):
                 raise TypeError(f"device must be a jax.Device or a jax.sharding.Sharding, not {each!r:.80}")
+        leaves = jax.tree.leaves(self._device)
+        self._spread = not all(getattr(each, "is_fully_addressable", True) for each in leaves)
+        self._told: set[str] = set()  # changes of dtypes that are in the log
 
     def _shard(self) -> tuple[int, int]:
         return jax.process_index(), jax.process_count()
 
-    def _conversion(self, batch: Any) -> Change:
-        prepare, put = self._preparation(batch), self._putter(batch)
+    def _convert(self, batch: Any) -> Any:
+        ready = self._prepared(batch)
+        try:
+            return self._put(ready)
+        except (ValueError, AssertionError) as error:  # JAX asserts that arrays have the rank of a sharding
+            raise self._misfit(ready, error) from error
 
-        def convert(batch: Any) -> Any:
-            ready = prepare(batch)
-            try:
-                return put(ready)
-            except (ValueError, AssertionError) as error:  # JAX asserts that arrays have the rank of a sharding
-                raise self._misfit(ready, error) from error
+    def _prepared(self, batch: Any) -> Any:
+        """Return a batch of arrays that JAX takes; the log names the components whose dtype changes, once."""
+        changed = []
 
-        return convert
+        def prepare(value: Any, name: str) -> Any:
+            array = array_for(value, name)
+            before = getattr(value, "dtype", array.dtype).newbyteorder("=")
+            if array.dtype != before:
+                changed.append(f"{name or 'the batch'} from {before} to {array.dtype}")
+            return array
 
-    def _preparation(self, batch: Any) -> Change:
-        """What is done to batches like this one before JAX gets them; the log tells of dtypes that change."""
-        told = []
+        ready = mapped(prepare, batch)
+        new = [each for each in changed if each not in self._told]
+        if new:
+            self._told.update(new)
+            _log.warning("%r: as jax_enable_x64 is not set, JAX changes %s", self, ", ".join(new))
+        return ready
 
-        def change(value: Any, name: str) -> Change:
-            made = change_of(value, name)
-            wanted = jax.dtypes.canonicalize_dtype(value.dtype)
-            if wanted != value.dtype:
-                told.append(f"{name or 'the batch'} from {value.dtype} to {wanted}")
-            return made
-
-        prepare = mapping(batch, change)
-        if told:
-            _log.warning("%r: as jax_enable_x64 is not set, JAX changes %s", self, ", ".join(told))
-        return prepare
-
-    def _putter(self, batch: Any) -> Callable[[Any], Any]:
-        """What takes a batch like this one to the devices."""
-        device = self._device
-        spread = any(not getattr(each, "is_fully_addressable", True) for each in jax.tree.leaves(device))
-        place = _global if spread else jax.device_put
+    def _put(self, batch: Any) -> Any:
+        """Return a batch on the devices."""
+        put = _global if self._spread else jax.device_put
         if not _has_dataclass(batch):
-            return lambda batch: place(batch, device)
+            return put(batch, self._device)
         nest, tree = Nest(batch, True), Nest(_as_tree(batch), True)
-        return lambda batch: nest.pack(tree.flatten(place(tree.pack(nest.flatten(batch)), device)))
+        return nest.pack(tree.flatten(put(tree.pack(nest.flatten(batch)), self._device)))
 
     def _misfit(self, batch: Any, error: Exception) -> Exception:
         """An error for what JAX does not lay out as it was asked to; it names the component where that can be found."""

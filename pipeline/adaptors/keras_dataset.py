@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from pipeline.adaptors.loader import Loader
-from pipeline.adaptors.refusals import refused
-from pipeline.adaptors.structure import Change, itself, mapping
+from pipeline.adaptors.refusals import array_of, refused
+from pipeline.adaptors.structure import mapped
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.diagnostics.wording import named
@@ -131,14 +131,15 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         with self._lock:
             if self._begins:
                 self._begin()
-            place, self._given = self._given, self._given + 1
-            if place < len(self._kept):
-                return self._kept[place]
-            if place == _KEPT:
+            if self._given == _KEPT:
                 self._kept.clear()
-            batch = self._fresh()
-            if place < _KEPT:
-                self._kept.append(batch)
+            if self._given < len(self._kept):
+                batch = self._kept[self._given]
+            else:
+                batch = self._fresh()
+                if self._given < _KEPT:
+                    self._kept.append(batch)
+            self._given += 1
             return batch
 
     def _begin(self) -> None:
@@ -152,7 +153,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         self._given = 0
 
     def _fresh(self) -> Any:
-        """The next batch of the dataset, of its next epoch if this one is at its end."""
+        """Return the next batch of the dataset, of its next epoch if this one is at its end."""
         if self._failed:
             text = f"this epoch of Keras was ended by {self._failed}: begin another one, or load a state"
             raise FailedPreconditionError(None, None, text)
@@ -165,11 +166,12 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
                 self._batches = None
             except Exception as error:
                 self._batches, self._failed = None, named(error)
+                self._kept.clear()  # the next epoch of Keras begins another one of the dataset
                 raise
         raise OutOfRangeError(
             None,
             None,
-            f"the input is at its end after {self._given - 1} batches of this epoch, and cannot be read again: pass an "
+            f"the input is at its end after {self._given} batches of this epoch, and cannot be read again: pass an "
             "array, a list or a source, or fewer steps",
         )
 
@@ -233,41 +235,40 @@ _OWN = "the dataset has threads and processes of its own: pass workers= to its m
 
 
 class _PyDataset(Loader):
-    def __init__(self, data: Any, choose: Callable[[Any], Callable[[Any], Any]]) -> None:
+    def __init__(self, data: Any, choose: Callable[[Any], Any]) -> None:
         super().__init__(data, 0)
-        self._choose = choose
+        self._choose, self._component = choose, _component()
 
-    def _conversion(self, batch: Any) -> Change:
-        choose = self._choose(batch)
-        change = mapping(choose(batch), _change())
-        return choose if change is itself else lambda batch: change(choose(batch))
+    def _convert(self, batch: Any) -> Any:
+        return mapped(self._component, self._choose(batch))
 
 
-def _change() -> Callable[[Any, str], Change]:
-    """What says what is done to a component for the backend of Keras."""
+def _component() -> Callable[[Any, str], Any]:
+    """Return a function that makes of a component, and its name, what the backend of Keras takes."""
     if keras.backend.backend() == "jax":
         # JAX would cut numbers, and Keras does not look.
-        from pipeline.adaptors.jax_arrays import change_of  # with other backends it need not be installed
+        from pipeline.adaptors.jax_arrays import array_for  # with other backends it need not be installed
 
-        return functools.partial(change_of, library="Keras")
+        return functools.partial(array_for, library="Keras")
     return _checked
 
 
-def _checked(value: Any, name: str) -> Change:
-    if np.asarray(value).dtype.kind in "OSUTmM":
-        raise refused(value, name, "Keras")
-    return itself
+def _checked(value: Any, name: str) -> Any:
+    array = array_of(value)
+    if array.dtype.kind in "OSUTmM":
+        raise refused(array, name, "Keras")
+    return value
 
 
-def _chosen(x: Names, y: Names, sample_weight: str | None, batch: Any) -> Callable[[Any], Any]:
-    """What makes of batches like this one what Keras takes."""
+def _chosen(x: Names, y: Names, sample_weight: str | None, batch: Any) -> Any:
+    """Return the components of a batch that Keras gets, as it takes them."""
     if x is None and y is None and sample_weight is None:
         if isinstance(batch, dict):
-            return itself
+            return batch
         if isinstance(batch, np.ndarray):
-            return lambda batch: (batch,)
+            return (batch,)
         if isinstance(batch, (tuple, list)) and len(batch) <= 3:
-            return tuple
+            return tuple(batch)
         raise TypeError(
             "Keras takes batches (x,), (x, y) or (x, y, sample_weight), or dicts with x= and y= of PyDataset, not "
             f"{type(batch).__name__}{f' of {len(batch)}' if isinstance(batch, (tuple, list)) else ''}"
@@ -280,8 +281,7 @@ def _chosen(x: Names, y: Names, sample_weight: str | None, batch: Any) -> Callab
     for name in [*_names(first), *named]:
         if name not in batch:
             raise invalid(f"there is no component {name!r}; the batches have {', '.join(map(repr, batch))}")
-    parts = [part for part in (first, y, sample_weight) if part is not None]
-    return lambda batch: tuple(_part(batch, part) for part in parts)
+    return tuple(_part(batch, part) for part in (first, y, sample_weight) if part is not None)
 
 
 def _names(part: Names) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Loader: what the adaptors to other libraries share. Epochs of batches, each made something else."""
+"""Loader: epochs of batches, each converted to what another library takes; the base of the adaptors."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pipeline._next import Handing, Next
 from pipeline.adaptors.rounds import Round, round_of
-from pipeline.adaptors.structure import Change, in_c
 from pipeline.datasets.share import Share
 from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError, invalid
+from pipeline.tracebacks import from_handler, show_users
 
 if TYPE_CHECKING:
-    from pipeline.monitoring.report import Report
+    from pipeline.reports.report import Report
 
 _FORMAT = "queue-runner/loader"
 _KEYS = {"format", "round", "over", "loop"}
@@ -25,11 +24,13 @@ Self = TypeVar("Self", bound="Loader")
 
 
 class Loader:
-    """Epochs of the batches of a dataset, each made what another library takes. Subclasses say what that is.
+    """Epochs of a dataset's batches, each converted to what another library takes. Subclasses convert them.
 
-    Each `iter` begins the next epoch, in another random order if the dataset is shuffled, also where the epoch before
-    was left in the middle. Only after `load_state_dict` it goes on with the epoch of the state. Sources that cannot be
-    read again are read on.
+    Each `iter` begins the next epoch, in another random order if the dataset is shuffled, even if you left the last one
+    early. Only after `load_state_dict` does it continue the epoch of the state. Sources that can be read only once are
+    read on.
+
+    After Ctrl-C the next call continues with the next batch, as `DatasetIterator` does.
 
     Thread safety: one thread at a time may use a loader.
     """
@@ -39,7 +40,7 @@ class Loader:
 
         Args:
             data: A dataset of batches, or its iterator.
-            ahead: How many batches are converted before they are asked for.
+            ahead: Number of batches to convert before they are asked for.
 
         Raises:
             TypeError: `data` is something else, or `ahead` is not an integer.
@@ -49,36 +50,30 @@ class Loader:
         self._ahead = integer(ahead, "prefetch")
         if not 0 <= self._ahead <= 64:
             raise ValueError(f"prefetch must be at least 0 and at most 64, got {ahead}")
-        self._convert: Change | None = None  # once there is a batch
-        self._in_one_step = False  # whether a batch is converted in C, and nothing else is done to it
-        self._ready: collections.deque[Any] = collections.deque()  # batches that were not asked for yet
-        self._made = 0  # how many of them are converted: all, or all but the last
-        self._end: Exception | None = None  # what `next` of the loop raised in this epoch
-        self._epoch = 0  # counts the calls of `iter`: only the iterator of the last one gives batches
-        self._handing = Handing()  # of this iterator
-        self._inside = False  # batches of this epoch were taken, and its end was not seen
-        self._over = False  # the end of the last epoch was seen
+        self._held: collections.deque[Any] = collections.deque()  # not handed out; the last may not be converted yet
+        self._end: Exception | None = None  # what comes after those: an error, or StopIteration; None: more batches
+        self._iters = 0  # counts the iterators that were made; only the last one gives batches
+        self._inside = False  # whether batches of this epoch were taken, and its end was not seen
+        self._over = False  # whether the end of the last epoch was seen
         self._closed = False
         self._told_epoch: int | None = None
 
     # What subclasses say
 
     def _shard(self) -> tuple[int, int]:
-        """(index, count): the share of this process."""
+        """Return (index, count): the share of this process."""
         return 0, 1
 
-    def _conversion(self, batch: Any) -> Change:
-        """What is done to all batches; this is the first one."""
+    def _convert(self, batch: Any) -> Any:
+        """Return a batch as the library takes it."""
         raise NotImplementedError
 
-    _waits = False  # whether `_given` does something
-
     def _given(self, batch: Any) -> Any:
-        """A converted batch, now that it is asked for."""
+        """Return a converted batch, now that it is asked for."""
         return batch
 
     _alike = False  # whether all processes have copies of one input, with its seeds
-    _equal = True  # whether each process must have as many batches
+    _equal = True  # whether each process must have the same number of batches
 
     # Epochs
 
@@ -97,7 +92,7 @@ class Loader:
         return found
 
     def __len__(self) -> int:
-        """How many batches an epoch has; TypeError if that is not known."""
+        """Return the number of batches in an epoch; TypeError if it is not known."""
         return len(self._here())
 
     def __bool__(self) -> bool:
@@ -113,17 +108,14 @@ class Loader:
             FailedPreconditionError: There are several processes, and they cannot share the input.
         """
         here = self._here()
-        behind = self._inside
         if self._over:
-            loaded = not here.begun()
-            here.go_on()  # says so if there is no next epoch
-            behind = loaded or here.at_end()
-        if behind and here.starts_over and not self._closed:
+            here.warn_at_end()
+        if (self._inside or self._over) and here.starts_over and not self._closed:
             self._replace(here.another())
         self._inside = self._over = False
         self._end = None
-        self._other_iterator()
-        return _Epoch(self, self._epoch, self._handing)
+        self._iters += 1
+        return _Epoch(self, self._iters)
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch, counted from 0, the next batch begins; in the middle of one it does nothing.
@@ -131,74 +123,71 @@ class Loader:
         Epochs are counted anyway. This is for programs that resume without a state, and for Lightning.
         """
         self._told_epoch = integer(epoch, "epoch")
-        self._handing.end()
-
-    def _go_to_epoch(self, epoch: int) -> None:
-        self._told_epoch = None
-        if not self._inside and epoch != self._round.number and self._round.starts_over:
-            self._replace(self._round.another(epoch))
 
     def _replace(self, other: Round) -> None:
-        """Go on with another round, and leave the last one."""
+        """Continue with another round, and close the last one."""
         before, self._round = self._round, other
-        self._forget()
+        self._held.clear()
         self._end = None
-        before.close()
+        before.batches.close()
 
-    def _next(self, epoch: int) -> Any:
-        """The next batch of an epoch, unless another one has begun."""
-        if epoch != self._epoch:
+    def _first(self, number: int) -> Any:
+        """Return the next batch, which stays the first one held, for an iterator of this number.
+
+        Raises:
+            StopIteration: The epoch is over.
+            FailedPreconditionError: There is a later iterator.
+        """
+        if number != self._iters:
             if self._closed:
                 raise StopIteration
             text = f"{self!r}: another iter() has begun an epoch since this one. For two at once make two loaders"
             raise FailedPreconditionError(None, None, text)
         if self._told_epoch is not None:
-            self._go_to_epoch(self._told_epoch)
-        ready = self._ready
+            told, self._told_epoch = self._told_epoch, None
+            if not self._inside and told != self._round.number and self._round.starts_over:
+                self._replace(self._round.another(told))
         self._inside = True
-        self._handing.end()
-        while self._end is None and (self._made < len(ready) or len(ready) <= self._ahead):
-            try:
-                if self._made == len(ready):
-                    # In C from the loop to where it waits: between two steps of Python, Ctrl-C could lose it.
-                    ready += map(next, (self._round.batches,))
-                if self._made == len(ready):
-                    self._end = StopIteration()
-                else:
-                    convert = self._convert or self._first_conversion(ready[-1])
-                    ready[-1] = convert(ready[-1])
-                    self._made += 1
-            except Exception as error:  # the batches before come first
-                self._end = error
-        if self._made:
-            if self._in_one_step and self._end is None and self._convert is not None:
-                self._handing.begin(self._round.batches, self._convert, ready)
-            batch = self._waited_for(ready[0]) if self._waits else ready[0]
-            del ready[0]  # without a call: between two of them, Ctrl-C could lose the batch
-            self._made -= 1
-            return batch
+        self._fill()
+        if self._held and type(self._held[0]) is _Converted:
+            return self._asked_for(self._held[0].batch)
+        assert self._end is not None
         if isinstance(self._end, StopIteration):
             self._inside, self._over = False, True
             raise StopIteration
-        assert self._end is not None
         raise self._end
 
-    def _waited_for(self, batch: Any) -> Any:
+    def _fill(self) -> None:
+        """Convert batches until there is one to hand out, and `ahead` more; or the end, or an error."""
+        held = self._held
+        while self._end is None:
+            raw = bool(held) and type(held[-1]) is not _Converted
+            if not raw and len(held) > self._ahead:
+                return
+            try:
+                if raw:
+                    held[-1] = _Converted(self._convert(held[-1]))
+                elif not self._take():
+                    self._end = StopIteration()
+            except Exception as error:
+                if from_handler(error):
+                    raise
+                self._end = error  # the batches before come first
+
+    def _take(self) -> bool:
+        """Hold the next batch, not converted yet; return whether there is one."""
+        count = len(self._held)
+        self._held.extend(map(next, (self._round.batches,)))  # one call: between two, Ctrl-C could lose the batch
+        return len(self._held) > count
+
+    def _asked_for(self, batch: Any) -> Any:
         try:
             return self._given(batch)
-        except Exception as error:  # nothing comes after it
-            self._forget()
-            self._end = error
+        except Exception as error:
+            if not from_handler(error):  # nothing comes after it
+                self._held.clear()
+                self._end = error
             raise
-
-    def _failed_by(self, error: Exception) -> bool:
-        """Whether this error has ended the epoch."""
-        return error is self._end
-
-    def _first_conversion(self, batch: Any) -> Change:
-        self._convert = convert = self._conversion(batch)
-        self._in_one_step = in_c(convert) and not self._ahead and not self._waits
-        return convert
 
     def close(self) -> None:
         """Stop the threads of the dataset; does nothing the second time.
@@ -206,8 +195,10 @@ class Loader:
         Raises:
             Exception: As `close` of the iterator.
         """
-        self._leave()
-        self._round.close()
+        self._closed = True
+        self._iters += 1
+        self._held.clear()
+        self._round.batches.close()
 
     def __enter__(self: Self) -> Self:
         return self
@@ -217,35 +208,19 @@ class Loader:
     ) -> None:
         self.close()
 
-    def _leave(self) -> None:
-        self._closed = True
-        self._other_iterator()
-        self._forget()
-
-    def _other_iterator(self) -> None:
-        """Let the iterator of this epoch give nothing more."""
-        self._handing.end()
-        self._handing = Handing()
-        self._epoch += 1
-
-    def _forget(self) -> None:
-        """Drop the batches that were not asked for."""
-        self._ready.clear()
-        self._made = 0
-
     # States
 
     def state_dict(self) -> dict[str, Any]:
-        """The state after the last batch that was asked for: a dict of the same few keys each time, with plain values.
+        """Return the state after the last batch you got: a dict of the same few keys each time, with plain values.
 
         Save it together with the model.
 
         Raises:
-            FailedPreconditionError: A source cannot go back to a position.
+            FailedPreconditionError: A source cannot be rewound.
         """
         here = self._here()
         try:
-            text = json.dumps(here.state(len(self._ready)))
+            text = json.dumps(here.batches.state_dict(behind=len(self._held)))
         except FailedPreconditionError as error:
             if not here.starts_over:
                 raise
@@ -254,53 +229,73 @@ class Loader:
         return {"format": _FORMAT, "round": here.number, "over": self._over, "loop": text}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *, allow: Collection[str] = ()) -> None:
-        """Go on from a state: the next `iter` continues its epoch, or begins the next one if that was over.
+        """Continue from a state: the next `iter` continues its epoch, or begins the next one if that was over.
 
         Args:
             state_dict: What `state_dict` returned, of a loader whose dataset was made in the same way.
             allow: Differences to accept; see `DatasetIterator.load_state_dict`. Where several processes share a
-                dataset, their number may differ, if together they take as many examples.
+                dataset, their number may differ, if together they take the same number of examples.
 
         Raises:
             StateMismatchError: It was saved by another dataset, or over other files.
-            InvalidArgumentError: It is no state.
+            InvalidArgumentError: It is not a state.
             FailedPreconditionError: The input has begun, and its source cannot be read again.
         """
         if not isinstance(state_dict, Mapping) or set(state_dict) != _KEYS or state_dict["format"] != _FORMAT:
             raise invalid(f"load_state_dict: expected what a loader's state_dict returned, got {state_dict!r:.80}")
-        here, over = self._here(), bool(state_dict["over"])
-        if state_dict["loop"]:
-            other = here.load(json.loads(state_dict["loop"]), {*allow, *self._allowed()})
-        else:  # that of an epoch
-            other = here.another(int(state_dict["round"])) if here.starts_over else here
+        try:
+            state = json.loads(state_dict["loop"]) if state_dict["loop"] else None
+            number = integer(state_dict["round"], "round")
+        except (TypeError, ValueError) as error:
+            raise invalid(f"load_state_dict: the state is damaged: {error}") from error
+        here = self._here()
+        if state is not None:
+            other = here.load(state, {*allow, *self._allowed()})
+        else:  # it only says which epoch
+            other = here.another(number) if here.starts_over else here
         if other is not here:
             self._replace(other)
-        self._inside, self._over = False, over
-        self._other_iterator()
+        self._inside, self._over = False, bool(state_dict["over"])
+        self._iters += 1
 
     def _without_state(self, error: FailedPreconditionError) -> None:
-        """Raise the error of a dataset that has no position; or accept that its state only says which epoch it is."""
+        """Raise the error of a dataset without a state; or return, if a state may begin the epoch again."""
         raise error
 
     def _allowed(self) -> tuple[str, ...]:
         return ("shard",) if self._shard()[1] > 1 else ()
 
 
-class _Epoch(Next[Any], Iterator[Any]):
-    """The batches of one epoch. An error ends it; after Ctrl-C it goes on."""
+class _Converted:
+    """A batch as the library takes it.
 
-    def __init__(self, loader: Loader, epoch: int, handing: Handing) -> None:
+    Args:
+        batch: The batch.
+    """
+
+    __slots__ = ("batch",)
+
+    def __init__(self, batch: Any) -> None:
+        self.batch = batch
+
+
+class _Epoch(Iterator[Any]):
+    """The batches of one epoch. An error ends it; after Ctrl-C it continues."""
+
+    def __init__(self, loader: Loader, number: int) -> None:
         self._loader: Loader | None = loader  # None at the end
-        self._number = epoch
-        self._hands_on(handing)
+        self._number = number
 
-    def _take(self, deadline: None) -> Any:
+    def __next__(self) -> Any:
         loader = self._loader
         if loader is None:
             raise StopIteration
         try:
-            return loader._next(self._number)
+            batch = loader._first(self._number)
         except Exception as error:
-            if isinstance(error, StopIteration) or loader._failed_by(error):
+            show_users(error)  # if Ctrl-C strikes here, the error comes again
+            if isinstance(error, StopIteration) or error is loader._end:
                 self._loader = None
             raise
+        del loader._held[0]  # no call between this and the caller, in which Ctrl-C could lose the batch
+        return batch

@@ -1,20 +1,30 @@
-"""What arrays of a batch other libraries do not take: errors that name the component, and say what to do."""
+"""Components of a batch that other libraries do not take: errors that name them, and what to write instead."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.dtypes import object_vector
 
 
 def place(name: str) -> str:
-    """A component, in a message."""
+    """Return what messages call a component."""
     return f"component {name!r}" if name else "the batch"
 
 
-def refused(value: Any, name: str, library: str) -> TypeError:
-    """The error for a component of strings, objects, dates or another dtype that a library does not have."""
-    array = np.asarray(value)
+def array_of(value: Any) -> NDArray[Any]:
+    """Return a component as an array; one of objects for a list whose rows differ in length."""
+    try:
+        return np.asarray(value)
+    except ValueError:
+        return object_vector(value)
+
+
+def refused(array: Any, name: str, library: str) -> TypeError:
+    """Return the error for a component of strings, objects, dates or another dtype that a library does not have."""
     dtype, rows = array.dtype, array.reshape(-1).tolist() if array.dtype.kind == "O" else []
     if any(isinstance(row, np.ndarray) for row in rows):
         what = "has rows of different lengths: use batch(n, pad=0), or batch(n, collate='row_splits')"

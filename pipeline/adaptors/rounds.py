@@ -1,8 +1,8 @@
-"""Round: one time through what a loader reads: an epoch of a dataset, or an iterator of one."""
+"""Round: one pass of a loader over its input: an epoch of a dataset, or an iterator of one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any, Protocol
 
 from pipeline.datasets.dataset import Dataset
@@ -16,12 +16,12 @@ _log = logger("pipeline.batches")
 
 
 class Round(Protocol):
-    """One time through the input of a loader.
+    """One pass over the input of a loader.
 
     Attributes:
-        batches: Gives the batches, and the end.
-        number: How often the input was read before.
-        starts_over: Whether there are other rounds.
+        batches: The iterator over its batches.
+        number: Which epoch it is, from 0.
+        starts_over: Whether there are other epochs.
     """
 
     @property
@@ -30,37 +30,25 @@ class Round(Protocol):
     def number(self) -> int: ...
     @property
     def starts_over(self) -> bool: ...
-    def begun(self) -> bool:
-        """Whether a batch was asked for, or it was closed."""
-
-    def at_end(self) -> bool:
-        """Whether there is no batch any more."""
-
-    def go_on(self) -> None:
-        """Begin again after the end, where that is all there is to do; say so if it cannot."""
+    def warn_at_end(self) -> None:
+        """Log a warning if the only epoch there is has ended."""
 
     def another(self, number: int | None = None) -> Round:
-        """Return another round; None: the next one."""
+        """Return the round of another epoch; None: of the next one."""
 
     def share(self, which: Share) -> Round:
-        """Return a round like one that has not begun, for the share of one process."""
+        """Return the round of one process's share; it may not have begun."""
 
     def __len__(self) -> int: ...
-    def state(self, behind: int) -> dict[str, Any]:
-        """Return the state as of so many batches ago; FailedPreconditionError if there is none."""
-
-    def load(self, state: Mapping[str, Any], allow: Collection[str]) -> Round:
-        """Return the round to go on with."""
-
-    def close(self) -> None:
-        """End its threads."""
+    def load(self, state: Any, allow: Collection[str]) -> Round:
+        """Return the round that continues from a state."""
 
 
 def round_of(given: Any, name: str) -> Round:
-    """Return the first round of what a loader is given.
+    """Return the first round of a loader's input.
 
     Raises:
-        TypeError: It is nothing that gives batches.
+        TypeError: `given` is not a dataset of batches, nor an iterator of one.
     """
     if isinstance(given, DatasetIterator):
         return IteratorRound(given)
@@ -81,47 +69,28 @@ class DatasetRound:
     Args:
         dataset: The dataset.
         number: Which epoch.
-        seeds: Those of a loaded state, which later epochs keep.
-        shared: Whether this is the share of one process.
+        shared: Whether the dataset is the share of one process.
     """
 
-    def __init__(self, dataset: Dataset[Any], number: int, seeds: Any = None, shared: bool = False) -> None:
-        self._dataset, self._number, self._shared = dataset, number, shared
+    def __init__(self, dataset: Dataset[Any], number: int, shared: bool = False) -> None:
+        self._dataset, self.number, self._shared = dataset, number, shared
         self._why_one = why_one_pass(dataset)
-        self._iterator: DatasetIterator[Any] = DatasetIterator(dataset._node, number, seeds)
+        self.starts_over = self._why_one is None
+        self.batches: DatasetIterator[Any] = DatasetIterator(dataset._node, number)
 
-    @property
-    def batches(self) -> DatasetIterator[Any]:
-        return self._iterator
-
-    @property
-    def number(self) -> int:
-        return self._number
-
-    @property
-    def starts_over(self) -> bool:
-        return self._why_one is None
-
-    def begun(self) -> bool:
-        return self._iterator._begun
-
-    def at_end(self) -> bool:
-        return self._iterator._over
-
-    def go_on(self) -> None:
-        if self._why_one is not None and self._iterator._over:
+    def warn_at_end(self) -> None:
+        if self._why_one is not None and self.batches._over:
             _log.warning("%r: there is no other epoch: %s", self._dataset, self._why_one)
 
     def another(self, number: int | None = None) -> DatasetRound:
-        number = self._number + 1 if number is None else number
-        return DatasetRound(self._dataset, number, self._iterator._seeds, self._shared)
+        return DatasetRound(self._dataset, self.number + 1 if number is None else number, self._shared)
 
     def share(self, which: Share) -> Round:
         if self._shared or which.of == 1:
             return self
-        if self._iterator._begun:
+        if self.batches._begun:
             raise cannot_share(self._dataset, which, "it has begun to read before there were several processes")
-        return DatasetRound(share_of(self._dataset, which), self._number, self._iterator._seeds, True)
+        return DatasetRound(share_of(self._dataset, which), self.number, True)
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -129,21 +98,15 @@ class DatasetRound:
     def __repr__(self) -> str:
         return repr(self._dataset)
 
-    def state(self, behind: int) -> dict[str, Any]:
-        return self._iterator.state_dict(behind=behind)
-
-    def load(self, state: Mapping[str, Any], allow: Collection[str]) -> Round:
-        number = state.get("epoch", self._number)
-        other = self if number == self._number and not self._iterator._begun else self.another(number)
-        other._iterator.load_state_dict(dict(state), allow=allow)
+    def load(self, state: Any, allow: Collection[str]) -> Round:
+        number = state.get("epoch", self.number) if isinstance(state, dict) else self.number
+        other = self if number == self.number and not self.batches._begun else self.another(number)
+        other.batches.load_state_dict(state, allow=allow)
         return other
-
-    def close(self) -> None:
-        self._iterator.close()
 
 
 class IteratorRound:
-    """What is left of the iterator of a dataset; there is no other round."""
+    """What is left of the iterator of a dataset: its one epoch."""
 
     starts_over = False
 
@@ -151,13 +114,7 @@ class IteratorRound:
         self.batches = iterator
         self.number = iterator.epoch
 
-    def begun(self) -> bool:
-        return self.batches._begun
-
-    def at_end(self) -> bool:
-        return self.batches._over
-
-    def go_on(self) -> None:
+    def warn_at_end(self) -> None:
         if self.batches._over:
             _log.warning("%r: there is no other epoch of an iterator: pass the dataset", self.batches)
 
@@ -175,12 +132,6 @@ class IteratorRound:
     def __repr__(self) -> str:
         return repr(self.batches)
 
-    def state(self, behind: int) -> dict[str, Any]:
-        return self.batches.state_dict(behind=behind)
-
-    def load(self, state: Mapping[str, Any], allow: Collection[str]) -> Round:
-        self.batches.load_state_dict(dict(state), allow=allow)
+    def load(self, state: Any, allow: Collection[str]) -> Round:
+        self.batches.load_state_dict(state, allow=allow)
         return self
-
-    def close(self) -> None:
-        self.batches.close()

@@ -1,87 +1,36 @@
-"""What a function does to each component of a batch, made one function for batches of this structure."""
+"""Batches as structures: a function's results in place of their components."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from types import BuiltinFunctionType
 from typing import Any
 
-from pipeline._next import Changes
-from pipeline.nest import is_dataclass, make_like, parts_of
+import numpy as np
 
-Change = Callable[[Any], Any]  # of a component, or of a batch
-
-
-def itself(value: Any) -> Any:
-    """No change."""
-    return value
+from pipeline.nest import ListValue, is_dataclass, make_like
 
 
-def mapping(example: Any, change_of: Callable[[Any, str], Change], name: str = "") -> Change:
-    """Return a function that changes each component of batches, and keeps their structure.
+def mapped(function: Callable[[Any, str], Any], batch: Any, name: str = "") -> Any:
+    """Return a batch with a function's results in place of its components, in the same structure.
 
     Args:
-        example: A batch; the function takes those of the same structure: dicts, lists, tuples, named tuples and
-            dataclasses, inside each other.
-        change_of: Called with each component and its name, such as "image/size/0" ("" for a bare one); returns what
-            is done to it in every batch; `itself` for nothing.
-        name: The name of `example` itself.
+        function: Called with each component and its name, such as "image/size/0" ("" for a bare one).
+        batch: Components in dicts, lists, tuples, named tuples and dataclasses, inside each other.
+        name: The name of `batch` itself.
     """
-    parts = parts_of(example)
-    if parts is None:
-        return change_of(example, name)
-    keys = _keys(example)
-    names = [f"{name}/{key}" if name else str(key) for key in keys]
-    changes = [mapping(part, change_of, each) for part, each in zip(parts, names, strict=True)]
-    alike = changes[0] if len(set(changes)) == 1 else None
-    if alike is itself:
-        return itself
-    if type(example) in (tuple, dict) and changes and all(map(in_c, changes)):
-        return Changes(tuple(changes) if type(example) is tuple else dict(zip(keys, changes, strict=True)))
-    if isinstance(example, dict):
-        return _of_dict(dict(zip(keys, changes, strict=True)))
-    if is_dataclass(example):
-        return _of_dataclass(type(example), list(zip(keys, changes, strict=True)))
-    return _of_sequence(type(example), changes, alike)
-
-
-def in_c(change: Change) -> bool:
-    """Whether a change is made without a step of Python, in which Ctrl-C could strike."""
-    return isinstance(change, (BuiltinFunctionType, Changes))
-
-
-def _keys(example: Any) -> list[Any]:
-    if isinstance(example, dict):
-        return list(example)
-    if is_dataclass(example):
-        return [field.name for field in dataclasses.fields(example)]
-    return list(range(len(example)))
-
-
-def _of_dict(changes: dict[Any, Change]) -> Change:
-    pairs = [(key, change) for key, change in changes.items() if change is not itself]
-
-    def changed(batch: Any) -> Any:
-        made = {**batch}
-        for key, change in pairs:
-            made[key] = change(made[key])
-        return made
-
-    return changed
-
-
-def _of_sequence(kind: type[Any], changes: list[Change], alike: Change | None) -> Change:
-    if kind is tuple and alike is not None:
-        return lambda batch: tuple(map(alike, batch))
-    return lambda batch: make_like(kind, [change(part) for change, part in zip(changes, batch, strict=True)])
-
-
-def _of_dataclass(kind: type[Any], changes: list[tuple[str, Change]]) -> Change:
-    def changed(batch: Any) -> Any:
-        made = object.__new__(kind)
-        for key, change in changes:
-            object.__setattr__(made, key, change(getattr(batch, key)))  # it may be frozen
-        return made
-
-    return changed
+    kind = type(batch)
+    if kind is np.ndarray:
+        return function(batch, name)
+    if isinstance(batch, dict):
+        return {key: mapped(function, part, f"{name}/{key}" if name else str(key)) for key, part in batch.items()}
+    if isinstance(batch, (list, tuple)) and not isinstance(batch, ListValue):
+        parts = [mapped(function, part, f"{name}/{i}" if name else str(i)) for i, part in enumerate(batch)]
+        return tuple(parts) if kind is tuple else make_like(kind, parts)
+    if not is_dataclass(batch):
+        return function(batch, name)
+    made = object.__new__(kind)
+    for field in dataclasses.fields(batch):
+        part = mapped(function, getattr(batch, field.name), f"{name}/{field.name}" if name else field.name)
+        object.__setattr__(made, field.name, part)  # the class may be frozen
+    return made

@@ -16,11 +16,12 @@ from pipeline.iterators import iterator_of
 from pipeline.on_error import name_item
 from pipeline.resume.stateful import is_stateful, iterator_at
 from pipeline.sources.extras import MANY, stacked
+from pipeline.sources.nodes import Parts, Table
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import Source, TableSource
-from pipeline.sources.stream import BlockPiece, StreamSource
+from pipeline.sources.stream import BlockPiece, PartsSource
 
-# Examples of a stream between two places that it can go back to.
+# Examples of a stream between two positions at which it can be opened.
 _PIECE = 16
 
 
@@ -43,7 +44,7 @@ def dataset(
 
     Args:
         data: A Dataset, an IterableDataset or a DataLoader of `torch.utils.data`.
-        num_epochs: How often to read it; None repeats for ever.
+        num_epochs: How often to read it; None repeats forever.
         shuffle: Read in random order, another one each epoch; for map-style Datasets.
         seed: Seed for the order.
         shard: (index, count): read your host's part: every count-th item; for map-style Datasets.
@@ -69,7 +70,7 @@ def dataset(
                 "for map-style Datasets. To mix its examples use shuffle_batch"
             )
         blocks = isinstance(data, data_kinds.DataLoader) and data.batch_size is not None
-        return StreamSource(_Stream(data, blocks), Epochs(num_epochs))
+        return PartsSource(_Stream(data, blocks), Epochs(num_epochs))
     if not hasattr(type(data), "__getitem__") or not hasattr(type(data), "__len__"):
         raise TypeError(
             "dataset: expected a Dataset with __getitem__ and __len__, an IterableDataset or a DataLoader, "
@@ -78,12 +79,11 @@ def dataset(
     return TableSource(_Items(data), Epochs(num_epochs, shuffle, seed, shard))
 
 
-class _Items:
+class _Items(Table):
     """A map-style Dataset."""
 
     kind = "dataset"
     unit = "items"
-    sizes: Sequence[int] | None = None
     most = 64  # the size of an item is not known
     one_by_one = True
 
@@ -140,14 +140,13 @@ class _Examples:
         return _Examples(self.examples[rows])
 
 
-class _Stream:
-    """An IterableDataset or DataLoader. A place is its own state, or how many of its pieces come before."""
+class _Stream(Parts):
+    """An IterableDataset or DataLoader. A position is its own state, or the number of its pieces before."""
 
     kind = "dataset"
     unit = "datasets"
     names: Sequence[str] = ("",)
     of_files = False
-    no_state: str | None = None
     most = MANY
     one_by_one = True
 
@@ -157,10 +156,10 @@ class _Stream:
         self._stateful = is_stateful(data)
 
     @property
-    def rows(self) -> int | None:
-        """How many examples there are, where the stream says so."""
-        told = self._data.dataset if isinstance(self._data, torch.utils.data.DataLoader) else self._data
-        return len(told) if hasattr(type(told), "__len__") and not self._blocks else None
+    def count(self) -> int | None:  # type: ignore[override]
+        """How many examples there are, if the stream has a length."""
+        given = self._data.dataset if isinstance(self._data, torch.utils.data.DataLoader) else self._data
+        return len(given) if hasattr(type(given), "__len__") and not self._blocks else None
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         told: list[Any] = [self._data, *(getattr(self._data, name, None) for name in ("dataset", "sampler"))]

@@ -9,8 +9,8 @@ from typing import Any
 
 from pipeline.adaptors.loader import Loader
 from pipeline.adaptors.rounds import round_of
-from pipeline.adaptors.structure import Change, mapping
-from pipeline.adaptors.torch_tensors import change_of, torch
+from pipeline.adaptors.structure import mapped
+from pipeline.adaptors.torch_tensors import tensor_of, torch
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.share import Share, draw_seeds, further_share, is_share
@@ -116,7 +116,6 @@ class DataLoader(Loader):
             _log.warning("%r: pin_memory does nothing, as there is no accelerator", self)
         self._streams: Any = None if self._device is None else torch.get_device_module(self._device)
         self._stream = None if self._streams is None else self._streams.Stream()
-        self._waits = self._streams is not None
         self._warned = False
 
     @property
@@ -132,37 +131,30 @@ class DataLoader(Loader):
             self._warned = True
             _log.warning("%r: %s: this state begins the epoch again", self, error)
 
-    def _conversion(self, batch: Any) -> Change:
-        change = mapping(batch, self._change_of)
+    def _convert(self, batch: Any) -> Any:
         if self._streams is None:
-            return change
+            return mapped(self._pinned if self._pins else tensor_of, batch)
+        with self._streams.stream(self._stream):
+            return mapped(self._copied, batch)
 
-        def copied(batch: Any) -> Any:
-            with self._streams.stream(self._stream):
-                return change(batch)
+    def _pinned(self, value: Any, name: str) -> Any:
+        """Return a component as a tensor, in page-locked memory if it should be there."""
+        tensor = tensor_of(value, name)
+        return tensor.pin_memory() if self._pins and isinstance(tensor, torch.Tensor) else tensor
 
-        return copied
-
-    def _change_of(self, value: Any, name: str) -> Change:
-        """What is done to a component: make it a tensor, pin it, copy it to the device."""
-        change, pins, device = change_of(value, name), self._pins, self._device
-        if not isinstance(change(value), torch.Tensor) or (device is None and not pins):
-            return change
-
-        def moved(array: Any) -> Any:
-            tensor = change(array)
-            if pins:
-                tensor = tensor.pin_memory()
-            return tensor if device is None else tensor.to(device, non_blocking=True)
-
-        return moved
+    def _copied(self, value: Any, name: str) -> Any:
+        """Return a component as a tensor on the device."""
+        tensor = self._pinned(value, name)
+        return tensor.to(self._device, non_blocking=True) if isinstance(tensor, torch.Tensor) else tensor
 
     def _given(self, batch: Any) -> Any:
-        """Let what the caller does with a batch wait for its copy, and its memory for what the caller does."""
+        """Make the caller's work wait for the copy of the batch, and keep its memory until that work is done."""
+        if self._streams is None:
+            return batch
         stream = self._streams.current_stream()
         stream.wait_stream(self._stream)
         if self._device.type != "cpu":
-            mapping(batch, lambda value, name: lambda each: _record(each, stream))(batch)
+            mapped(lambda value, name: _record(value, stream), batch)
         return batch
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.adaptors.structure import Change, mapping
+from pipeline.adaptors.refusals import place
+from pipeline.adaptors.structure import mapped
 from pipeline.dtypes import object_vector, strings_as_bytes
 from pipeline.nest import ListParts, Nest, make_like, parts_of
 from pipeline.sources.extras import needs
@@ -36,38 +38,53 @@ def to_tensors(batch: Any) -> Any:
         >>> pipeline.torch.to_tensors({"label": np.arange(3)})
         {'label': tensor([0, 1, 2])}
     """
-    return mapping(batch, change_of)(batch)
+    return mapped(tensor_of, batch)
 
 
-def change_of(value: Any, name: str) -> Change:
-    """What makes a tensor of a component like this one; see `mapping`."""
-    if not isinstance(value, np.ndarray) or value.dtype.kind in "OSUT":
-        return _itself
-    convert = _conversion(value.dtype, name)
-    whole = value.flags.writeable and value.dtype.isnative and min(value.strides, default=0) >= 0
-    return convert if whole else lambda array: convert(np.array(array, array.dtype.newbyteorder("="), order="C"))
+def tensor_of(value: Any, name: str) -> Any:
+    """Return the tensor of an array; other values, and arrays of strings or objects, as they are.
+
+    Args:
+        value: A component of a batch.
+        name: Its name, for errors.
+
+    Raises:
+        TypeError: PyTorch has no such dtype.
+    """
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.flags.writeable:
+        try:
+            return torch.from_numpy(value)
+        except (TypeError, ValueError):  # another dtype, order of bytes or direction
+            pass
+    if value.dtype.kind in "OSUT":
+        return value
+    if not (value.flags.writeable and value.dtype.isnative and min(value.strides, default=0) >= 0):
+        value = np.array(value, value.dtype.newbyteorder("="), order="C")
+    convert = _conversion(value.dtype)
+    if convert is None:
+        number = "np.int64" if value.dtype.kind in "mM" else "np.float32"
+        raise TypeError(
+            f"{place(name)} is of dtype {value.dtype.name}, which PyTorch does not have: convert it where it is made, "
+            f"such as by .astype({number}), or leave it out"
+        )
+    return convert(value)
 
 
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _conversion(dtype: np.dtype[Any], name: str) -> Callable[[NDArray[Any]], Any]:
-    native = dtype.newbyteorder("=")
+@functools.lru_cache
+def _conversion(dtype: np.dtype[Any]) -> Callable[[NDArray[Any]], Any] | None:
+    """Return a function that makes tensors of arrays of a native dtype, in the same memory; None if there is none."""
     try:
-        torch.from_numpy(np.empty(0, native))
+        torch.from_numpy(np.empty(0, dtype))
     except TypeError:
         pass
     else:
         return torch.from_numpy  # type: ignore[no-any-return]
-    same = getattr(torch, native.name, None)  # that of ml_dtypes, if it is known there
+    same = getattr(torch, dtype.name, None)  # that of ml_dtypes, if it is known there
     if not isinstance(same, torch.dtype):
-        where = f"component {name!r}" if name else "the batch"
-        raise TypeError(
-            f"{where} is of dtype {dtype.name}, which PyTorch does not have: convert it where it is made, such as by "
-            f".astype({'np.int64' if dtype.kind in 'mM' else 'np.float32'}), or leave it out"
-        )
-    bits = np.dtype(f"u{native.itemsize}")
+        return None
+    bits = np.dtype(f"u{dtype.itemsize}")
     return lambda array: torch.from_numpy(array.view(bits)).view(same)
 
 

@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.batches.recipe import ahead, examples_of, run
+from pipeline.batches.recipe import ahead, examples_of, run, source_of
 from pipeline.batches.request import checked
 from pipeline.datasets.iterator import DatasetIterator
-from pipeline.datasets.transforms.bucket import Bucket
-from pipeline.datasets.transforms.map import Map
-from pipeline.datasets.transforms.steps import CallSettings
 from pipeline.dtypes import integer
-from pipeline.flow.collate import bare
 from pipeline.keywords import tells_keywords
 from pipeline.runners.coordinator import Coordinator
+from pipeline.stages.bucket import Bucket
+from pipeline.stages.collate import bare
+from pipeline.stages.steps import CallSettings, Map
 
 
 @tells_keywords
@@ -89,11 +88,12 @@ def bucket_by_sequence_length(
         max_errors=max_errors,
         coord=coord,
     )
-    examples, at_once = examples_of([tensors], request)
-    pairs = Map(examples, _Measured(input_length), CallSettings(on_error=on_error, max_errors=max_errors))
+    source = source_of(tensors, request)
+    calls = CallSettings(on_error=on_error, max_errors=max_errors)
+    pairs = Map(examples_of([source], request), _Measured(input_length), calls)
     pad = 0 if dynamic_pad else None
     made = Bucket(pairs, boundaries, sizes, _first, pad, False, not allow_smaller_final_batch)
-    return run(ahead(made, [tensors], request, at_once, request.capacity), request)
+    return run(ahead(made, [source], request, request.capacity), request)
 
 
 class _Measured:

@@ -57,9 +57,9 @@ def batch(
             the iterator counts them.
         shared_name: Ignored; part of TensorFlow's signature.
         name: What reports call the iterator.
-        deterministic: True: a function is called by one thread at a time, and what it reads from belongs to this
-            iterator, whose order and `state_dict` then depend on the input and the seeds alone. None: as
-            `set_deterministic` says, else False.
+        deterministic: True: a function is called by one thread at a time, and several sources take turns, so that the
+            order depends on the input and the seeds alone. None: as `set_deterministic` says, else False. Iterators
+            have states, unless the source is a function, an iterator or a queue, or several threads mix sources.
         on_error: "raise", or "skip" to leave out examples that the source fails to make or that do not fit;
             `num_errors` and `errors` of the iterator count and list them. A block that fails is left out whole.
         max_errors: With "skip", how many errors to tolerate; None for any number.

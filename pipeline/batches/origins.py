@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import copy
+import functools
+import itertools
 from typing import Any
 
 import numpy as np
 
 from pipeline._queue import Engine
+from pipeline.datasets.seed import Seed
 from pipeline.diagnostics.ends import raise_why
-from pipeline.errors import DeadlineExceededError, OutOfRangeError
-from pipeline.nest import ListParts, TupleParts, length
+from pipeline.errors import DeadlineExceededError, InvalidArgumentError, OpError, OutOfRangeError
+from pipeline.nest import ListParts, TupleParts
 from pipeline.producers.slices import SliceSource
 from pipeline.sources.iterables import Named
-from pipeline.stages.block import Block, Columns, Examples, gathered
-from pipeline.stages.run import Run
-from pipeline.stages.stream import Stream
+from pipeline.sources.nodes import OrderSeed
+from pipeline.stages.block import Block, Columns, Examples, as_columns, join_values
+from pipeline.stages.node import Node, OneInput, opened
+from pipeline.stages.run import Limited, Run
+from pipeline.stages.stream import Stage, Stream, whole
 
 # Seconds between two looks, while a queue has nothing, whether the iterator was closed.
 _LOOK = 0.1
@@ -45,7 +51,7 @@ class OfQueue(Named):
         return f"dataset(queue '{self.name}')"
 
     def stream(self, run: Run, state: Any = None) -> Stream:
-        run.hook()
+        run.start_runners()
         return Dequeued(self.queue, run)
 
 
@@ -55,21 +61,24 @@ class Dequeued(Stream):
     def __init__(self, queue: Any, run: Run) -> None:
         self._queue, self._clock, self._count = queue, run.clock, 0
         shapes = queue.shapes
-        self._stacks = isinstance(queue, Engine) and bool(shapes) and all(
-            shape is not None and None not in shape for shape in shapes
+        self._stacks = (
+            isinstance(queue, Engine)
+            and bool(shapes)
+            and all(shape is not None and None not in shape for shape in shapes)
         )
         self._found: list[Any] = []  # what `wait` has taken out, before anybody asks for it
-        self._ended = False
+        self._ended: OpError | None = None  # what comes after it
 
     def take(self, n: int) -> Block | None:
         while not self.wait(_LOOK):
             self._clock.check()
-        if self._ended:
+        if self._ended is not None:
+            if not isinstance(self._ended, OutOfRangeError):
+                raise self._ended
+            raise_why(self._ended)
             return None
-        values: Columns | Examples = Examples([self._found.pop()])
+        values: Columns | Examples = Examples([_element(self._found.pop())])
         if n > 1 and self._stacks and (more := self._more(n - 1)) is not None:
-            from pipeline.stages.block import join_values
-
             values = join_values([values, more])
         first, self._count = self._count, self._count + len(values)
         return Block(values, np.arange(first, self._count))
@@ -85,14 +94,15 @@ class Dequeued(Stream):
             return None
 
     def wait(self, timeout: float) -> bool:
-        if not self._found and not self._ended:
+        if not self._found and self._ended is None:
+            dequeue = functools.partial(self._queue.dequeue, timeout=timeout)
             try:
-                self._found.append(_element(self._queue.dequeue(timeout=timeout)))
+                # In one call, so that an interrupt comes before the element is taken or after it is kept.
+                self._found.extend(itertools.starmap(dequeue, ((),)))
             except DeadlineExceededError:
                 return False
-            except OutOfRangeError as error:
-                raise_why(error)
-                self._ended = True
+            except OpError as error:
+                self._ended = error
         return True
 
     def state(self) -> Any:
@@ -107,14 +117,19 @@ def _values(taken: Any, size: int) -> Columns | Examples:
     """Return a block that a dequeue has returned. A list is one of components."""
     columns = taken.values() if type(taken) is dict else taken if type(taken) is list else [taken]
     if not any(column.dtype.hasobject for column in columns):
-        return Columns(TupleParts(taken) if type(taken) is list else taken, size)
+        return as_columns(TupleParts(taken) if type(taken) is list else taken, size)
     if type(taken) is dict:  # objects may be anything, also a dict that has to become the structure of a batch
         return Examples([dict(zip(taken, row, strict=True)) for row in zip(*columns, strict=True)])
     return Examples(list(zip(*columns, strict=True)) if type(taken) is list else list(taken))
 
 
+def of_producer(producer: Any) -> Node:
+    """Return the node of a producer. Of the rows of `slice_input_producer`, only the numbers are taken first."""
+    return OfRows(OfProducer(producer)) if isinstance(producer, SliceSource) else OfProducer(producer)
+
+
 class OfProducer(Named):
-    """The elements of a producer, such as that of `slice_input_producer`.
+    """The elements of a producer; the row numbers of `slice_input_producer`.
 
     Args:
         producer: Gives them in blocks.
@@ -125,39 +140,113 @@ class OfProducer(Named):
     def __init__(self, producer: Any) -> None:
         super().__init__(producer.name)
         self.producer = producer
+        shuffle = producer.numbered.shuffle
+        self._seed = None if shuffle is None else OrderSeed(shuffle)
+        self._errors: tuple[str, int | None] = ("raise", None)
+
+    def skipping(self, on_error: str, max_errors: int | None) -> OfProducer:
+        """Return the same that does this with a row that one of its arrays does not have."""
+        other = copy.copy(self)
+        other._errors = on_error, max_errors
+        return other
 
     @property
     def live(self) -> bool:
         return not self.producer.at_hand
 
+    def seed(self) -> Seed | None:
+        return self._seed
+
+    def options(self) -> dict[str, Any]:
+        return {name: value for name, value in self.producer._facts().items() if name != "seeds"}
+
     def once(self) -> str | None:
         return f"'{self.name}' is a producer, whose elements are taken"
 
     def stream(self, run: Run, state: Any = None) -> Stream:
-        run.hook()
-        return Produced(self.producer, state)
+        run.start_runners()
+        count, position = (0, None) if state is None else state
+        if position is not None:
+            seeds = None if self._seed is None else run.seeds.pair(self._seed)
+            self.producer._go_to(whole(position), seeds)
+        return Produced(self.producer, whole(count), Limited(run, *self._errors))
 
 
 class Produced(Stream):
-    """Blocks of a producer. The state is [how many elements came, the position of the producer]."""
+    """Blocks of a producer. The state is [how many elements came, the position of the producer].
 
-    def __init__(self, producer: Any, state: Any) -> None:
-        self._producer, self._count = producer, 0
-        self._slices = isinstance(producer, SliceSource)
-        if state is not None:
-            self._count, position = state
-            producer._go_to(position)
+    Args:
+        producer: Where to take them.
+        count: How many elements came before.
+        limit: Counts the rows that are left out.
+    """
+
+    def __init__(self, producer: Any, count: int, limit: Limited) -> None:
+        self._producer, self._count, self._limit = producer, count, limit
+        self._taken = producer.row_numbers if isinstance(producer, SliceSource) else producer.block
 
     def take(self, n: int) -> Block | None:
-        try:
-            taken = self._producer.block(n)
-        except OutOfRangeError as error:
-            raise_why(error)
-            return None
-        columns = gathered(ListParts(taken) if isinstance(taken, list) else taken)
-        count = length(columns)
-        first, self._count = self._count, self._count + count
-        return Block(Columns(columns, count), np.arange(first, self._count))
+        while True:
+            try:
+                taken = self._taken(n)
+                break
+            except OutOfRangeError as error:
+                raise_why(error)
+                return None
+            except InvalidArgumentError as error:
+                if not self._limit.active:
+                    raise
+                self._limit.note(error)
+        first, self._count = self._count, self._count + len(taken)
+        return Block(Columns([taken], len(taken)), np.arange(first, self._count))
 
     def state(self) -> Any:
-        return [self._count, list(self._producer._position())]
+        return [self._count, self._producer._position()]
+
+
+class OfRows(OneInput):
+    """Rows of arrays, whose numbers the input gives. A choice, such as that of a shuffle, is made among the numbers.
+
+    Args:
+        source: The row numbers.
+    """
+
+    kind = "rows"
+    stage = ""
+
+    def __init__(self, source: OfProducer) -> None:
+        super().__init__(source)
+        self.producer = source.producer
+
+    def skipping(self, on_error: str, max_errors: int | None) -> OfRows:
+        """Return the same that does this with a row that one of its arrays does not have."""
+        assert isinstance(self.source, OfProducer)
+        return self.over(self.source.skipping(on_error, max_errors))  # type: ignore[no-any-return]
+
+    def text(self) -> str:
+        return ""
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        return Gathering(opened(self.source, run, state), self.producer)
+
+
+class Gathering(Stage):
+    """Rows of arrays by their numbers. The state is that of the input."""
+
+    def __init__(self, source: Stream, producer: SliceSource) -> None:
+        super().__init__(source)
+        self._producer = producer
+
+    def take(self, n: int) -> Block | None:
+        block = self.source.take(n)
+        if block is None:
+            return None
+        assert isinstance(block.values, Columns)
+        rows = self._producer.rows_at(block.values.arrays[0])
+        return Block(as_columns(ListParts(rows), len(block)), block.numbers)
+
+    def wait(self, timeout: float) -> bool:
+        return self.source.wait(timeout)
+
+    def begin(self) -> None:
+        self.source.begin()

@@ -5,29 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from pipeline.batches.fit import Fit
+from pipeline.batches.merged import Merged
+from pipeline.batches.origins import OfProducer, OfRows
 from pipeline.batches.request import Request
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
-from pipeline.datasets.node import Node
-from pipeline.datasets.origins.callable import OfCallable
-from pipeline.datasets.origins.parts import OfParts
-from pipeline.datasets.origins.producer import OfProducer
-from pipeline.datasets.origins.table import OfTable
-from pipeline.datasets.transforms.batch import Batch
-from pipeline.datasets.transforms.interleave import Interleave
-from pipeline.datasets.transforms.map import Map
-from pipeline.datasets.transforms.prefetch import Prefetched
-from pipeline.datasets.transforms.several import Several
-from pipeline.datasets.transforms.shuffle import Shuffle
-from pipeline.datasets.transforms.steps import CallSettings
-from pipeline.datasets.transforms.unbatch import Unbatch
-from pipeline.producers.queue import ProducerQueue
-from pipeline.producers.slices import SliceSource
 from pipeline.queues.base import QueueBase
+from pipeline.sources.iterables import OfCallable
+from pipeline.sources.nodes import OfParts, OfTable
 from pipeline.sources.of_any import dataset
+from pipeline.sources.sequence import STORED, OfSequence
+from pipeline.stages.groups import Batch
+from pipeline.stages.interleave import Interleave
+from pipeline.stages.node import Node
+from pipeline.stages.pool import Shuffle
+from pipeline.stages.prefetch import Prefetched
+from pipeline.stages.steps import CallSettings, Map
+from pipeline.stages.unbatch import Unbatch
+
+# How many blocks, and how many examples at most, a thread makes ahead.
+_BLOCKS, _EXAMPLES = 2, 32
 
 # Rows of a table that a source of a join gives in its turn.
 _TURN = 16
@@ -52,14 +50,15 @@ class PoolOptions:
 
 def batches_of(sources: Sequence[Any], request: Request, pool: PoolOptions | None = None) -> DatasetIterator[Any]:
     """Return an iterator over the batches of a source, or of several that are joined."""
-    examples, at_once = examples_of(sources, request)
+    inputs = [source_of(each, request) for each in sources]
+    examples = examples_of(inputs, request)
     if pool is not None:
         examples = Shuffle(examples, _pool_size(request, pool), pool.seed)
     pad = 0 if request.dynamic_pad else None
     whole = not request.allow_smaller_final_batch
     made: Node = Batch(examples, request.batch_size, whole, pad, None, None, tensors=True)
     room = request.capacity - (0 if pool is None else pool.min_after_dequeue)
-    return run(ahead(made, sources, request, at_once, room // request.batch_size), request)
+    return run(ahead(made, inputs, request, room // request.batch_size), request)
 
 
 def _pool_size(request: Request, pool: PoolOptions) -> int:
@@ -72,38 +71,36 @@ def _pool_size(request: Request, pool: PoolOptions) -> int:
 
 def run(made: Node, request: Request) -> DatasetIterator[Any]:
     """Return the iterator over a recipe."""
-    return DatasetIterator(made, 0, None, request.name, request.coord)
+    return DatasetIterator(made, 0, request.name, request.coord)
 
 
-def ahead(made: Node, sources: Sequence[Any], request: Request, at_once: bool, room: int) -> Node:
-    """Return batches that a thread prepares, unless the own thread is to make them or threads fill a queue already.
+def ahead(made: Node, inputs: Sequence[Node], request: Request, room: int) -> Node:
+    """Return batches that a thread prepares, unless the caller's thread is to make them.
 
-    Rows that lie in memory are gathered in the own thread too: to hand them from thread to thread takes longer.
+    Rows in memory are gathered by the caller too: to hand them from thread to thread takes longer.
     """
-    if request.inline or at_once or (len(sources) == 1 and not request.enqueue_many and _at_hand(sources[0])):
+    if request.inline or (len(inputs) == 1 and not request.enqueue_many and _at_hand(inputs[0])):
         return made
     return Prefetched(made, max(1, room))
 
 
-def examples_of(sources: Sequence[Any], request: Request) -> tuple[Node, bool]:
-    """Return the examples of a source, or of several, and whether threads of their own take them."""
-    nodes = [_source(each, request) for each in sources]
-    threads = [node for node in nodes for _ in range(_threads(node, request))]
-    at_once = not (request.ordered or request.inline) and len(threads) > 1
-    if at_once:  # a block counts as 1, of however many examples
-        room = 2 * len(threads) if request.enqueue_many else request.capacity
-        found: Node = Several(threads, room if room > 0 else 2**31 - 1)
-    elif len(nodes) > 1:
-        tables = all(isinstance(node, (OfTable, OfParts)) for node in nodes) and not request.enqueue_many
-        found = Interleave(nodes, False, len(nodes), _TURN if tables else 1)
+def examples_of(inputs: Sequence[Node], request: Request) -> Node:
+    """Return the examples of a source, or of several."""
+    taken = [node for node in inputs for _ in range(_threads(node, request))]
+    if len(taken) > 1 and not (request.ordered or request.inline):
+        room = _BLOCKS if request.enqueue_many else max(_BLOCKS, min(_EXAMPLES, request.capacity // len(taken)))
+        found: Node = Merged(taken, room)
+    elif len(inputs) > 1:
+        tables = all(isinstance(node, (OfTable, OfParts)) for node in inputs) and not request.enqueue_many
+        found = Interleave(inputs, False, len(inputs), _TURN if tables else 1)
     else:
-        (found,) = nodes
+        (found,) = inputs
     if request.enqueue_many:
         found = Unbatch(found, tensors=True)
     if request.shapes is not None or request.on_error == "skip":
         fit = Fit(request.shapes, request.dynamic_pad)
         found = Map(found, fit, CallSettings(on_error=request.on_error, max_errors=request.max_errors))
-    return found, at_once
+    return found
 
 
 def _threads(node: Node, request: Request) -> int:
@@ -111,18 +108,14 @@ def _threads(node: Node, request: Request) -> int:
     return request.num_threads or 1 if isinstance(node, OfCallable) else 1
 
 
-def _source(given: Any, request: Request) -> Node:
-    if isinstance(given, (SliceSource, ProducerQueue)):
-        if request.on_error == "raise":
-            return OfProducer(given, recorded=request.ordered)
-        one = given if isinstance(given, SliceSource) else given.dequeue  # so that a row that fails is left out alone
-        return OfCallable(one, request.ordered, request.on_error, request.max_errors)
+def source_of(given: Any, request: Request) -> Node:
+    """Return the node of a source."""
     if isinstance(given, (list, tuple)) and any(map(_is_source, given[:_LOOKED_AT])):
         raise TypeError(_SEVERAL)
     node = dataset(given)._node
     if isinstance(node, OfCallable):
-        return OfCallable(node.function, request.ordered, request.on_error, request.max_errors)
-    if isinstance(node, OfParts):
+        return OfCallable(node.function, request.on_error, request.max_errors)
+    if isinstance(node, (OfParts, OfProducer, OfRows)):
         return node.skipping(request.on_error, request.max_errors)
     return node
 
@@ -131,13 +124,10 @@ def _is_source(thing: Any) -> bool:
     return callable(thing) or isinstance(thing, (QueueBase, Dataset))
 
 
-def _at_hand(given: Any) -> bool:
+def _at_hand(node: Node) -> bool:
     """Whether examples lie in memory, so that nothing is waited for."""
-    if isinstance(given, (SliceSource, ProducerQueue)):
-        return given.at_hand
-    if isinstance(given, Dataset):
-        node = given._node
-        return isinstance(node, OfTable) and bool(getattr(node.table, "at_hand", False))
-    return isinstance(given, (np.ndarray, list, tuple, range)) or (
-        isinstance(given, dict) and all(isinstance(each, np.ndarray) for each in given.values())
-    )
+    if isinstance(node, (OfProducer, OfRows)):
+        return bool(node.producer.at_hand)
+    if isinstance(node, OfTable):
+        return node.table.at_hand
+    return isinstance(node, OfSequence) and type(node.items) in STORED

@@ -15,12 +15,15 @@ from pipeline.cluster.connect import LEFT
 from pipeline.cluster.executor import RayWorkers
 from pipeline.cluster.ray_client import RayClient
 from pipeline.cluster.task import BLOCK_BYTES, read_part
-from pipeline.datasets.origins.sequence import sequence_of
 from pipeline.dtypes import integer
-from pipeline.errors import AbortedError, OutOfRangeError
+from pipeline.errors import AbortedError
 from pipeline.on_error import add_note
+from pipeline.sources.nodes import OfParts, Parts, PartsStream
 from pipeline.sources.order import Epochs
-from pipeline.sources.stream import About, BlockPiece, PartsCursor, PartsSource
+from pipeline.sources.sequence import sequence_of
+from pipeline.sources.stream import BlockPiece, PartsSource
+from pipeline.stages.run import Limited, Run
+from pipeline.stages.stream import whole
 from pipeline.workers.chunks import FailedItem
 
 _WHAT = "cluster.read"
@@ -66,7 +69,7 @@ def read(
         enqueue_many: Whether the function yields blocks, whose first dimension counts examples.
         rows: Most examples in a block; a block is also cut at 4 MiB.
         buffer_bytes: Most bytes in flight.
-        num_epochs: How often to read the parts; None repeats for ever.
+        num_epochs: How often to read the parts; None repeats forever.
         shuffle: Read the parts in random order, another one each epoch. `Dataset.shuffle` mixes examples.
         seed: Seed for the order.
         shard: (index, count): read your host's part: every count-th part.
@@ -91,14 +94,14 @@ def read(
         if number < 1:
             raise ValueError(f"{_WHAT}: {name} must be at least 1, got {number}")
     remote = _Parts(function, list(parts), workers, bool(enqueue_many), most, room)
-    return PartsSource(remote, Epochs(num_epochs, shuffle, seed, shard), _RemoteCursor)
+    return PartsSource(remote, Epochs(num_epochs, shuffle, seed, shard), _RemoteStream)
 
 
 class _Flight:
     """A part that a worker reads.
 
     Attributes:
-        stream: Gives references to its blocks.
+        stream: Yields references to its blocks; None once it was cancelled.
         blocks: Those that are on their way here.
         ended: Whether there are no more.
     """
@@ -109,17 +112,17 @@ class _Flight:
         self.ended = False
 
 
-class _Parts:
-    """The parts; see `Parts`.
+class _Parts(Parts):
+    """The parts, which workers read.
 
     Attributes:
         at_once: How many parts to read at once.
+        here: How many blocks of a part to have here; others wait where they were made.
     """
 
     kind = "cluster_read"
     unit = "parts"
-    of_files = False  # they may lie where only workers see them
-    no_state: str | None = None
+    of_files = False  # only workers may see them
 
     def __init__(
         self, function: Callable[..., Any], parts: list[Any], workers: RayWorkers, many: bool, rows: int, room: int
@@ -130,7 +133,7 @@ class _Parts:
         self.workers = workers
         self.at_once = max(1, min(workers._max_workers, room // (_LEAST * BLOCK_BYTES)))
         blocks = max(_LEAST, room // (self.at_once * BLOCK_BYTES))
-        self.here = blocks // 2  # the others wait where they were made
+        self.here = blocks // 2
         self._function = function
         self._arguments = rows, many
         self._order = workers.order(function)
@@ -155,59 +158,51 @@ class _Parts:
         return {"function": name, "parts": len(self.names), "digest": digest, "cut": list(self._arguments)}
 
 
-class _RemoteCursor(PartsCursor):
-    """A place in parts, with workers that read the parts that come next: several at once.
+class _RemoteStream(PartsStream):
+    """The examples of parts. Workers read the parts that come next, several at once.
 
-    A part that fails is left out from there on: the next call goes on with the one after it.
+    With `on_error="skip"`, the rest of a part that fails is left out.
     """
 
-    def __init__(self, about: About, round_number: int) -> None:
-        remote: Any = about.parts
-        self._remote = remote
-        self._flights: dict[int, _Flight] = {}  # by the number of a part, counted through all epochs
-        self._left = False
-        super().__init__(about, round_number)
-        weakref.finalize(self, _cancel, self._remote.workers.client, self._flights).atexit = False
+    parts: _Parts
 
-    def recall(self) -> None:
-        """As `PartsCursor.recall`. The thread that reads, which may just have parts begun, gives them up itself."""
-        self._left = True
+    def __init__(self, node: OfParts, run: Run, state: Any) -> None:
+        super().__init__(node, run, state)
+        self.place = None if self.place is None else whole(self.place)
+        self._limit = Limited(run, *node.errors)
+        self._flights: dict[int, _Flight] = {}  # by the number of a part, counted through all epochs
+        weakref.finalize(self, _cancel, self.parts.workers.client, self._flights).atexit = False
 
     def close(self) -> None:
-        """As `PartsCursor.close`."""
-        self._left = True
-        _cancel(self._remote.workers.client, self._flights)
+        _cancel(self.parts.workers.client, self._flights)
         super().close()
 
-    def _go_to(self, position: Sequence[Any]) -> None:
-        self._left = False
-        _cancel(self._remote.workers.client, self._flights)
-        super()._go_to(position)
-
     def _fail(self, error: BaseException) -> None:
-        """Go on with the next part, unless the reader itself was interrupted."""
-        if isinstance(error, Exception):
-            self._next_part()
-        else:
+        if not self._limit.active or not isinstance(error, Exception):
             super()._fail(error)
+        try:
+            self._limit.note(error)  # type: ignore[arg-type]
+        except Exception:
+            super()._fail(error)
+        self._next_part()
 
-    def _open(self, part: int, epoch: int) -> Generator[tuple[Any, Any]]:
-        order = self._order
-        now = epoch * order.length + self._part
+    def open(self, part: int, epoch: int) -> Generator[tuple[Any, Any]]:
+        order = self.order
+        now = epoch * order.length + self.part
         if now not in self._flights:
-            self._flights[now] = self._remote.start(part, self._place or 0)
-        end = None if order.num_epochs is None else (self._first_epoch + order.num_epochs) * order.length
-        ahead = self._remote.at_once - 1 if end is None else min(self._remote.at_once, end - now) - 1
+            self._flights[now] = self.parts.start(part, self.place or 0)
+        end = None if order.num_epochs is None else (self.first_epoch + order.num_epochs) * order.length
+        ahead = self.parts.at_once - 1 if end is None else min(self.parts.at_once, end - now) - 1
         for number in range(now + 1, now + 1 + ahead):
             if number not in self._flights:
-                (following,) = self._numbered.numbers(number, 1)
-                self._flights[number] = self._remote.start(int(following), 0)
+                (following,) = self.numbered.numbers(number, 1)
+                self._flights[number] = self.parts.start(int(following), 0)
         return self._pieces_of(now, part)
 
     def _pieces_of(self, now: int, part: int) -> Generator[tuple[Any, Any]]:
-        """The blocks of a part, each after the number of its first row."""
-        row, flight = self._place or 0, self._flights[now]
-        where = f"{_WHAT}: part {part}, {self._remote.names[part]}, after {{}} examples"
+        """Yield the blocks of a part, each after the number of its first row."""
+        row, flight = self.place or 0, self._flights[now]
+        where = f"{_WHAT}: part {part}, {self.parts.names[part]}, after {{}} examples"
         try:
             while (block := self._next_block(flight, where.format(row))) is not None:
                 piece = BlockPiece(block)
@@ -217,22 +212,30 @@ class _RemoteCursor(PartsCursor):
             self._flights.pop(now, None)
 
     def _next_block(self, flight: _Flight, where: str) -> Any:
-        """As `_following`; AbortedError if this process has left the cluster, whatever came of that."""
+        """Return the next block of a part; None at its end.
+
+        Raises:
+            AbortedError: This process has left the cluster, whatever error came of that; or workers died each time.
+            CancelledError: The iterator was closed.
+            Exception: What the function raised.
+        """
         try:
-            return self._following(flight, where)
+            result = self._following(flight, where)
         except Exception as error:
-            if self._remote.workers.client.here():
+            if self.parts.workers.client.here():
                 raise
             raise AbortedError(None, None, f"{where}: {LEFT}") from error
+        if isinstance(result, FailedItem):
+            add_note(result.error, where)
+            raise result.error
+        return result
 
     def _following(self, flight: _Flight, where: str) -> Any:
-        """The next block of a part; None at its end. Meanwhile those of the parts after it come closer."""
-        client = self._remote.workers.client
+        """Wait for the next block of a part. Meanwhile those of the parts after it come closer."""
+        client = self.parts.workers.client
         while True:
+            self.run.clock.check()
             self._bring()
-            if self._left:
-                _cancel(client, self._flights)
-                raise OutOfRangeError(None, None, f"{where}: the iterator over the batches was closed")
             if flight.blocks:
                 if not wait(list(flight.blocks)[:1], CHECK_INTERVAL).done:
                     client.stay()
@@ -242,19 +245,15 @@ class _RemoteCursor(PartsCursor):
                     told = str(client.translated(error)).rstrip(",")
                     raise AbortedError(None, None, f"{where}: {told}") from error
                 result, note = block.result()
-                break
+                client.count(note)
+                return result
             if flight.ended:
                 return None
             self._ready([flight], CHECK_INTERVAL)
-        client.count(note)
-        if isinstance(result, FailedItem):
-            add_note(result.error, where)
-            raise result.error
-        return result
 
     def _bring(self) -> None:
         """Have blocks sent here that are ready. Ray is asked for all parts at once: a call takes long."""
-        here = self._remote.here
+        here = self.parts.here
         flights = [each for each in tuple(self._flights.values()) if not each.ended and len(each.blocks) < here]
         while flights := self._ready(flights, 0):
             for flight in flights:
@@ -265,12 +264,12 @@ class _RemoteCursor(PartsCursor):
             flights = [each for each in flights if not each.ended and len(each.blocks) < here]
 
     def _ready(self, flights: Sequence[_Flight], seconds: float) -> list[_Flight]:
-        """Those that have another block, or an end, within so many seconds; that of one is enough."""
-        self._remote.workers.client.stay()
-        streams = [(each.stream, each) for each in flights if each.stream is not None]  # others were given up
+        """Return those that have another block, or an end, within `seconds`: one is enough to return."""
+        self.parts.workers.client.stay()
+        streams = [(each.stream, each) for each in flights if each.stream is not None]  # others were cancelled
         if not streams:
             return []
-        wait_for = inspect.unwrap(self._remote.workers.ray.wait)  # `ray.wait` itself might make a cluster
+        wait_for = inspect.unwrap(self.parts.workers.ray.wait)  # `ray.wait` itself might make a cluster
         count = 1 if seconds else len(streams)
         found, _ = wait_for([each for each, _ in streams], num_returns=count, timeout=seconds, fetch_local=False)
         ready = set(map(id, found))
@@ -278,7 +277,7 @@ class _RemoteCursor(PartsCursor):
 
 
 def _cancel(client: RayClient, flights: dict[int, _Flight]) -> None:
-    """Stop the readers that are under way."""
+    """Stop the readers that are at work."""
     while flights:
         _, flight = flights.popitem()
         if not flight.ended:

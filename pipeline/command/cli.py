@@ -27,9 +27,9 @@ from pipeline.command.feed import FilePipeline, Settings, nothing_in
 from pipeline.command.formats import HELP, format_of, record_bytes
 from pipeline.command.report import FeedReport
 from pipeline.command.saving import EVERY, Saving
-from pipeline.errors import OpError
-from pipeline.monitoring.monitor import monitor
-from pipeline.monitoring.sampler import Sampler
+from pipeline.errors import CancelledError, OpError
+from pipeline.reports.monitor import monitor
+from pipeline.reports.sampler import Sampler
 from pipeline.runners.coordinator import Coordinator
 
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
@@ -130,10 +130,14 @@ def _run(settings: Settings, saving: Saving, watch: bool, coord: Coordinator, st
                 first = first or now - start
                 taken += 1
                 examples += len(components[0] if isinstance(components, (list, tuple)) else components)
+                source.note(components)
                 show(source.bytes_read, examples)
                 saving.after(taken, batches)
         except KeyboardInterrupt:
             interrupted = True
+        except CancelledError:
+            if not struck:
+                raise
         finally:
             # A thread may hang in a read for ever. It is a daemon; print the report without waiting for it.
             coord.request_stop()
@@ -143,8 +147,7 @@ def _run(settings: Settings, saving: Saving, watch: bool, coord: Coordinator, st
     columns = Counter("bytes" if dtype.hasobject else dtype.name for dtype in source.types)
     figures = examples, taken, source.bytes_read, seconds, first
     fingerprint = batches.fingerprint() if settings.deterministic else None
-    stats = source.files.stats()
-    report = FeedReport(*figures, stats, made, dict(columns), interrupted, settings._asdict(), fingerprint)
+    report = FeedReport(*figures, made, dict(columns), interrupted, settings._asdict(), fingerprint)
     if report.nothing_to_read:
         raise nothing_in(settings.files, "example")
     saving.save(batches)
@@ -204,8 +207,8 @@ def _parser(program: str) -> argparse.ArgumentParser:
         commands.add_parser(
             "feed",
             help="read files into batches; report the speed and what limits it",
-            description="Read files into batches through a queue of file names, reader threads and a shuffle queue. "
-            "Report examples/s, bytes/s, how full each queue was, which side waited, and which option to change.",
+            description="Read files into batches: threads decode, a buffer shuffles, and another thread prepares "
+            "batches ahead. Report examples/s, bytes/s, what each step took, and which option to change.",
         )
     )
     checking = commands.add_parser(
@@ -240,17 +243,17 @@ def _add_feed_options(feed: argparse.ArgumentParser) -> None:
         default=True,
         help="shuffle the files and the examples; on by default",
     )
-    number("--capacity", None, "most examples in the queue; default: 32 batches more than --min-after-dequeue")
-    shuffles = "examples that stay in the queue to draw from; more of them shuffle better; default: "
+    number("--capacity", None, "most examples that wait; default: 32 batches more than --min-after-dequeue")
+    shuffles = "examples that stay in the buffer to draw from; more of them shuffle better; default: "
     number("--min-after-dequeue", None, f"{shuffles}{_MIN_AFTER_DEQUEUE}")
     number("--epochs", 1, "how many times to read each file; 0 means until Ctrl-C")
-    number("--threads", 2, f"threads that read and decode, at most {_MOST_THREADS}")
+    number("--threads", 2, f"threads that decode lines or read whole files, at most {_MOST_THREADS}")
     number("--seed", None, "seed for shuffling; default: a new order in each run")
     number("--skip-header-lines", 0, "lines to skip at each file's start")
     feed.add_argument(
         "--deterministic",
         action="store_true",
-        help="the same batches whatever --threads and --capacity are; print a fingerprint of their order",
+        help="the same batches whatever --threads and --capacity are; print a fingerprint of them",
     )
     feed.add_argument("--save-state", metavar="STATE", help="with --deterministic: save the position in this file")
     number("--every", None, f"batches between two saves; default: {EVERY}")

@@ -1,4 +1,4 @@
-"""The file formats that `python -m pipeline feed --format` knows, how it finds the one of a file, and the readers."""
+"""The file formats that `python -m pipeline feed --format` knows, and how it finds the one of a file."""
 
 from __future__ import annotations
 
@@ -6,15 +6,10 @@ import os
 import stat
 from collections.abc import Sequence
 
-from pipeline.errors import DataLossError, InvalidArgumentError, invalid
+from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.compression import compression_of
 from pipeline.files.crc32c import crc_in_python, mask
 from pipeline.files.tfrecord import HEADER
-from pipeline.readers.base import ReaderBase
-from pipeline.readers.fixed import FixedLengthRecordReader
-from pipeline.readers.text import TextLineReader
-from pipeline.readers.tfrecord import TFRecordReader
-from pipeline.readers.whole import WholeFileReader
 
 HELP = "lines, csv, tfrecord, fixed:N (records of N bytes), or files (each file is one example)"
 TEXT = ("lines", "csv")
@@ -144,38 +139,3 @@ def record_bytes(given: str) -> int | None:
     if colon or name not in (*TEXT, "tfrecord", "files"):
         raise ValueError(f"--format must be one of {HELP}; got {given!r}")
     return None
-
-
-def make_reader(given: str, skip_header_lines: int) -> ReaderBase:
-    """Return a reader for a format; ImportError if it needs an extra that is not installed."""
-    size = record_bytes(given)
-    if size is not None:
-        return StrictFixedLengthRecordReader(size)
-    if given == "tfrecord":
-        return StrictTFRecordReader()
-    return WholeFileReader() if given == "files" else TextLineReader(skip_header_lines)
-
-
-class StrictFixedLengthRecordReader(FixedLengthRecordReader):
-    """For the command, a file that ends within a record is cut short; TensorFlow leaves that record out."""
-
-    _kind = "FixedLengthRecordReader"  # in states too
-
-    def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
-        if self._file.has(1) and not self._file.has(self._needed):
-            at = f"{self._file.offset} of {os.fsdecode(self._work_item)}"
-            raise DataLossError(None, None, f"truncated record at {at}: the file ends within its {self._needed} bytes")
-        return super()._cut(wanted)
-
-
-class StrictTFRecordReader(TFRecordReader):
-    """For the command, a file that ends within the header of a record is cut short; for TensorFlow it is complete."""
-
-    _kind = "TFRecordReader"
-
-    def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
-        if self._file.has(1) and not self._file.has(HEADER.size):
-            at = f"{self._file.offset} of {os.fsdecode(self._work_item)}"
-            text = f"truncated record at {at}: the file ends within its first {HEADER.size} bytes"
-            raise DataLossError(None, None, text)
-        return super()._cut(wanted)

@@ -8,17 +8,16 @@ import re
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics.wording import count
-from pipeline.monitoring.model import Stage, Verdict
-from pipeline.monitoring.report import Report as Run
-from pipeline.stats import QueueStats
+from pipeline.reports.model import Stage, Verdict
+from pipeline.reports.report import Report as Run
 
 # The stages by the words of the command; all others are the threads that read and decode.
 _STAGES = {"consumer": "consumer", "pool": "shuffle", "step": "shuffle", "prefetch": "queue", "start": "start"}
 _SHUFFLES = "`shuffle("
-# What the command calls the parts of its pipeline, none of which its user has written.
-_IN_WORDS = {"read_and_decode": "read and decode", "unbatch": "blocks of lines to examples"}
+# What the command calls the steps of its dataset, none of which its user has written.
+_IN_WORDS = {"unbatch": "blocks of lines to examples", "_contents": "read"}
 # What the verdict proposes for a dataset in a program, which the command line does not have.
-_FOR_PROGRAMS = re.compile(r"\. (?:Try|If|Only|Its|All|A|The) .*", re.DOTALL)
+_FOR_PROGRAMS = re.compile(r"\. (?:Try|If|To|They|Its|All|A|The) .*", re.DOTALL)
 LONG_ENOUGH = 3.0  # seconds of a run whose verdict does not change with the next one
 
 
@@ -29,12 +28,11 @@ class FeedReport(NamedTuple):
         examples, batches, bytes: How many came through; bytes of the lines read, line ends included.
         seconds: From the first request for a batch to the last batch.
         first_batch_s: Seconds until the first batch was complete.
-        files: The statistics of the queue of file names.
         run: The model of the run.
         columns: The number of columns of each type.
         interrupted: Whether Ctrl-C ended the run.
         settings: The options of the run by name.
-        fingerprint: Of the order in which the examples came, in all runs so far; None if that was left to the threads.
+        fingerprint: Of all examples, in all runs so far; None if their order was left to the threads.
     """
 
     examples: int
@@ -42,7 +40,6 @@ class FeedReport(NamedTuple):
     bytes: int
     seconds: float
     first_batch_s: float
-    files: QueueStats
     run: Run
     columns: dict[str, int]
     interrupted: bool
@@ -69,12 +66,9 @@ class FeedReport(NamedTuple):
             "fingerprint": self.fingerprint,
             "columns": self.columns,
             "queues": [
-                self._queue("files", self.files, float(self.files.size), 1, self.settings["threads"]),
-                *(
-                    self._queue(stage.name, stage.tank.stats, stage.tank.mean_size, stage.threads, 1)
-                    for stage in self.run.stages
-                    if stage.kind == "queue" and stage.tank is not None
-                ),
+                {"name": stage.name, "mean_size": stage.tank.mean_size, **stage.tank.stats._asdict()}
+                for stage in self.run.stages
+                if stage.tank is not None
             ],
             "bottleneck": self.bottleneck(),
             "settings": self.settings,
@@ -133,16 +127,14 @@ class FeedReport(NamedTuple):
             if _SHUFFLES not in begins:
                 return f"{begins}. Your files keep up with it.", None
             return f"{begins}. If the order does not matter, try --no-shuffle.", "--no-shuffle"
+        if verdict.kind == "source":
+            return f"{begins}. One thread reads: faster files help.", None
         if threads < self.run.processors:
             return f"{begins}. Try --threads {min(2 * threads, self.run.processors)}.", "--threads"
         return (
             f"{begins}. All {self.run.processors} processors have a thread: faster files or fewer columns help.",
             None,
         )
-
-    def _queue(self, name: str, stats: QueueStats, mean: float, producers: int, consumers: int) -> dict[str, Any]:
-        threads = {"producer_threads": producers, "consumer_threads": consumers}
-        return {"name": name, "mean_size": mean, **threads, **stats._asdict()}
 
 
 def _in_words(stage: Stage) -> Stage:

@@ -40,11 +40,11 @@ MODULES: dict[str, str] = {
     "errors.OutOfRangeError errors.UnimplementedError errors.InternalError errors.UnavailableError "
     "errors.DataLossError errors.UnauthenticatedError errors.OpError errors.exception_type_from_error_code "
     "errors.error_code_from_exception_type",
+    ".files.event_file": "train.summary_iterator",
     ".files.tfrecord": "python_io.TFRecordOptions io.TFRecordOptions python_io.TFRecordCompressionType "
     "io.TFRecordCompressionType",
     ".files.tfrecord_cutter": "python_io.tf_record_iterator io.tf_record_iterator",
-    ".monitoring.event_file": "train.summary_iterator",
-    ".monitoring.summary_proto": "Summary summary.Summary Event summary.Event SessionLog summary.SessionLog "
+    ".proto.summary": "Summary summary.Summary Event summary.Event SessionLog summary.SessionLog "
     "SummaryMetadata HistogramProto summary.SummaryDescription summary.TaggedRunMetadata",
     ".proto.tensor": "TensorShapeProto",
     ".proto.example": "train.Example train.Features train.Feature train.Int64List train.BytesList train.FloatList "

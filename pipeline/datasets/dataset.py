@@ -14,9 +14,8 @@ from pipeline.datasets.iterator import DatasetIterator
 from pipeline.dtypes import at_least, integer, items, refuse_missing, truth
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
 from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
-from pipeline.stages.block import handed_out
 from pipeline.stages.index import ENDLESS
-from pipeline.stages.node import Node, index_of, nodes_of, opened
+from pipeline.stages.node import Node, index_of, measured, nodes_of, opened
 from pipeline.stages.run import Run
 from pipeline.stages.selection import arranged
 
@@ -121,7 +120,7 @@ class Dataset(Generic[T_co]):
 
     def _chooses_all(self) -> bool:
         """Whether all elements can be had in any order."""
-        node = self._node
+        node = arranged(self._node)
         while isinstance(node, stages.Map) or node.kind in ("prefetch", "checksum"):  # which choices are made before
             if isinstance(node, stages.Map) and not node.ordered:
                 return False
@@ -243,9 +242,7 @@ class Dataset(Generic[T_co]):
                 text = f"shuffle: of {length:,} elements at most {_MOST_SHUFFLED:,} can be shuffled at once"
                 raise invalid(f"{text}: give a buffer_size")
             return self._then(stages.ShuffleAll, seed)
-        return self._then(
-            stages.Shuffle, at_least(1, buffer_size, "shuffle: buffer_size", _MOST_SHUFFLED), seed
-        )
+        return self._then(stages.Shuffle, at_least(1, buffer_size, "shuffle: buffer_size", _MOST_SHUFFLED), seed)
 
     @tells_keywords
     def repeat(self, n: int | None = None) -> Dataset[T_co]:
@@ -546,16 +543,15 @@ class Dataset(Generic[T_co]):
         return self._then(stages.Prefetched, at_least(0, n, "prefetch: n", _MOST_PREFETCHED))
 
     def checksum(self) -> Dataset[T_co]:
-        """Pass elements on, and let the fingerprint cover their bytes, besides their order.
+        """Let the iterator sum the bytes of the elements: its `fingerprint()` differs where one bit of two runs does.
 
-        `fingerprint(content=True)` of the iterator then tells two runs apart whose elements differ in one bit. Before
-        `batch` it is the same for any batch size. Elements may hold arrays, numbers, strings, and containers of
-        them.
+        Only `batch(n)` without `pad=` or `collate=`, and `prefetch`, may follow: the fingerprint is the same for any
+        batch size. Elements may hold arrays, numbers, strings, and containers of them.
 
         Examples:
             >>> batches = iter(pipeline.dataset([1.0, 2.0]).checksum().batch(2))
-            >>> next(batches).tolist(), batches.fingerprint(content=True)
-            ([1.0, 2.0], '2-079a7d13d21beef3')
+            >>> next(batches).tolist(), batches.fingerprint()
+            ([1.0, 2.0], '2-b5271281945ed868')
         """
         return self._then(stages.Checksum)
 
@@ -592,13 +588,13 @@ class Dataset(Generic[T_co]):
         if not 0 <= number < length:
             count = "is endless" if length == ENDLESS else f"has {length:,}"
             raise IndexError(f"there is no element {index}: the dataset {count}")
-        block = index_of(self._node, self._new_run()).block(np.array([number], np.int64))
+        block = index_of(arranged(self._node), self._new_run()).block(np.array([number], np.int64))
         if block.error is not None:
             raise block.error
-        return handed_out(block.values.first())  # type: ignore[no-any-return]
+        return block.values.first()  # type: ignore[no-any-return]
 
     def _new_run(self) -> Run:
-        run = Run(self._node.kind)
+        run = Run(self._node.kind, measured(self._node))  # which notes on errors where their step was written
         run.epoch = self._epoch
         return run
 
@@ -636,7 +632,7 @@ class Dataset(Generic[T_co]):
             node = node.inputs[0]
         parts.append(node.text() if not node.inputs else f"{node.kind}({len(node.inputs)} datasets)")
         epoch = [f"epoch({self._epoch})"] if self._epoch else []
-        return ".".join([*reversed(parts), *epoch])
+        return ".".join(filter(None, [*reversed(parts), *epoch]))
 
 
 def node_of(given: Any, what: str) -> Node:
@@ -724,9 +720,7 @@ def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, 
     cycle = (
         (4 if nested else len(nodes)) if cycle_length is None else at_least(1, cycle_length, "interleave: cycle_length")
     )
-    return Dataset(
-        stages.Interleave(nodes, nested, cycle, at_least(1, block_length, "interleave: block_length"))
-    )
+    return Dataset(stages.Interleave(nodes, nested, cycle, at_least(1, block_length, "interleave: block_length")))
 
 
 def _nodes(datasets: Any, what: str) -> list[Node]:
@@ -747,7 +741,9 @@ def _check_read_once(nodes: Sequence[Node], what: str) -> None:
         once = {id(each): each for each in nodes_of(node) if each.exclusive and each.once() is not None}
         for number, each in once.items():
             if number in seen:
-                raise invalid(f"{what}: {each.once()}, which can be read once, and it is read in two places; pass a list")
+                raise invalid(
+                    f"{what}: {each.once()}, which can be read once, and it is read in two places; pass a list"
+                )
         seen.update(once)
 
 

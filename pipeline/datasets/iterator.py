@@ -3,37 +3,48 @@
 from __future__ import annotations
 
 import copy
-import os
+import heapq
+import itertools
+import math
+import sys
 import threading
 import time
-import weakref
 from _thread import get_ident
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
 
-from pipeline import hooks, spans
+from pipeline import hooks
+from pipeline._meter import Meter
 from pipeline.datasets.parts import facts_of_parts
-from pipeline.diagnostics.frames import tell
-from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops
+from pipeline.diagnostics.frames import is_running, tell, whereabouts
+from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops, number
 from pipeline.dtypes import integer, seconds
-from pipeline.errors import CancelledError, DeadlineExceededError, FailedPreconditionError, OutOfRangeError, OpError, invalid
+from pipeline.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    OutOfRangeError,
+    invalid,
+)
 from pipeline.logs import logger
 from pipeline.nest import refuse_missing_in
-from pipeline.stages.block import handed_out
-from pipeline.stages.checksum import Sum, batches_after
+from pipeline.reports import spans
+from pipeline.runners.ending import wait_for_end
+from pipeline.stages.checksum import Sum
 from pipeline.stages.draws import this_thread
-from pipeline.stages.node import Node, measured, name_of_recipe, note_written, opened
-from pipeline.stages.run import Run, Stops
+from pipeline.stages.node import Node, measured, name_of_recipe, nodes_of, note_written, opened
+from pipeline.stages.run import Measured, Run, Stops
 from pipeline.stages.selection import arranged
-from pipeline.stages.stream import Stream
+from pipeline.stages.stream import Stream, cannot_wait
 from pipeline.tracebacks import from_handler, show_users
 
 if TYPE_CHECKING:
+    import asyncio
     from concurrent.futures import Future
 
-    from pipeline.monitoring.report import Report
+    from pipeline.reports.report import Report
     from pipeline.workers.threads import Threads
 
 _log = logger("pipeline.batches")
@@ -46,8 +57,8 @@ T_co = TypeVar("T_co", covariant=True)
 # How many elements ago a state can be of.
 BEHIND = 64
 
-# Seconds between two looks of a wait.
-_LOOK = 1.0
+# Seconds between two looks whether the iterator was closed.
+_LOOK = 0.1
 
 _END: Any = object()
 
@@ -93,6 +104,7 @@ class DatasetIterator(Generic[T_co]):
     """
 
     grace = 10.0
+    _stream: Stream | None = None
 
     def __init__(self, node: Node, epoch: int, name: str | None = None, stops: Stops | None = None) -> None:
         """Use `iter(dataset)`.
@@ -104,32 +116,31 @@ class DatasetIterator(Generic[T_co]):
             stops: A Coordinator of the user's, which ends the iterator when it stops, and hears of its errors.
         """
         self._node, self._arranged, self._epoch = node, arranged(node), epoch
+        self._waits = self._arranged.waits
         self._lock = threading.RLock()  # held in `next`
         self._owner: int | None = None  # the thread that holds it
         self._name = name or name_of_recipe(node)
         self._measured = measured(node)
         self._run = self._new_run(stops)
-        self._stream: Stream | None = None
-        self._release: Any = None  # closes the stream when nobody refers to this any more
-        self._batched = batches_after(node)
-        self._sum = None if self._batched is None else Sum(self._batched)
-        self._records: deque[Record] = deque(maxlen=BEHIND + 1)
+        self._sum = None if node.summed is None else Sum(node.summed)
+        self._summed = Measured(number(), Meter())
+        self._records: deque[Record] = deque(maxlen=BEHIND + 1)  # of what callers have got, and the one before
+        self._made: Record | None = None  # of the last element that was made
+        self._interrupted = False  # an exception may have left the stream anywhere behind `_made`
         self._loaded: dict[str, Any] | None = None  # the state that was loaded, until the stream is open
-        self._waiting = False  # whether a thread waits for the stream, in which nothing is lost
-        self._lost: str | None = None  # why the iterator cannot continue after an interrupt
         self._over = False
-        self._closer: int | None = None  # the thread that called `close`
+        self._closed = False
+        self._informed: set[int] = set()  # the threads that know of that: they called `close`, or got a CancelledError
         self._forked = False
-        self._coord: Any = None  # of the queue runners that were started for it
         self._times, self._waited = LoopTimes(), 0.0
         self._threads: Threads | None = None  # for `async for`
-        self._left: deque[Future[Any]] = deque()  # what tasks waited for that were cancelled
+        self._asked = itertools.count()
+        self._left: list[tuple[int, Future[Any]]] = []  # elements of which the tasks that waited were cancelled
         loops.add(self)
 
     def _new_run(self, stops: Stops | None) -> Run:
         run = Run(self._name, self._measured, stops)
         run.epoch = self._epoch
-        run.hook = _Starting(weakref.ref(self))
         return run
 
     def __iter__(self) -> DatasetIterator[T_co]:
@@ -147,7 +158,7 @@ class DatasetIterator(Generic[T_co]):
             Exception: What your function raised. The iterator has ended then.
         """
         try:
-            found = self._next(None)
+            found = self._traced(None) if spans.on else self._next(None)
         except Exception as error:
             show_users(error)
             raise
@@ -171,8 +182,10 @@ class DatasetIterator(Generic[T_co]):
         left = None if timeout is None else seconds(timeout, "next: timeout")
         if left is not None and left < 0:
             raise invalid(f"next: timeout must be at least 0 seconds, got {timeout!r:.80}")
+        if left is not None and not self._waits:
+            raise cannot_wait()
         try:
-            found = self._next(left)
+            found = self._traced(left) if spans.on else self._next(left)
         except Exception as error:
             show_users(error)
             raise
@@ -180,76 +193,113 @@ class DatasetIterator(Generic[T_co]):
             raise StopIteration
         return found  # type: ignore[no-any-return]
 
+    def _traced(self, timeout: float | None) -> Any:
+        began, taken = spans.begin("next", f"next of '{self._name}'", loop=self._name), False
+        try:
+            found = self._next(timeout)
+            taken = found is not _END
+            return found
+        finally:
+            spans.end(began, f"between batches of '{self._name}'" if taken else "")
+
     def _next(self, timeout: float | None) -> Any:
         """Return the next element; _END at the end."""
-        if spans.on:
-            began, taken = spans.begin(spans.NEXT_BEGINS, self._name), False
-            try:
-                found = self._taken(timeout)
-                taken = found is not _END
-                return found
-            finally:
-                spans.end(spans.NEXT_ENDS, began, taken)
-        return self._taken(timeout)
-
-    def _taken(self, timeout: float | None) -> Any:
-        self._not_within("next")
+        if self._owner is not None:  # a thread is here: it may be this one
+            self._not_within("next")
         if self._left:
-            return self._left.popleft().result()
+            return self._of_left()
         with self._lock:
-            if self._ended:
-                return self._after_the_end()
-            self._owner, began = get_ident(), time.perf_counter()
-            outer = hooks.loop_of_thread.coord
-            try:
-                stream = self._stream or self._open()
-                hooks.loop_of_thread.coord = self._coord
-                if timeout is not None or self._arranged.waits:
-                    self._wait(stream, timeout)
-                block = stream.take(1)
-                self._run.clock.check()
-                if block is None:
-                    self._finish()
-                    return _END
-                element = handed_out(block.values.first())
-                refuse_missing_in(element, "an example")
-                last = self._records[-1]
-                size = 1 if block.sizes is None else int(block.sizes[0])
-                if self._sum is not None:
-                    self._sum.add(element)
-                value = 0 if self._sum is None else self._sum.value
-                if self._times.first_at is None:
-                    self._times.first_at = time.monotonic()
-                self._records.append(Record(last.batches + 1, last.examples + size, value, stream.state()))
-                return element
-            except DeadlineExceededError as error:
-                if not self._waiting:
-                    self._end_by(error)
-                raise
-            except Exception as error:
-                if from_handler(error):
-                    self._interrupted()
-                    raise
-                raise self._end_by(error) from error.__cause__
-            except BaseException:
-                self._interrupted()
-                raise
-            finally:
-                hooks.loop_of_thread.coord = outer
-                self._waited += time.perf_counter() - began
-                self._waiting, self._owner = False, None
+            return self._make(timeout, True)
 
-    def _wait(self, stream: Stream, timeout: float | None) -> None:
-        """Wait for the next element. Whatever strikes here, nothing is lost."""
-        self._waiting = True
-        if timeout is None:
-            while not stream.wait(_LOOK):
+    def _make(self, timeout: float | None, delivers: bool) -> Any:
+        """Return the next element; _END at the end.
+
+        Args:
+            timeout: Seconds to wait; None for no limit.
+            delivers: Whether the caller gets the element now; else its record is returned with it.
+        """
+        if self._over or self._closed:
+            return self._after_the_end()
+        self._owner, began, late = get_ident(), time.perf_counter(), False
+        coord, outer = None, None
+        try:
+            if self._interrupted:
+                self._recover()
+            stream = self._stream or self._open()
+            coord = self._run.clock.coord
+            if coord is not None:
+                outer, hooks.loop_of_thread.coord = hooks.loop_of_thread.coord, coord
+            if timeout is not None or self._waits:
+                late = not self._wait(stream, timeout)
+            if late:
+                text = f"{self._name}: no element within the timeout; nothing was lost"
+                raise DeadlineExceededError(None, None, text)
+            self._interrupted = True
+            block = stream.take(1)
+            if self._closed or self._run.clock.stops_with is not None:
                 self._run.clock.check()
-        elif not stream.wait(timeout):
+            if block is None:
+                self._finish()
+                return _END
+            element = block.values.first()
+            refuse_missing_in(element, "an example")
+            if self._sum is not None:
+                self._summed.meter.call(self._sum.add, element)
+            if self._times.first_at is None:
+                self._times.first_at = time.monotonic()
+            batches, examples, value, _ = self._made  # type: ignore[misc]
+            value = value if self._sum is None else self._sum.value
+            record = Record(batches + 1, examples + block.first_size(), value, stream.state())
+        except Exception as error:
+            if late:
+                raise
+            raised = from_handler(error)
+            if raised is not None:
+                raise raised.with_traceback(raised.__traceback__)
+            failed, stops = self._end_by(error), self._run.clock.stops_with
+            if isinstance(error, CancelledError) and stops is not None and stops.should_stop():
+                return _END
+            raise failed from error.__cause__
+        finally:
+            if coord is not None:
+                hooks.loop_of_thread.coord = outer
+            self._owner = None
+            self._waited += time.perf_counter() - began
+        if delivers:
+            self._records.append(record)
+        self._made, self._interrupted = record, False  # Python looks for signals after calls: none comes in between
+        return element if delivers else (element, record)
+
+    def _wait(self, stream: Stream, timeout: float | None) -> bool:
+        """Wait for the next element; return whether it is there in time. After an interrupt it can be called again."""
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        while not (found := stream.wait(max(0.0, min(_LOOK, deadline - time.monotonic())))):
             self._run.clock.check()
-            text = f"{self._name}: no element within the timeout; nothing was lost"
-            raise DeadlineExceededError(None, None, text)
-        self._waiting = False
+            if time.monotonic() >= deadline:
+                break
+        return found
+
+    def _recover(self) -> None:
+        """Open a new stream after the last element, as an interrupt may have left the old one anywhere.
+
+        Raises:
+            FailedPreconditionError: The recipe has no state to open it at.
+        """
+        if self._made is not None:
+            reason = self._node.no_state() or _unknown_in(self._made.state)
+            if reason is not None:
+                text = f"{self._name}: the iterator was interrupted, and cannot continue: {reason}. Make a new one"
+                raise FailedPreconditionError(None, None, text)
+            if self._sum is not None:
+                self._sum.value = self._made.value
+            if self._records[-1].batches > self._made.batches:
+                self._records.pop()
+        self._close_stream()
+        self._run = self._run.again()
+        if self._closed:  # `close` may have stopped the run before
+            self._run.clock.stop()
+        self._wait_for_threads()
+        self._interrupted = False
 
     def _not_within(self, what: str) -> None:
         """Refuse a call of a function that `next` calls: it would wait for itself."""
@@ -257,8 +307,9 @@ class DatasetIterator(Generic[T_co]):
             raise FailedPreconditionError(None, None, f"{what} was called within next of the same iterator")
 
     def _after_the_end(self) -> Any:
-        """Return _END once the pass is over; raise CancelledError where another thread has closed the iterator."""
-        if self._closed and not self._over and self._closer != get_ident():
+        """Return _END after the end; raise CancelledError, once per thread, where another thread has closed it."""
+        if self._closed and not self._over and get_ident() not in self._informed:
+            self._informed.add(get_ident())
             raise CancelledError(None, None, f"{self._name}: the iterator was closed by another thread")
         return _END
 
@@ -266,45 +317,25 @@ class DatasetIterator(Generic[T_co]):
         """Open the stream after the last element."""
         if self._forked:
             text = (
-                f"{self._name}: this iterator was opened before os.fork(), and runs only in the process that opened it. "
-                "Make a new one here; load_state_dict with the state of this one continues it"
+                f"{self._name}: this iterator was opened before os.fork(), and runs only in the process that opened it."
+                " Make a new one here; load_state_dict with the state of this one continues it"
             )
             raise FailedPreconditionError(None, None, text)
-        if self._lost is not None:
-            text = f"the iterator was interrupted, and cannot continue: {self._lost}. Make a new one"
-            raise FailedPreconditionError(None, None, text)
-        last = self._records[-1] if self._records else None
-        self._times.begin()
+        if self._times.begun_at is None:
+            self._times.begin()
+        self._interrupted = True
+        if any(each.starts_runners for each in nodes_of(self._node)):  # also for sources that are opened later
+            self._run.start_runners()
         if self._loaded is None:
-            stream = opened(self._arranged, self._run, None if last is None else last.state)
+            stream = opened(self._arranged, self._run, None if self._made is None else self._made.state)
         else:
-            stream = self._at_loaded(self._loaded)
-        self._stream, self._loaded = stream, None
-        self._release = weakref.finalize(self, _let_go, self._run.clock.stop, stream)
-        if last is None:
-            self._records.append(Record(0, 0, 0, stream.state()))
+            self._run.files.saved = self._loaded["files"]
+            stream = opened(self._arranged, self._run, copy.deepcopy(self._loaded["state"]))
+        if self._made is None:
+            self._made = Record(0, 0, 0, stream.state())
+            self._records.append(self._made)
+        self._stream, self._loaded, self._interrupted = stream, None, False
         return stream
-
-    def _at_loaded(self, state: dict[str, Any]) -> Stream:
-        """Open the stream at a state that was loaded."""
-        self._run.files.saved = state["files"]
-        try:
-            return opened(self._arranged, self._run, copy.deepcopy(state["state"]))
-        except OpError:
-            raise
-        except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError) as error:
-            text = f"load_state_dict: the state does not fit this recipe: {type(error).__name__}: {error}"
-            raise invalid(text) from error
-
-    def _interrupted(self) -> None:
-        """Ctrl-C, or a signal handler, has struck: the next call opens the stream again, unless it struck in a wait."""
-        if self._waiting:
-            return
-        if self._stream is not None and self._loaded is None:
-            reason = self._node.no_state() or (_unknown_in(self._records[-1].state) if self._records else None)
-            self._lost = reason
-        self._close_stream()
-        self._run = self._run.again()
 
     def _finish(self) -> None:
         """The pass is over."""
@@ -322,25 +353,50 @@ class DatasetIterator(Generic[T_co]):
             other.__cause__, error = error, other
         stops = self._run.clock.stops_with
         cancelled = isinstance(error, CancelledError)
-        if not cancelled or not self._closed:
-            self._over = True
         note_written(self._node, error)
         self._times.end()
         ended.note(self)
         self._close_stream()
         if stops is not None and not (cancelled and stops.should_stop()):
             stops.request_stop(error)
+        if cancelled and self._closed:
+            self._informed.add(get_ident())
+        else:
+            self._over = True  # last, so that the error comes again if an interrupt has struck above
         return error
 
     def _close_stream(self) -> None:
-        release, self._release, self._stream = self._release, None, None
-        if release is not None:
-            release()
+        """End the threads of the stream, and close its files. After an interrupt it can be called again."""
+        if self._stream is None:
+            return
+        self._run.clock.stop()
+        try:
+            self._stream.close()
+        except Exception as error:
+            if from_handler(error) is None:
+                self._stream = None
+            raise
+        self._stream = None
+
+    def __del__(self) -> None:
+        if not sys.is_finalizing():
+            self._close_stream()
+
+    def _wait_for_threads(self) -> list[threading.Thread]:
+        """Wait until the threads that worked ahead have ended, `grace` seconds at most; return those that have not."""
+        threads, deadline = self._run.clock.threads, time.monotonic() + self.grace
+        for thread in threads:
+            wait_for_end(thread, deadline)
+        return [thread for thread in threads if is_running(thread)]
 
     def _join(self) -> None:
-        """Wait for the queue runners that were started for this; raise what one of them has raised."""
-        coord, self._coord = self._coord, None
-        if coord is not None and coord is not self._run.clock.stops_with:
+        """Wait for the threads that worked for this; raise what one of the queue runners has raised."""
+        clock = self._run.clock
+        if running := self._wait_for_threads():
+            text = f"close: threads are still running after {self.grace:g} seconds"
+            raise RuntimeError("\n".join([text, *map(whereabouts, running)]))
+        coord, clock.coord = clock.coord, None
+        if coord is not None and coord is not clock.stops_with:
             coord.request_stop()
             coord.join(stop_grace_period_secs=self.grace)
 
@@ -364,22 +420,46 @@ class DatasetIterator(Generic[T_co]):
 
         if self._threads is None:
             self._threads = Threads(1, abandons=True)
-        future = self._left.popleft() if self._left else self._threads.submit(self._fetched)
+        if self._left:
+            asked = heapq.heappop(self._left)
+        elif self._ended:
+            self._after_the_end()
+            raise StopAsyncIteration
+        else:
+            asked = next(self._asked), self._threads.submit(self._make_for_task)
+        made = asyncio.wrap_future(asked[1])
+        made.add_done_callback(_look)
         try:
-            found = await asyncio.shield(asyncio.wrap_future(future))
-        except asyncio.CancelledError:
-            self._left.append(future)
-            raise
+            await asyncio.wait([made])
+        finally:
+            heapq.heappush(self._left, asked)
+        found = self._delivered(heapq.heappop(self._left)[1])  # the oldest: a task may have been cancelled meanwhile
         if found is _END:
             raise StopAsyncIteration
         return found  # type: ignore[no-any-return]
 
-    def _fetched(self) -> Any:
-        left, self._left = self._left, deque()  # else `_next` would wait for this call itself
-        try:
-            return self._next(None)
-        finally:
-            self._left = left
+    def _make_for_task(self) -> Any:
+        with self._lock:
+            return self._make(None, False)
+
+    def _of_left(self) -> Any:
+        """Return the oldest element of which the task that waited was cancelled; _END at the end."""
+        from concurrent.futures import wait
+
+        wait([self._left[0][1]])  # after an interrupt it is still there
+        return self._delivered(heapq.heappop(self._left)[1])
+
+    def _delivered(self, future: Future[Any]) -> Any:
+        """Return an element that was made for a task; _END at the end."""
+        found = future.result()
+        if found is _END:
+            return found
+        element, record = found
+        late = bool(self._records) and self._records[-1].batches > record.batches
+        self._records.append(record)
+        if late:  # another thread was first
+            self._records = deque(sorted(self._records), maxlen=BEHIND + 1)
+        return element
 
     def __aiter__(self) -> DatasetIterator[T_co]:
         return self
@@ -392,6 +472,8 @@ class DatasetIterator(Generic[T_co]):
         self._not_within("start")
         with self._lock:
             if not self._ended:
+                if self._interrupted:
+                    self._recover()
                 (self._stream or self._open()).begin()
 
     def close(self) -> None:
@@ -401,9 +483,11 @@ class DatasetIterator(Generic[T_co]):
         or a signal handler within `next`, may call it too: the files are closed when `next` returns.
 
         Raises:
-            RuntimeError: Another thread is in `next`, and does not come out within `grace` seconds.
+            RuntimeError: Another thread is in `next`, or in a function of the dataset, and does not come out within
+                `grace` seconds.
         """
-        self._closer = get_ident()
+        self._informed.add(get_ident())
+        self._closed = True
         if self._times.begun_at is not None:
             self._times.end()
         self._run.clock.stop()
@@ -458,7 +542,7 @@ class DatasetIterator(Generic[T_co]):
                     self._open()
         records = list(self._records)
         if not 0 <= behind < len(records):
-            raise invalid(f"state_dict: behind must be 0 to {min(BEHIND, len(records) - 1)} here, got {behind}")
+            raise invalid(f"state_dict: behind must be 0 to {len(records) - 1} here, got {behind}")
         record = records[-1 - behind]
         reason = _unknown_in(record.state)
         if reason is not None:
@@ -485,7 +569,7 @@ class DatasetIterator(Generic[T_co]):
 
         self._not_within("load_state_dict")
         with self._lock:
-            if self._ended or (self._loaded is None and len(self._records) > 1) or (self._records and self._begun_late):
+            if self._ended or (self._loaded is None and len(self._records) > 1):
                 text = "load_state_dict: this iterator has begun. Load a state before the first element"
                 raise FailedPreconditionError(None, None, text)
             found = loaded_state(state, self._node, self._epoch, allow)
@@ -494,14 +578,10 @@ class DatasetIterator(Generic[T_co]):
             delivered = found["delivered"]
             value = int((found["fingerprint"] or "-0").partition("-")[2], 16)
             record = Record(delivered["batches"], delivered["elements"], value, found["state"])
-            if self._batched is not None:
-                self._sum = Sum(self._batched, value)
-            self._loaded, self._records = found, deque([record], maxlen=BEHIND + 1)
-
-    @property
-    def _begun_late(self) -> bool:
-        """Whether elements were handed out since the stream was opened."""
-        return self._loaded is None and self._times.first_at is not None
+            if self._node.summed is not None:
+                self._sum = Sum(self._node.summed, value)
+            self._loaded, self._made, self._interrupted = found, record, False
+            self._records = deque([record], maxlen=BEHIND + 1)
 
     def fingerprint(self) -> str:
         """Return a short text for the bytes of all examples delivered so far: "<how many>-<16 hex digits>".
@@ -525,12 +605,8 @@ class DatasetIterator(Generic[T_co]):
 
     @property
     def _begun(self) -> bool:
-        """Whether it has opened its input, or gives nothing any more."""
-        return self._stream is not None or self._ended
-
-    @property
-    def _closed(self) -> bool:
-        return self._closer is not None
+        """Whether it has opened its input, has given an element, or gives nothing any more."""
+        return self._stream is not None or self._ended or len(self._records) > 1
 
     @property
     def _ended(self) -> bool:
@@ -538,7 +614,7 @@ class DatasetIterator(Generic[T_co]):
         return self._over or self._closed
 
     def _last(self) -> Record:
-        records = self._records
+        records = list(self._records)
         return records[-1] if records else Record(0, 0, 0, None)
 
     @property
@@ -570,7 +646,7 @@ class DatasetIterator(Generic[T_co]):
 
         Thread safety: you may call it from any thread, at any time.
         """
-        from pipeline.monitoring.sampler import report  # dataclasses and the tables, for those who look
+        from pipeline.reports.sampler import report  # dataclasses and the tables, for those who look
 
         return report(self)
 
@@ -581,7 +657,7 @@ class DatasetIterator(Generic[T_co]):
             self.num_errors,
             self.num_dropped,
             self._times,
-            facts_of_parts(self._node, self._measured),
+            *facts_of_parts(self._node, self._measured, None if self._sum is None else self._summed),
             (max(0, self._last().batches), self._waited),
         )
 
@@ -589,9 +665,7 @@ class DatasetIterator(Generic[T_co]):
         """In the child of a fork: the threads of the parent are not there."""
         self._lock, self._owner = threading.RLock(), None
         if self._stream is not None:
-            if self._release is not None:
-                self._release.detach()
-            self._stream, self._release, self._forked = None, None, True
+            self._stream, self._forked = None, True
 
     def _state(self) -> str:
         if self._ended:
@@ -611,23 +685,10 @@ class DatasetIterator(Generic[T_co]):
         )
 
 
-class _Starting:
-    """Starts the queue runners that a source of an iterator may need. It does not keep the iterator alive."""
-
-    def __init__(self, iterator: weakref.ref[DatasetIterator[Any]]) -> None:
-        self._iterator = iterator
-
-    def __call__(self) -> None:
-        iterator, start = self._iterator(), hooks.start_runners
-        if iterator is not None and start is not None and iterator._coord is None:
-            clock = iterator._run.clock
-            iterator._coord = start(clock.stops_with, clock.on_stop)
-
-
-def _let_go(stop: Callable[[], None], stream: Stream) -> None:
-    """End the threads of a stream, and close its files."""
-    stop()
-    stream.close()
+def _look(done: asyncio.Future[Any]) -> None:
+    """Look at the error of a future: asyncio would log one that nobody looks at, as after a cancelled task."""
+    if not done.cancelled():
+        done.exception()
 
 
 def _unknown_in(state: Any) -> str | None:
@@ -637,5 +698,3 @@ def _unknown_in(state: Any) -> str | None:
     if isinstance(state, (list, tuple)):
         return next((reason for each in state if (reason := _unknown_in(each)) is not None), None)
     return None
-
-

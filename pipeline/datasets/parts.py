@@ -6,16 +6,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from pipeline.diagnostics import live
+from pipeline.diagnostics.frames import is_running
 from pipeline.diagnostics.live import PartFacts
 from pipeline.stages.node import Node
 from pipeline.stages.run import Measured
 
 
-def facts_of_parts(node: Node, measured: Mapping[Node, Measured]) -> list[PartFacts]:
-    """Return what the steps of a recipe report, each after its inputs."""
+def facts_of_parts(
+    node: Node, measured: Mapping[Node, Measured], summed: Measured | None
+) -> tuple[list[PartFacts], list[int]]:
+    """Return what the steps of a recipe report, each after its inputs; and the numbers of those that come last.
+
+    Args:
+        node: The recipe.
+        measured: What is measured of each step.
+        summed: What is measured of the checksum, which the iterator computes; None if there is none.
+    """
     found: dict[int, PartFacts] = {}
-    _visit(node, measured, 0, found)
-    return list(found.values())
+    last = _visit(node, measured, 0, found)
+    if summed is not None:
+        found[summed.number] = _facts(summed, "step", "checksum", last, 0)
+        last = [summed.number]
+    return list(found.values()), last
 
 
 def _visit(node: Node, measured: Mapping[Node, Measured], workers: int, found: dict[int, PartFacts]) -> list[int]:
@@ -31,31 +43,37 @@ def _visit(node: Node, measured: Mapping[Node, Measured], workers: int, found: d
     if queue is not None:  # others fill it, and it is a stage itself
         return [queue]
     own = measured.get(node)
-    executor = None if own is None else own.workers
-    count = 0 if executor is None else max(1, executor.count)
+    count = 0 if own is None or own.workers is None else max(1, own.workers.count)
     inputs = [number for each in node.inputs for number in _visit(each, measured, count or workers, found)]
     if own is None:
         return inputs
-    meter = own.meter
+    found[own.number] = _facts(own, node.stage, node.label(), inputs, count or workers)
+    return [own.number]
+
+
+def _facts(own: Measured, kind: str, name: str, inputs: list[int], workers: int) -> PartFacts:
+    """Return what reports know of a step."""
+    meter, ahead, executor = own.meter, own.ahead, own.workers
     settings: dict[str, Any] = {"in_workers": executor is not None}
     if executor is not None:
         settings["made_by"] = executor.made_by
         if (remote := executor.seen()) is not None:
             settings["remote"] = remote
-    if own.level is not None:
-        settings |= {"level": own.level(), "room": own.room}
-    found[own.number] = PartFacts(
+    threads = () if ahead is None else tuple(ahead.threads)
+    running = [each.thread for each in threads if is_running(each.thread)]
+    natives = [each.native_id for each in running if each.native_id is not None]
+    return PartFacts(
         own.number,
-        "prefetch" if node.stage == "queue" else node.stage,
-        node.label(),
+        kind,
+        name,
         inputs,
         meter.elements,
         meter.own,
         meter.worked if executor is not None else meter.away,
         None if executor is None else executor.worker_seconds,
-        count or workers,
-        () if executor is None else executor.numbers(),
-        None,
+        workers,
+        natives if executor is None else executor.numbers(),
+        None if ahead is None else ahead.stats(meter.elements, meter.own),
+        threads,
         settings,
     )
-    return [own.number]

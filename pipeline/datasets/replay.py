@@ -27,7 +27,7 @@ from pipeline.errors import (
 )
 from pipeline.nest import ListValue, Nest, is_nested
 from pipeline.runners.condition import ReentrantCondition
-from pipeline.stages.block import Block, Columns
+from pipeline.stages.block import Block, as_columns
 from pipeline.stages.index import ENDLESS
 from pipeline.stages.node import Node
 from pipeline.stages.run import Run
@@ -473,6 +473,7 @@ class _OfReplay(Node):
 
     kind = "replay"
     stage = "source"
+    waits = True
 
     def __init__(self, buffer: ReplayBuffer, seed: int | None) -> None:
         self.buffer = buffer
@@ -518,7 +519,7 @@ class _Drawn(Stream):
             return None
         block, keys = found
         self._count += len(keys)
-        return Block(Columns(block, len(keys)), keys)
+        return Block(as_columns(block, len(keys)), keys)
 
     def wait(self, timeout: float) -> bool:
         return self._buffer._may_draw(timeout)

@@ -32,7 +32,7 @@ _KEYS = {
     "checksum",
 }
 
-# Steps that may come after a batch, or after shard, in a state for batches of another size, or another number of hosts.
+# Steps that may come after a batch in a state for batches of another size: they count none.
 _ONE_TO_ONE = ("map", "prefetch", "checksum", "unbatch")
 
 
@@ -110,6 +110,9 @@ def loaded_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> 
         _check_values(state)
         if state["epoch"] != epoch:
             comparison.note("epoch", state["epoch"], epoch)
+        if state["fingerprint"] is None and node.summed is not None:
+            text = "the state was saved without .checksum(): a fingerprint would leave out the examples before it"
+            comparison.note("checksum", False, True, text)
         but = {option for name in allow for option in ALLOWED[name]}
         _compare(state["recipe"], here, but, comparison)
         for name, identity in state["files"].items():
@@ -166,6 +169,8 @@ def _check_values(state: Mapping[str, Any]) -> None:
     seeds = [number for pair in state["seeds"] for number in pair]
     if not all(type(number) is int for number in [*counts, *seeds]) or not all(0 <= each < 2**62 for each in counts):
         raise ValueError("epoch, delivered and seeds must be integers")
+    if not all(0 <= each < 2**64 for each in seeds):
+        raise ValueError("seeds must have 64 bits")
     if set(state["delivered"]) != {"batches", "elements"} or any(len(pair) != 2 for pair in state["seeds"]):
         raise ValueError("delivered must have batches and elements, and each of seeds two numbers")
     if state["fingerprint"] is not None:
@@ -202,7 +207,8 @@ def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison
         ignored -= {"n"}
     if saved[0] == "shard" and "i" in but:
         ignored |= {"n"}
-    comparison.facts(saved[0], saved[1], here[1], ignored)
+    name = f" {saved[1]['name']!r}" if "name" in saved[1] else ""
+    comparison.facts(f"{saved[0]}{name}", saved[1], here[1], ignored)
     if len(saved[2]) != len(here[2]):
         comparison.note(f"{saved[0]}: inputs", len(saved[2]), len(here[2]))
     for one, other in zip(saved[2], here[2], strict=False):
@@ -214,17 +220,15 @@ def _check_batches(saved: Any, here: Any) -> None:
     if saved == here:
         return
     kind, options, inputs = saved
-    if kind == "batch" and inputs == here[2]:
-        return
-    if kind not in (*_ONE_TO_ONE, "shard", "batch") or options.get("on_error") == "skip":
-        was, now = _batch_sizes(saved), _batch_sizes(here)
-        if was != now:
+    counts = kind not in _ONE_TO_ONE or options.get("on_error") == "skip"
+    for one, other in zip(inputs, here[2], strict=True):
+        was, now = _batch_sizes(one), _batch_sizes(other)
+        if counts and was != now:
             text = (
                 f"batch_size was {was} when the state was saved and is {now} now: allow={{'batch_size'}} is not "
                 f"possible, as the {kind} behind it had counted batches of {was}"
             )
             raise StateMismatchError([("batch_size", was, now)], text)
-    for one, other in zip(inputs, here[2], strict=True):
         _check_batches(one, other)
 
 
@@ -269,5 +273,7 @@ def _of_hosts(node: Node, state: Mapping[str, Any]) -> Any:
 
 
 def _refused(was: int, now: int, why: str) -> StateMismatchError:
-    text = f"shard: there were {was} hosts when the state was saved and there are {now} now, which is not possible: {why}"
+    text = (
+        f"shard: there were {was} hosts when the state was saved and there are {now} now, which is not possible: {why}"
+    )
     return StateMismatchError([("shard: n", was, now)], text)

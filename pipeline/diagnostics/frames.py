@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any, TypeAlias
 
-from pipeline._next import frames_now
+from pipeline._meter import frames_now
 from pipeline.logs import is_heard
 from pipeline.tracebacks import is_ours, is_standard
 

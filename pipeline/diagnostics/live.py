@@ -1,4 +1,4 @@
-"""What is alive in this process, for those who look at a run: queues, readers, workers' results, threads, loops.
+"""What is alive in this process, for reports: queues, readers, groups of threads, iterators.
 
 Everything is held weakly and noted once, when it is made. Nothing here costs anything for each element.
 """
@@ -14,7 +14,8 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from pipeline.diagnostics.workers import this_thread
+from pipeline.diagnostics.workers import Inputs, this_thread
+from pipeline.stats import QueueStats
 
 T = TypeVar("T")
 
@@ -62,7 +63,7 @@ class Live(Generic[T]):
 queues: Live[Any] = Live()
 readers: Live[Any] = Live()
 groups: Live[Any] = Live()
-loops: Live[Any] = Live()  # over batches, and iterators of datasets
+loops: Live[Any] = Live()  # iterators of datasets
 
 
 class Ended:
@@ -115,13 +116,118 @@ if hasattr(os, "register_at_fork"):
 
 
 def note_input(source: Any) -> None:
-    """Note that this thread takes from something, such as a reader; see `WorkerGroup.inputs`.
+    """Note that this thread takes from something, such as a reader; see `Inputs`.
 
     Call it where something is begun, such as a file, not for each element.
     """
-    worker = this_thread.worker
-    if worker is not None:
-        worker.group.takes_from((source,))
+    inputs = this_thread.inputs
+    if inputs is not None:
+        inputs.add(source)
+
+
+class PrefetchThread:
+    """A thread that takes elements ahead.
+
+    Attributes:
+        thread: The thread.
+        inputs: What it takes from.
+        waits: Whether it waits for room now.
+    """
+
+    def __init__(self) -> None:
+        self.thread, self.inputs = threading.current_thread(), Inputs()
+        self._seconds, self._since = 0.0, 0.0  # of earlier waits; when the current one began
+
+    @property
+    def waits(self) -> bool:
+        return self._since > 0
+
+    def wait(self) -> None:
+        """Note that the thread waits for room from now on."""
+        self._since = time.perf_counter()
+
+    def resume(self) -> None:
+        """Note that the thread waits no longer."""
+        since, self._since = self._since, 0.0
+        self._seconds += time.perf_counter() - since
+
+    def waited(self) -> float:
+        """Return how many seconds the thread has waited for room."""
+        since = self._since
+        return self._seconds + (time.perf_counter() - since if since else 0.0)
+
+
+class PrefetchMeter:
+    """Counts the elements that threads take ahead, and times the waits of these; one for all passes over a step.
+
+    Attributes:
+        threads: The threads that take them in the current pass.
+    """
+
+    def __init__(self) -> None:
+        self.threads: list[PrefetchThread] = []
+        self._room = self._most = 0
+        self._ready: Callable[[], Any] = _nothing
+        self._began = time.monotonic()
+        self._waited = 0.0  # of the threads of earlier passes
+
+    def begin(self, room: int, ready: Any) -> None:
+        """Begin a pass.
+
+        Args:
+            room: How many blocks of elements may wait.
+            ready: The queue in which they wait. It is held weakly.
+        """
+        self._waited += sum(each.waited() for each in self.threads)
+        self.threads, self._room, self._ready = [], room, weakref.ref(ready)
+
+    def enter(self) -> PrefetchThread:
+        """Note that this thread takes elements ahead from now on."""
+        thread = PrefetchThread()
+        self.threads.append(thread)
+        this_thread.inputs = thread.inputs
+        return thread
+
+    def note_level(self, level: int) -> None:
+        """Note how many blocks wait."""
+        if level > self._most:
+            self._most = level
+
+    def end(self) -> None:
+        """Note the end of a pass."""
+        self._ready = _nothing
+
+    def stats(self, taken: int, seconds: float) -> QueueStats:
+        """Return statistics as those of a queue.
+
+        Args:
+            taken: How many elements were taken.
+            seconds: How long the thread that takes has waited for them.
+        """
+        ready, threads = self._ready(), list(self.threads)
+        level = 0 if ready is None else min(ready.qsize(), self._room)
+        waited = self._waited + sum(each.waited() for each in threads)
+        return QueueStats(
+            capacity=self._room,
+            size=level,
+            closed=False,
+            enqueued=taken + level,
+            dequeued=taken,
+            high_water=max(level, self._most),
+            enqueue_waits=0,
+            dequeue_waits=0,
+            enqueue_wait_s=waited,
+            dequeue_wait_s=seconds,
+            empty_s=seconds,
+            full_s=waited / max(1, len(threads)),
+            age_s=time.monotonic() - self._began,
+            waiting_enqueues=sum(each.waits for each in threads),
+            waiting_dequeues=0,
+        )
+
+
+def _nothing() -> None:
+    """The queue of a prefetch between two passes."""
 
 
 class LoopTimes:
@@ -150,21 +256,22 @@ class LoopTimes:
 
 
 class PartFacts(NamedTuple):
-    """What a part of a running dataset says of itself.
+    """What reports know of one step of a running dataset.
 
     Attributes:
         number: Its own, or that of the queue if it is one.
-        kind: "source", "function", "step", or "queue".
+        kind: "source", "function" or "step".
         name: What the user calls it.
         inputs: The numbers of the parts, or queues, that elements come from.
         elements: How many have come out of it.
-        seconds: How long it took in the threads that take elements, without its inputs; of workers, how long these
-            were waited for.
+        seconds: How long it took in the threads that take elements, without its inputs. Where workers or
+            threads ahead make elements: how long the thread that takes has waited for them.
         worked: How long it took in worker threads and processes.
         offered: How long all of these could have worked; None if their number does not change.
         workers: How many of these there are; 0 if it runs in the thread that takes elements.
-        natives: The native numbers of these, as far as they are known.
-        group: The thread that fills a queue of `prefetch`; None for other parts.
+        natives: The native numbers of its threads and processes, as far as they are known.
+        ahead: The statistics of the elements that threads have taken ahead; None for steps that take nothing ahead.
+        threads: These threads.
         settings: What it was made with.
     """
 
@@ -178,19 +285,21 @@ class PartFacts(NamedTuple):
     offered: float | None
     workers: int
     natives: Sequence[int]
-    group: Any
+    ahead: QueueStats | None
+    threads: Sequence[PrefetchThread]
     settings: dict[str, Any]
 
 
 class LoopFacts(NamedTuple):
-    """What an iterator says of itself.
+    """What reports know of an iterator.
 
     Attributes:
         name: Its name.
         state: "not started", "running", "ended" or "closed".
         errors, dropped: Examples that were skipped after an error, and that filled no batch.
         times: When it did what.
-        parts: Those of the dataset, each after its inputs; the last one is what it takes from.
+        parts: Those of the dataset, each after its inputs.
+        inputs: The numbers of the parts, or queues, that it takes from.
         taken: How many elements it has taken, and how many seconds it has waited for them.
     """
 
@@ -200,4 +309,5 @@ class LoopFacts(NamedTuple):
     dropped: int
     times: LoopTimes
     parts: Sequence[PartFacts]
+    inputs: Sequence[int]
     taken: tuple[int, float]

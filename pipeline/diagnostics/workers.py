@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics.ends import EndOfInput
@@ -32,6 +33,25 @@ class WorkerFailure(NamedTuple):
         return f"{self.group.member(self.number, own)} failed{when}: {named(self.error)}{where}"
 
 
+class Inputs:
+    """What threads were seen to take from: queues, readers and producers, held weakly.
+
+    Thread safety: you may call every method from every thread.
+    """
+
+    def __init__(self) -> None:
+        self._refs: dict[int, weakref.ref[Any]] = {}  # by id, while the thing lives
+
+    def add(self, source: Any) -> None:
+        """Note that a thread takes from something."""
+        if id(source) not in self._refs:
+            self._refs[id(source)] = weakref.ref(source, functools.partial(self._refs.pop, id(source)))
+
+    def alive(self) -> list[Any]:
+        """Return what was noted and still exists."""
+        return [source for ref in self._refs.copy().values() if (source := ref()) is not None]
+
+
 class WorkerGroup:
     """What is known of the threads of one QueueRunner. The runner notes it; the queue that they fill reads it.
 
@@ -49,7 +69,7 @@ class WorkerGroup:
         of_loop: Whether they are those of a loop over batches, which take nothing from its queue.
         starter: The thread that creates them, meanwhile.
         ops: The names of the enqueue ops.
-        inputs: What the threads take from, as far as it was noted: readers, producers. Held weakly.
+        inputs: What the threads take from.
     """
 
     def __init__(self, queue: Any, size: int, ops: Sequence[str] = ()) -> None:
@@ -59,7 +79,7 @@ class WorkerGroup:
         self.name = ""
         self.size = size
         self.ops = ops
-        self.inputs: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.inputs = Inputs()
         self.made_at: Place | None = caller()
         self.listed: bool | None = None
         self.begun = False
@@ -97,16 +117,6 @@ class WorkerGroup:
         if self.of_loop and self.ops:
             return f"'{self.ops[(number - 1) % len(self.ops)].rpartition('<locals>.')[2]}' of '{self.name}'"
         return f"thread {number} of the QueueRunner of '{self.name}'"
-
-    def takes_from(self, sources: Iterable[Any]) -> None:
-        """Note what the threads take from."""
-        with self._lock:
-            self.inputs.update(sources)
-
-    def taken_from(self) -> list[Any]:
-        """Return what the threads were seen to take from."""
-        with self._lock:
-            return list(self.inputs)
 
     def spent(self) -> float | None:
         """Return how many seconds the loop itself has spent with the ops, if there are no threads for them."""
@@ -193,11 +203,11 @@ class WorkerRecord:
     @contextlib.contextmanager
     def as_current(self) -> Iterator[None]:
         """Make this the current worker of the thread for the body."""
-        this_thread.worker = self
+        this_thread.worker, this_thread.inputs = self, self.group.inputs
         try:
             yield
         finally:
-            this_thread.worker = None
+            this_thread.worker = this_thread.inputs = None
 
     def fail(self, error: BaseException) -> WorkerFailure:
         """Note the exception that ends the thread; on Python 3.11+ a note in its traceback names thread and record."""
@@ -244,10 +254,12 @@ class OfThread(threading.local):
 
     Attributes:
         worker: The WorkerRecord whose thread it is.
+        inputs: Where to note what the thread takes from; None for threads whose inputs no report shows.
         keys: The keys of the records that it read last; None if nothing was read since somebody forgot them.
     """
 
     worker: WorkerRecord | None = None
+    inputs: Inputs | None = None
     keys: Sequence[bytes] | None = None
 
 

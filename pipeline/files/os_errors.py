@@ -13,6 +13,7 @@ from pipeline.errors import (
     PermissionDeniedError,
     UnknownError,
 )
+from pipeline.tracebacks import from_handler
 
 _OS_ERRORS: dict[int | None, type[OpError]] = {
     errno.ENOENT: NotFoundError,
@@ -40,8 +41,11 @@ def os_error(name: bytes, error: OSError) -> OpError:
 
 
 def translated(name: bytes, error: Exception) -> Exception:
-    """Return the error to raise for an error in opening, reading or writing `name`; an ImportError stays as it is."""
-    if isinstance(error, (OpError, ImportError)):
+    """Return the error to raise for an error in opening, reading or writing `name`.
+
+    An ImportError stays as it is, and so does what a signal handler has raised meanwhile, such as a TimeoutError.
+    """
+    if isinstance(error, (OpError, ImportError)) or from_handler(error):
         return error
     if isinstance(error, OSError):
         return os_error(name, error)

@@ -65,11 +65,15 @@ class RecordCutter:
 
     The CRC of a length is checked once for each length: a header of 12 bytes that was right is right the next time.
     The CRCs of the data are computed one by one and compared all at once.
+
+    Args:
+        crc: Computes a CRC.
+        most: How many bytes of data a record may have.
+        strict: Whether a file that ends within a header is truncated. For TensorFlow it is complete.
     """
 
-    def __init__(self, crc: Callable[[bytes], int], most: int) -> None:
-        self._crc = crc
-        self._most = most  # bytes of data in a record
+    def __init__(self, crc: Callable[[bytes], int], most: int, strict: bool = False) -> None:
+        self._crc, self._most, self._strict = crc, most, strict
         self._lengths: dict[bytes, int] = {}  # of the data, by header
 
     def cut(self, buffer: ReadBuffer, name: bytes) -> tuple[list[bytes], list[int]]:
@@ -81,6 +85,9 @@ class RecordCutter:
             OpError: The file cannot be read.
         """
         if not buffer.has(HEADER.size):
+            if buffer.has(1) and self._strict:
+                text = f"truncated record at {buffer.offset} of {os.fsdecode(name)}: the file ends within its first"
+                raise _loss(f"{text} {HEADER.size} bytes", name, buffer.offset)
             if buffer.has(1):
                 _log.warning(_SHORT, os.fsdecode(name), buffer.offset, len(buffer.data) - buffer.position)
             return [], []

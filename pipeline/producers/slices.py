@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import mmap
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
@@ -12,13 +10,14 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._rows import Gatherer, gathers
 from pipeline.dtypes import refuse_missing, strings_as_bytes
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.keywords import tells_keywords
-from pipeline.producers.numbered import at_least_one, digest
+from pipeline.memory import in_memory
+from pipeline.producers.numbered import Numbered, at_least_one, digest
 from pipeline.producers.producers import range_input_producer
 from pipeline.producers.queue import ProducerQueue
-from pipeline.pulls import Book, this_thread
 from pipeline.queues.rows import Rows
 from pipeline.runners.runner import QueueRunner
 
@@ -30,11 +29,7 @@ class SliceSource:
 
     Attributes:
         queue: The queue of the row numbers.
-        owner: What records the reads of the one function that may take from it; None for anybody.
     """
-
-    last_ids: Any = None
-    _most = 1 << 62  # rows to ask for at once, by number
 
     def __init__(self, arrays: Sequence[NDArray[Any]], queue: ProducerQueue) -> None:
         self._arrays = held = list(arrays)
@@ -43,6 +38,8 @@ class SliceSource:
         self._lock = threading.Lock()
         self._left: NDArray[np.int64] | None = None  # row numbers dequeued after one that was out of range
         self._digest = functools.cache(lambda: digest(held))
+        known = tuple(array[: self._shortest] for array in held)
+        self._gatherer = Gatherer(known) if gathers(known, self._shortest) else None
         self.queue = queue
         self.__qualname__ = queue.name
 
@@ -52,30 +49,14 @@ class SliceSource:
         return self.queue.name
 
     @property
-    def owner(self) -> Book | None:
-        return self.queue.owner
-
-    @owner.setter
-    def owner(self, book: Book | None) -> None:
-        self.queue.owner = book
-
-    def over(self) -> None:
-        """Nobody will take from this any more; see `ProducerQueue.over`."""
-        self.queue.over()
+    def numbered(self) -> Numbered:
+        """The numbers of the examples."""
+        return self.queue.numbered
 
     @property
     def at_hand(self) -> bool:
-        """Whether a loop over batches waits for nobody and no disk: rows are in memory, their numbers computed."""
-        return self.queue.at_hand and self.in_memory
-
-    @property
-    def in_memory(self) -> bool:
-        """Whether no array lies in a file."""
-        return not any(map(_is_mapped, self._arrays))
-
-    def columns(self) -> tuple[NDArray[Any], ...]:
-        """Return the arrays, as long as the shortest one."""
-        return tuple(array[: self._shortest] for array in self._arrays)
+        """Whether an iterator waits for no thread and no disk: rows are in memory, and their numbers computed."""
+        return self.queue.at_hand and in_memory(self._arrays)
 
     @property
     def dtypes(self) -> list[np.dtype[Any]]:
@@ -95,7 +76,7 @@ class SliceSource:
         return True
 
     def __repr__(self) -> str:
-        count, epochs = len(self._arrays), self.queue._numbered.num_epochs
+        count, epochs = len(self._arrays), self.queue.numbered.num_epochs
         what = f"{count} array{'s' if count > 1 else ''} of {len(self):,} rows"
         return f"<slice_input_producer '{self.name}': {what}, num_epochs={epochs}>"
 
@@ -134,23 +115,23 @@ class SliceSource:
                 after it come next.
             ValueError: `n` is less than 1.
         """
-        return [np.asarray(part) for part in self.rows(n)]
+        return self.rows_at(self.row_numbers(n))
 
     def rows(self, n: int) -> list[Rows | NDArray[Any]]:
         """As `block`, but rows of plain numbers are not copied: a queue gathers them itself."""
-        return self.rows_of(self.row_numbers(n))
+        numbers = self.row_numbers(n)
+        return [array[numbers] if array.dtype.hasobject else Rows(array, numbers) for array in self._arrays]
+
+    def rows_at(self, numbers: NDArray[Any]) -> list[NDArray[Any]]:
+        """Return the rows of all arrays with these numbers."""
+        numbers = np.ascontiguousarray(numbers, np.int64)
+        if self._gatherer is not None:
+            return self._gatherer.take(numbers)
+        return [np.asarray(Rows(array, numbers)) for array in self._arrays]
 
     def row_numbers(self, n: int) -> NDArray[Any]:
         """As `block`, but only the numbers of the rows."""
-        turn = this_thread.turn
-        if turn is None:
-            return self._in_range(n) if self._must_check else self.queue.row_numbers(n)
-        with turn.pulling(self):
-            return self._taken(at_least_one(n))
-
-    def rows_of(self, numbers: NDArray[np.int64]) -> list[Rows | NDArray[Any]]:
-        """Return the rows of these numbers, as `rows` does."""
-        return [array[numbers] if array.dtype.hasobject else Rows(array, numbers) for array in self._arrays]
+        return self._in_range(n) if self._must_check else self.queue.row_numbers(n)
 
     def _in_range(self, n: int) -> NDArray[np.int64]:
         """Return the next row numbers that all arrays have; InvalidArgumentError if the first is out of range."""
@@ -166,10 +147,6 @@ class SliceSource:
             raise self._no_row(int(rows[0]))
         return rows[:end]
 
-    def _missing(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return at which places there are numbers that an array has no row for."""
-        return np.flatnonzero(numbers >= self._shortest) if self._must_check else numbers[:0]
-
     def _no_row(self, number: int) -> InvalidArgumentError:
         return invalid(f"indices = {number} is not in [0, {self._shortest})")
 
@@ -178,61 +155,25 @@ class SliceSource:
             with self._lock:
                 self._left = rows if self._left is None else np.concatenate([self._left, rows])
 
-    # A Positioned.
+    # For states.
 
     def _facts(self) -> dict[str, Any]:
+        """Return what decides the examples, as plain data."""
         return {**self.queue._facts(), "kind": "slice_input_producer", "digest": self._digest()}
 
-    def _position(self) -> list[int]:
-        (number,) = self.queue._position()
-        if self._left is not None:  # taken from the queue before the loop, and not delivered
-            number, self._left = number - len(self._left), None
-            self.queue._go_to([number])
-        return [number]
+    def _position(self) -> int:
+        """Return how many row numbers were taken and delivered, or passed over."""
+        left = self._left
+        return self.queue._position() - (0 if left is None else len(left))
 
-    def _go_to(self, position: Sequence[int]) -> None:
-        self.queue._go_to(position)
+    def _go_to(self, position: int, seeds: tuple[int, int] | None) -> None:
+        """Let the next example be the one that came next at a position, in the order of these seeds.
+
+        Raises:
+            FailedPreconditionError, InvalidArgumentError: As for a ProducerQueue.
+        """
+        self.queue._go_to(position, seeds)
         self._left = None
-
-    def _skip(self, count: int, what: str = "rows", n: int = 1) -> None:
-        """Drop what `count` pulls of up to `n` rows give."""
-        if not self._must_check:
-            self.queue._skip(count, n, False)
-            return
-        for _ in range(count):  # a row that is missing cuts a block short
-            with contextlib.suppress(InvalidArgumentError):
-                self._taken(n)
-
-    def pass_over(self, n: int) -> int:
-        """Leave out up to `n` rows, for a recorded function; return how many, fewer only at the end."""
-        (first,), total = self._position(), self.queue._numbered.total
-        passed = n if total is None else max(0, min(n, total - first))
-        self._go_to([first + passed])
-        return passed
-
-    def _no_state(self) -> str | None:
-        return None
-
-    def _taken(self, n: int) -> NDArray[np.int64]:
-        """Take the row numbers of the next elements, at most `n`; InvalidArgumentError if the first is out of range."""
-        (first,) = self._position()
-        numbers = self.queue._advance(n, False)
-        bad = self._missing(numbers)
-        if len(bad):
-            numbers = numbers[: max(1, int(bad[0]))]
-            self.queue._go_to([first + len(numbers)])
-            if bad[0] == 0:
-                raise self._no_row(int(numbers[0]))
-        self.last_ids = numbers
-        return numbers
-
-    def _reseed(self, seeds: Sequence[int]) -> bool:
-        """Shuffle with the seeds of a saved run if those here were drawn by chance; return whether they were."""
-        return self.queue._reseed(seeds)
-
-    def _drawn(self) -> bool:
-        """Whether its seeds were drawn by chance."""
-        return self.queue._drawn()
 
 
 @tells_keywords
@@ -285,13 +226,6 @@ def slice_input_producer(
     rows = np.int64(len(arrays[0]))
     queue = range_input_producer(rows, num_epochs, shuffle, seed, capacity, shared_name, name, collection=collection)
     return SliceSource(arrays, queue)
-
-
-def _is_mapped(array: Any) -> bool:
-    """Whether an array lies in a file."""
-    while isinstance(array, np.ndarray) and not isinstance(array, np.memmap):
-        array = array.base
-    return isinstance(array, np.memmap | mmap.mmap)
 
 
 def _array(value: Any, index: int) -> NDArray[Any]:

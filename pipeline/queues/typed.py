@@ -17,7 +17,6 @@ from pipeline.diagnostics.live import queues
 from pipeline.diagnostics.waits import Watchdog
 from pipeline.dtypes import STRING, given_name, memory_of, truth
 from pipeline.errors import FailedPreconditionError
-from pipeline.pulls import Turn, this_thread
 from pipeline.queues import texts
 from pipeline.queues.base import QueueBase
 from pipeline.queues.components import Component, Shape, component, parse_count
@@ -109,9 +108,9 @@ class TypedQueue(Engine, QueueBase):
 
     def _repr_html_(self) -> str:
         # For notebooks; other programs need not load it.
-        from pipeline.pictures.tanks import picture, tank
+        from pipeline.reports.picture import of_queue
 
-        return picture([tank(0, self._kind_name, self.name, self.stats(), self._watchdog.min_after_dequeue)], [])
+        return of_queue(self._kind_name, self.name, self.stats(), self._watchdog.min_after_dequeue)
 
     def stats(self) -> QueueStats:
         return QueueStats(*self._numbers())
@@ -142,10 +141,6 @@ class TypedQueue(Engine, QueueBase):
 
     def _still_waiting(self, call: int, waited_s: float) -> float | None:
         return self._watchdog.still_waiting(self, CALL_NAMES[call]) if call in _DEQUEUES else None
-
-    def _pulling(self) -> Turn | None:
-        turn = this_thread.turn
-        return None if turn is None else turn.pulling(self)
 
     def _where(self, index: int) -> str:
         names = self._names or self._labels

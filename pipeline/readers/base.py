@@ -5,33 +5,19 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics.live import note_input, readers
 from pipeline.diagnostics.workers import note_read
 from pipeline.dtypes import at_least, given_name, integer, seconds
-from pipeline.errors import (
-    DeadlineExceededError,
-    FailedPreconditionError,
-    OpError,
-    UnimplementedError,
-    invalid,
-)
-from pipeline.files.identity import Opened
+from pipeline.errors import DeadlineExceededError, OpError, UnimplementedError, invalid
 from pipeline.files.read_buffer import ByteCount
 from pipeline.on_error import Skips
-from pipeline.pulls import Book, Turn, in_use, this_thread
 from pipeline.queues.base import QueueBase
 from pipeline.readers.records import ReaderRead, ReaderReadUpTo
 from pipeline.readers.state import ReaderState, checked_state, one_text
 from pipeline.readers.work_items import one_string
-
-# Records skipped at once.
-_SKIPPED = 4096
-# For the fingerprint, a record is the row of its file in the producer's input and its number within the file: so it is
-# the same in every epoch, and on every host.
-_RECORD_BITS = 40
 
 
 class Found(NamedTuple):
@@ -60,8 +46,6 @@ class ReaderBase:
 
     Attributes:
         supports_serialize: Whether `serialize_state` works.
-        owner: What records the reads of the one function that may read from it; None for anybody.
-        last_ids: What the last read of that loop gave; see `Pulled`.
 
     Thread safety: you may call every method from every thread. A lock is held during a whole call, also while it waits
     for the queue: reads of one reader run one after the other, each record goes to one caller, and the counters wait
@@ -79,8 +63,7 @@ class ReaderBase:
     """
 
     supports_serialize = False
-    _columns = ("work", "offset", "record")
-    _kind: str | None = None  # what names and states call the class; None for its own name
+    _kind: str | None = None  # what names and texts call the class; None for its own name
     _started: int
     _finished: int
     _produced: int
@@ -91,13 +74,6 @@ class ReaderBase:
         self.name = given_name(name, "name") or default
         self._skips = Skips(on_error, max_errors)
         self._lock = threading.Lock()
-        self.owner: Book | None = None
-        self.last_ids: Any = None
-        self._source: Any = None  # the queue that turns read from
-        self._unknown: str | None = None  # why nobody can say where it stands
-        self._work = -1  # the number of the work item in progress, as its producer counts; -1 if it is not known
-        self._first_id: int | None = None  # the row of its name in the producer's input, times 2**40
-        self._opened = Opened()
         self._bytes = ByteCount()
         self._fed_by: weakref.ref[Any] | None = None  # the queue of the last work item
         self._restore(ReaderState())
@@ -227,8 +203,6 @@ class ReaderBase:
 
     def _read_up_to(self, queue: QueueBase, limit: int, timeout: float | None, keep: bool = False) -> ReaderReadUpTo:
         keep = keep or self._skips.active
-        if this_thread.turn is not None or self.owner is not None:
-            return self._read_in(this_thread.turn, queue, limit, timeout, keep)
         if timeout is not None:
             return self._read_timed(queue, limit, timeout, keep)
         with self._lock:
@@ -248,84 +222,6 @@ class ReaderBase:
             self._lock.release()
         note_read(found.keys)
         return found
-
-    def _read_in(
-        self, turn: Turn | None, queue: QueueBase, limit: int, timeout: float | None, keep: bool
-    ) -> ReaderReadUpTo:
-        """Read within a turn; nobody else may."""
-        if turn is None:
-            raise in_use(self)
-        if self._source is not queue:
-            self._note_source(queue)
-        turn.pull(self)
-        try:
-            self.last_ids = None
-            if timeout is not None:
-                found = self._read_timed(queue, limit, timeout, keep)
-            else:
-                with self._lock:
-                    found = self._next_records(queue, limit, None, keep)
-                note_read(found[0])
-            if self._first_id is not None:
-                self.last_ids = self._ids(self._first_id, found[0])
-            return found
-        finally:
-            turn.pulled()
-
-    # A Positioned. Whoever calls it sees to it that nobody reads meanwhile.
-
-    def _facts(self) -> dict[str, Any]:
-        options = {**self._options(), "on_error": "skip" if self._skips.active else "raise"}
-        return {"name": self.name, "kind": self._called(), "options": options}
-
-    def _position(self) -> list[int]:
-        return [self._work, *self._place()] if self._in_progress else [-1, 0, 0]
-
-    def _go_to(self, position: Sequence[int]) -> None:
-        reason = self._no_state()
-        if reason is not None:
-            raise FailedPreconditionError(None, None, f"{self} cannot go to a position: {reason}")
-        work, offset, record = map(int, position)
-        with self._lock:
-            if self._in_progress:
-                self._close()
-            self._started, self._work = self._finished, -1
-            if work >= 0:
-                self._take_number(work)
-                self._open(self._work_item)
-                self._started += 1
-                self._go_to_place(offset, record)
-
-    def _no_state(self) -> str | None:
-        if self._unknown is not None:
-            return self._unknown
-        if self._source is None:
-            return "it has not been read from"
-        if not hasattr(self._source, "_element"):
-            return f"'{self._source.name}' is a queue that somebody fills; read from a string_input_producer"
-        return None
-
-    def _files(self) -> dict[str, list[Any]]:
-        """What tells the files read so far from changed ones, by name; see `Opened.listed`."""
-        return self._opened.listed()
-
-    def _remember_files(self, files: Mapping[str, Sequence[Any]]) -> str | None:
-        """Count the files of a saved run as read; return what differs, if it can be seen by their sizes."""
-        return self._opened.remember(files, getattr(self._source, "_elements", None))
-
-    def _note_source(self, queue: QueueBase) -> None:
-        """Note that a turn reads from another queue than before."""
-        if self._source is not None:
-            self._unknown = f"it reads from two queues, '{self._source.name}' and '{queue.name}'"
-        elif self._in_progress:
-            self._unknown = "it was in the middle of a file when the loop began; make a new one for the loop"
-        self._source = queue
-
-    def _note_file(self, name: bytes, identity: Callable[[bool], list[Any] | None], ends: bool = True) -> None:
-        """Note a file that was opened, if its reader may have to go back to it."""
-        if self._source is not None:
-            known = hasattr(self._source, "_epoch") and self._source._epoch(self._work) == 0
-            self._opened.note(name, identity(ends), self._work if known else None)
 
     # The caller of everything below holds the lock.
 
@@ -380,25 +276,8 @@ class ReaderBase:
         return True
 
     def _take_work_item(self, queue: QueueBase, deadline: float | None) -> bytes:
-        if self.owner is not None and hasattr(queue, "_element"):
-            # By number, which is no pull of its own: records that are skipped are not pulled.
-            producer: Any = queue
-            if producer.owner is not self.owner:
-                self.owner.adopt(producer)
-            (work,) = producer._position()
-            producer._skip(1)
-            self._take_number(work)
-            return self._work_item
-        self._first_id = None
         timeout = None if deadline is None else max(deadline - time.monotonic(), 0.0)
-        work_item = one_string(queue.dequeue() if timeout is None else queue.dequeue(timeout=timeout))
-        self._work = self._source._position()[0] - 1 if hasattr(self._source, "_element") else -1
-        return work_item
-
-    def _take_number(self, work: int) -> None:
-        """Take the work item that has this number in the producer's count."""
-        row, name = self._source._numbered_element(work)
-        self._work_item, self._work, self._first_id = one_string(name), work, row << _RECORD_BITS
+        return one_string(queue.dequeue() if timeout is None else queue.dequeue(timeout=timeout))
 
     def _fail(self, error: OpError) -> None:
         """Count an error as skipped, or raise it with the work item as its `record_key`."""
@@ -420,18 +299,3 @@ class ReaderBase:
     def _close(self) -> None:
         """Close the work item in progress."""
         raise NotImplementedError
-
-    def _options(self) -> dict[str, Any]:
-        """Return the arguments that decide what the records are; plain data."""
-        return {}
-
-    def _ids(self, first: int, keys: Sequence[bytes]) -> Any:
-        """Return `last_ids` for the records just read, which have these keys; `first` stands for their file."""
-        return first, 1
-
-    def _place(self) -> tuple[int, int]:
-        """Return where the next record of the work item begins, in bytes, and its number."""
-        return 0, 0
-
-    def _go_to_place(self, offset: int, record: int) -> None:
-        """Go to what `_place` gave, in a work item just opened."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Sequence
-from typing import Any
 
 from pipeline.dtypes import integer, one_of
 from pipeline.errors import OutOfRangeError, invalid
@@ -84,25 +83,6 @@ class FixedLengthRecordReader(StreamReader):
         file.position += min(count * self._hop, room)
         first, self._count = self._count, self._count + count
         return values, range(first, self._count)
-
-    def _next_number(self) -> int:
-        return self._count
-
-    def _offset_of(self, number: int) -> int:
-        return self._header + number * self._hop
-
-    def _go_to_place(self, offset: int, record: int) -> None:
-        super()._go_to_place(offset, record)
-        self._count = record
-
-    def _options(self) -> dict[str, Any]:
-        return {
-            "record_bytes": self._record,
-            "header_bytes": self._header,
-            "footer_bytes": self._needed - self._record,
-            "hop_bytes": self._hop,
-            "compression": self._compression,
-        }
 
 
 def _cut_out(data: bytes, start: int, size: int, hop: int, count: int) -> list[bytes]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import os
-from collections.abc import Sequence
 
 from pipeline.errors import DataLossError, OpError
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.files.lmdb_file import Damage, Entry, LMDBFile, LongValue, MissingPage
-from pipeline.files.opening import descriptor_identity
 from pipeline.files.os_errors import translated
 from pipeline.readers.base import Found, ReaderBase
 
@@ -66,8 +63,6 @@ class LMDBReader(ReaderBase):
             self._close()
             raise self._error(name, error) from error
         self._failure = None
-        self._count = 0  # of the entries handed out
-        self._note_file(name, functools.partial(descriptor_identity, self._file))
 
     def _close(self) -> None:
         if self._file >= 0:
@@ -89,19 +84,8 @@ class LMDBReader(ReaderBase):
         if self._failure is not None:
             error = self._error(self._work_item, self._failure)
             error.__cause__ = self._failure
-        self._count += len(entries)
         ended = error is None and len(entries) < limit
         return Found([key for key, _ in entries], [value for _, value in entries], ended, error)
-
-    def _ids(self, first: int, keys: Sequence[bytes]) -> tuple[int, int]:
-        return first + self._count - len(keys), len(keys)
-
-    def _place(self) -> tuple[int, int]:
-        return 0, self._count
-
-    def _go_to_place(self, offset: int, record: int) -> None:
-        while self._count < record and self._read(min(record - self._count, 1024)).values:
-            pass
 
     def _error(self, name: bytes, error: Exception) -> OpError:
         if isinstance(error, LongValue):

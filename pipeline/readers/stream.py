@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from pipeline.errors import OpError
 from pipeline.files.opening import open_file
 from pipeline.files.read_buffer import ReadBuffer
@@ -22,7 +20,6 @@ class StreamReader(ReaderBase):
     def _open(self, work_item: bytes) -> None:
         file = open_file(work_item, self._compression)
         self._file = ReadBuffer(file, self._bytes)
-        self._note_file(work_item, file.identity)
         self._values: list[bytes] = []  # cut; those from _at on are not handed out yet
         self._numbers: Sequence[int] = ()  # the number in the key of each
         self._at = 0
@@ -58,27 +55,6 @@ class StreamReader(ReaderBase):
             self._ended = not values
             self._numbers = _joined(self._numbers, numbers) if self._values else numbers
             self._values = _joined(self._values, values) if self._values else values
-
-    def _ids(self, first: int, keys: Any) -> Any:
-        numbers, count = keys.numbers, len(keys.numbers)
-        if count == 1 or type(numbers) is range:
-            return first + numbers[0], count
-        return np.array(numbers, np.int64) + first
-
-    def _place(self) -> tuple[int, int]:
-        number = self._numbers[self._at] if self._at < len(self._values) else self._next_number()
-        return self._offset_of(number), number
-
-    def _go_to_place(self, offset: int, record: int) -> None:
-        self._file.go_to(offset)
-
-    def _next_number(self) -> int:
-        """Return the number of the record after the last one cut."""
-        raise NotImplementedError
-
-    def _offset_of(self, number: int) -> int:
-        """Return where a record begins in the (uncompressed) file; it is the next one to hand out."""
-        raise NotImplementedError
 
     def _skip_header(self) -> None:
         """Skip what comes before the first record."""

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import collections
 import os
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from pipeline._lines import split_lines
 from pipeline.dtypes import integer
@@ -62,8 +57,6 @@ class TextLineReader(StreamReader):
     def _open(self, work_item: bytes) -> None:
         super()._open(work_item)
         self._number = 0  # of the last line cut
-        self._offset = 0  # where the line after it begins
-        self._starts = LineStarts()
         self._tail: list[bytes] = []  # the pieces of a line whose end is not read yet
         self._tail_bytes = 0  # bytes in _tail
         self._refused = 0  # the number of a line that is too long, or 0
@@ -81,9 +74,7 @@ class TextLineReader(StreamReader):
         while not self._refused:
             piece = self._file.piece()
             if not piece:
-                last = b"".join(self._tail)
-                self._count(last, len(last))
-                last = last.removesuffix(b"\r")
+                last = b"".join(self._tail).removesuffix(b"\r")
                 self._tail = []
                 lines = [last] if last else []
             elif b"\n" in piece:
@@ -117,59 +108,6 @@ class TextLineReader(StreamReader):
         """Return the lines that end in `piece`; the rest becomes the tail."""
         end = piece.rindex(b"\n")
         text = b"".join((*self._tail, memoryview(piece)[:end])) if self._tail else piece[:end]
-        self._count(text, self._tail_bytes + end + 1)
         self._tail = [piece[end + 1 :]] if end + 1 < len(piece) else []
         self._tail_bytes = len(piece) - end - 1
         return split_lines(text, 0, len(text))
-
-    def _count(self, text: bytes, size: int) -> None:
-        """Count the bytes of lines that are cut; a deterministic loop may ask where each of them begins."""
-        if self._source is not None:
-            needed = self._numbers[0] if self._values else self._number + 1
-            self._starts.add(self._number + 1, self._offset, text, needed)
-        self._offset += size
-
-    def _next_number(self) -> int:
-        return self._number + 1
-
-    def _offset_of(self, number: int) -> int:
-        start = self._starts.of(number)
-        return self._offset if start is None else start
-
-    def _go_to_place(self, offset: int, record: int) -> None:
-        super()._go_to_place(offset, record)
-        self._number, self._offset = record - 1, offset
-
-    def _options(self) -> dict[str, Any]:
-        return {"skip_header_lines": self._skip_lines}
-
-
-class LineStarts:
-    """Where lines begin in a file, of the pieces whose lines are not all handed out."""
-
-    def __init__(self) -> None:
-        self._pieces: collections.deque[tuple[int, int, bytes]] = collections.deque()
-        self._ends: NDArray[np.int64] | None = None  # of the lines of the first piece but its last one
-
-    def add(self, first: int, offset: int, text: bytes, needed: int) -> None:
-        """Add lines from number `first` on, which begin at byte `offset`; lines before `needed` can be forgotten."""
-        self._forget(needed)
-        self._pieces.append((first, offset, text))
-
-    def of(self, number: int) -> int | None:
-        """Return where a line begins; None if it comes after the pieces. Lines before it are forgotten."""
-        self._forget(number)
-        if not self._pieces:
-            return None
-        first, offset, text = self._pieces[0]
-        if number == first:
-            return offset
-        if self._ends is None:
-            self._ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n"))
-        index = number - first - 1
-        return offset + int(self._ends[index]) + 1 if index < len(self._ends) else None
-
-    def _forget(self, number: int) -> None:
-        while len(self._pieces) > 1 and self._pieces[1][0] <= number:
-            self._pieces.popleft()
-            self._ends = None

@@ -65,12 +65,3 @@ class TFRecordReader(StreamReader):
 
     def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
         return self._cutter.cut(self._file, self._work_item)
-
-    def _next_number(self) -> int:
-        return self._file.offset
-
-    def _offset_of(self, number: int) -> int:
-        return number
-
-    def _options(self) -> dict[str, Any]:
-        return {"compression": self._compression}

@@ -56,7 +56,6 @@ class WholeFileReader(ReaderBase):
         try:
             file = open_file(name)
             try:
-                self._note_file(name, file.identity, ends=False)
                 value = contents(file, name, self._max_bytes)
                 self._bytes.add(len(value))
                 return Found([name], [value], ended=True)

@@ -31,6 +31,12 @@ class StartingThread(threading.Thread):
         super().__init__(name=name, daemon=daemon)
         self._started = _Started()
 
+    def start(self) -> None:
+        try:
+            super().start()
+        except KeyError as error:  # of the standard library, where a handler has raised and the thread has begun
+            raise (error.__context__ or error) from None
+
 
 class EndingThread(StartingThread):
     """A thread whose end wakes `wait_for_end` at once. It can be given up as long as it has not begun.

@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pipeline import hooks
 from pipeline.dtypes import items
 from pipeline.logs import logger
 from pipeline.runners.coordinator import Coordinator
@@ -108,8 +109,19 @@ def reset() -> None:
     _registered.clear()
 
 
-def start_registered(coord: Coordinator) -> None:
-    """Start the registered runners that were never started, except producers: they start when a loop asks for rows."""
+def _start_for(stops_with: Any, on_stop: Callable[[Callable[[], object]], None]) -> Coordinator:
+    """Start the registered runners that were never started, for an iterator; see `hooks.start_runners`.
+
+    Producers are not among them: they start when the iterator asks for rows.
+    """
+    coord: Coordinator | None = stops_with
+    if coord is None:
+        coord = Coordinator()
+        on_stop(coord.request_stop)
     for qr in _all_registered():
         if not qr._begun and not getattr(qr.queue, "starts_itself", False):
             qr.create_threads(coord=coord, daemon=True, start=True)
+    return coord
+
+
+hooks.start_runners = _start_for

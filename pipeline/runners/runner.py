@@ -18,9 +18,9 @@ from pipeline.diagnostics.wording import count
 from pipeline.diagnostics.workers import WorkerGroup, WorkerRecord, current_worker
 from pipeline.dtypes import truth
 from pipeline.errors import OpError, OutOfRangeError
+from pipeline.hooks import loop_of_thread
 from pipeline.logs import logger
 from pipeline.runners.coordinator import Coordinator
-from pipeline.runners.current_loop import loop_of_thread
 from pipeline.runners.ending import EndingThread
 from pipeline.runners.enqueue_ops import Fillable, make_callable, op_name
 

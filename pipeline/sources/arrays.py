@@ -15,19 +15,20 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._next import gathers
+from pipeline._rows import gathers
 from pipeline.dtypes import file_name, native, object_vector, refuse_missing, strings_as_bytes, truth
 from pipeline.files.npy import NpyFile, checked_header
 from pipeline.files.opening import read_whole
 from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
-from pipeline.nest import ListValue, Nest, TupleParts, holds_arrays, parts_of
+from pipeline.nest import ListValue, Nest, TupleParts, parts_of
 from pipeline.producers.numbered import digest, parse_shard
 from pipeline.queues.rows import Rows
 from pipeline.sources.extras import MANY, RowSelection, closed, is_closed, last_used, place_of, stacked
 from pipeline.sources.nodes import Table
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
+from pipeline.stages.block import flat
 
 # Stored arrays are read in pieces of at least this many bytes of all of them: whole chunks.
 _PIECE_BYTES = 1 << 20
@@ -142,18 +143,10 @@ class _Arrays(Table):
         taken = [each.take(numbers) for each in self._columns]
         return taken[0] if self._nest is None else self._nest.pack(taken, True)
 
-    def columns(self) -> tuple[tuple[NDArray[Any], ...], Callable[[list[Any]], Any]]:
-        arrays = tuple(each.array for each in self._columns if isinstance(each, _InMemory))
-        nest = self._nest
-        if nest is None:
-            return arrays, operator.itemgetter(0)
-        made = nest.pack(arrays, True)
-        if type(made) is TupleParts and all(map(operator.is_, made, arrays)):
-            return arrays, TupleParts
-        if holds_arrays(made) and all(map(operator.is_, made.values(), arrays)):
-            names = tuple(made)
-            return arrays, lambda columns: dict(zip(names, columns, strict=True))
-        return arrays, lambda columns: nest.pack(columns, True)
+    def columns(self) -> tuple[tuple[NDArray[Any], ...], Any]:
+        arrays = [each.array for each in self._columns if isinstance(each, _InMemory)]
+        structure, found = flat(arrays[0] if self._nest is None else self._nest.pack(arrays, True))
+        return tuple(found), structure
 
     def facts(self) -> dict[str, Any]:
         names = [""] if self._nest is None else self._nest.names

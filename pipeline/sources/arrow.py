@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._next import gathers
+from pipeline._rows import gathers
 from pipeline.dtypes import object_vector
 from pipeline.errors import DataLossError, InvalidArgumentError, invalid
 from pipeline.keywords import tells_keywords
@@ -73,8 +73,6 @@ def arrow(
 
 class _Table(Table):
     kind = "arrow"
-    sizes: Sequence[int] | None = None
-    unit = "rows"
     most = MANY
 
     def __init__(self, table: Any, defaults: Mapping[str, Any] | None) -> None:
@@ -97,9 +95,8 @@ class _Table(Table):
     def take(self, numbers: NDArray[np.int64]) -> Any:
         return self._rows.take(numbers)
 
-    def columns(self) -> tuple[tuple[NDArray[Any], ...], Callable[[list[Any]], Any]]:
-        names = self._schema.names
-        return tuple(self._rows.ready() or ()), lambda columns: dict(zip(names, columns, strict=True))
+    def columns(self) -> tuple[tuple[NDArray[Any], ...], Any]:
+        return tuple(self._rows.ready() or ()), tuple(self._schema.names)
 
     def facts(self) -> dict[str, Any]:
         digest = digest_of(self._rows.sample(sampled(len(self))))

@@ -36,7 +36,7 @@ from pipeline.sources.extras import MANY, chosen, of_record
 from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
-from pipeline.sources.stream import StreamSource
+from pipeline.sources.stream import PartsSource
 from pipeline.sources.text import Piece, PieceRecords, cut_pieces, lines_to_skip, opened
 
 _EXACT = 1 << 53  # float64 holds all integers up to that
@@ -65,7 +65,7 @@ def csv(
     shuffle: bool = False,
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
-) -> StreamSource:
+) -> PartsSource:
     """Read rows of CSV files: each example is a dict with a value a column.
 
     Args:
@@ -94,7 +94,7 @@ def csv(
     if defaults is not None and not isinstance(defaults, Mapping):
         raise TypeError(f"csv: defaults must be a dict of values by column, not {defaults!r:.80}")
     syntax = Syntax(field_delim, use_quote_delim, na_value, lines_to_skip(skip_lines, "csv"), names, comment, lenient)
-    return StreamSource(
+    return PartsSource(
         _Rows(expanded(paths, "csv"), syntax, columns, dtypes, defaults or {}), Epochs(num_epochs, shuffle, seed, shard)
     )
 
@@ -160,8 +160,6 @@ class _Rows(Parts):
     kind = "csv"
     unit = "files"
     most = MANY
-    of_files = True
-    no_state: str | None = None
 
     def __init__(
         self,

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from pipeline._batch import stack
 from pipeline.dtypes import native, object_vector, strings_as_bytes, texts
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid, show
-from pipeline.stages.collate import as_array, telling
 from pipeline.nest import ListValue, Nest, is_nested
 from pipeline.queues.rows import Rows
+from pipeline.stages.collate import as_array, telling
 
 E = TypeVar("E", bound=Exception)
 

@@ -17,7 +17,7 @@ from pipeline.sources.extras import MANY, of_record
 from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
-from pipeline.sources.stream import StreamSource
+from pipeline.sources.stream import PartsSource
 from pipeline.sources.text import opened
 
 
@@ -34,7 +34,7 @@ def fixed_length(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
-) -> StreamSource:
+) -> PartsSource:
     """Read files whose records all have equally many bytes.
 
     Names that end in .gz, .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues mid-file.
@@ -74,7 +74,7 @@ def fixed_length(
         raise invalid(f"fixed_length: records of {size:,} bytes do not consist of whole values of dtype {kind}")
     header, footer = _bytes(header_bytes, "header_bytes", 0), _bytes(footer_bytes, "footer_bytes", 0)
     records = _FixedLength(expanded(files, "fixed_length"), size, kind, header, footer)
-    return StreamSource(records, Epochs(num_epochs, shuffle, seed, shard))
+    return PartsSource(records, Epochs(num_epochs, shuffle, seed, shard))
 
 
 def _bytes(given: Any, name: str, least: int) -> int:
@@ -109,8 +109,6 @@ class _FixedLength(Parts):
     kind = "fixed_length"
     unit = "files"
     most = MANY
-    of_files = True
-    no_state: str | None = None
 
     def __init__(self, names: Sequence[str], size: int, dtype: np.dtype[Any] | None, header: int, footer: int) -> None:
         self.names = names

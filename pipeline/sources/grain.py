@@ -21,7 +21,7 @@ from pipeline.sources.extras import needs, stacked
 from pipeline.sources.nodes import Parts, Table
 from pipeline.sources.order import Epochs, Order
 from pipeline.sources.source import Source, TableSource
-from pipeline.sources.stream import BlockPiece, StreamSource
+from pipeline.sources.stream import BlockPiece, PartsSource
 
 # Elements that are read at once.
 _PIECE = 64
@@ -75,7 +75,7 @@ def grain(
             "grain: a stream keeps Grain's order: give shuffle, seed and shard to Grain's dataset or sampler, or the "
             "batch function"
         )
-    return StreamSource(_Stream(data, bool(batched)), Epochs(num_epochs))
+    return PartsSource(_Stream(data, bool(batched)), Epochs(num_epochs))
 
 
 class _EpochNumbers(Numbered):
@@ -100,7 +100,6 @@ class _Map(Table):
 
     kind = "grain"
     unit = "elements"
-    sizes: Sequence[int] | None = None
     most = _PIECE
     one_by_one = True
 
@@ -144,7 +143,6 @@ class _Stream(Parts):
     of_files = False
     most = _PIECE
     one_by_one = True
-    no_state: str | None = None
 
     def __init__(self, data: Any, batched: bool) -> None:
         self._data = data

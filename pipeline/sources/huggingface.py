@@ -14,11 +14,11 @@ from pipeline.keywords import tells_keywords
 from pipeline.producers.numbered import parse_shard, sampled
 from pipeline.sources.arrow import digest_of, without_views
 from pipeline.sources.extras import names_of, needs
-from pipeline.sources.nodes import Parts, Table
 from pipeline.sources.huggingface_columns import apart, form_of
+from pipeline.sources.nodes import Parts, Table
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import Source, TableSource
-from pipeline.sources.stream import StreamSource
+from pipeline.sources.stream import PartsSource
 
 # Examples of a stream that are read at once; fewer where they may be large.
 _PIECE = 256
@@ -76,7 +76,7 @@ def huggingface(
     index, count = parse_shard(shard, dataset.num_shards, "shards")
     if count > 1:
         dataset = dataset.shard(num_shards=count, index=index)
-    return StreamSource(_Stream(_selected(dataset, columns), defaults, shuffle), Epochs(num_epochs))
+    return PartsSource(_Stream(_selected(dataset, columns), defaults, shuffle), Epochs(num_epochs))
 
 
 def _selected(dataset: Any, columns: Sequence[str] | None) -> Any:
@@ -95,7 +95,6 @@ class _Rows(Table):
 
     kind = "huggingface"
     unit = "examples"
-    sizes: Sequence[int] | None = None
 
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:
         self._form = form_of(dataset, defaults)
@@ -147,7 +146,6 @@ class _Stream(Parts):
     unit = "datasets"
     names: Sequence[str] = ("",)
     of_files = False
-    no_state: str | None = None
 
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None, shuffle: bool) -> None:
         self._form = form_of(dataset, defaults)

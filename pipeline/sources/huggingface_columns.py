@@ -9,7 +9,6 @@ import numpy as np
 
 from pipeline.dtypes import object_vector, strings_as_bytes
 from pipeline.errors import invalid
-from pipeline.stages.block import Columns
 from pipeline.nest import ListValue
 from pipeline.sources.arrow import (
     as_array,
@@ -23,6 +22,7 @@ from pipeline.sources.arrow import (
 )
 from pipeline.sources.extras import MANY, needs, stacked
 from pipeline.sources.stream import BlockPiece
+from pipeline.stages.block import as_columns
 
 Join = Callable[[list[Any], str], Any]
 
@@ -37,7 +37,7 @@ _FEW = 64
 
 def apart(rows: list[Any], where: str) -> list[Any]:
     """As `stacked`, but the shapes of rows may differ."""
-    return [next(Columns(stacked([row], where), 1).examples()) for row in rows]
+    return [next(as_columns(stacked([row], where), 1).examples()) for row in rows]
 
 
 class ArrowForm:

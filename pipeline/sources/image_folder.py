@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from pipeline.errors import NotFoundError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.opening import file_system, read_whole
 from pipeline.files.os_errors import translated
-from pipeline.stages.block import Columns, Examples
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.on_error import add_note, of_record
@@ -25,6 +24,7 @@ from pipeline.sources.extras import stacked
 from pipeline.sources.nodes import Table
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
+from pipeline.stages.block import Examples, as_columns
 
 _log = logger("pipeline.sources")
 
@@ -87,7 +87,6 @@ class ImageFolder(TableSource):
 class _Images(Table):
     kind = "image_folder"
     unit = "images"
-    sizes: Sequence[int] | None = None
     most = 32  # the size of an image is not known
     one_by_one = True
 
@@ -114,7 +113,7 @@ class _Images(Table):
         image = self._image(path)
         if self._decode is None or self._decode is rgb_image:
             return image  # a function of the user's may return the same array each time
-        (example,) = Columns(stacked([image], self.kind), 1).examples()
+        (example,) = as_columns(stacked([image], self.kind), 1).examples()
         return example
 
     def _image(self, path: str) -> Any:

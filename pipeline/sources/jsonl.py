@@ -9,7 +9,6 @@ from typing import Any
 
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
-from pipeline.stages.block import Examples
 from pipeline.keywords import tells_keywords
 from pipeline.nest import ListValue
 from pipeline.sources.extras import MANY, names_of, of_record
@@ -17,8 +16,9 @@ from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.records import Records
-from pipeline.sources.stream import StreamSource
+from pipeline.sources.stream import PartsSource
 from pipeline.sources.text import Piece, cut_lines, cut_pieces, opened
+from pipeline.stages.block import Examples
 
 # The compiled half of `json.loads`: for a short line the rest takes more time than it. It stands at the end of what it
 # has read. orjson takes 0.4 to 0.7 of its time, but gives floats for integers of more than 64 bits and has no NaN, so
@@ -43,7 +43,7 @@ def jsonl(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
-) -> StreamSource:
+) -> PartsSource:
     r"""Read the lines of JSON Lines files: each is an object, and becomes a dict.
 
     Strings are str, and null is None. A list that holds lists or objects is a `ListValue`. Names that end in .gz,
@@ -83,7 +83,7 @@ def jsonl(
     ):
         raise invalid(f"jsonl: defaults has {other!r}, which is not in columns")
     objects = _Objects(expanded(paths, "jsonl"), chosen, dict(defaults or {}), byte_limit(max_record_bytes))
-    return StreamSource(objects, Epochs(num_epochs, shuffle, seed, shard))
+    return PartsSource(objects, Epochs(num_epochs, shuffle, seed, shard))
 
 
 class _Objects(Parts):
@@ -91,8 +91,6 @@ class _Objects(Parts):
     unit = "files"
     most = MANY
     one_by_one = True
-    of_files = True
-    no_state: str | None = None
 
     def __init__(
         self, names: Sequence[str], columns: Sequence[str] | None, defaults: dict[str, Any], limit: int

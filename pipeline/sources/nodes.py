@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._next import Gatherer
+from pipeline._block import bounds
+from pipeline._rows import Gatherer
 from pipeline.datasets.seed import Seed
 from pipeline.diagnostics.ends import raise_why
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
@@ -18,11 +19,12 @@ from pipeline.files.identity import file_identity, names_of
 from pipeline.on_error import ending
 from pipeline.producers.numbered import Numbered
 from pipeline.sources.extras import Once
-from pipeline.stages.block import Block, Columns, Examples, Names, Numbers, gathered, join_values
+from pipeline.stages.block import Block, Columns, Examples, Names, Numbers, as_columns, join_values
 from pipeline.stages.index import ENDLESS, Index, InOrder
 from pipeline.stages.node import Node
-from pipeline.stages.run import Limited, Run
+from pipeline.stages.run import Run
 from pipeline.stages.stream import Stream, whole
+from pipeline.tracebacks import from_handler
 
 # Bits of an example's number that count examples within a part.
 _INSIDE = 36
@@ -82,8 +84,8 @@ class Table(Rows):
         """
         return Examples([_only(self.take(numbers[i : i + 1])) for i in range(len(numbers))])
 
-    def columns(self) -> tuple[tuple[NDArray[Any], ...], Callable[[list[Any]], Any]]:
-        """Return the arrays of a table at hand, and what makes the columns of a block of rows of each."""
+    def columns(self) -> tuple[tuple[NDArray[Any], ...], Any]:
+        """Return the columns of a table at hand, and their structure, as `Columns` has it."""
         raise NotImplementedError
 
     def named(self, number: int) -> str | None:
@@ -96,7 +98,7 @@ class Table(Rows):
 
 
 def _only(made: Any) -> Any:
-    values = made if isinstance(made, Examples) else Columns(gathered(made), 1)
+    values = made if isinstance(made, Examples) else as_columns(made, 1)
     return next(values.examples())
 
 
@@ -104,8 +106,8 @@ def _values(make: Callable[[Any], Any], which: Any, one_by_one: bool) -> Columns
     made = make(which)
     if isinstance(made, Examples):
         return made
-    columns = Columns(gathered(made), len(which))
-    return Examples(list(columns.examples())) if one_by_one else columns
+    found = as_columns(made, len(which))
+    return Examples(list(found.examples())) if one_by_one else found
 
 
 class Parts(Rows):
@@ -116,9 +118,11 @@ class Parts(Rows):
         of_files: Whether they are files.
         no_state: Why it has no states; None if it has.
         count: How many examples all parts have; None if that is not known.
+        live: Whether others write the files meanwhile, as they do with pipes.
     """
 
     names: Sequence[str]
+    live = False
     of_files = True
     no_state: str | None = None
     count: int | None = None
@@ -126,7 +130,7 @@ class Parts(Rows):
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield the pieces of a part, each after the place where it begins.
 
-        A place is plain data, not None; `place` is where to begin, or None.
+        A place is plain data, not None: in a file a count, as of bytes. `place` is where to begin, or None.
         """
         raise NotImplementedError
 
@@ -248,7 +252,8 @@ class OfTable(OfSource):
         run.files.of_table(self.table)
         length = self.length() or 0
         begin = run.epoch * (0 if length == ENDLESS else length)
-        return TableRows(self.table, self.numbered(run), begin, length)
+        rows = TableRows if self.table.sizes is None else GroupRows
+        return rows(self.table, self.numbered(run), begin, length)
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         return InOrder(self.index(run), state)
@@ -264,61 +269,68 @@ class TableRows(Index):
         length: How many there are.
     """
 
+    of_sources = True
+
     def __init__(self, table: Table, numbered: Numbered, begin: int, length: int) -> None:
         self._table, self._numbered, self._begin, self._length = table, numbered, begin, length
         self._count = max(1, len(table))
         self._orders: dict[int, Any] = {}
         self._gatherer: Gatherer | None = None
-        self._pack: Callable[[list[Any]], Any] = _first
-        self.ahead = table.at_hand
+        self._structure: Any = None
+        self.ahead = self.of_numbers = table.at_hand
+        self._plain = numbered.shuffle is None and numbered.shard == (0, 1) and not begin and length <= numbered.length
         if table.at_hand and length:
-            arrays, self._pack = table.columns()
+            arrays, self._structure = table.columns()
             self._gatherer = Gatherer(arrays)
 
     def __len__(self) -> int:
         return self._length
 
     def block(self, places: Numbers) -> Block:
+        if self._plain and self._gatherer is not None:  # the places are the rows
+            return Block(Columns(self._gatherer.take(places), len(places), self._structure), places)
         if not len(places):
             return Block(Examples([]), places)
         epochs, rows = self._rows_of(places)
         numbers = rows if epochs is None else rows + epochs * self._count
         if self._gatherer is not None:
-            return Block(Columns(self._pack(self._gatherer.take(rows)), len(rows)), numbers)
+            return Block(Columns(self._gatherer.take(rows), len(rows), self._structure), numbers)
         names = Names(lambda i: self._table.named(int(rows[i])))
         values, error = made_before_error(self._table.rows, rows)
         return Block(values, numbers[: len(values)], error, names)
 
-    def runs(self, starts: Numbers, size: int) -> Any:
+    def runs(self, starts: Numbers, size: int) -> Block | None:
         numbered = self._numbered
-        last = self._begin + int(starts.max(initial=0)) + size
-        plain = numbered.shuffle is None and numbered.shard == (0, 1) and last <= numbered.length
-        if self._gatherer is None or not plain or not self._begin + int(starts.min(initial=0)) >= 0:
+        if self._gatherer is None or numbered.shuffle is not None or numbered.shard != (0, 1):
             return None
-        return Columns(self._pack(self._gatherer.runs(np.ascontiguousarray(starts) + self._begin, size)), len(starts))
+        low, high = bounds(starts)
+        epoch = (self._begin + low) // numbered.length
+        if (self._begin + high + size - 1) // numbered.length != epoch:
+            return None
+        offset = self._begin - epoch * numbered.length
+        arrays = self._gatherer.runs(starts + offset if offset else starts, size)
+        numbers = starts + self._begin if self._begin else starts
+        return Block(Columns(arrays, len(starts), self._structure), numbers, sizes=size)
 
     def _rows_of(self, places: Numbers) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
         """Return the epoch and the row of each place; None for the first epoch of all."""
         wanted = self._begin + places if self._begin else places
         numbered, length = self._numbered, self._numbered.length
-        first, last = int(wanted[0]), int(wanted[-1])
+        low, high = bounds(wanted)
         index, count = numbered.shard
-        if numbered.shuffle is None and first >= 0 and int(wanted.max()) < length:
-            rows = wanted if (index, count) == (0, 1) else index + wanted * count
-            return None, np.ascontiguousarray(rows)
-        if last - first == len(wanted) - 1 and first // length == last // length:
-            epoch = first // length
-            order = self._order_of(epoch)
-            begin = first - epoch * length
-            rows = order[begin : begin + len(wanted)]
-            if not (np.diff(wanted) == 1).all():
-                rows = order[wanted - epoch * length]
-            return (None if not epoch else np.int64(epoch)), np.ascontiguousarray(rows)  # type: ignore[return-value]
+        epoch = low // length
+        if high // length == epoch:
+            inner = wanted - epoch * length if epoch else wanted
+            if numbered.shuffle is not None:
+                rows = self._order_of(epoch)[inner]
+            else:
+                rows = inner if (index, count) == (0, 1) else index + inner * count
+            return (np.int64(epoch) if epoch else None), np.ascontiguousarray(rows)  # type: ignore[return-value]
         epochs, inner = np.divmod(wanted, length)
         if numbered.shuffle is None:
             return epochs, np.ascontiguousarray(index + inner * count)
         rows = np.empty(len(wanted), np.int64)
-        for epoch in np.unique(epochs).tolist():
+        for epoch in sorted(set(epochs.tolist())):
             mine = epochs == epoch
             rows[mine] = self._order_of(epoch)[inner[mine]]
         return epochs, rows
@@ -334,14 +346,11 @@ class TableRows(Index):
         return self._orders[epoch]  # type: ignore[no-any-return]
 
 
-def _first(columns: list[Any]) -> Any:
-    return columns[0]
-
-
 class GroupRows(Index):
     """The rows of a table of groups, each of which is read as a whole, in order."""
 
     ahead = False
+    of_sources = True
 
     def __init__(self, table: Table, numbered: Numbered, begin: int, length: int) -> None:
         self._table, self._numbered, self._begin, self._length = table, numbered, begin, length
@@ -364,9 +373,11 @@ def made_before_error(make: Callable[[Any], Columns | Examples], which: Any) -> 
     """Return rows that are made together, up to the first that cannot be made, and why that cannot."""
     try:
         return make(which), None
-    except Exception as error:
+    except Exception as raised:
+        if from_handler(raised) is not None:
+            raise
         if len(which) < 2:
-            return Examples([]), error
+            return Examples([]), raised
     half = len(which) // 2
     first, error = made_before_error(make, which[:half])
     if error is not None:
@@ -382,6 +393,9 @@ class OfParts(OfSource):
         parts: The parts.
         facts, order: As for OfSource.
         stream: The class of the streams.
+
+    Attributes:
+        errors: `on_error` and `max_errors`: what happens when a part fails, and the stream can read those after it.
     """
 
     def __init__(self, parts: Parts, order: Any, stream: type[PartsStream]) -> None:
@@ -390,12 +404,16 @@ class OfParts(OfSource):
             self._names = Once(_NamesOf(parts.names))
         super().__init__(parts.kind, _FactsOf(parts, self._names), order)
         self.parts, self._stream = parts, stream
-        self._errors: tuple[str, int | None] = ("raise", None)
+        self.errors: tuple[str, int | None] = ("raise", None)
+
+    @property
+    def live(self) -> bool:
+        return self.parts.live
 
     def skipping(self, on_error: str, max_errors: int | None) -> OfParts:
         """Return the same that does this with the rest of a part that fails, if there is something after it."""
         other = copy.copy(self)
-        other._errors = on_error, max_errors
+        other.errors = on_error, max_errors
         return other
 
     def about(self) -> str:
@@ -448,8 +466,8 @@ class _FactsOf:
 class PartsStream(Stream):
     """The examples of parts that are read one after another.
 
-    The state is [the epoch, the part in its order, the place of a piece, examples of that piece that were taken, examples
-    of the part before that piece].
+    The state is [the epoch, the part in its order, the place of a piece, examples of that piece that were taken,
+    examples of the part before that piece].
     """
 
     def __init__(self, node: OfParts, run: Run, state: Any) -> None:
@@ -458,12 +476,12 @@ class PartsStream(Stream):
         self.numbered = node.numbered(run)
         self.first_epoch = run.epoch * (self.order.num_epochs or 0)
         self._opened = run.files.of_parts(self.parts, self._names)
-        self._limit = Limited(run, *node._errors)
         self._failed: BaseException | None = None
         self._taken = False  # whether this epoch has had an example so far
         epoch, part, place, offset, before = (0, 0, None, 0, 0) if state is None else state
         self.epoch, self.part = whole(epoch), whole(part, self.order.length)
-        self.place, self._offset, self._before = place, whole(offset), whole(before)
+        self.place = whole(place) if self.parts.of_files and place is not None else place
+        self._offset, self._before = whole(offset), whole(before)
         self._pieces: Generator[tuple[Any, Any]] | None = None  # of the part, from `place` on
         self._piece: Any = None  # whose examples from `_offset` on come next
         self._number = 0  # of the first example of the part
@@ -472,28 +490,33 @@ class PartsStream(Stream):
         self._error: Exception | None = None  # that comes after these
 
     def take(self, n: int) -> Block | None:
+        return self._block(n) if self._reach() else None
+
+    def drop(self, n: int) -> int:
+        left = n
+        while left and self._reach():
+            count = min(left, len(self._piece) - self._offset)
+            self._offset, self._taken = self._offset + count, True
+            left -= count
+        return n - left
+
+    def _reach(self) -> bool:
+        """Have the piece of the next example; return False at the end."""
         if self._failed is not None:
             raise self._failed
-        while True:
+        while self._piece is None or self._offset >= len(self._piece):
             try:
-                while self._piece is None or self._offset >= len(self._piece):
-                    if not self._read_on():
-                        return None
+                self.run.clock.check()  # as many examples may be left out
+                if not self._read_on():
+                    return False
             except OutOfRangeError as error:
                 raise_why(error)
-                return None
+                return False
             except CancelledError:
                 raise
-            except Exception as error:
-                self._fail(error)
-                if not self._limit.active:
-                    raise
-                self._limit.note(error)
-                continue
             except BaseException as error:
                 self._fail(error)
-                raise
-            return self._block(n)
+        return True
 
     def _block(self, n: int) -> Block:
         """Return the next examples of the piece."""
@@ -502,7 +525,9 @@ class PartsStream(Stream):
         if made is None or not self._made_at <= begin < self._made_at + len(made):
             if made is not None and self._error is not None and begin == self._made_at + len(made):
                 raise self._error
-            count = min(n if self.parts.one_by_one else max(n, _MOST), self.parts.most, len(piece) - begin)
+            # Several times n, so that few blocks have to be joined; the first one reaches to where a batch begins.
+            count = n if self.parts.one_by_one or not begin else n * max(1, _MOST // n)
+            count = min(count, self.parts.most, len(piece) - begin)
             made, self._error = made_before_error(self.parts.rows, piece[begin : begin + count])
             self._made, self._made_at = made, begin
             if not len(made):
@@ -517,9 +542,10 @@ class PartsStream(Stream):
         return Block(values, np.arange(first, first + end - at), names=names)
 
     def _fail(self, error: BaseException) -> None:
-        """A read has failed: there is nothing after it."""
+        """Raise the error of a read, now and later: nothing comes after it."""
         self._failed = error
         ending(error)
+        raise error
 
     def _read_on(self) -> bool:
         """Get the next piece, of this part or the next one; return False at the end."""

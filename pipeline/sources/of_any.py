@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, overload
 
 from numpy.typing import NDArray
 
-from pipeline.batches.origins import OfProducer, OfQueue
+from pipeline.batches.origins import OfQueue, of_producer
 from pipeline.datasets.dataset import Dataset
 from pipeline.keywords import tells_keywords
 from pipeline.nest import parts_of
@@ -73,7 +73,7 @@ def dataset(given: Any) -> Dataset[Any]:
     if isinstance(given, Dataset):
         return given
     if isinstance(given, (SliceSource, ProducerQueue)):
-        return Dataset(OfProducer(given))
+        return Dataset(of_producer(given))
     if isinstance(given, QueueBase):
         return Dataset(OfQueue(given))
     if isinstance(given, (str, bytes, bytearray)):

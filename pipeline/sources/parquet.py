@@ -29,8 +29,8 @@ from pipeline.sources.arrow import (
     without_views,
 )
 from pipeline.sources.extras import MANY, chosen, last_used, needs
-from pipeline.sources.nodes import Table
 from pipeline.sources.ipc_sizes import batch_sizes
+from pipeline.sources.nodes import Table
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.source import TableSource

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline._flow import items_at
+from pipeline._calls import items_at
 from pipeline.errors import invalid
 from pipeline.nest import kept
 from pipeline.producers.numbered import digest
@@ -17,7 +17,7 @@ from pipeline.stages.node import Node
 from pipeline.stages.run import Run
 
 # Types whose items are there already, so that reading them calls nothing of the user's.
-_STORED = (list, tuple, range)
+STORED = (list, tuple, range)
 
 
 class OfSequence(Node):
@@ -62,10 +62,12 @@ class OfSequence(Node):
 class Items(Index):
     """Items of a sequence."""
 
+    of_sources = True
+
     def __init__(self, items: Any) -> None:
         self._items, self._length = items, len(items)
         self._together = getattr(type(items), "__getitems__", None)  # as PyTorch's DataLoader calls it
-        self.ahead = type(items) in _STORED
+        self.ahead = type(items) in STORED
 
     def __len__(self) -> int:
         return self._length
@@ -83,11 +85,11 @@ class Items(Index):
             if len(found) != len(listed):
                 name = type(items).__name__
                 raise invalid(f"{name}.__getitems__ returned {len(found)} items for {len(listed)} numbers")
-            return Block(Examples(list(map(kept, found))), places)
+            return Block(Examples([kept(each, False) for each in found]), places)
         found, error = [], None
         try:
             for place in listed:
-                found.append(kept(items[place]))
+                found.append(kept(items[place], False))
         except Exception as raised:
             error = raised
         return Block(Examples(found), places[: len(found)], error)
@@ -95,7 +97,7 @@ class Items(Index):
 
 def _sample(items: Any) -> str:
     """Return a digest of some items that are plain values."""
-    if type(items) not in _STORED:
+    if type(items) not in STORED:
         return ""
     picked = [items[i] for i in range(0, len(items), max(1, len(items) // 64))][:64]
     plain = [each if isinstance(each, (str, bytes, int, float, bool)) else type(each).__name__ for each in picked]

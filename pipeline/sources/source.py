@@ -11,7 +11,6 @@ from pipeline.dtypes import integer
 from pipeline.sources.extras import Once
 from pipeline.sources.nodes import OfTable, Table
 from pipeline.sources.order import Epochs, Order
-from pipeline.stages.block import handed_out
 
 
 class Source(Dataset[Any]):
@@ -63,7 +62,7 @@ class TableSource(Source):
             number += total
         if number < 0 or (total is not None and number >= total):
             raise IndexError(f"{self.name}: there is no example {index}")
-        return handed_out(self.table.rows(self.order.numbered().numbers(number, 1)).first())
+        return self.table.rows(self.order.numbered().numbers(number, 1)).first()
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.order.length:,} examples, num_epochs={self.order.num_epochs}>"

@@ -60,6 +60,3 @@ class PartsSource(Source):
     def total(self) -> int | None:
         """As `Source.total`."""
         return self._source.total()
-
-
-StreamSource = PartsSource

@@ -21,7 +21,7 @@ from pipeline.sources.extras import MANY
 from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
-from pipeline.sources.stream import StreamSource
+from pipeline.sources.stream import PartsSource
 
 
 @tells_keywords
@@ -33,7 +33,7 @@ def text(
     shuffle: bool = False,
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
-) -> StreamSource:
+) -> PartsSource:
     r"""Read lines of text files: each example is a line, as bytes.
 
     A line ends with `\n` or `\r\n`. Names that end in .gz, .bz2, .xz, .zst or
@@ -59,15 +59,13 @@ def text(
         [b'apple', b'pear']
     """
     lines = _Lines(expanded(paths, "text"), lines_to_skip(skip_lines, "text"))
-    return StreamSource(lines, Epochs(num_epochs, shuffle, seed, shard))
+    return PartsSource(lines, Epochs(num_epochs, shuffle, seed, shard))
 
 
 class _Lines(Parts):
     kind = "text"
     unit = "files"
     most = MANY
-    of_files = True
-    no_state: str | None = None
 
     def __init__(self, names: Sequence[str], skip_lines: int) -> None:
         self.names = names
@@ -110,6 +108,8 @@ class _Begin:
     def lines(self) -> int:
         """How many lines of the file end before. For errors: it reads the file up to there."""
         count, left = 0, self.offset
+        if not left:  # a pipe can be read only once
+            return 0
         with opened(self.name) as file:
             while left and (text := file.piece()[:left]):
                 count, left = count + text.count(b"\n"), left - len(text)

@@ -15,7 +15,7 @@ from pipeline.producers.numbered import parse_shard
 from pipeline.sources.extras import MANY, needs, stacked
 from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
-from pipeline.sources.stream import BlockPiece, StreamSource
+from pipeline.sources.stream import BlockPiece, PartsSource
 
 # Elements of one shape are batched by TensorFlow, so many bytes at once, but not more elements than this.
 _PIECE_BYTES = 1 << 20
@@ -29,7 +29,7 @@ def tf_data(
     batched: bool = False,
     num_epochs: int | None = 1,
     shard: tuple[int, int] | None = None,
-) -> StreamSource:
+) -> PartsSource:
     """Read the elements of a `tf.data.Dataset`; strings become bytes.
 
     It is a stream in TensorFlow's order. Elements of known shape come in blocks; others cost some Python code each. It
@@ -58,7 +58,7 @@ def tf_data(
     known = int(dataset.cardinality())
     index, count = parse_shard(shard, known if known >= 0 else sys.maxsize, "elements")
     stream = _Stream(library, dataset.shard(count, index) if count > 1 else dataset, bool(batched))
-    return StreamSource(stream, Epochs(num_epochs))
+    return PartsSource(stream, Epochs(num_epochs))
 
 
 class _Stream(Parts):
@@ -67,7 +67,7 @@ class _Stream(Parts):
     names: Sequence[str] = ("",)
     of_files = False
     most = MANY
-    no_state: str | None = "the source is a tf.data.Dataset, whose iterators cannot say where they are"
+    no_state = "the source is a tf.data.Dataset, whose iterators cannot say where they are"
 
     def __init__(self, library: Any, dataset: Any, batched: bool) -> None:
         spec = dataset.element_spec

@@ -27,7 +27,7 @@ from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.records import Records
-from pipeline.sources.stream import StreamSource
+from pipeline.sources.stream import PartsSource
 
 
 @tells_keywords
@@ -41,7 +41,7 @@ def tfrecord(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
-) -> StreamSource:
+) -> PartsSource:
     """Read TFRecord files, parsed as Examples if you name their features.
 
     A resumed run continues mid-file. A `VarLenFeature` varies in length: see `pad=` of `Dataset.batch`.
@@ -79,16 +79,27 @@ def tfrecord(
     if compression is not None:
         TFRecordOptions.get_compression_type_string(compression)
     crc_function()  # an error now, not at the first example
-    records = _Examples(expanded(files, "tfrecord"), asked, compression, byte_limit(max_record_bytes))
-    return StreamSource(records, Epochs(num_epochs, shuffle, seed, shard))
+    records = RecordFiles(expanded(files, "tfrecord"), asked, compression, byte_limit(max_record_bytes))
+    return PartsSource(records, Epochs(num_epochs, shuffle, seed, shard))
 
 
-class _Examples(Parts):
+class RecordFiles(Parts):
+    """The records of TFRecord files.
+
+    Args:
+        names: The files.
+        asked: The features to parse; None for bytes.
+        compression: Of all files; None to go by their names.
+        limit: How many bytes a record may have.
+
+    Attributes:
+        strict: Whether a file that ends within the header of a record is an error. For TensorFlow it is complete.
+    """
+
     kind = "tfrecord"
     unit = "files"
     most = MANY
-    of_files = True
-    no_state: str | None = None
+    strict = False
 
     def __init__(
         self, names: Sequence[str], asked: Sequence[Wanted] | None, compression: str | None, limit: int
@@ -105,7 +116,7 @@ class _Examples(Parts):
             buffer = ReadBuffer(file)
             if place is not None:
                 buffer.go_to(place)
-            cutter = RecordCutter(crc_function(), self._limit)
+            cutter = RecordCutter(crc_function(), self._limit, self.strict)
             cut = functools.partial(cutter.cut, buffer, os.fsencode(name))
             for records in _groups(cut, name, buffer.CHUNK):
                 yield records.places[0], records

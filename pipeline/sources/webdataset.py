@@ -16,18 +16,19 @@ from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.files.opening import open_file
 from pipeline.files.read_buffer import ReadBuffer
 from pipeline.files.tar import Member, TarReader
-from pipeline.stages.collate import as_array
 from pipeline.keywords import tells_keywords
-from pipeline.nest import Nest, is_nested
+from pipeline.nest import Nest, is_nested, kept
 from pipeline.on_error import add_note, of_record
 from pipeline.sources.braces import without_braces
-from pipeline.sources.extras import names_of, stacked
+from pipeline.sources.extras import names_of
 from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
-from pipeline.sources.stream import StreamSource
+from pipeline.sources.stream import PartsSource
 from pipeline.sources.webdataset_decoders import decoders as usual_decoders
 from pipeline.sources.webdataset_decoders import unpacked
+from pipeline.stages.block import Examples
+from pipeline.stages.collate import as_array
 
 # Samples that are read at once, at most so many bytes of them.
 _SAMPLES = 32
@@ -45,7 +46,7 @@ def webdataset(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
-) -> StreamSource:
+) -> PartsSource:
     """Read your WebDataset tar shards: each sample is a dict with a value for each file.
 
     Neighbouring files with one name up to the first dot are a sample. That name is its `__key__`, and the rest names
@@ -89,7 +90,7 @@ def webdataset(
         paths = [os.fsdecode(each) if isinstance(each, (bytes, os.PathLike)) else each for each in given]
         given = [name for each in paths for name in (without_braces(each) if isinstance(each, str) else [each])]
     shards = _Shards(expanded(given, "webdataset"), chosen, decoders or {}, byte_limit(max_record_bytes))
-    return StreamSource(shards, Epochs(num_epochs, shuffle, seed, shard))
+    return PartsSource(shards, Epochs(num_epochs, shuffle, seed, shard))
 
 
 def _check_decoders(decoders: Any) -> None:
@@ -132,8 +133,6 @@ class _Shards(Parts):
     unit = "shards"
     most = _SAMPLES
     one_by_one = True
-    of_files = True
-    no_state: str | None = None
 
     def __init__(
         self,
@@ -144,7 +143,8 @@ class _Shards(Parts):
     ) -> None:
         self.names = names
         self._columns = None if columns is None else [(each, each.lower().split(";")) for each in columns]
-        self._decoders = {**usual_decoders(limit), **own_decoders}
+        own = {name: functools.partial(_copied, decoder) for name, decoder in own_decoders.items()}
+        self._decoders = {**usual_decoders(limit), **own}
         self._limit = limit
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
@@ -160,24 +160,8 @@ class _Shards(Parts):
         if piece:
             yield piece[0].place, piece
 
-    def block(self, piece: Sequence[ShardSample]) -> dict[str, Any]:
-        rows = [self._decoded(sample) for sample in piece]
-        if any(row.keys() != rows[0].keys() for row in rows):
-            other = next(i for i, row in enumerate(rows) if row.keys() != rows[0].keys())
-            first, second = (f"{piece[i].key!r} has {', '.join(sorted(rows[i]))}" for i in (0, other))
-            raise invalid(f"webdataset: {piece[other].shard}: samples differ: {first}; {second}. Choose columns")
-        return {name: self._column(piece, [row[name] for row in rows], name) for name in rows[0]}
-
-    def _column(self, piece: Sequence[ShardSample], values: list[Any], name: str) -> Any:
-        """A column of samples; an error names the first that is not like the first of all."""
-        try:
-            return stacked(values, f"webdataset: {name!r}")
-        except (TypeError, ValueError):
-            for sample, value in zip(piece, values, strict=True):
-                named = [f"sample {each.key!r}" for each in (piece[0], sample)]
-                where = f"webdataset: {sample.shard}: {named[1]}: {name!r}"
-                stacked([values[0], value], where, named.__getitem__)
-            raise
+    def block(self, piece: Sequence[ShardSample]) -> Examples:
+        return Examples([self._decoded(sample) for sample in piece])
 
     def named(self, piece: Sequence[ShardSample], i: int) -> str:
         """Shard and key of a sample."""
@@ -221,8 +205,13 @@ class _Shards(Parts):
             name, data = rest, unpacked(data, self._limit)
 
 
+def _copied(decoder: Callable[[bytes], Any], data: bytes) -> Any:
+    """Return a copy of what a decoder of the user's makes: it may return one array again and again."""
+    return kept(decoder(data))
+
+
 def _plain(value: Any) -> Any:
-    """A value as what can be stacked: lists and numbers as arrays, text as UTF-8, which has no surrogates."""
+    """Return a value as batches stack it: lists as arrays, numbers as NumPy's, text as UTF-8 without surrogates."""
     if is_nested(value, False):
         nest = Nest(value, False)
         return nest.pack([_plain(inner) for inner in nest.flatten(value)])
@@ -233,7 +222,7 @@ def _plain(value: Any) -> Any:
     except TypeError as error:  # of the record, not of the program
         raise ValueError(str(error)) from None
     if not array.dtype.hasobject and array.dtype.kind not in "SU":
-        return array
+        return array[()]
     flat = [utf8(each, "a text") if isinstance(each, str) else each for each in array.reshape(-1).tolist()]
     return object_vector(flat).reshape(array.shape)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.errors import invalid
-from pipeline.stages.block import Block
+from pipeline.stages.block import Block, Names, handed_out, sizes_of
 from pipeline.stages.journal import Journal, read_again
 from pipeline.stages.node import Node, opened
 from pipeline.stages.run import Run
@@ -18,28 +18,28 @@ _AT_ONCE, _NOTES = 64, 256
 
 
 class Arrival(NamedTuple):
-    """An example, and where it came from.
+    """An example, without the block that it came in, which would be kept alive.
 
     Attributes:
         place: Which arrival it was.
         example: The example.
-        block, at: The block that it came in, and its place there: its number, name and size.
+        number: Its number.
+        size: How many examples of the source it consists of.
+        names: Returns what errors call it, as that of example 0; None if it has no name.
     """
 
     place: int
     example: Any
-    block: Block
-    at: int
+    number: int
+    size: int
+    names: Names | None
 
-    @property
-    def number(self) -> int:
-        """Its number."""
-        return int(self.block.numbers[self.at])
 
-    @property
-    def size(self) -> int:
-        """How many examples of the source it consists of."""
-        return 1 if self.block.sizes is None else int(self.block.sizes[self.at])
+def arrivals_of(places: Iterable[int], block: Block) -> list[Arrival]:
+    """Return the examples of a block, which arrived at these places."""
+    names, sizes = block.names, sizes_of(block)
+    rows = zip(places, map(handed_out, block.values.examples()), block.numbers.tolist(), sizes.tolist(), strict=True)
+    return [Arrival(*row, None if names is None else names.after(i)) for i, row in enumerate(rows)]
 
 
 class Arrivals(Stage):
@@ -56,12 +56,12 @@ class Arrivals(Stage):
     source: Ahead
 
     def __init__(self, node: Node, run: Run, state: Any) -> None:
-        count, at, self._note, self._held = (0, None, None, []) if state is None else state
+        count, at, self._note, held = (0, None, None, []) if state is None else state
         before, skip = (None, 0) if at is None else at
         self._count = whole(count)  # arrivals before those that were looked at
+        self._held = [[whole(each) for each in group] for group in held]
         self._journal, self._oldest = Journal(_NOTES), 0
-        self._block: Block | None = None
-        self._examples: list[Any] = []  # that were looked at
+        self._looked: list[Arrival] = []  # that were looked at
         self._at = 0  # which of them is next
         if self._note is not None:
             arrival, (before, skip) = self._note
@@ -75,36 +75,30 @@ class Arrivals(Stage):
             return [[] for _ in self._held]
         (arrival, _), self._note = self._note, None
         wanted = np.array(sorted(each for group in self._held for each in group), np.int64)
-        if len(wanted) and (wanted[0] < arrival or wanted[-1] >= self._count):
-            raise invalid("load_state_dict: the state is damaged: it holds examples that were not read")
         found: dict[int, Arrival] = {}
         for places, block in read_again(self.source, arrival, wanted, self._count):
-            for at, (i, example) in enumerate(zip(places.tolist(), block.values.examples(), strict=True)):
-                found[int(wanted[i])] = Arrival(int(wanted[i]), example, block, at)
+            found.update({each.place: each for each in arrivals_of(wanted[places].tolist(), block)})
         return [[found[each] for each in group] for group in self._held]
 
     def next(self) -> Arrival | None:
         """Return the next example; None at the end."""
-        if self._at == len(self._examples):
+        if self._at == len(self._looked):
             self._settle()
             if self._journal.due(self._count):
                 self._journal.note(self._count, self.source.state(), self._oldest)
-            self._block = self.source.look(_AT_ONCE)
-            if self._block is None:
+            block = self.source.look(_AT_ONCE)
+            if block is None:
                 return None
-            self._examples, self._at = list(self._block.values.examples()), 0
-        at, self._at = self._at, self._at + 1
-        assert self._block is not None
-        return Arrival(self._count + at, self._examples[at], self._block, at)
+            self._looked = arrivals_of(range(self._count, self._count + len(block)), block)
+        self._at += 1
+        return self._looked[self._at - 1]
 
     def _settle(self) -> None:
         """Take what was looked at and is done with."""
         if self._at:
             self.source.drop(self._at)
             self._count += self._at
-            self._examples = self._examples[self._at :]
-            if self._block is not None:
-                self._block = self._block.part(self._at, len(self._block)) if self._examples else None
+            self._looked = self._looked[self._at :]
             self._at = 0
 
     def state_with(self, groups: list[list[Arrival]]) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.errors import invalid
 from pipeline.nest import Nest, parts_of
 from pipeline.stages.arrivals import Arrival, Arrivals
-from pipeline.stages.block import Block, Examples, joined
+from pipeline.stages.block import Block, Examples, Names
 from pipeline.stages.calls import called, check_function, name_of
 from pipeline.stages.collate import Collate
 from pipeline.stages.node import Node, OneInput
@@ -157,8 +157,9 @@ class Bucketing(Holding):
         return next((self._pop(i) for i, group in enumerate(self.groups) if group), None)
 
     def made(self, group: list[Arrival]) -> Any:
-        names = joined([each.block.part(each.at, each.at + 1) for each in group])
-        block = Block(Examples([each.example for each in group]), names.numbers, names=names.names)
+        names = Names(lambda i: None if (given := group[i].names) is None else given(0))
+        numbers = np.array([each.number for each in group], np.int64)
+        block = Block(Examples([each.example for each in group]), numbers, names=names)
         batch = Collate("bucket", self._node.pad).batch(block)
         boundaries, which = self._node.boundaries, self._bucket_of(group[0])
         if self._node.pad_to_boundary and which < len(boundaries):

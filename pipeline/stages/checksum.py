@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.errors import invalid
 from pipeline.nest import TupleParts, is_dataclass, parts_of
-from pipeline.stages.block import Columns
-from pipeline.stages.groups import Batch
+from pipeline.stages.block import as_columns
 from pipeline.stages.index import Index
-from pipeline.stages.node import Node, OneInput, indexed, nodes_of, opened
+from pipeline.stages.node import OneInput, indexed, opened
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stream
 
@@ -25,6 +23,14 @@ class Checksum(OneInput):
 
     kind = "checksum"
     stage = ""
+    summed = 0
+
+    def summed_after(self, batches: int) -> int:
+        return 0
+
+    @property
+    def waits(self) -> bool:
+        return self.source.waits
 
     @property
     def step(self) -> int:
@@ -38,25 +44,6 @@ class Checksum(OneInput):
 
     def state_at(self, place: int) -> Any:
         return place
-
-
-def batches_after(node: Node) -> int | None:
-    """Return how many times elements are batched after `checksum`; None if a recipe has none.
-
-    Raises:
-        InvalidArgumentError: Another step comes after it, so that elements handed out are not those summed.
-    """
-    count, inner = 0, node
-    while not isinstance(inner, Checksum):
-        plain = isinstance(inner, Batch) and inner.how().plain and not inner.tensors
-        if not plain and inner.kind != "prefetch":
-            if not any(isinstance(each, Checksum) for each in nodes_of(node)):
-                return None
-            text = f"{inner.kind} comes after it: only batch(n) without pad= or collate=, and prefetch, may"
-            raise invalid(f"checksum: {text}; write .checksum() behind {inner.kind}")
-        count += plain
-        inner = inner.inputs[0]
-    return count
 
 
 class Sum:
@@ -91,7 +78,7 @@ def _rows(batch: Any) -> Any:
     column = kind
     while (parts := parts_of(column)) is not None and not isinstance(column, np.ndarray):
         column = next(iter(parts))
-    return Columns(kind, len(column)).examples()
+    return as_columns(kind, len(column)).examples()
 
 
 def crc_of(value: Any, before: int) -> int:

@@ -8,26 +8,21 @@ from typing import Any
 import numpy as np
 
 from pipeline._batch import concatenate, pad, stack
-from pipeline._flow import alike_arrays, all_arrays
-from pipeline._flow import as_tensors as listed_as_tensors
+from pipeline._block import finished
+from pipeline._calls import alike_arrays, all_arrays
+from pipeline._calls import as_tensors as listed_as_tensors
 from pipeline.dtypes import native, object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
-from pipeline.stages.block import Block, Columns, Examples, owned
+from pipeline.nest import ListParts, ListValue, Nest, TupleParts, has_nested, is_nested, kept
+from pipeline.stages.block import Block, Columns, Examples
 from pipeline.stages.calls import called
-from pipeline.nest import (
-    ListParts,
-    ListValue,
-    Nest,
-    TupleParts,
-    has_nested,
-    holds_arrays,
-    is_nested,
-    map_values,
-)
 
 _NUMBERS = (bool, int, float, complex)
 
 _EXACT = 1 << 53  # float64 holds all integers up to that
+
+# What containers of columns become in a batch.
+_KINDS: dict[type, Callable[[list[Any]], Any]] = {TupleParts: tuple, ListParts: list}
 
 Leaf = Callable[[list[Any], str], Any]
 
@@ -69,7 +64,7 @@ class Collate:
 
     def _batch(self, values: Columns | Examples) -> Any:
         if self._function is not None:
-            return called(self._function, list(values.examples()))
+            return kept(called(self._function, list(values.examples())), converts=False)
         if self.tensors:
             listed = isinstance(values, Examples) and type(values.items[0]) is list
             made = bare(self._stacked(as_tensors(values)))
@@ -77,29 +72,11 @@ class Collate:
         return self._stacked(values)
 
     def _stacked(self, values: Columns | Examples) -> Any:
-        if isinstance(values, Columns) and self._only_numbers(values.block):
-            return native(owned(values.block))
-        if isinstance(values, Columns) and not self._any_ragged(values):
-            if holds_arrays(values.block):
-                return {key: native(_owned(column)) for key, column in values.block.items()}
-            return plain_structure(map_values(_finished, values.block))
+        if type(values) is Columns:
+            made = finished(values, self._splits, _stacked_list)
+            if made is not None:
+                return made
         return self._structured(list(values.examples()))
-
-    def _only_numbers(self, block: Any) -> bool:
-        """Whether a block is one array that goes out as it is: the usual case, by 2 us shorter than the others."""
-        return type(block) is np.ndarray and not self._splits and not block.dtype.hasobject
-
-    def _any_ragged(self, values: Columns) -> bool:
-        """Whether a column has to be padded or split: to be split also where its rows happen to have one length."""
-
-        def ragged(column: Any) -> bool:
-            return _holds_arrays(column) or (self._splits and _rank(column) > 1)
-
-        if holds_arrays(values.block):
-            return any(map(ragged, values.block.values()))
-        found: list[bool] = []
-        map_values(lambda column: found.append(ragged(column)), values.block)
-        return any(found)
 
     def _structured(self, examples: list[Any]) -> Any:
         first = examples[0]
@@ -237,14 +214,8 @@ def stacked(values: list[Any], where: str, hint: str = _BY_BATCH) -> Any:
         raise _odd(TypeError(text), i) from None
 
 
-def _owned(column: Any) -> Any:
-    """Return a column as an array that nobody else has."""
-    return object_vector(column) if isinstance(column, list) else owned(column)
-
-
-def _finished(column: Any) -> Any:
-    """Return a column of a batch from one of a block: nobody else has it."""
-    return stacked(column, "batch: the value") if isinstance(column, list) else native(_owned(column))
+def _stacked_list(column: list[Any]) -> Any:
+    return stacked(column, "batch: the value")
 
 
 def _as_arrays(values: list[Any], where: str) -> list[Any]:
@@ -331,25 +302,3 @@ def _is_array(value: Any) -> bool:
     if isinstance(value, (bytes, str)):  # also those of NumPy
         return False
     return isinstance(value, (*_NUMBERS, np.ndarray)) or hasattr(value, "__array__")
-
-
-def _holds_arrays(column: Any) -> bool:
-    if isinstance(column, list):
-        return bool(column) and isinstance(column[0], (np.ndarray, list))
-    return column.dtype.hasobject and column.ndim == 1 and len(column) > 0 and isinstance(column[0], (np.ndarray, list))
-
-
-def _rank(column: Any) -> int:
-    return len(getattr(column, "shape", ()))
-
-
-def plain_structure(block: Any) -> Any:
-    """Return a block with plain tuples and lists in the place of those that mark its structure."""
-    if isinstance(block, dict):
-        return {key: plain_structure(value) for key, value in block.items()}
-    if isinstance(block, tuple):
-        parts = [plain_structure(each) for each in block]
-        return type(block)._make(parts) if hasattr(block, "_make") else tuple(parts)
-    if isinstance(block, list):
-        return [plain_structure(each) for each in block]
-    return block

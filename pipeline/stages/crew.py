@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -11,16 +12,27 @@ from typing import Any
 
 import numpy as np
 
-from pipeline._next import working_for_others
+from pipeline._meter import Meter, working_for_others
 from pipeline.diagnostics.wording import named
 from pipeline.dtypes import MOST_WORKERS, integer
 from pipeline.errors import AbortedError, ResourceExhaustedError
 from pipeline.runners.stop_flag import StopFlag
-from pipeline.stages.block import Block, failed, size_of
+from pipeline.stages.block import Block, failed, joined, size_of
 from pipeline.stages.draws import this_thread
 from pipeline.stages.run import Clock, Limited, Run
-from pipeline.stages.steps import Each, Reported, SkippedAt, Step, outputs_of_steps
+from pipeline.stages.steps import (
+    Each,
+    Named,
+    Reported,
+    SkippedAt,
+    Step,
+    StepTimes,
+    leaves_out,
+    outputs_of_steps,
+    sizes_of_outputs,
+)
 from pipeline.stages.stream import Maker, Skipped, Stream, Unit
+from pipeline.tracebacks import from_handler
 from pipeline.workers.chunks import WorkerDied, here
 from pipeline.workers.executor import Foreign, Workers
 from pipeline.workers.threads import Threads
@@ -29,10 +41,13 @@ _MOST = 1024  # inputs of a chunk
 _CHUNK_BYTES = 4 << 20  # of what is made of a chunk
 _BUFFER_BYTES = 128 << 20  # of results that may wait
 
+# Seconds that inputs may take which are taken together, so that results do not wait long for them.
+_INPUT_SECONDS = 0.004
+
 # Seconds between two looks whether the iterator was closed.
 _LOOK = 0.1
 
-# Seconds to wait for an input that others have yet to make, while workers have something to do.
+# Seconds between two looks for an input that others have yet to make, while workers have something to do.
 _SOON = 0.002
 
 # What workers make of a chunk: blocks and skipped errors in order, and of each step its seconds, processor seconds and
@@ -88,13 +103,13 @@ def make_chunk(steps: Sequence[Step], block: Block) -> _Made:
     """
     working_for_others(True)
     try:
-        before = [(step.seconds, step.count) for step in steps]
+        steps = [step.anew() for step in steps]  # other threads use the same ones
         began, began_cpu = time.perf_counter(), time.thread_time()
         parts: list[Any] = list(outputs_of_steps(steps, block, max(1, len(block)), None, here.at))
         seconds, cpu = time.perf_counter() - began, time.thread_time() - began_cpu
-        times = [(step.seconds - was, step.count - count) for step, (was, count) in zip(steps, before, strict=True)]
-        total = sum(each[0] for each in times) or 1e-9
-        return parts, [(seconds * each / total, cpu * each / total, count) for each, count in times]
+        total = sum(step.seconds for step in steps) or 1e-9
+        shares = [step.seconds / total for step in steps]
+        return parts, [(seconds * share, cpu * share, step.count) for share, step in zip(shares, steps, strict=True)]
     finally:
         working_for_others(False)
 
@@ -119,17 +134,23 @@ class Segment:
     Args:
         nodes: The steps.
         run: Of the iterator.
+        stage: The meter of the stage; None if nothing is measured.
         workers: What runs them; None for the thread that takes.
         owned: Whether the workers end with the stage.
     """
 
-    def __init__(self, nodes: Sequence[Each], run: Run, workers: Workers | None, owned: bool = False) -> None:
+    def __init__(
+        self, nodes: Sequence[Each], run: Run, stage: Meter | None, workers: Workers | None, owned: bool = False
+    ) -> None:
         self.steps = [each.step_of(run) for each in nodes]
         self.limits = [Limited(run, each.on_error, each.max_errors) for each in nodes]
-        self.measured = [run.measured.get(each.written) for each in nodes]
+        measured = [run.measured.get(each.written) for each in nodes]
+        self.meters = [None if each is None else each.meter for each in measured]
         self.workers, self.owned = workers, owned
         self.call = functools.partial(make_chunk, self.steps)
-        for each in self.measured:
+        self._stage = stage
+        self._times = StepTimes(self.steps, self.meters, stage)
+        for each in measured:
             if each is not None:
                 each.workers = workers
 
@@ -137,16 +158,28 @@ class Segment:
         """Return a skipped error with what counts it."""
         return Skipped(part.error, self.limits[part.step].note)
 
-    def note(self, times: Sequence[tuple[float, float, int]]) -> None:
-        """Count what workers took for each step."""
-        for each, (seconds, _, count) in zip(self.measured, times, strict=True):
-            if each is not None:
-                each.meter.work(seconds)
-                each.meter.count(count)
+    def note(self, times: Sequence[tuple[float, float, int]], waited: float) -> None:
+        """Count what workers took for each step, and how long they were waited for, which is due to the slowest."""
+        slowest = max(range(len(times)), key=lambda i: times[i][0])
+        for i, (meter, (seconds, _, count)) in enumerate(zip(self.meters, times, strict=True)):
+            if meter is None or self._stage is None:
+                continue
+            meter.work(seconds)
+            meter.count(count)
+            if i == slowest and meter is not self._stage:
+                meter.take_over(self._stage, waited, 0)
+
+    def run(self, block: Block, n: int, named: Named) -> Iterator[Block | SkippedAt]:
+        """Yield what the steps make of a block in the thread that takes; see `outputs_of_steps`."""
+        for part in outputs_of_steps(self.steps, block, n, named):
+            self._times.share()
+            yield part
 
 
 def segments_of(nodes: Sequence[Each], run: Run) -> list[Segment]:
     """Return the steps of a stage by what runs them, neighbours with the same workers together."""
+    last = run.measured.get(nodes[-1].written)
+    stage = None if last is None else last.meter
     found: list[tuple[Any, list[Each]]] = []
     for node in nodes:
         same = found and found[-1][0] is node.workers and not isinstance(node.workers, (int, str))
@@ -154,7 +187,9 @@ def segments_of(nodes: Sequence[Each], run: Run) -> list[Segment]:
             found[-1][1].append(node)
         else:
             found.append((node.workers, [node]))
-    return [Segment(each, run, *((None,) if workers is None else workers_of(each[0]))) for workers, each in found]
+    return [
+        Segment(each, run, stage, *((None,) if workers is None else workers_of(each[0]))) for workers, each in found
+    ]
 
 
 class Chunk:
@@ -184,10 +219,17 @@ class Task:
         future: Gives what they make of it.
     """
 
-    __slots__ = ("block", "future")
+    __slots__ = ("_watched", "block", "future")
 
     def __init__(self, block: Block, future: Future[_Made]) -> None:
         self.block, self.future = block, future
+        self._watched = False
+
+    def watch(self, bell: StopFlag) -> None:
+        """Have a flag set when the task is done."""
+        if not self._watched:
+            self._watched = True
+            self.future.add_done_callback(functools.partial(_ring, bell))
 
 
 class Pending:
@@ -197,7 +239,7 @@ class Pending:
         before: The state of the input before the block.
         chunks: The chunks, in order.
         complete: Whether there are no more of them.
-        count: How many outputs there will be, if that is known.
+        count: How many outputs there will be at most; None if that is not known.
     """
 
     __slots__ = ("before", "chunks", "complete", "count")
@@ -223,14 +265,18 @@ class Crewed(Maker):
         self._first = segments.pop(0) if segments[0].workers is None else None  # which the caller runs before
         self._last = segments.pop() if segments[-1].workers is None else None  # and after the workers
         self._segments = segments
+        self._behind = self._first or segments[0]  # what stands directly behind the input
         self._ordered = all(each.ordered for each in nodes)
-        self._one_to_one = all(each.one_to_one for each in nodes)
+        self._counted = self._ordered and not any(each.does.renews for each in nodes)  # one output per input at most
         self._live, self._clock, self._named = live, run.clock, nodes[0].named
+        self._together = live and not nodes[0].source.timed  # as a state within several batches in time is none
         self._bell = StopFlag()
         self._units: deque[Pending] = deque()
         self._making: Iterator[Any] | None = None  # of the last unit: what the first segment makes of it
         self._under_way = 0  # inputs of chunks that were not delivered
-        self._size, self._bytes = 1, 0.0  # inputs of a chunk and bytes of what is made of one, judging by the last ones
+        self._size, self._bytes = 1, 0.0  # inputs of a chunk; bytes of one and its results, judging by the last chunk
+        self._inputs = self._outputs = 0.0  # of the steps before the workers: the last ones count most
+        self._slow, self._at_once = False, 1  # whether inputs are slow to come, and how many to take together
         self._ended = False
         self._failed: tuple[Any, Exception] | None = None  # of the input
         run.clock.on_stop(functools.partial(_stop, self._bell, [each.workers for each in segments]))
@@ -291,6 +337,8 @@ class Crewed(Maker):
     def _delivered(self, unit: Pending, chunk: Chunk) -> Chunk:
         unit.chunks.remove(chunk)
         self._under_way -= chunk.inputs
+        if not unit.chunks and not unit.complete:
+            self._go_on()  # so that the state after this chunk is known
         return chunk
 
     def outputs(self, chunk: Chunk, n: int) -> Iterator[Block | Skipped]:
@@ -299,7 +347,7 @@ class Crewed(Maker):
             if isinstance(part, Skipped) or self._last is None:
                 yield part
                 continue
-            for made in outputs_of_steps(self._last.steps, part, n, self._named):
+            for made in self._last.run(part, n, self._named):
                 yield self._last.skipped(made) if isinstance(made, SkippedAt) else made
 
     # What the workers get
@@ -310,26 +358,36 @@ class Crewed(Maker):
         while (self._making is not None or self._may_take()) and self._wants(n):
             if self._making is None and not self._take():
                 break
-            part = next(self._making, None)  # type: ignore[arg-type]
-            unit = self._units[-1]
-            if part is not None:
-                self._begin(unit, part)
-                added = True
-            if part is None or self._first is None:
-                self._making, unit.complete = None, True
-                if not unit.chunks:
-                    self._units.pop()
+            added = self._go_on() or added
+            if self._units[-1].complete and not self._units[-1].chunks:
+                self._units.pop()
         return added
+
+    def _go_on(self) -> bool:
+        """Give the workers the next part of the last unit; return whether there was one."""
+        part, unit = next(self._making, None), self._units[-1]  # type: ignore[arg-type]
+        if part is not None:
+            self._begin(unit, part)
+        if part is None or self._first is None:
+            self._making, unit.complete = None, True
+        return part is not None
 
     def _may_take(self) -> bool:
         """Whether there is an input to take."""
         if self._ended or self._failed is not None:
             return False
-        return not (self._live and self._under_way) or self.source.wait(_SOON)
+        if self._slow and self._is_due():  # results go out before an input that is slow to come
+            return False
+        return not (self._live and self._under_way) or self.source.wait(0.0)
+
+    def _is_due(self) -> bool:
+        """Whether workers are done with what is delivered next."""
+        units = itertools.islice(self._units, 1 if self._ordered else None)
+        return any(chunk.due() for unit in units for chunk in itertools.islice(unit.chunks, 1))
 
     def _wants(self, n: int) -> bool:
         """Whether workers should have more to do."""
-        count = max(each.workers.count for each in self._segments)  # type: ignore[union-attr]
+        count = max([each.workers.count for each in self._segments if each.workers is not None])
         if not count:  # they work as it is submitted
             return not self._under_way
         wanted = max(2 * n, 2 * count * self._size)
@@ -339,28 +397,62 @@ class Crewed(Maker):
 
     def _take(self) -> bool:
         """Begin a unit; return whether there was an input for it."""
-        before = self.source.state()
+        before, began, n = self.source.state(), time.perf_counter(), min(self._inputs_wanted(), self._at_once)
         try:
-            block = self.source.take(self._size)
+            block = self.source.take(n)
         except Exception as error:
-            self._failed = before, error
-            return False
+            if from_handler(error):
+                raise
+            if not leaves_out(self._behind.steps[0], self.source, error):
+                self._failed = before, error
+                return False
+            self._units.append(Pending(before, None))
+            self._making = iter((SkippedAt(error, 0),))
+            return True
         if block is None:
             self._ended = True
             return False
-        self._units.append(Pending(before, len(block) if self._one_to_one else None))
-        self._making = iter((block,)) if self._first is None else outputs_of_steps(
-            self._first.steps, block, self._size, self._named
-        )
+        if self._together:
+            block = self._with_more(block, n)
+        took = time.perf_counter() - began
+        self._slow, self._at_once = took > 2 * _INPUT_SECONDS, int(len(block) * _INPUT_SECONDS / (took + 1e-9)) + 1
+        self._inputs, self._outputs = self._inputs / 2 + len(block), self._outputs / 2
+        self._units.append(Pending(before, len(block) if self._counted else None))
+        self._making = iter((block,)) if self._first is None else self._first.run(block, self._size, self._named)
         return True
+
+    def _with_more(self, block: Block, n: int) -> Block:
+        """Return a block with further inputs that are there already, up to n in all."""
+        blocks, count = [block], len(block)
+        while count < n and self.source.wait(0.0):
+            before = self.source.state()
+            try:
+                more = self.source.take(n - count)
+            except Exception as error:
+                if from_handler(error):
+                    raise
+                self._failed = before, error
+                break
+            if more is None:
+                self._ended = True
+                break
+            blocks.append(more)
+            count += len(more)
+        return joined(blocks)
+
+    def _inputs_wanted(self) -> int:
+        """Return how many inputs to take, for the steps before the workers to make one chunk of them."""
+        if self._first is None:
+            return self._size
+        return max(1, min(_MOST, int(self._size * self._inputs / max(self._outputs, 1.0))))
 
     def _begin(self, unit: Pending, part: Block | SkippedAt) -> None:
         """Add a chunk, and give it to the workers."""
         if isinstance(part, SkippedAt):
-            assert self._first is not None
-            unit.chunks.append(Chunk([self._first.skipped(part)], len(self._segments), 0))
+            unit.chunks.append(Chunk([self._behind.skipped(part)], len(self._segments), 0))
             return
         chunk = Chunk([part], 0, len(part))
+        self._outputs += len(part)
         self._submit(chunk)
         unit.chunks.append(chunk)
         self._under_way += chunk.inputs
@@ -373,7 +465,7 @@ class Crewed(Maker):
             if not isinstance(part, Block):
                 parts.append(part)
             elif segment.workers is None:
-                made = outputs_of_steps(segment.steps, part, max(1, len(part)), self._named)
+                made = segment.run(part, max(1, len(part)), self._named)
                 parts += [segment.skipped(each) if isinstance(each, SkippedAt) else each for each in made]
             elif len(part):
                 parts += self._tasks(segment, part)
@@ -397,9 +489,10 @@ class Crewed(Maker):
             refusal = AbortedError(None, None, f"the workers took no more work: {named(refused)}")
             refusal.__cause__ = refused
             return [failed(refusal)]
+        task = Task(block, future)
         if not self._ordered:
-            future.add_done_callback(functools.partial(_ring, self._bell))
-        return [Task(block, future)] + ([] if error is None else [failed(error)])
+            task.watch(self._bell)
+        return [task] + ([] if error is None else [failed(error)])
 
     # What the workers give
 
@@ -425,18 +518,18 @@ class Crewed(Maker):
             self._submit(chunk)
 
     def _wait(self, parts: Sequence[Any]) -> None:
-        """Wait until one of these tasks is done, or a while."""
+        """Wait until one of these tasks is done, or a while. Meanwhile a live input may have more for the workers."""
         self._bell.clear()
         self._clock.check()
         waiting = [each for each in parts if isinstance(each, Task)]
         if self._ordered:
-            task = next(each for each in waiting if not each.future.done())
-            task.future.add_done_callback(functools.partial(_ring, self._bell))
-            if not task.future.done():
-                self._bell.wait(_LOOK)
-        elif not any([each.future.done() for each in waiting]):
-            self._bell.wait(_LOOK)
+            waiting = [next(each for each in waiting if not each.future.done())]
+            waiting[0].watch(self._bell)
+        if not any(each.future.done() for each in waiting):
+            self._bell.wait(_SOON if self._live and not self._ended else _LOOK)
         self._clock.check()
+        if self._live:
+            self._fill(1)
 
     def _receive(self, chunk: Chunk, waited: float) -> None:
         """Put what workers have made in the place of their tasks."""
@@ -461,10 +554,10 @@ class Crewed(Maker):
         if error is not None:
             return self._broken(segment, block, error)
         results, times = future.result()
-        segment.note(times)
+        segment.note(times, waited)
         seconds, cpu = sum(each[0] for each in times), sum(each[1] for each in times)
         assert segment.workers is not None
-        self._adapt(segment.workers, len(block), results, seconds)
+        self._adapt(segment.workers, block, results, seconds)
         segment.workers.note(len(block), seconds, cpu, waited)
         parts: list[Any] = []
         for part in results:
@@ -472,6 +565,8 @@ class Crewed(Maker):
                 part.error = self._blamed(segment, block, part.error)
                 parts.append(segment.skipped(part))
                 continue
+            inputs = slice(len(part)) if part.names is None else part.names
+            part.sizes = sizes_of_outputs(segment.steps, block, inputs)
             if block.names is None or part.names is None:
                 part.names = block.names
             else:
@@ -517,10 +612,12 @@ class Crewed(Maker):
         number = int(block.numbers[error.input])
         return segment.steps[error.step].blamed(error.item.error, number, self._named(block, error.input))
 
-    def _adapt(self, workers: Workers, count: int, results: Sequence[Any], seconds: float) -> None:
+    def _adapt(self, workers: Workers, block: Block, results: Sequence[Any], seconds: float) -> None:
         """Choose the size of the next chunks."""
+        count = len(block)
         best = int(count * workers.chunk_seconds / (seconds + 1e-7)) + 1
-        self._bytes = sum([size_of(each.values) for each in results if isinstance(each, Block)]) / count
+        made = [each.values for each in results if isinstance(each, Block)]
+        self._bytes = (size_of(block.values) + sum([size_of(each) for each in made])) / count
         self._size = max(1, min(_MOST, best, 2 * self._size, int(_CHUNK_BYTES / (self._bytes + 1))))
 
 
@@ -546,7 +643,7 @@ class _Delivered(Iterator["Block | Skipped"]):
 
 def _alone(block: Block) -> Block:
     """Return a block without the error that comes after it."""
-    return Block(block.values, block.numbers, names=block.names)
+    return Block(block.values, block.numbers, None, block.names, block.sizes)
 
 
 def _ring(bell: StopFlag, future: object) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._flow import Draw as Draw
+from pipeline._calls import Draw as Draw
 from pipeline._random import philox
 from pipeline.errors import FailedPreconditionError
 
@@ -36,12 +36,10 @@ class _OfThread(threading.local):
     Attributes:
         draw: What `example_rng` draws from; None outside of a dataset's functions.
         serving: The clock of the iterator that the thread works for, as a worker or ahead of it; None for others.
-        turn: The turn of a batch function whose reads are recorded; None for others.
     """
 
     draw: Any = None
     serving: Any = None
-    turn: Any = None
 
 
 this_thread = _OfThread()
@@ -69,14 +67,12 @@ def example_rng() -> np.random.Generator:
         >>> list(data) == list(data)
         True
     """
-    turn, draw = this_thread.turn, this_thread.draw
-    if turn is not None and draw is None:
-        draw = (*turn.book.seeds, turn.ticket)
+    draw = this_thread.draw
     if draw is None:
         text = "example_rng: to be called in a function of a dataset, such as that of map"
         raise FailedPreconditionError(None, None, text)
     if isinstance(draw, Draw) and draw.made is not None:
-        return draw.made  # type: ignore[no-any-return]
+        return draw.made
     seed, seed2, number, *more = draw
     # As an array: NumPy takes a list with one number above 2**63 for floats, which are equal for near seeds.
     key = np.array([seed ^ _OF_EXAMPLES, seed2], np.uint64)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from pipeline._block import spread
 from pipeline.dtypes import truth
 from pipeline.errors import invalid
 from pipeline.memory import keep_pages
-from pipeline.nest import map_values
-from pipeline.stages.block import Block, Columns, Examples, Numbers, flat, is_plain, joined, sizes_of
+from pipeline.stages.block import Block, Columns, Examples, Numbers, is_plain, joined, sizes_of
 from pipeline.stages.calls import check_function
 from pipeline.stages.collate import Collate
 from pipeline.stages.index import ENDLESS, Index
 from pipeline.stages.node import Node, OneInput, index_of, opened
 from pipeline.stages.run import Run
 from pipeline.stages.selection import Take, arranged
-from pipeline.stages.stream import Ahead, Stage, Stream, dropped, exactly, whole
+from pipeline.stages.stream import Ahead, Stage, Stream, exactly, whole
 
 _WAYS = ("stack", "pad", "row_splits")
 
@@ -151,17 +150,21 @@ class Batch(Group):
         if self.max_wait is not None:
             from pipeline.stages.prefetch import promptly  # which a batch without a limit does not need
 
-            source = promptly(self.source, run, state, 2 * self.size)
-            return TimedBatching(source, self.size, self.how(), self.max_wait, run)
+            inputs = promptly(self.source, run, state, 2 * self.size)
+            return TimedBatching(inputs, self.size, self.how(), self.max_wait, run)
         source, node = self.source, self.source
         if self.drop_remainder and self.indexed:  # then nothing is made that would be dropped
             count = (self.length() or 0) * self.size
-            node = arranged(Take(source, count))
+            node = arranged(Take(source, count, written=False))
+            state = None if state is None else state // source.step * node.step
             run.note_dropped(self, (source.length() or 0) - count)
         return Batching(opened(node, run, state), self.how(), self, run)
 
     def state_at(self, place: int) -> Any:
         return place * self.source.step
+
+    def summed_after(self, batches: int) -> int:
+        return batches + 1 if self.how().plain and not self.tensors else super().summed_after(batches)
 
     def call(self) -> str:
         return f".{self.label()}"
@@ -233,6 +236,8 @@ class Grouped(Index):
         self._source, self._size, self.step, self._whole, self._how = source, size, stride, whole, how
         self._length = len(source)
         self.ahead = source.ahead and how.plain
+        self._stacks = source.of_numbers and how.plain
+        self.of_numbers = self._stacks and whole
 
     def __len__(self) -> int:
         return max(0, -(-self.stop // self.step))
@@ -242,37 +247,55 @@ class Grouped(Index):
         return self._length - self._size + 1 if self._whole else self._length
 
     def block(self, places: Numbers) -> Block:
-        size, how, count = self._size, self._how, len(places)
-        full = int(places.max(initial=0)) + size <= self._length
-        stacks = full and how.plain and not how.tensors
-        if stacks and (found := self._source.runs(places, size)) is not None:
-            return Block(found, places, sizes=np.full(count, size))
-        inner = places if size == 1 else (places[:, None] + np.arange(size)).ravel()
+        size, last = self._size, int(places[0] if len(places) == 1 else places.max())
+        full = last + size <= self._length
+        if self._stacks and full:
+            return self._of_numbers(places)
+        size = min(size, self._length)
+        inner = spread(places, size)
         rows = self._source.block(inner if full else inner[inner < self._length])
-        error = rows.error
-        if stacks and error is None and rows.sizes is None and isinstance(rows.values, Columns):
-            _, columns = flat(rows.values.block)
-            if all(map(is_plain, columns)):
-                return Block(stacked(rows.values, count, size), rows.numbers[::size], sizes=np.full(count, size))
-        ends = np.cumsum(np.minimum(size, self._length - places)).tolist()
-        made, sizes, starts = [], [], []
-        for begin, end in pairwise([0, *ends]):
+        made, sizes, starts, error = [], [], [], rows.error
+        begin = 0
+        for place in places.tolist():
+            end = begin + min(size, self._length - place)
             if end > len(rows):
                 break  # the error comes among these
             part = rows if end - begin == len(rows) else rows.part(begin, end)
             try:
-                made.append(how.batch(part))
+                made.append(self._how.batch(part))
             except Exception as failed:
                 error = failed
                 break
-            sizes.append(end - begin if part.sizes is None else int(part.sizes.sum()))
+            sizes.append(part.size_in_all())
             starts.append(begin)
+            begin = end
         return Block(Examples(made), rows.numbers[starts], error, sizes=np.array(sizes, np.int64))
+
+    def _of_numbers(self, places: Numbers) -> Block:
+        """Return full groups of rows of numbers: as columns, which are stacked by a change of their shape."""
+        size, count = self._size, len(places)
+        found = self._source.runs(places, size)
+        if found is not None:
+            return self._bare(found)
+        rows = self._bare(self._source.block(spread(places, size)))
+        values: Any = rows.values  # Columns, as `of_numbers` says
+        if count == 1:
+            return Block(Examples([values.packed(values.arrays)]), rows.numbers[:1], sizes=rows.size_in_all())
+        sizes = rows.sizes * size if isinstance(rows.sizes, int) else rows.sizes.reshape(count, size).sum(axis=1)
+        return Block(stacked(values, count, size), rows.numbers[::size], sizes=sizes)
+
+    def _bare(self, block: Block) -> Block:
+        """Return rows with their only component bare, where examples are as in TensorFlow."""
+        values: Any = block.values
+        if self._how.tensors and values.structure == 1:
+            block.values = Columns(values.arrays, values.size)
+        return block
 
 
 def stacked(rows: Columns, count: int, size: int) -> Columns:
     """Return columns of rows as columns of `count` groups of `size` rows."""
-    return Columns(map_values(lambda column: column.reshape(count, size, *column.shape[1:]), rows.block), count)
+    arrays = [each.reshape(count, size, *each.shape[1:]) for each in rows.arrays]
+    return Columns(arrays, count, rows.structure)
 
 
 class Batching(Stage):
@@ -284,20 +307,21 @@ class Batching(Stage):
         self._how, self._node, self._run = how, node, run
 
     def take(self, n: int) -> Block | None:
-        blocks = exactly(self.source, self._node.size)
-        if not blocks:
+        size = self._node.size
+        block = self.source.take(size)
+        if block is None:
             return None
-        block = joined(blocks)
-        if self._node.drop_remainder and len(block) < self._node.size:
-            self._run.note_dropped(self._node, len(block))
-            return None
+        if len(block) < size:
+            block = joined([block, *exactly(self.source, size - len(block))])
+            if self._node.drop_remainder and len(block) < size:
+                self._run.note_dropped(self._node, len(block))
+                return None
         return batch_of(block, self._how)
 
 
 def batch_of(block: Block, how: Collate) -> Block:
     """Return a block of one element: the batch of the examples of another."""
-    size = len(block) if block.sizes is None else int(block.sizes.sum())
-    return Block(Examples([how.batch(block)]), block.numbers[:1], sizes=np.array([size], np.int64))
+    return Block(Examples([how.batch(block)]), block.numbers[:1], sizes=block.size_in_all())
 
 
 class TimedBatching(Stage):
@@ -315,6 +339,7 @@ class TimedBatching(Stage):
         self._size, self._how, self._seconds, self._clock = size, how, seconds, run.clock
         self._found: list[Block] = []  # of the batch that is being filled, so that a wait may end before it is full
         self._before: Any = None  # the state before these
+        self._after: Any = None  # and after them, if no interrupt has struck in between
         self._until = 0.0
 
     def take(self, n: int) -> Block | None:
@@ -342,10 +367,12 @@ class TimedBatching(Stage):
             if not self._found:
                 self._before, self._until = before, time.monotonic() + self._seconds
             self._found.append(block)
+            self._after = self.source.state()
         return True
 
     def state(self) -> Any:
-        return self._before if self._found else self.source.state()
+        state = self.source.state()
+        return self._before if self._found and state == self._after else state
 
     def begin(self) -> None:
         self.source.begin()
@@ -363,7 +390,7 @@ class Windowing(Stage):
 
     def take(self, n: int) -> Block | None:
         if self._gap:
-            dropped(self.source, self._gap)
+            self.source.drop(self._gap)
             self._gap = 0
         count = min(n, self._most) if self._stride <= self._size else 1
         block = self.source.look(self._size + (count - 1) * self._stride)
@@ -380,14 +407,14 @@ class Windowing(Stage):
         seen = min(self._stride, len(block))
         self.source.drop(seen)
         self._gap = self._stride - seen
-        return Block(Examples([made]), group.numbers[:1], sizes=_size_of(group))
+        return Block(Examples([made]), group.numbers[:1], sizes=group.size_in_all())
 
     def _several(self, block: Block) -> Block | None:
         """Return as many full windows as a block has, if its rows are numbers: they are copied by NumPy."""
         count = (len(block) - self._size) // self._stride + 1
         if count < 2 or not isinstance(block.values, Columns):
             return None
-        _, columns = flat(block.values.block)
+        columns = block.values.arrays
         if not all(map(is_plain, columns)):
             return None
         self._most = max(2, min(1024, _BYTES * count // max(1, self._size * sum(each.nbytes for each in columns))))
@@ -400,9 +427,5 @@ class Windowing(Stage):
 
     def state(self) -> Any:
         return [self._gap, self.source.state()]
-
-
-def _size_of(block: Block) -> Any:
-    return np.array([int(sizes_of(block).sum())], np.int64)
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from pipeline.stages.block import Block, Numbers, size_of
-from pipeline.stages.stream import Maker, Stream, Unit, whole
+from pipeline.stages.stream import Stream, whole
 
 ENDLESS = 1 << 62  # the length of what has no end
 
 _MOST = 1024  # examples that are made together
 _SECONDS = 0.0005  # that making them may take
-_BYTES = 1 << 20  # that they may have
+_BYTES = 1 << 19  # that they may have: twice as many were slower than one by one
 
 
 class Index:
@@ -27,10 +27,14 @@ class Index:
         step: Example i has the place i * step: the place of a batch is that of its first example, so that a place
             means the same for batches of another size.
         ahead: Whether examples may be made before they are asked for. Not where that calls a function of the user's.
+        of_numbers: Whether all blocks are columns of numbers of the same dtypes and shapes.
+        of_sources: Whether examples are those of sources, chosen or paired: then one that cannot be made can be left
+            out. Not where a function makes them, whose error must not be missed.
     """
 
     step = 1
     ahead = True
+    of_numbers = of_sources = False
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -44,8 +48,8 @@ class Index:
         """Return the examples at these places, up to the first that fails: that is the error of the block."""
         raise NotImplementedError
 
-    def runs(self, starts: Numbers, size: int) -> Any:
-        """Return `size` neighbours from each of these places on, as columns with two leading dimensions.
+    def runs(self, starts: Numbers, size: int) -> Block | None:
+        """Return `size` neighbours from each of these places on, as one example each, with the number of the first.
 
         Returns:
             None where `block` is as good.
@@ -63,7 +67,8 @@ class Picked(Index):
     """
 
     def __init__(self, source: Index, length: int, pick: Callable[[Numbers], Numbers]) -> None:
-        self._source, self._length, self._pick, self.ahead = source, length, pick, source.ahead
+        self._source, self._length, self._pick = source, length, pick
+        self.ahead, self.of_numbers, self.of_sources = source.ahead, source.of_numbers, source.of_sources
 
     def __len__(self) -> int:
         return self._length
@@ -105,6 +110,7 @@ class InOrder(Stream):
                 return None
         end = min(begin + n, len(made))
         if begin == end:
+            self._made, self._at = made, begin
             raise made.error  # type: ignore[misc]
         if end < len(made) or made.error is not None:
             self._made, self._at = made, end
@@ -116,35 +122,36 @@ class InOrder(Stream):
         self._next += (end - begin) * self._step
         return made
 
+    def drop(self, n: int) -> int:
+        made, count = self._made, max(0, min(n, -(-(self._stop - self._next) // self._step)))
+        if made is not None:
+            if count and self._at == len(made) and not self._index.of_sources:
+                raise made.error  # type: ignore[misc]
+            self._at += count
+            if self._at > len(made) or (self._at == len(made) and made.error is None):
+                self._made = None
+        self._next += count * self._step
+        return count
+
     def _make(self, n: int) -> Block | None:
         """Return the next examples: more than n if they may be made ahead, are small and quickly made. None at the end."""
-        step, began = self._step, time.perf_counter()
-        count = min(max(n, self._at_once), -(-(self._stop - self._next) // step))
-        if count < 1:
+        step, left = self._step, -(-(self._stop - self._next) // self._step)
+        if left < 1:
             return None
+        count = min(max(n, self._at_once), left)
+        if not self._ahead:
+            return self._index.block(np.arange(self._next, self._next + count * step, step))
+        began = time.perf_counter()
         made = self._index.block(np.arange(self._next, self._next + count * step, step))
-        took, count = time.perf_counter() - began, len(made)
-        if self._ahead and count >= self._at_once:
-            size = size_of(made.values)
-            if took > 2 * _SECONDS or size > _BYTES:
-                self._at_once = 1
-            elif took < _SECONDS and 2 * size <= _BYTES and count < _MOST:
+        took, size, count = time.perf_counter() - began, size_of(made.values), len(made)
+        if count >= self._at_once:
+            if took < _SECONDS and 2 * size <= _BYTES and count < _MOST:
                 self._at_once = 2 * count
+            elif size > _BYTES // 2 and count <= n:  # one alone is large
+                self._ahead = False
+            elif took > 2 * _SECONDS:
+                self._at_once = 1
         return made
 
     def state(self) -> int:
         return self._next
-
-
-class Lookup(Maker):
-    """The examples of an index, at places that a stream gives."""
-
-    def __init__(self, source: Stream, index: Index) -> None:
-        super().__init__(source)
-        self._index = index
-
-    def make(self, n: int) -> Unit | None:
-        places = self.source.take(n)
-        if places is None:
-            return None
-        return Unit(iter((self._index.block(places.numbers),)), len(places))

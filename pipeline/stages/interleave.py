@@ -167,16 +167,30 @@ class Interleaving(Stream):
     def take(self, n: int) -> Block | None:
         while (slot := self._due()) is not None:
             block = slot.stream.take(min(n, self._block - self._turn))
-            if block is None:
-                slot.stream.close()
-                self._slots[self._at] = None
-                self._pass_on()
-                continue
-            self._turn += len(block)
-            if self._turn == self._block:
-                self._pass_on()
-            return block.renumbered(slot.which)
+            self._took(slot, 0 if block is None else len(block))
+            if block is not None:
+                return block.renumbered(slot.which)
         return None
+
+    def drop(self, n: int) -> int:
+        left = n
+        while left and (slot := self._due()) is not None:
+            wanted = min(left, self._block - self._turn)
+            count = slot.stream.drop(wanted)
+            left -= count
+            self._took(slot, count)
+            if 0 < count < wanted:
+                self._took(slot, 0)
+        return n - left
+
+    def _took(self, slot: Slot, count: int) -> None:
+        """Note how many elements of the slot whose turn it is were taken; 0 if its stream has ended."""
+        if not count:
+            slot.stream.close()
+            self._slots[self._at] = None
+        self._turn += count
+        if not count or self._turn == self._block:
+            self._pass_on()
 
     def _due(self) -> Slot | None:
         """Return the slot whose turn it is; None if all have ended.

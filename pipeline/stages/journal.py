@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.errors import invalid
 from pipeline.stages.block import Block, Numbers
 from pipeline.stages.stream import Stream, shorter
 
@@ -52,6 +53,8 @@ def read_again(source: Stream, arrival: int, wanted: Numbers, end: int) -> Itera
     Yields:
         The places in `wanted`, and the examples.
     """
+    if len(wanted) and (wanted[0] < arrival or wanted[-1] >= end):
+        raise invalid("load_state_dict: the state is damaged: it holds examples that were not read")
     while arrival < end:
         block = source.take(min(1024, end - arrival))
         if block is None:

@@ -99,6 +99,21 @@ class Mixing(Several):
                 return block
         return None
 
+    def drop(self, n: int) -> int:
+        left = n
+        while left and (self._to_the_end or not self._ended.any()) and (picks := self._picks(1)) is not None:
+            if self.sources[int(picks[0])].drop(1):
+                self._count += 1
+                left -= 1
+            else:
+                self._end(int(picks[0]))
+        return n - left
+
+    def _end(self, which: int) -> None:
+        """Note that a stream has ended."""
+        self._ended[which] = True
+        self._forget_draws()
+
     def _picks(self, n: int) -> NDArray[np.int64] | None:
         """Return which streams the next draws come from; None if all have ended."""
         at = self._count - self._draws_from
@@ -127,8 +142,7 @@ class Mixing(Several):
             if block is not None:
                 looked.append((i, mine, block))
         if n == 0:
-            self._ended[int(picks[0])] = True
-            self._forget_draws()
+            self._end(int(picks[0]))
             return None
         blocks, places = [], []
         for i, mine, block in looked:

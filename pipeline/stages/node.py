@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
-from pipeline._next import Meter, Metered, MeteredIndex
+from pipeline._meter import Meter, Metered, MeteredIndex
 from pipeline.datasets.seed import Seed
 from pipeline.diagnostics.frames import Place, caller, shown
 from pipeline.diagnostics.live import number
-from pipeline.errors import CancelledError, DeadlineExceededError
+from pipeline.errors import CancelledError, DeadlineExceededError, invalid
 from pipeline.on_error import add_note, set_on
 from pipeline.stages.index import ENDLESS, Index, InOrder, counted
 from pipeline.stages.run import Measured, Run
-from pipeline.stages.stream import Stage, Stream, whole
+from pipeline.stages.stream import Stage, Stream, fitting, whole
 
 
 class Node:
@@ -31,9 +32,11 @@ class Node:
         ordered: Whether elements keep the order of the input.
         exclusive: Whether it is a source that only one stream at a time can read, if it has one pass.
         queue: The queue that it reads, which others fill; None for all but such sources.
+        starts_runners: Whether it is a source that may read queues of the user's: then their runners are started.
         stage: The kind of row it has in a report: "source", "function" or "step"; "" for none.
         written: The node that the user wrote, where a recipe runs in another order; else this one.
         made_at: Where in the user's program it was written.
+        summed: How many times elements are batched after `checksum`; None if there is none.
     """
 
     kind: str = ""
@@ -42,8 +45,10 @@ class Node:
     ordered: bool = True
     exclusive: bool = False
     queue: Any = None
+    starts_runners: ClassVar[bool] = False
     stage: ClassVar[str] = "step"
     made_at: Place | None = None
+    summed: int | None = None
     _written: Node | None = None
 
     def options(self) -> dict[str, Any]:
@@ -133,17 +138,35 @@ class Node:
         return None
 
     def note_place(self) -> None:
-        """Remember the line of the user's program that makes it."""
+        """Remember the line of the user's program that makes it.
+
+        Raises:
+            InvalidArgumentError: It must not come after `checksum`.
+        """
         self.made_at = caller()
+        for each in self.inputs:
+            if each.summed is not None:
+                self.summed = self.summed_after(each.summed)
+
+    def summed_after(self, batches: int) -> int:
+        """Return `summed`, where that of an input is `batches`.
+
+        Raises:
+            InvalidArgumentError: Elements of this step are not those that were summed, or batches of them.
+        """
+        text = f"{self.kind} comes after it: only batch(n) without pad= or collate=, and prefetch, may"
+        raise invalid(f"checksum: {text}; write .checksum() behind {self.kind}")
 
 
 class OneInput(Node):
     """A step with one input, whose elements it passes on one for one."""
 
-    def __init__(self, source: Node) -> None:
+    def __init__(self, source: Node, written: bool = True) -> None:
+        """Make a step; one that the user has not `written` stands in no recipe, but is opened at once."""
         self.inputs = (source,)
         self.indexed = self.indexed_over(source)
-        self.note_place()
+        if written:
+            self.note_place()
 
     def indexed_over(self, source: Node) -> bool:
         """Return whether it is indexed over an input."""
@@ -168,12 +191,17 @@ class OneInput(Node):
 
 
 def opened(node: Node, run: Run, state: Any = None) -> Stream:
-    """Return the stream of a recipe, from a state on."""
-    if not node.indexed:
-        return metered(node.stream(run, state), node, run)
-    if node.works_ahead:
-        return metered(Placed(node, run, state), node, run)
-    return InOrder(indexed(node, run), state)
+    """Return the stream of a recipe, from a state on.
+
+    Raises:
+        InvalidArgumentError: It is not a state of the recipe, as one that was edited.
+    """
+    with nullcontext() if state is None else fitting():
+        if not node.indexed:
+            return metered(node.stream(run, state), node, run)
+        if node.works_ahead:
+            return metered(Placed(node, run, state), node, run)
+        return InOrder(indexed(node, run), state)
 
 
 def indexed(node: Node, run: Run) -> Index:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._block import mix_outputs
 from pipeline.dtypes import native
 from pipeline.errors import invalid
 from pipeline.stages.arrivals import Arrival, Arrivals
@@ -173,6 +174,8 @@ class Splitting(Stage):
                 raise shorter()
             if number is None:
                 number = self._block.numbers[self._at : self._at + 1]
+                if self._offset:  # another row has begun with this sequence
+                    number = mix_outputs(int(number[0]), self._offset, 1)
             end = min(length, self._offset + room)
             if end > self._offset:
                 part = slice(self._offset, end)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from pipeline._block import bounds
 from pipeline.errors import invalid
 from pipeline.stages.block import Block, Examples, Numbers, joined
 from pipeline.stages.index import ENDLESS, Index
@@ -116,28 +119,27 @@ class Chained(Index):
 
     def __init__(self, indexes: Sequence[Index] | Passes, sizes: Sequence[int], length: int) -> None:
         self._indexes = indexes
-        self._starts = np.cumsum([0, *sizes])
-        self._alike, self._length = len(sizes) == 1, length
+        self._size = sizes[0] if len(sizes) == 1 else 0
+        self._starts, self._length = [*itertools.accumulate(sizes, initial=0)], length
         some = [indexes[0]] if isinstance(indexes, Passes) else indexes
         self.ahead = all(each.ahead for each in some)
+        self.of_numbers = len(some) == 1 and some[0].of_numbers
+        self.of_sources = all(each.of_sources for each in some)
 
     def __len__(self) -> int:
         return self._length
 
     def block(self, places: Numbers) -> Block:
-        if self._alike:
-            which, inner = np.divmod(places, self._starts[1])
-        else:
-            which = np.searchsorted(self._starts, places, "right") - 1
-            inner = places - self._starts[which]
-        first = int(which[0])
-        if (which == first).all():
-            return self._of(first, inner)
+        low, high = bounds(places)
+        first, start = self._which(low)
+        if self._which(high)[0] == first:
+            return self._of(first, places - start if start else places)
         found, order, failed = [], [], len(places)
         error: Exception | None = None
-        for i in np.unique(which).tolist():
-            mine = np.flatnonzero(which == i)
-            block = self._of(i, inner[mine])
+        which = np.array([self._which(place) for place in places.tolist()], np.int64)
+        for i in sorted(set(which[:, 0].tolist())):
+            mine = np.flatnonzero(which[:, 0] == i)
+            block = self._of(i, (places - which[:, 1])[mine])
             if block.error is not None and int(mine[len(block)]) < failed:
                 failed, error = int(mine[len(block)]), block.error
             found.append(block)
@@ -148,6 +150,13 @@ class Chained(Index):
             made = made.part(0, failed)
         made.error = error
         return made
+
+    def _which(self, place: int) -> tuple[int, int]:
+        """Return which index has a place, and the place where that begins."""
+        if self._size:
+            return place // self._size, place - place % self._size
+        i = bisect.bisect_right(self._starts, place) - 1
+        return i, self._starts[i]
 
     def _of(self, i: int, places: Numbers) -> Block:
         block = self._indexes[i].block(places)
@@ -166,27 +175,46 @@ class OneByOne(Stream):
 
     def __init__(self, part: Callable[[int, Any], Stream], count: int | None, node: Node, state: Any) -> None:
         self._part, self._count, self._node = part, count, node
-        which, self._state = (0, None) if state is None else state
+        which, at = (0, None) if state is None else state
+        self._state: Any = at
         self._which = whole(which) if count is None else whole(which, count)
         self._empty = self._state is None
         self._stream: Stream | None = None
 
     def take(self, n: int) -> Block | None:
-        while self._count is None or self._which < self._count:
-            if self._stream is None:
-                self._stream, self._state = self._part(self._which, self._state), None
-            block = self._stream.take(n)
+        while (stream := self._due()) is not None:
+            block = stream.take(n)
             if block is not None:
                 self._empty = False
                 return block.renumbered(self._which) if self._which else block
-            if self._count is None and self._empty:
-                text = "repeat: there are no elements, and repeat() without a number would look for one forever"
-                error = invalid(text)
-                note_written(self._node.written, error)
-                raise error
-            self._stream.close()
-            self._stream, self._which, self._empty = None, self._which + 1, True
+            self._pass_on(stream)
         return None
+
+    def drop(self, n: int) -> int:
+        left = n
+        while left and (stream := self._due()) is not None:
+            count = stream.drop(left)
+            left -= count
+            self._empty = self._empty and not count
+            if left:
+                self._pass_on(stream)
+        return n - left
+
+    def _due(self) -> Stream | None:
+        """Return the stream of the next elements; None after the last."""
+        if self._stream is None and (self._count is None or self._which < self._count):
+            self._stream, self._state = self._part(self._which, self._state), None
+        return self._stream
+
+    def _pass_on(self, stream: Stream) -> None:
+        """Go to the next stream, as this one has ended."""
+        if self._count is None and self._empty:
+            text = "repeat: there are no elements, and repeat() without a number would look for one forever"
+            error = invalid(text)
+            note_written(self._node.written, error)
+            raise error
+        stream.close()
+        self._stream, self._which, self._empty = None, self._which + 1, True
 
     def state(self) -> Any:
         return [self._which, self._state if self._stream is None else self._stream.state()]

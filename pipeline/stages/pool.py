@@ -9,18 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from pipeline._flow import items_at
+from pipeline._calls import all_of
 from pipeline._random import NumberPool, lockstep_end, lockstep_pool
+from pipeline._rows import RowSlots
 from pipeline.datasets.seed import Seed
-from pipeline.stages.block import Block, Columns, Examples, Numbers, flat, is_plain, packed
-from pipeline.stages.index import Lookup
+from pipeline.stages.block import Block, Columns, Examples, Numbers, handed_out, is_plain, sizes_of
+from pipeline.stages.index import Index
 from pipeline.stages.journal import Journal, read_again
 from pipeline.stages.node import Node, index_of, opened
 from pipeline.stages.run import Pair, Run
 from pipeline.stages.selection import Choice
-from pipeline.stages.stream import Rest, Stage, Stream, whole
+from pipeline.stages.stream import Stage, Stream, fitting, whole
 
 _NEVER = np.iinfo(np.int64).max
+
+_TEXTS = frozenset({bytes, str})
+
+_AT_ONCE = 1024  # examples that arrive together while the buffer is filled
 
 
 class Shuffle(Choice):
@@ -54,42 +59,76 @@ class Shuffle(Choice):
         seed, seed2 = run.seeds.pair(self._seed)
         pair = seed, (seed2 + run.epoch) & (1 << 63) - 1
         source = self.source
-        if not source.indexed or source.works_ahead:
+        if not source.indexed:
             at = [0, None, 0, None] if state is None else state
             return Pooled(opened(source, run, at[3]), self.buffer_size, pair, at)
-        draws, given = (0, 0) if state is None else state
+        draws = 0 if state is None else whole(state)
+        if source.works_ahead:
+            return PooledAhead(source, run, self.buffer_size, pair, draws)
         index = index_of(source, run)  # of which only places are drawn
-        return Rest(Lookup(DrawnPlaces(len(index), self.buffer_size, pair, whole(draws)), index), whole(given))
+        return Drawn(index, self.buffer_size, pair, draws)
 
     def label(self) -> str:
         return f"shuffle({self.buffer_size:,})"
 
 
-class DrawnPlaces(Stream):
-    """The places of an index, drawn from a buffer of places. The state is the number of draws."""
+class Drawn(Stream):
+    """Examples of an index, drawn from a buffer of places. The state is the number of draws.
 
-    def __init__(self, length: int, size: int, pair: Pair, draws: int) -> None:
-        self._total = length
-        places = min(size - 1, length)
-        held = _held(pair, places, length, draws, places + draws > length)
-        self._pool, self._next, self._draws = NumberPool(*pair, places, draws), min(places + draws, length), draws
+    Args:
+        index: The examples.
+        size: How many places the buffer holds.
+        pair: The two seeds of the draws.
+        draws: The state.
+    """
+
+    def __init__(self, index: Index, size: int, pair: Pair, draws: int) -> None:
+        self._index, self._total = index, len(index)
+        places = min(size - 1, self._total)
+        self._pool = NumberPool(*pair, places, draws)
         if draws:
-            self._pool.load(held)
-        else:
-            self._next = 0
+            self._pool.load(_held(pair, places, self._total, draws, places + draws > self._total))
+        self._next = min(places + draws, self._total) if draws else 0  # the place that comes into the buffer next
+        self._draws = draws  # examples that were taken
+        self._drawn = np.empty(0, np.int64)  # places of which the examples were not taken
+        self._error: Exception | None = None  # why the example at the first of these cannot be made
 
     def take(self, n: int) -> Block | None:
-        drawn = np.empty(0, np.int64)
-        while not len(drawn):
-            if self._next < self._total:
-                end = min(self._next + n, self._total)
-                drawn, self._next = self._pool.exchange(np.arange(self._next, end)), end
-            else:
-                drawn = self._pool.drain(n)
-                if not len(drawn):
-                    return None
-        self._draws += len(drawn)
-        return Block(Columns(drawn, len(drawn)), drawn)
+        if self._error is not None:
+            raise self._error
+        drawn = self._drawn if len(self._drawn) else self._draw(n)
+        if not len(drawn):
+            return None
+        made = self._index.block(drawn if len(drawn) <= n else drawn[:n])
+        count = len(made)
+        self._drawn, self._draws = drawn[count:], self._draws + count
+        if made.error is not None:
+            self._error, made.error = made.error, None
+            if not count:
+                raise self._error
+        return made
+
+    def _draw(self, n: int) -> Numbers:
+        """Return the next places, n at most; none at the end."""
+        while self._next < self._total:
+            first, self._next = self._next, min(self._next + n, self._total)
+            drawn = self._pool.exchange(np.arange(first, self._next))
+            if len(drawn):
+                return drawn
+        return self._pool.drain(n)
+
+    def drop(self, n: int) -> int:
+        if n and self._error is not None and not self._index.of_sources:
+            raise self._error
+        left = n
+        while left:
+            drawn = self._drawn if len(self._drawn) else self._draw(left)
+            if not len(drawn):
+                break
+            count = min(left, len(drawn))
+            self._drawn, self._draws, self._error = drawn[count:], self._draws + count, None
+            left -= count
+        return n - left
 
     def state(self) -> int:
         return self._draws
@@ -118,26 +157,28 @@ class Pooled(Stage):
     def __init__(self, source: Stream, size: int, pair: Pair, state: Any) -> None:
         super().__init__(source)
         draws, total, arrival, before = state
+        self._at = state  # until the buffer is filled
         self._pair, self._places = pair, size - 1  # examples that are held when another one arrives
-        self._draws, self._arrivals = whole(draws), whole(arrival)
+        self._draws, self._arrivals = whole(draws), whole(arrival, draws)
         self._total = None if total is None else whole(total)
         self._before = before
         self._pool: NumberPool | None = None
         self._slots, self._journal = Slots(), Journal(max(1024, size // 2))
+        self._first: list[Numbers] = []  # the slots of the examples that came before the buffer was full
 
     def take(self, n: int) -> Block | None:
         pool = self._pool or self._begin()
         while True:
             ended = self._total is not None
-            drawn = pool.drain(n) if ended else self._arrive(pool, n)
+            drawn = pool.drain(n) if ended else pool.exchange(self._arrive(n))
             if len(drawn):
                 self._draws += len(drawn)
                 return self._slots.take(drawn)
             if ended:
                 return None
 
-    def _arrive(self, pool: NumberPool, n: int) -> Numbers:
-        """Let examples arrive, and draw one for each that finds the buffer full."""
+    def _arrive(self, n: int) -> Numbers:
+        """Let examples arrive; return their slots."""
         if self._journal.due(self._arrivals):
             self._journal.note(self._arrivals, self.source.state(), min(self._slots.oldest(), self._arrivals))
         block = self.source.take(n)
@@ -145,24 +186,35 @@ class Pooled(Stage):
             self._total = self._arrivals
             return np.empty(0, np.int64)
         first, self._arrivals = self._arrivals, self._arrivals + len(block)
-        return pool.exchange(self._slots.put(block, np.arange(first, self._arrivals)))
+        return self._slots.put(block, np.arange(first, self._arrivals))
+
+    def _fill(self) -> NumberPool:
+        """Fill the buffer, or take all of an input that is smaller: then it has no more places than that."""
+        while self._arrivals < self._places and self._total is None:
+            self._first.append(self._arrive(min(self._places - self._arrivals, _AT_ONCE)))
+        pool = NumberPool(*self._pair, self._arrivals)
+        pool.load(np.concatenate([np.empty(0, np.int64), *self._first]))
+        self._pool, self._first = pool, []
+        return pool
 
     def _begin(self) -> NumberPool:
         """Make the buffer; after a resume by reading again what it held."""
         draws, total, arrival = self._draws, self._total, self._arrivals
         if not draws and total is None:
-            self._pool = NumberPool(*self._pair, self._places)
-            return self._pool
+            return self._fill()
         places = self._places if total is None else min(self._places, total)
         ending = total is not None and places + draws > total
         end = places + draws if total is None else min(places + draws, total)
-        held = _held(self._pair, places, total, draws, ending)
+        with fitting():
+            held = _held(self._pair, places, total, draws, ending)
         order = held.argsort()
         wanted, slots = held[order], np.empty(len(held), np.int64)
         self._journal.note(arrival, self._before, arrival)
         for found, block in read_again(self.source, arrival, wanted, end):
             slots[order[found]] = self._slots.put(block, wanted[found])
         self._arrivals = end
+        if total is not None:
+            self.source.take(1)  # to its end, where an object of the user's may begin its next pass
         pool = NumberPool(*self._pair, places, draws)
         pool.load(slots)
         self._pool = pool
@@ -170,92 +222,91 @@ class Pooled(Stage):
 
     def state(self) -> Any:
         if self._pool is None:
-            return [self._draws, self._total, self._arrivals, self._before]
+            return self._at
         return [self._draws, self._total, *(self._journal.first if self._arrivals else (0, self.source.state()))]
 
 
+class PooledAhead(Pooled):
+    """Examples of an index in which threads or processes work ahead. The state is the number of draws, as without them.
+
+    Args:
+        node: The recipe of the index.
+        run: Of the iterator.
+        size, pair: As for `Pooled`.
+        draws: The state.
+    """
+
+    def __init__(self, node: Node, run: Run, size: int, pair: Pair, draws: int) -> None:
+        at: list[Any] = [0, None, 0, None]
+        if draws:
+            length = node.length() or 0
+            places = min(size - 1, length)
+            ending = places + draws > length
+            oldest = int(_held(pair, places, length, draws, ending).min(initial=length))
+            at = [draws, length if ending else None, oldest, oldest * node.step]
+        super().__init__(opened(node, run, at[3]), size, pair, at)
+
+    def state(self) -> int:
+        return self._draws
+
+
 class Slots:
-    """Examples that are held, by slot: in columns as long as all are rows of numbers of one kind, else in a list."""
+    """Examples that are held, by slot: as columns as long as all are alike, else as one column of objects."""
 
     def __init__(self) -> None:
-        self._numbers, self._arrivals = np.empty(0, np.int64), np.empty(0, np.int64)
-        self._free = np.empty(0, np.int64)
-        self._items: list[Any] | None = None
-        self._like: Any = None  # a block of rows, in whose structure the columns are
-        self._columns: list[Any] | None = None
+        self._rows: RowSlots | None = None  # numbers, arrivals, sizes, and the examples
+        self._structure: Any = None
+        self._listed = False
 
     def put(self, block: Block, arrivals: Numbers) -> Numbers:
         """Hold the examples of a block; return their slots."""
-        n = len(block)
-        if len(self._free) < n:
-            self._grow(max(n, len(self._numbers)))
-        slots, self._free = self._free[-n:], self._free[:-n]
-        self._numbers[slots], self._arrivals[slots] = block.numbers, arrivals
-        if self._items is None and not self._put_rows(block, slots):
-            self._list(slots)
-        if self._items is not None:
-            for slot, example in zip(slots.tolist(), block.values.examples(), strict=True):
-                self._items[slot] = example.copy() if isinstance(example, np.ndarray) else example
+        values: Any = block.values
+        alike = not self._listed and type(values) is Columns and all([_fits_columns(each) for each in values.arrays])
+        facts = [np.ascontiguousarray(block.numbers), arrivals, sizes_of(block)]
+        if self._rows is None:
+            self._listed = not alike
+            arrays = values.arrays if alike else [_listed(values)]
+            self._rows, self._structure = RowSlots([*facts, *arrays]), values.structure if alike else None
+        elif not self._listed and not (alike and values.structure == self._structure):
+            self._list(self._rows)
+        arrays = [_listed(values)] if self._listed else values.arrays
+        slots = self._rows.put([*facts, *arrays])
+        if slots is None:
+            self._list(self._rows)
+            slots = self._rows.put([*facts, _listed(values)])
+            assert slots is not None
         return slots
 
-    def _put_rows(self, block: Block, slots: Numbers) -> bool:
-        """Put the rows of a block into columns; return whether they fit."""
-        if not isinstance(block.values, Columns):
-            return False
-        structure, columns = flat(block.values.block)
-        if self._columns is None:
-            if not all(map(is_plain, columns)):
-                return False
-            size = len(self._numbers)
-            self._like = structure, block.values.block
-            self._columns = [np.empty((size, *each.shape[1:]), each.dtype) for each in columns]
-        elif self._like[0] != structure or not all(
-            [is_plain(a) and a.dtype == b.dtype and a.shape[1:] == b.shape[1:] for a, b in zip(columns, self._columns)]
-        ):
-            return False
-        for column, rows in zip(self._columns, columns, strict=True):
-            column[slots] = rows
-        return True
-
-    def _list(self, new: Numbers) -> None:
-        """Hold examples in a list from now on, also those in the columns: all but those of new slots."""
-        self._items = [None] * len(self._numbers)
-        if self._columns is not None:
-            known = np.setdiff1d(np.flatnonzero(self._arrivals != _NEVER), new)
-            rows = Columns(packed(self._like[1], [each[known] for each in self._columns]), len(known))
-            for slot, example in zip(known.tolist(), rows.examples(), strict=True):
-                self._items[slot] = example
-            self._columns = None
+    def _list(self, rows: RowSlots) -> None:
+        """Hold examples as objects from now on, also those that are here."""
+        facts, arrays, held = rows.columns[:3], rows.columns[3:], rows.held()
+        objects = np.full(len(facts[0]), None, object)
+        objects[held] = _listed(Columns([each[held] for each in arrays], len(held), self._structure))
+        rows.change([*facts, objects])
+        self._listed = True
 
     def take(self, slots: Numbers) -> Block:
         """Give away the examples of these slots."""
-        numbers = self._numbers[slots]
-        self._arrivals[slots] = _NEVER
-        self._free = np.concatenate([self._free, slots])
-        if self._items is not None:
-            found = Examples(items_at(self._items, slots))
-            for slot in slots.tolist():
-                self._items[slot] = None
-            return Block(found, numbers)
-        assert self._columns is not None
-        columns = [each.take(slots, axis=0) for each in self._columns]
-        return Block(Columns(packed(self._like[1], columns), len(numbers)), numbers)
+        assert self._rows is not None
+        numbers, _, sizes, *arrays = self._rows.take(slots)
+        if self._listed:
+            return Block(Examples(arrays[0].tolist()), numbers, sizes=sizes)
+        return Block(Columns(arrays, len(numbers), self._structure), numbers, sizes=sizes)
 
     def oldest(self) -> int:
         """Return the number of the oldest arrival that is held."""
-        return int(self._arrivals.min(initial=_NEVER))
-
-    def _grow(self, more: int) -> None:
-        size = len(self._numbers)
-        self._numbers = np.concatenate([self._numbers, np.zeros(more, np.int64)])
-        self._arrivals = np.concatenate([self._arrivals, np.full(more, _NEVER)])
-        self._free = np.concatenate([self._free, np.arange(size, size + more)])
-        if self._items is not None:
-            self._items.extend([None] * more)
-        if self._columns is not None:
-            columns = [np.empty((size + more, *each.shape[1:]), each.dtype) for each in self._columns]
-            for column, before in zip(columns, self._columns, strict=True):
-                column[:size] = before
-            self._columns = columns
+        rows = self._rows
+        return _NEVER if rows is None else int(rows.columns[1][rows.held()].min(initial=_NEVER))
 
 
+def _fits_columns(column: Any) -> bool:
+    """Whether examples may stay in a column: numbers, or texts, which keep nothing else alive."""
+    return is_plain(column) or (type(column) is np.ndarray and column.ndim == 1 and all_of(column, _TEXTS))
+
+
+def _listed(values: Columns | Examples) -> Any:
+    """Return examples as a vector of objects: those whose memory is a block's are copied, as that would stay."""
+    vector = np.empty(len(values), object)
+    for i, example in enumerate(values.examples()):
+        vector[i] = handed_out(example)
+    return vector

@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import itertools
+import operator
 import os
 import queue
-import threading
 import time
-from typing import Any
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
+from pipeline import hooks
+from pipeline.diagnostics.frames import is_running
+from pipeline.diagnostics.live import PrefetchMeter, PrefetchThread
 from pipeline.diagnostics.wording import named
 from pipeline.errors import FailedPreconditionError, ResourceExhaustedError
+from pipeline.reports import spans
+from pipeline.runners.ending import EndingThread
 from pipeline.stages.block import Block
 from pipeline.stages.draws import this_thread
 from pipeline.stages.index import Index
 from pipeline.stages.node import Node, OneInput, indexed, opened
 from pipeline.stages.run import Clock, Run
 from pipeline.stages.stream import Stage, Stream
+
+# The tokens for which a thread takes blocks; False ends it.
+Room: TypeAlias = "queue.SimpleQueue[int]"
 
 # Seconds between two looks whether the thread is still there.
 _LOOK = 1.0
@@ -31,7 +43,6 @@ class Prefetched(OneInput):
     """
 
     kind = "prefetch"
-    stage = "queue"
 
     def __init__(self, source: Node, n: int) -> None:
         self.n = n
@@ -58,14 +69,25 @@ class Prefetched(OneInput):
     def stream(self, run: Run, state: Any = None) -> Stream:
         if not self.n:
             return opened(self.source, run, state)
-        fetching = Fetching(opened(self.source, run, state), self.n, run)
-        measured = run.measured.get(self.written)
-        if measured is not None:
-            measured.level, measured.room = fetching.level, self.n
-        return fetching
+        return Fetching(opened(self.source, run, state), self.n, run, prefetch_meter(self, run))
 
     def state_at(self, place: int) -> Any:
         return place
+
+    def summed_after(self, batches: int) -> int:
+        return batches
+
+    def label(self) -> str:
+        return f"prefetch({self.n})"
+
+
+def prefetch_meter(node: Node, run: Run) -> PrefetchMeter:
+    """Return what reports see of the elements that threads take ahead at a step."""
+    measured = run.measured.get(node.written)
+    if measured is None:
+        return PrefetchMeter()
+    measured.ahead = measured.ahead or PrefetchMeter()
+    return measured.ahead
 
 
 def promptly(source: Node, run: Run, state: Any, n: int) -> Stream:
@@ -73,114 +95,237 @@ def promptly(source: Node, run: Run, state: Any, n: int) -> Stream:
     source has that already."""
     if source.waits:
         return opened(source, run, state)
-    return Fetching(opened(source, run, state), n, run)
+    return Fetching(opened(source, run, state), n, run, PrefetchMeter())
 
 
 class Fetching(Stage):
     """Takes up to n elements ahead, in a thread that begins with the first `take`.
 
-    Between the two threads are only queues written in C, which Ctrl-C leaves unlocked. The thread takes an element for
-    each token in `_room`, and puts it into `_ready`.
-
     Args:
         source: The elements.
         n: How many to take ahead.
         run: Of the iterator.
+        meter: What reports see.
     """
 
-    def __init__(self, source: Stream, n: int, run: Run) -> None:
+    def __init__(self, source: Stream, n: int, run: Run, meter: PrefetchMeter) -> None:
         super().__init__(source)
-        self._n, self._clock, self._name = n, run.clock, f"{run.clock.name}/prefetch"
-        self._ready: queue.SimpleQueue[Any] = queue.SimpleQueue()  # (block or error or None, the state after it)
-        self._room: queue.SimpleQueue[bool] = queue.SimpleQueue()  # whether to take another element
-        self._found: Any = None  # what `wait` has found
+        self._threads = Threads([source], n, 1, run.clock, meter)
+        self._found: list[Any] = []  # what `wait` has found
         self._state: Any = None
-        self._thread: threading.Thread | None = None
-        self._pid = os.getpid()
+        self._begun = False
 
     def begin(self) -> None:
-        if self._thread is not None:
-            return
-        self._state = self.source.state()
-        for _ in range(self._n):
-            self._room.put(True)
-        work = _fetch, (self.source, self._room, self._ready, self._clock)
-        thread = threading.Thread(target=work[0], args=work[1], name=self._name, daemon=True)
-        try:
-            thread.start()
-        except RuntimeError as error:
-            text = f"prefetch: no thread can start: {named(error)}: the system allows no more threads"
-            raise ResourceExhaustedError(None, None, text) from error
-        self._thread = thread
-        self._clock.on_stop(functools.partial(_end, self._room, self._ready))
+        if not self._begun:
+            self._state = self.source.state()
+            self._begun = True
+        self._threads.begin()
 
     def take(self, n: int) -> Block | None:
         while not self.wait(_LOOK):
-            self._check()
-        found, after = self._found
+            self._threads.check()
+        found, after, room = self._found[0]
         if isinstance(found, BaseException):
-            raise found
+            raise kept_once(found, self._found)
         if found is None:
             return None
-        self._found, self._state = None, after
-        self._room.put(True)
+        room.put(True)
+        self._found, self._state = [], after
         return found  # type: ignore[no-any-return]
 
-    def _check(self) -> None:
+    def wait(self, timeout: float) -> bool:
+        self.begin()
+        return bool(self._found) or self._threads.get(timeout, self._found)
+
+    def state(self) -> Any:
+        return self._state if self._begun else self.source.state()
+
+    def close(self) -> None:
+        self._threads.close()
+
+
+class Threads:
+    """Threads that take elements of streams ahead, one thread for each stream.
+
+    Between them and the thread that asks are only queues written in C, which Ctrl-C leaves unlocked. A thread takes as
+    many blocks as the numbers in its queue `room` say, so that no stream waits for another one, and puts them into
+    `_ready`.
+
+    Args:
+        sources: The streams.
+        n: How many blocks to take ahead of each.
+        most: How many examples to take at once.
+        clock: Of the iterator.
+        meter: What reports see.
+    """
+
+    def __init__(self, sources: Sequence[Stream], n: int, most: int, clock: Clock, meter: PrefetchMeter) -> None:
+        self._n, self._most, self._clock, self._meter = n * len(sources), most, clock, meter
+        self._name = f"{clock.name}/prefetch"
+        self._ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._rooms: list[Room] = [queue.SimpleQueue() for _ in sources]
+        self._unread: queue.SimpleQueue[tuple[Stream, Room]] = queue.SimpleQueue()  # that no thread takes from yet
+        for source, room in zip(sources, self._rooms, strict=True):
+            self._unread.put((source, room))
+            room.put(n)
+        self._begun = False
+        self._pid = os.getpid()
+
+    def begin(self) -> None:
+        """Start the threads, if they were not started. After an interrupt there may be more of them than streams."""
+        if self._begun:
+            return
+        clock = self._clock
+        self._meter.begin(self._n, self._ready)
+        for _ in range(self._unread.qsize()):
+            arguments = self._unread, self._most, self._ready, clock, self._meter
+            thread = EndingThread(_fetch, arguments, self._name)
+            thread.daemon = True
+            clock.threads = [*filter(is_running, clock.threads), thread]
+            if clock.stops_with is not None:
+                clock.stops_with.register_thread(thread)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                text = f"prefetch: no thread can start: {named(error)}: the system allows no more threads"
+                raise ResourceExhaustedError(None, None, text) from error
+            except BaseException:  # an interrupt: it may begin at any later time, or never
+                thread.give_up()
+                raise
+        clock.on_stop(functools.partial(_end, self._rooms, self._ready))
+        self._begun = True
+
+    def check(self) -> None:
         """Raise if nobody fills the queue any more."""
         self._clock.check()
         if os.getpid() != self._pid:
             text = f"{self._clock.name}: its prefetch thread is not in this process, which was forked from another one"
             raise FailedPreconditionError(None, None, text)
 
-    def wait(self, timeout: float) -> bool:
-        self.begin()
-        if self._found is None:
-            deadline = time.monotonic() + timeout
-            while self._found is None:
-                try:
-                    self._found = self._ready.get(timeout=max(0.0, deadline - time.monotonic()))
-                except queue.Empty:
-                    return False
-                if self._found is _WOKEN:
-                    self._found = None
-                    self._clock.check()
-        return True
+    def get(self, timeout: float, found: list[Any] | deque[Any]) -> bool:
+        """Wait for what comes next from any thread, and append it; return whether there was something in time.
 
-    def level(self) -> int:
-        """Return how many elements wait."""
-        return self._ready.qsize()
+        It is (a block, the state after it, where to put True once there is room for another one). In the place of the
+        block, None is the end of a stream, and an exception an error.
+        """
+        if spans.on and self._ready.empty():
+            began = spans.begin("wait", f"wait: next of '{self._name}'", queue=self._name, side="dequeue")
+            try:
+                return self._get(timeout, found)
+            finally:
+                spans.end(began)
+        return self._get(timeout, found)
 
-    def state(self) -> Any:
-        return self.source.state() if self._thread is None else self._state
+    def _get(self, timeout: float, found: list[Any] | deque[Any]) -> bool:
+        deadline = time.monotonic() + timeout
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            try:
+                # In one call, so that Ctrl-C comes before the block is taken or after it is kept.
+                found.extend(itertools.starmap(self._ready.get, ((True, left),)))
+            except queue.Empty:
+                return False
+            if found[-1] is not _WOKEN:
+                return True
+            found.pop()
+            self._clock.check()
+
+    def more(self, n: int, found: deque[Any]) -> None:
+        """Append what is there already, n at most; see `get`."""
+        there = itertools.repeat((), min(n, self._ready.qsize()))
+        found.extend(filter(_NOT_WOKEN, itertools.starmap(self._ready.get_nowait, there)))
 
     def close(self) -> None:
-        if self._thread is None:
-            self.source.close()
-        else:
-            _end(self._room, self._ready)  # the thread closes the source, in which it may be
+        """End the threads, each of which closes its stream; close the streams that no thread takes from."""
+        self._meter.end()
+        _end(self._rooms, self._ready)
+        with contextlib.suppress(queue.Empty):
+            while True:
+                source, _ = self._unread.get_nowait()
+                source.close()
+
+
+def kept_once(error: BaseException, found: list[Any] | deque[Any]) -> BaseException:
+    """Return an error that is about to be raised. An interrupt is forgotten: it would keep the caller's frames alive.
+
+    After it, the iterator does not take from the stream again.
+    """
+    if not isinstance(error, Exception):
+        found[0] = None, None, None
+    return error
 
 
 _WOKEN: Any = object()
+_NOT_WOKEN = functools.partial(operator.is_not, _WOKEN)
 
 
-def _end(room: queue.SimpleQueue[bool], ready: queue.SimpleQueue[Any]) -> None:
-    """Have the thread end, and wake who waits for it."""
-    room.put(False)
+def _end(rooms: Sequence[Room], ready: queue.SimpleQueue[Any]) -> None:
+    """Have threads end, and wake the one that waits for them."""
+    for room in rooms:
+        room.put(False)
     ready.put(_WOKEN)
 
 
-def _fetch(source: Stream, room: queue.SimpleQueue[bool], ready: queue.SimpleQueue[Any], clock: Clock) -> None:
-    """Take elements as long as there is room; end with the source, with an error, or when that is asked for."""
-    this_thread.serving = clock
+def _fetch(
+    unread: queue.SimpleQueue[tuple[Stream, Room]],
+    most: int,
+    ready: queue.SimpleQueue[Any],
+    clock: Clock,
+    meter: PrefetchMeter,
+) -> None:
+    """Take from a stream as long as there is room; end with the stream, with an error, or when that is asked for."""
     try:
-        while room.get() and not clock.stopped:
-            block = source.take(1)
-            ready.put((block, None if block is None else source.state()))
+        source, room = unread.get_nowait()
+    except queue.Empty:
+        return
+    this_thread.serving = clock
+    thread = meter.enter()
+    last: Any = _WOKEN  # what comes after the blocks
+    try:
+        left = 0
+        while left := _room(room, left, clock, thread):
+            hooks.loop_of_thread.coord = clock.coord
+            block = source.take(most)
             if block is None:
-                return
+                last = None, None, room
+                break
+            ready.put((block, source.state(), room))
+            meter.note_level(ready.qsize())
+            left -= 1
             del block  # it is the caller's
     except BaseException as error:
-        ready.put((error, None))
-    finally:
+        last = error, None, room
+    try:
         source.close()
+    except BaseException as error:
+        last = error, None, room
+    ready.put(last)
+
+
+def _room(room: Room, left: int, clock: Clock, thread: PrefetchThread) -> int:
+    """Wait until there is room for another block; return for how many, 0 to end.
+
+    Args:
+        room: Gives further room, 0 to end.
+        left: For how many blocks there is room still.
+        clock: Of the iterator.
+        thread: Notes the time of a wait.
+    """
+    while not clock.stopped and not (left and room.empty()):
+        idle, began = room.empty(), 0
+        if idle:
+            thread.wait()
+            name = f"{clock.name}/prefetch"
+            began = spans.begin("wait", f"wait: room in '{name}'", queue=name, side="enqueue")
+        try:
+            more = room.get(timeout=None if clock.stops_with is None else _LOOK)  # whose stop wakes nobody
+        except queue.Empty:
+            continue
+        finally:
+            if idle:
+                thread.resume()
+                spans.end(began)
+        if not more:
+            return 0
+        left += more
+    return 0 if clock.stopped else left

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import functools
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from pipeline._flow import mix_numbers
-from pipeline._next import Meter
+from pipeline import hooks
+from pipeline._block import mix_numbers
+from pipeline._meter import Meter
+from pipeline.diagnostics.live import PrefetchMeter
 from pipeline.errors import CancelledError, StateMismatchError
 from pipeline.files.identity import Opened, merged, of_one
 from pipeline.on_error import Skips
@@ -28,6 +30,7 @@ Names: TypeAlias = "Callable[[int, int], list[str]]"
 class Stops(Protocol):
     """What may end an iterator besides its `close`, such as a Coordinator."""
 
+    def register_thread(self, thread: threading.Thread) -> None: ...
     def should_stop(self) -> bool: ...
     def request_stop(self, error: BaseException | None = None) -> None: ...
 
@@ -41,6 +44,8 @@ class Clock:
 
     Attributes:
         bell: Is set when the iterator is closed.
+        coord: The Coordinator of the queue runners that were started for the iterator; None if none were.
+        threads: The threads that take elements ahead.
 
     Thread safety: every method may be called from every thread, signal handler or finalizer.
     """
@@ -48,6 +53,8 @@ class Clock:
     def __init__(self, name: str, stops_with: Stops | None = None) -> None:
         self.name, self.stops_with = name, stops_with
         self.bell = StopFlag()
+        self.coord: Any = None
+        self.threads: list[threading.Thread] = []
         self._calls: list[Callable[[], object]] = []
 
     @property
@@ -123,7 +130,7 @@ class Files:
     def __init__(self) -> None:
         self._opened: dict[int, tuple[Any, Opened]] = {}
         self.saved: Mapping[str, Sequence[Any]] = {}
-        self._tables: dict[int, Callable[[], Mapping[str, Sequence[Any]]]] = {}
+        self._tables: dict[int, list[Any]] = {}  # each with the identities of its files, once these were asked for
 
     def of_parts(self, parts: Any, names: Names) -> Opened:
         """Return what notes the files of a source as they are opened.
@@ -147,12 +154,16 @@ class Files:
 
     def of_table(self, table: Any) -> None:
         """Note the files of a table, all of which may be read."""
-        self._tables.setdefault(id(table), functools.cache(table.files))
+        self._tables.setdefault(id(table), [table, None])
 
     def listed(self) -> dict[str, list[Any]]:
         """Return the identities of the files that were read."""
         opened = [each.listed() for _, each in list(self._opened.values())]
-        return merged([*opened, *(files() for files in list(self._tables.values()))])
+        for known in list(self._tables.values()):
+            if known[1] is None:
+                known[1] = known[0].files()
+            opened.append(known[1])
+        return merged(opened)
 
 
 class Measured:
@@ -164,14 +175,13 @@ class Measured:
 
     Attributes:
         workers: What runs its function elsewhere, once that has begun; None if nothing does.
-        level, room: Of a prefetch: returns how many elements wait, and how many may; None and 0 for other steps.
+        ahead: What threads have taken ahead; None for steps that take nothing ahead.
     """
 
     def __init__(self, number: int, meter: Meter) -> None:
         self.number, self.meter = number, meter
         self.workers: Any = None
-        self.level: Callable[[], int] | None = None
-        self.room = 0
+        self.ahead: PrefetchMeter | None = None
 
 
 class Run:
@@ -185,7 +195,6 @@ class Run:
         seeds, files, clock: What else they share; see the classes.
         measured: What is measured, by the step that the user wrote.
         skipped: The errors that were skipped.
-        hook: Called by sources that may need threads of the user's, such as queues, before they are read.
     """
 
     def __init__(self, name: str, measured: Mapping[Node, Measured] | None = None, stops: Stops | None = None) -> None:
@@ -194,7 +203,6 @@ class Run:
         self.measured = measured or {}
         self.skipped = Skips("skip", None)
         self._dropped: dict[tuple[Node, int, int], int] = {}
-        self.hook: Callable[[], object] = _nothing
 
     @property
     def dropped(self) -> int:
@@ -204,6 +212,15 @@ class Run:
     def note_dropped(self, node: Node, count: int) -> None:
         """Note how many examples fill no batch at the end of this pass of a step."""
         self._dropped[node.written, self.epoch, self.path] = count
+
+    def start_runners(self) -> None:
+        """Start the queue runners that were registered and never started: sources call it that may need them.
+
+        These are queues, and functions and iterables of the user's.
+        """
+        clock = self.clock
+        if clock.coord is None and hooks.start_runners is not None:
+            clock.coord = hooks.start_runners(clock.stops_with, clock.on_stop)
 
     def of(self, epoch: int) -> Run:
         """Return the run of another pass."""
@@ -229,15 +246,12 @@ class Run:
         other.hosts = True
         return other
 
-    def again(self, name: str) -> Run:
+    def again(self) -> Run:
         """Return a run for streams that continue where those of this one were interrupted."""
         other = copy.copy(self)
-        other.clock = Clock(name, self.clock.stops_with)
+        other.clock = Clock(self.clock.name, self.clock.stops_with)
+        other.clock.threads = self.clock.threads
         return other
-
-
-def _nothing() -> None:
-    """The hook of a run whose sources need no threads."""
 
 
 class Limited(Skips):

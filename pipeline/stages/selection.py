@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._flow import mix_pairs
+from pipeline._block import mix_pairs
 from pipeline._random import permutation
 from pipeline.datasets.seed import Seed
 from pipeline.stages.block import Block, Numbers
@@ -20,7 +20,7 @@ from pipeline.stages.index import ENDLESS, Index, Picked
 from pipeline.stages.node import Node, OneInput, index_of, opened
 from pipeline.stages.run import Run
 from pipeline.stages.steps import Each
-from pipeline.stages.stream import Stage, Stream, dropped, whole
+from pipeline.stages.stream import Stage, Stream, whole
 
 
 class Choice(OneInput):
@@ -37,7 +37,7 @@ class Choice(OneInput):
         """Whether the choice may be made among the inputs of a node instead of its elements."""
         if isinstance(node, Each):
             return node.does.one_to_one and node.ordered and not (self.counts and node.on_error == "skip")
-        return node.kind in ("prefetch", "checksum")
+        return node.kind in ("prefetch", "checksum", "rows")
 
 
 class Sliced(Choice):
@@ -84,18 +84,31 @@ class Slicing(Stage):
         self._start, self._stop, self._step, self._at = start, stop, step, at
 
     def take(self, n: int) -> Block | None:
-        rounds = -(-max(0, self._at - self._start) // self._step)
-        others = self._start + rounds * self._step - self._at  # elements before the next one that is chosen
-        if self._at + others >= self._stop:
-            return None
-        passed = dropped(self.source, others)
-        self._at += passed
-        if passed < others:
-            return None
-        block = self.source.take(min(n if self._step == 1 else 1, self._stop - self._at))
+        count = self._neighbours(n)
+        block = self.source.take(count) if count else None
         if block is not None:
             self._at += len(block)
         return block
+
+    def drop(self, n: int) -> int:
+        left = n
+        while left and (count := self._neighbours(left)):
+            passed = self.source.drop(count)
+            self._at += passed
+            left -= passed
+            if passed < count:
+                break
+        return n - left
+
+    def _neighbours(self, n: int) -> int:
+        """Go to the next element that is chosen; return how many up to n there may be without others between them."""
+        rounds = -(-max(0, self._at - self._start) // self._step)
+        others = self._start + rounds * self._step - self._at
+        if self._at + others >= self._stop:
+            return 0
+        passed = self.source.drop(others)
+        self._at += passed
+        return 0 if passed < others else min(n if self._step == 1 else 1, self._stop - self._at)
 
     def state(self) -> Any:
         return [self._at, self.source.state()]
@@ -106,8 +119,8 @@ class Take(Sliced):
 
     kind = "take"
 
-    def __init__(self, source: Node, n: int) -> None:
-        super().__init__(source)
+    def __init__(self, source: Node, n: int, written: bool = True) -> None:
+        super().__init__(source, written)
         self.n = n
 
     def options(self) -> dict[str, Any]:
@@ -166,7 +179,8 @@ class Shard(Sliced):
         return length if length == ENDLESS else length // self.n
 
     def _of_hosts(self, run: Run) -> Run:
-        return run if self._alike or self.n == 1 else run.of_hosts()
+        """Return the run of the source. Draws do not decide which host has an element of an indexed one."""
+        return run if self._alike or self.n == 1 or self.source.indexed else run.of_hosts()
 
     def index(self, run: Run) -> Index:
         return super().index(self._of_hosts(run))
@@ -189,21 +203,33 @@ class Sharding(Stage):
     def __init__(self, source: Stream, i: int, n: int, whole: bool, left: int) -> None:
         super().__init__(source)
         self._i, self._n, self._whole, self._left = i, n, whole, left
+        self._reached = False  # whether the next element is this host's
 
     def take(self, n: int) -> Block | None:
-        if not self._pass(self._left):  # only now: if one of them fails, that comes after mine
-            return None
-        self._left = 0
-        mine = self.source.take(1) if self._pass(self._i) else None
-        self._left = self._n - self._i - 1
-        if self._whole and mine is not None:  # only if the others have one too
-            mine = mine if self._pass(self._left) else None
-            self._left = 0
-        return mine
+        mine = self.source.take(1) if self._reach() else None
+        return mine if mine is not None and self._pass_on() else None
 
-    def _pass(self, n: int) -> bool:
-        """Leave out n elements; return whether there were as many."""
-        return dropped(self.source, n) == n
+    def drop(self, n: int) -> int:
+        left = n
+        while left and self._reach() and self.source.drop(1) and self._pass_on():
+            left -= 1
+        return n - left
+
+    def _reach(self) -> bool:
+        """Go to the next element of this host: only now, as one of the others before it may fail."""
+        if not self._reached:
+            others = self._left + self._i
+            self._reached = self.source.drop(others) == others
+            self._left = 0
+        return self._reached
+
+    def _pass_on(self) -> bool:
+        """Leave this host's element behind; return whether it is one to hand out: the other hosts have one too."""
+        self._reached, self._left = False, self._n - self._i - 1
+        if not self._whole:
+            return True
+        others, self._left = self._left, 0
+        return self.source.drop(others) == others
 
     def state(self) -> Any:
         return [self.source.state(), self._left]
@@ -275,7 +301,7 @@ class Drawn(Index):
 
     def __init__(self, source: Index, n: int, pair: tuple[int, int], before: int, limits: NDArray[np.float64]) -> None:
         self._source, self._n, self._pair, self._before, self._limits = source, n, pair, before, limits
-        self.ahead = source.ahead
+        self.ahead, self.of_numbers, self.of_sources = source.ahead, source.of_numbers, source.of_sources
 
     def __len__(self) -> int:
         return self._n

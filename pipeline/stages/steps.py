@@ -6,28 +6,33 @@ Neighbouring steps are one stage. A chunk of examples passes through them in tur
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pipeline._flow import Draw, Kept, call_each
-from pipeline._next import Meter
+from pipeline._block import mix_outputs
+from pipeline._calls import Draw, Kept, call_each
+from pipeline._meter import Meter
 from pipeline.datasets.seed import Seed
 from pipeline.dtypes import at_least, one_of, truth
-from pipeline.errors import OutOfRangeError, invalid
-from pipeline.nest import TupleParts, kept
-from pipeline.on_error import name_item
-from pipeline.stages.block import Block, Columns, Examples, outputs_of
+from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeError, invalid
+from pipeline.nest import kept
+from pipeline.on_error import must_raise, name_item
+from pipeline.stages.block import Block, Columns, Examples
 from pipeline.stages.calls import check_function, name_of
 from pipeline.stages.draws import NoDraws, this_thread
 from pipeline.stages.index import Index
 from pipeline.stages.node import Node, OneInput, functions_below, indexed, nearest_seed, opened
 from pipeline.stages.run import Limited, Run
 from pipeline.stages.stream import Maker, Rest, Skipped, Stream, Unit, whole
+from pipeline.tracebacks import from_handler
 from pipeline.workers.chunks import FailedItem, here
+from pipeline.workers.judge import Chosen
 
 # An example on its way through steps: which input of the block it comes from, its number, and what it is now. Without a
 # number it is an error that is skipped: the input, None, and the Failure.
@@ -36,6 +41,8 @@ Passing: TypeAlias = "tuple[int, int | None, Any]"
 Named: TypeAlias = "Callable[[Block, int], str]"
 
 _END: Any = object()
+
+_IN_TIME = "the batches of batch(max_wait=...) depend on time, and there is no state between two elements that"
 
 
 class Failure(Exception):
@@ -62,15 +69,23 @@ class Step:
         draw: What seeds `example_rng` in it.
 
     Attributes:
+        one_to_one: Whether there is one output for each example.
+        renews: Whether outputs are other examples, each of which counts as one, whatever the input was.
         seconds: How long the function took.
         count: How many outputs there were.
     """
 
-    one_to_one = False
+    one_to_one = renews = False
 
     def __init__(self, function: Callable[..., Any], name: str, skip: bool, draw: tuple[int, ...] | NoDraws) -> None:
         self.function, self.name, self.skip, self.draw = function, name, skip, draw
         self.seconds, self.count = 0.0, 0
+
+    def anew(self) -> Step:
+        """Return the same step, with nothing counted."""
+        other = copy.copy(self)
+        other.seconds, other.count = 0.0, 0
+        return other
 
     def drawing(self) -> Draw | NoDraws:
         """Return what `example_rng` draws from while a thread runs the step."""
@@ -94,7 +109,7 @@ class Step:
             except Exception as error:
                 failure = Failure(error, i, number, self)
                 if not self.skip:
-                    raise failure from None
+                    raise error if from_handler(error) else failure from None
                 yield i, None, failure
                 continue
             finally:
@@ -153,12 +168,14 @@ class FilterStep(Step):
 class FlatMapStep(Step):
     """Replaces an example by those that a function makes of it."""
 
+    renews = True
+
     def outputs(self, output: Any, i: int, number: int, example: Any) -> Iterable[Passing]:
         if isinstance(output, (str, bytes, dict)) or not hasattr(output, "__iter__"):
             raise TypeError(f"{self.name} returned {output!r:.80}: flat_map needs an iterable of examples")
         if isinstance(output, (list, tuple)):
             self.count += len(output)
-            return zip([i] * len(output), outputs_of(number, 0, len(output)).tolist(), output, strict=True)
+            return zip([i] * len(output), mix_outputs(number, 0, len(output)).tolist(), output, strict=True)
         return self._one_by_one(iter(output), i, number)
 
     def _one_by_one(self, output: Iterator[Any], i: int, number: int) -> Iterator[Passing]:
@@ -173,7 +190,7 @@ class FlatMapStep(Step):
             except Exception as error:
                 failure = Failure(error, i, number, self)
                 if not self.skip:
-                    raise failure from None
+                    raise error if from_handler(error) else failure from None
                 yield i, None, failure
                 return
             finally:
@@ -182,7 +199,7 @@ class FlatMapStep(Step):
             if each is _END:
                 return
             self.count += 1
-            yield i, int(outputs_of(number, k, 1)[0]), each
+            yield i, int(mix_outputs(number, k, 1)[0]), each
             k += 1
 
 
@@ -276,9 +293,23 @@ def outputs_of_steps(
             if named is None or block.names is not None:
                 names = np.array(inputs, np.int64)
                 names = names if named is None else block.names.picked(names)  # type: ignore[union-attr]
-            yield Block(values_of(found), np.array(outputs, np.int64), error, names)
+            sizes = sizes_of_outputs(steps, block, inputs)
+            yield Block(values_of(found), np.array(outputs, np.int64), error, names, sizes)
         if skipped is not None:
             yield SkippedAt(told(skipped), steps.index(skipped.step))
+
+
+def sizes_of_outputs(steps: Sequence[Step], block: Block, inputs: Any) -> NDArray[np.int64] | int:
+    """Return how many examples of the source the outputs of steps consist of.
+
+    Args:
+        steps: The steps.
+        block: Their input.
+        inputs: The index of the input of each output, or a slice.
+    """
+    if any(step.renews for step in steps):
+        return 1
+    return block.sizes if isinstance(block.sizes, int) else block.sizes[inputs]
 
 
 def _noted(passing: Iterable[Passing], before: Callable[[int], object]) -> Iterator[Passing]:
@@ -305,6 +336,8 @@ def called_with_each(
         if nothing:
             error = step.returned_none()  # type: ignore[attr-defined]
     except Exception as raised:
+        if from_handler(raised):  # it is not about an example
+            raise
         error = raised
     finally:
         thread.draw = outer
@@ -312,18 +345,60 @@ def called_with_each(
     count = found.count
     step.count += count
     failure = None if error is None else Failure(error, count, int(numbers[count]), step)
-    return Block(values_of(found), numbers if count == len(numbers) else numbers[:count]), failure
+    sizes = block.sizes if isinstance(block.sizes, int) else block.sizes[:count]
+    return Block(values_of(found), numbers if count == len(numbers) else numbers[:count], sizes=sizes), failure
 
 
 def values_of(found: Kept) -> Columns | Examples:
     """Return examples that were kept."""
-    structure, columns = found.values()
-    if structure is None:
-        return Examples(columns or [])
-    (kind,) = structure
-    if kind is None:
-        return Examples(columns[0]) if isinstance(columns[0], list) else Columns(columns[0], found.count)
-    return Columns(TupleParts(columns) if kind is tuple else dict(zip(kind, columns, strict=True)), found.count)
+    columns, structure = found.values()
+    if columns is None:
+        return Examples(structure)
+    if structure is None and type(columns[0]) is list:
+        return Examples(columns[0])
+    return Columns(columns, found.count, structure)
+
+
+def leaves_out(step: Step, source: Stream, error: Exception) -> bool:
+    """Whether a step skips an example that its source cannot make: then the source has left it out.
+
+    Args:
+        step: The first step behind the source.
+        source: The source.
+        error: What its `take` has raised.
+    """
+    if not step.skip or must_raise(error) or isinstance(error, (CancelledError, DeadlineExceededError)):
+        return False
+    try:
+        return source.drop(1) == 1
+    except Exception:
+        return False  # the error is not that of a single example
+
+
+class StepTimes:
+    """Gives each step that runs in the thread that takes its own time: their stage is measured as its last step.
+
+    Args:
+        steps: The steps.
+        meters: Those of the steps; None where nothing is measured.
+        stage: That of the stage.
+    """
+
+    def __init__(self, steps: Sequence[Step], meters: Sequence[Meter | None], stage: Meter | None) -> None:
+        self._seen = [
+            (step, meter, 0.0, 0)
+            for step, meter in zip(steps, meters, strict=True)
+            if meter is not None and meter is not stage
+        ]
+        self._stage = stage
+
+    def share(self) -> None:
+        """Count what the steps have done since the last time."""
+        if self._stage is None:
+            return
+        for i, (step, meter, seconds, count) in enumerate(self._seen):
+            meter.take_over(self._stage, step.seconds - seconds, step.count - count)
+            self._seen[i] = step, meter, step.seconds, step.count
 
 
 class Applied(Maker):
@@ -346,32 +421,26 @@ class Applied(Maker):
         named: Named,
     ) -> None:
         super().__init__(source)
-        self._steps, self._limits, self._meters, self._named = steps, limits, meters, named
-        self._one_to_one = all(step.one_to_one and not step.skip for step in steps)
-        self._seen = [(0.0, 0)] * len(steps)  # seconds and outputs that were counted
+        self._steps, self._limits, self._named = steps, limits, named
+        self._counted = not any(step.renews for step in steps)  # whether an input has one output at most
+        self._times = StepTimes(steps, meters, meters[-1])
 
     def make(self, n: int) -> Unit | None:
-        block = self.source.take(n)
+        try:
+            block = self.source.take(n)
+        except Exception as error:
+            if not leaves_out(self._steps[0], self.source, error):
+                raise
+            return Unit(iter((Skipped(error, self._limits[0].note),)))
         if block is None:
             return None
-        return Unit(self._parts(block, n), len(block) if self._one_to_one else None)
+        return Unit(self._parts(block, n), len(block) if self._counted else None)
 
     def _parts(self, block: Block, n: int) -> Iterator[Block | Skipped]:
         """Yield blocks and skipped errors, each of these with what counts it."""
         for part in outputs_of_steps(self._steps, block, n, self._named):
-            if len(self._steps) > 1:
-                self._share()
+            self._times.share()
             yield Skipped(part.error, self._limits[part.step].note) if isinstance(part, SkippedAt) else part
-
-    def _share(self) -> None:
-        """Count the time of each step for itself: the stage is measured as its last step."""
-        last = self._meters[-1]
-        for i, step in enumerate(self._steps[:-1]):
-            seconds, count = self._seen[i]
-            meter = self._meters[i]
-            if meter is not None and last is not None:
-                meter.take_over(last, step.seconds - seconds, step.count - count)
-            self._seen[i] = step.seconds, step.count
 
 
 class Mapped(Index):
@@ -429,6 +498,7 @@ class Each(OneInput):
 
     Attributes:
         does: What is done with its results.
+        chosen: The workers that `workers="auto"` has found best so far; later iterators begin with these.
     """
 
     stage = "function"
@@ -447,6 +517,7 @@ class Each(OneInput):
         self._own_seed = None if calls.seed is None else Seed(calls.seed, kind)
         self._seed = self._own_seed or nearest_seed(source) or Seed(None, kind)
         self._number = functions_below(source)
+        self.chosen = Chosen()
         super().__init__(source)
 
     def indexed_over(self, source: Node) -> bool:
@@ -495,7 +566,7 @@ class Each(OneInput):
             return NoDraws("the batches of batch(max_wait=...) depend on time: call it in a function before batch")
         if run.hosts and self._seed.drawn:
             return NoDraws(f"each host of shard would draw other numbers: pass seed= to {self.kind}({self.name})")
-        which = int(outputs_of(run.path, self._number, 1)[0])
+        which = int(mix_outputs(run.path, self._number, 1)[0])
         return (*run.seeds.pair(self._seed), run.epoch, which)
 
     def named(self, block: Block, i: int) -> str:
@@ -512,16 +583,20 @@ class Each(OneInput):
     def stream(self, run: Run, state: Any = None) -> Stream:
         nodes, source = neighbours(self)
         before, given = (None, 0) if state is None else state
+        once = None
+        if source.timed and (several := [each for each in nodes if each.does.renews]):
+            once = f"{_IN_TIME} {several[0].kind}({several[0].name}) makes of one"
         if all(each.workers is None for each in nodes):
             steps = [each.step_of(run) for each in nodes]
             limits = [Limited(run, each.on_error, each.max_errors) for each in nodes]
             meters = [None if (found := run.measured.get(each.written)) is None else found.meter for each in nodes]
-            return Rest(Applied(opened(source, run, before), steps, limits, meters, nodes[0].named), whole(given))
+            applied = Applied(opened(source, run, before), steps, limits, meters, nodes[0].named)
+            return Rest(applied, whole(given), once)
         from pipeline.stages.crew import Crewed  # executors take 3 ms to import
         from pipeline.stages.prefetch import promptly
 
         inputs = promptly(source, run, before, 2) if source.live else opened(source, run, before)
-        return Rest(Crewed(inputs, nodes, source.live, run), whole(given))
+        return Rest(Crewed(inputs, nodes, source.live or source.waits, run), whole(given), once)
 
     def call(self) -> str:
         return f".{self.kind}({self.name})"

@@ -6,13 +6,17 @@ block, k]. To resume there, it opens its input at that state, makes the block ag
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from pipeline.errors import FailedPreconditionError, StateMismatchError, invalid
+from pipeline.diagnostics.wording import named
+from pipeline.errors import FailedPreconditionError, OpError, StateMismatchError, invalid
 from pipeline.stages.block import Block, joined
+from pipeline.tracebacks import from_handler
 
 _MOST = 2**62  # examples that anything counts
+_AT_ONCE = 1024  # examples that are left out together
 
 
 class Stream:
@@ -24,6 +28,17 @@ class Stream:
         The block has no error: an error is raised by the call after its last example, and by each later one.
         """
         raise NotImplementedError
+
+    def drop(self, n: int) -> int:
+        """Leave out the next examples, n at most; return how many: fewer only at the end.
+
+        Sources do not make them. So where `take` has failed as an example of a source cannot be made, `drop(1)` leaves
+        out that one; after any other error it fails likewise.
+        """
+        left = n
+        while left and (block := self.take(min(left, _AT_ONCE))) is not None:
+            left -= len(block)
+        return n - left
 
     def state(self) -> Any:
         """Return the state after what was taken, as plain data. It is cheap: the iterator asks after each element."""
@@ -37,8 +52,7 @@ class Stream:
 
     def wait(self, timeout: float) -> bool:
         """Wait for the next example, `timeout` seconds at most; return whether it, or the end, is there."""
-        text = "next(timeout=): the dataset makes elements in your own thread: end it with .prefetch(1)"
-        raise FailedPreconditionError(None, None, text)
+        raise cannot_wait()
 
 
 class Stage(Stream):
@@ -96,7 +110,7 @@ class Unit:
 
     Args:
         parts: Makes it when it is asked for: blocks, and errors that are skipped.
-        count: How many examples there will be in all, if that is known.
+        count: How many examples there will be at most; None if that is not known.
     """
 
     __slots__ = ("count", "parts")
@@ -122,13 +136,15 @@ class Rest(Stream):
     Args:
         maker: The maker, at the beginning of a unit.
         drop: How many examples of that unit to drop first: they were handed out before the state was saved.
+        once: Why there is no state within a unit, which another time would be another one; None if there is.
     """
 
-    def __init__(self, maker: Maker, drop: int = 0) -> None:
-        self._maker = maker
+    def __init__(self, maker: Maker, drop: int = 0, once: str | None = None) -> None:
+        self._maker, self._once = maker, once
         self._unit: Unit | None = None
         self._block: Block | None = None  # the last block of the unit, while some of it is left
         self._at = 0  # examples of that block that were handed out
+        self._part: Block | Skipped | None = None  # the part of the unit after that block, if it was looked at
         self._before: Any = None  # where the unit begins
         self._given = 0  # examples of the unit that were handed out
         self._drop = drop
@@ -139,7 +155,12 @@ class Rest(Stream):
             if block is None:
                 raise shorter()
             self._drop -= len(block)
-        return self._next(n)
+        block = self._next(n)
+        if self._once is not None and self._block is None and self._unit is not None:
+            self._part = next(self._unit.parts, None)
+            if self._part is None:
+                self._unit = None
+        return block
 
     def _next(self, n: int) -> Block | None:
         while self._block is None:
@@ -148,7 +169,8 @@ class Rest(Stream):
                 self._unit = self._maker.make(n)
                 if self._unit is None:
                     return None
-            part = next(self._unit.parts, None)
+            part = next(self._unit.parts, None) if self._part is None else self._part
+            self._part = None
             if part is None:
                 self._unit = None
             elif type(part) is Skipped:
@@ -175,6 +197,8 @@ class Rest(Stream):
     def state(self) -> Any:
         if self._unit is None and self._block is None:
             return [self._maker.state(), self._drop]
+        if self._once is not None:
+            return [FailedPreconditionError(None, None, self._once), 0]
         return [self._before, self._given]
 
     def begin(self) -> None:
@@ -207,16 +231,14 @@ class Ahead(Stage):
         Raises:
             Exception: The next example cannot be made.
         """
-        while self._skip:
-            block = self.source.take(self._skip)
-            if block is None:
-                raise shorter()
-            self._skip -= len(block)
+        self._pass()
         while self._size < n and self._failed is None:
             before = self.source.state()
             try:
                 block = self.source.take(n - self._size)
             except Exception as error:
+                if from_handler(error):
+                    raise
                 self._failed = before, error
                 break
             if block is None:
@@ -228,6 +250,13 @@ class Ahead(Stage):
                 raise self._failed[1]
             return None
         return self._first(min(n, self._size))
+
+    def _pass(self) -> None:
+        """Leave out the examples before the first one."""
+        if self._skip:
+            if self.source.drop(self._skip) < self._skip:
+                raise shorter()
+            self._skip = 0
 
     def look_whole(self, n: int) -> Block | None:
         """Return n examples, or fewer at the end; raise an error that comes among them."""
@@ -246,13 +275,19 @@ class Ahead(Stage):
                 break
         return joined(found)
 
-    def drop(self, n: int) -> None:
-        """Take examples that were looked at."""
-        self._size -= n
-        n += self._offset
-        while self._held and n >= len(self._held[0][1]):
-            n -= len(self._held.pop(0)[1])
-        self._offset = n
+    def drop(self, n: int) -> int:
+        """Leave out the next examples: first those that were looked at."""
+        count = min(n, self._size)
+        self._size -= count
+        end = self._offset + count
+        while self._held and end >= len(self._held[0][1]):
+            end -= len(self._held.pop(0)[1])
+        self._offset = end
+        if count < n:
+            self._pass()
+            count += self.source.drop(n - count)
+            self._failed = None
+        return count
 
     def take(self, n: int) -> Block | None:
         block = self.look(n)
@@ -275,18 +310,27 @@ def exactly(stream: Stream, n: int) -> list[Block]:
     return found
 
 
-def dropped(stream: Stream, n: int) -> int:
-    """Drop up to n examples; return how many, fewer only at the end."""
-    left = n
-    while left and (block := stream.take(min(left, 1024))) is not None:
-        left -= len(block)
-    return n - left
+def cannot_wait() -> FailedPreconditionError:
+    """Return the error of a timeout where no thread prepares elements."""
+    text = "next(timeout=): the dataset makes elements in your own thread: end it with .prefetch(1)"
+    return FailedPreconditionError(None, None, text)
 
 
 def shorter() -> StateMismatchError:
     """Return the error of an input that ends before the place of a state."""
     text = "the input ends before the place where the state was saved: it has fewer examples than then"
     return StateMismatchError([("examples", None, None)], text)
+
+
+@contextlib.contextmanager
+def fitting() -> Iterator[None]:
+    """Let what raises within it, as a state is another one than it expects, raise InvalidArgumentError."""
+    try:
+        yield
+    except OpError:
+        raise
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError) as error:
+        raise invalid(f"load_state_dict: the state does not fit this recipe: {named(error)}") from error
 
 
 def whole(number: Any, most: int = _MOST) -> int:

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from pipeline.errors import invalid
-from pipeline.nest import ListParts, TupleParts, map_values, refuse_missing_in
-from pipeline.stages.block import Block, Columns, outputs_of
+from pipeline._block import mix_outputs
+from pipeline.nest import ListParts, TupleParts, refuse_missing_in
+from pipeline.stages.block import Block, Columns, as_columns, flat
 from pipeline.stages.collate import bare, stacked
 from pipeline.stages.node import Node, OneInput, opened
 from pipeline.stages.run import Run
@@ -57,7 +58,7 @@ class Unbatching(Maker):
         batch = block.values.first()
         rows = rows_of_batch(columns_of(batch) if self._tensors else batch)
         count = len(rows)
-        return Unit(iter((Block(rows, outputs_of(int(block.numbers[0]), 0, count)),)), count)
+        return Unit(iter((Block(rows, mix_outputs(int(block.numbers[0]), 0, count)),)), count)
 
 
 def columns_of(batch: Any) -> Any:
@@ -81,19 +82,19 @@ def rows_of_batch(batch: Any) -> Columns:
     if isinstance(batch, tuple) and not hasattr(batch, "_make"):
         batch = TupleParts(batch)
     refuse_missing_in(batch, "a batch", many=True)
-    lengths: list[int] = []
-
-    def rows(column: Any) -> Any:
-        lengths.append(len(column))
-        if type(column) is np.ndarray:
-            column = column.view()
-            column.flags.writeable = False
-        return column
-
+    structure, arrays = flat(batch)
     try:
-        columns = map_values(rows, batch)
+        lengths = [len(each) for each in arrays]
     except TypeError as error:
         raise invalid(f"unbatch: a batch has a component without rows: {error}") from None
     if len(set(lengths)) != 1:
         raise invalid(f"unbatch: the components of a batch have different numbers of rows: {lengths}")
-    return Columns(columns, lengths[0])
+    return Columns([_read_only(each) for each in arrays], lengths[0], structure)
+
+
+def _read_only(column: Any) -> Any:
+    if type(column) is not np.ndarray:
+        return column if type(column) is list else as_columns(column, len(column)).arrays[0]
+    column = column.view()
+    column.flags.writeable = False
+    return column

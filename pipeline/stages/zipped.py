@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pipeline.nest import TupleParts
-from pipeline.stages.block import Block, Columns, Examples, Numbers
+from pipeline.stages.block import Block, Columns, Examples, Numbers, as_columns, block_of
 from pipeline.stages.index import Index
 from pipeline.stages.node import Node, index_of, opened
 from pipeline.stages.run import Run
@@ -48,8 +48,8 @@ def zipped(blocks: Sequence[Block]) -> Block:
     """Return tuples of the examples of several blocks, which have as many."""
     first, values = blocks[0], [each.values for each in blocks]
     made: Columns | Examples
-    if all([isinstance(each, Columns) for each in values]):
-        made = Columns(TupleParts([each.block for each in values]), len(first))  # type: ignore[union-attr]
+    if all([type(each) is Columns for each in values]):
+        made = as_columns(TupleParts([block_of(each) for each in values]), len(first))  # type: ignore[arg-type]
     else:
         made = Examples(list(zip(*(each.examples() for each in values), strict=True)))
     return Block(made, first.numbers, names=first.names)
@@ -61,6 +61,7 @@ class ZippedIndex(Index):
     def __init__(self, sources: Sequence[Index]) -> None:
         self._sources = sources
         self.ahead = all(each.ahead for each in sources)
+        self.of_sources = all(each.of_sources for each in sources)
 
     def __len__(self) -> int:
         return min(map(len, self._sources))
@@ -96,3 +97,6 @@ class Zipping(Several):
         for source in self.sources:
             source.drop(n)
         return zipped([each if len(each) == n else each.part(0, n) for each in blocks])
+
+    def drop(self, n: int) -> int:
+        return min([int(source.drop(n)) for source in self.sources])

@@ -48,7 +48,13 @@ class Workers(Executor):
         return ()
 
     def note(self, examples: int, seconds: float, cpu: float, waited: float) -> None:
-        """Note results: how many examples, the seconds and processor seconds they took, and how long they were awaited."""
+        """Note results.
+
+        Args:
+            examples: How many there were.
+            seconds, cpu: How long they took, and how long a processor worked for them.
+            waited: How long the caller waited for them.
+        """
 
     def recovers(self, error: BaseException) -> bool:
         """Return whether calls can be submitted again after an error of the workers themselves."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
+from pipeline.tracebacks import from_handler
 from pipeline.workers import needs, spares
 from pipeline.workers.chunks import FailedItem, WorkerDied
 from pipeline.workers.executor import Workers
@@ -85,6 +86,8 @@ class Processes(Workers):
         try:
             arguments = pickle.dumps((args, kwargs), 5)
         except Exception as error:
+            if from_handler(error):
+                raise
             future.set_running_or_notify_cancel()
             future.set_exception(error)
             return future
@@ -171,6 +174,8 @@ def _pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[byt
     try:
         pickler.dump(function)
     except Exception as error:
+        if from_handler(error):
+            raise
         raise TypeError(
             f"{named!r:.80} cannot be sent to other processes ({error}): {what} must be defined at the top level of a "
             "module, not be a lambda or defined in a function"

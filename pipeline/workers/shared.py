@@ -21,14 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._batch import MappedMemory, put_past
+from pipeline._batch import MappedMemory
 
 # Bytes from which something lies in a segment; what is smaller is sent in the message.
 LARGE = 1 << 16
-
-# Bytes of an array from which it is written past the caches: several of them are under way, so nothing of it would be
-# left there when it is read.
-PAST = 1 << 22
 
 
 class Memory(MappedMemory):
@@ -121,11 +117,6 @@ class Writer:
         if size < LARGE or dtype.hasobject:
             return np.empty(shape, dtype)
         return np.ndarray(shape, dtype, buffer=self._take(size).memory)
-
-    def put(self, rows: NDArray[Any], at: int, row: NDArray[Any]) -> None:
-        """Copy a row into one of `rows`, as `rows[at] = row` does; large ones go past the caches."""
-        if rows.nbytes < PAST or not put_past(rows, at, row):
-            rows[at] = row
 
     def take_back(self, numbers: Iterable[int]) -> None:
         """Nobody uses these segments any more."""

@@ -80,7 +80,7 @@ def _serve(end: socket.socket, setup: bytes | None) -> None:
     line = Line(end, lambda descriptor: None)  # nobody sends any to it
     writer = Writer(line.send_descriptor)
     page = memoryview(writer.segment(mmap.PAGESIZE).memory).cast("q")  # says where it was, if it is killed
-    here.empty, here.put, here.at = writer.empty, writer.put, _noting(page)
+    here.empty, here.at = writer.empty, _noting(page)
     try:
         if setup is not None:
             pickle.loads(setup)()

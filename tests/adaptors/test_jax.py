@@ -226,17 +226,16 @@ def test_an_integer_that_does_not_fit(jax, number):
 
 def test_64_bits_in_another_order(jax):
     """Of bytes, and of dimensions."""
-    from pipeline.adaptors import jax_arrays  # it needs JAX
-
     for rows in (np.arange(6, dtype=">i8"), np.arange(6).reshape(3, 2).T, np.arange(12)[::2]):
         loop = pipeline.batch([rows], 1)
         [batch] = pipeline.jax.DataLoader(loop, prefetch=0)
         assert batch.dtype == "int32"
         assert batch.tolist() == [rows.tolist()]
-        change = jax_arrays.change_of(rows, "id")
-        assert change(rows).tolist() == rows.tolist()
-        with raises(pipeline.InvalidArgumentError, f"component 'id' holds {2**40}, for which"):
-            change(rows + 2**40 * (rows == rows.max()) - rows.max() * (rows == rows.max()))
+        large = np.where(rows == rows.max(), 2**40, rows).astype(rows.dtype)
+        for order in ("C", "F"):
+            loop = pipeline.dataset([large]).batch(1, collate=lambda rows, order=order: {"id": rows[0].copy(order)})
+            with raises(pipeline.InvalidArgumentError, f"component 'id' holds {2**40}, for which"):
+                next(iter(pipeline.jax.DataLoader(loop)))
 
 
 def test_64_bits_that_are_wanted(jax):
@@ -275,6 +274,42 @@ def test_what_jax_does_not_have(jax, value, text):
     loader = pipeline.jax.DataLoader(pipeline.batch([{"a": 1, "b": {"c": value}}] * 4, 2))
     with raises(TypeError, "component 'b/c' " + text):
         next(iter(loader))
+
+
+def test_batches_of_other_structures_later(jax, caplog):
+    """Each is converted by what it is, and the log names the components that are new."""
+    made = [
+        {"a": np.arange(2, dtype=np.int32)},
+        {"a": np.arange(2, dtype=np.int32), "b": np.arange(3)},
+        {"b": np.arange(3), "a": [np.ones(2), 3]},
+        (np.zeros(1), 5),
+        {"a": np.array(["x"])},
+    ]
+    loader = pipeline.jax.DataLoader(pipeline.dataset(range(5)).batch(1, collate=lambda rows: made[rows[0]]))
+    with caplog.at_level(logging.WARNING, "pipeline"):
+        batches = iter(loader)
+        got = [next(batches) for _ in range(4)]
+        with raises(TypeError, "component 'a' holds strings, which JAX does not take"):
+            next(batches)
+    assert all(isinstance(array, jax.Array) for batch in got for array in jax.tree.leaves(batch))
+    assert [str(array.dtype) for batch in got for array in jax.tree.leaves(batch)] == [
+        *("int32", "int32", "int32"),
+        *("float32", "int32", "int32", "float32", "int32"),
+    ]
+    assert [record.getMessage().partition("JAX changes ")[2] for record in caplog.records] == [
+        "b from int64 to int32",
+        "a/0 from float64 to float32",
+        "0 from float64 to float32",
+    ]
+
+
+def test_lists_that_are_no_arrays(jax):
+    chats = [{"chat": pipeline.ListValue([[1], [2, 3]])}]
+    with raises(TypeError, "component 'chat' is of dtype object, which JAX does not take: make numbers of it"):
+        next(iter(pipeline.jax.DataLoader(pipeline.dataset(chats).batch(1))))
+    one = pipeline.dataset(chats).batch(1, collate=lambda rows: {"chat": rows[0]["chat"]})
+    with raises(TypeError, "component 'chat' is of dtype object, which JAX does not take: make numbers of it"):
+        next(iter(pipeline.jax.DataLoader(one)))
 
 
 def test_ragged_rows(jax):

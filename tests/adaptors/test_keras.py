@@ -159,7 +159,8 @@ def test_what_cannot_be_read_again(keras):
     assert again.epochs(10)(3) == [list(range(40))] * 3
 
 
-def test_an_error_is_raised_once_in_an_epoch(keras):
+@pytest.mark.parametrize("asked_again", [0, 1, 2])
+def test_an_error_is_raised_once_in_an_epoch(keras, asked_again):
     def examples():
         for number in range(20):
             if number == 10:
@@ -172,9 +173,31 @@ def test_an_error_is_raised_once_in_an_epoch(keras):
         assert [data[0][1].tolist(), data[1][1].tolist()] == [[0, 1, 2, 3], [4, 5, 6, 7]]
         with raises(OSError, "the disk is gone"):
             data[2]
-        for _ in range(2):
+        for _ in range(asked_again):
             with raises(pipeline.FailedPreconditionError, "this epoch of Keras was ended by OSError: the disk is gone"):
                 data[2]
+
+
+@pytest.mark.parametrize("struck", [0, 9, 39])
+def test_an_interrupt_loses_nothing(keras, struck):
+    left = [KeyboardInterrupt()]
+
+    def example(number):
+        if number == struck and left:
+            raise left.pop()
+        return np.float32([number]), number
+
+    data = pipeline.keras.PyDataset(pipeline.dataset(range(40)).map(example).batch(4))
+    got = []
+    while len(got) < 40:
+        try:
+            got += data[0][1].tolist()
+        except KeyboardInterrupt:
+            assert not left
+    assert got == list(range(40))
+    assert not left
+    assert data.num_batches == 10
+    assert data[0][1].tolist() == [0, 1, 2, 3]
 
 
 def test_states(keras):
@@ -268,6 +291,25 @@ def test_what_batches_may_be(keras):
     large = pipeline.keras.PyDataset(pipeline.dataset([(1.0, 2**40)] * 8).batch(4))
     with raises(pipeline.InvalidArgumentError, "component '1' holds 1099511627776, for which the int32 that JAX makes"):
         large[0]
+
+
+def test_batches_of_other_structures_later(keras):
+    """Each is converted by what it is; errors of later batches name the component."""
+    made = [
+        {"x": np.ones((2, 1)), "y": np.zeros(2)},
+        {"y": np.zeros(2), "x": np.ones((2, 1)), "more": np.arange(2)},
+        {"x": [1.0], "y": [0]},
+        {"x": np.array(["word"]), "y": np.zeros(1)},
+    ]
+    data = pipeline.dataset(range(4)).batch(1, collate=lambda rows: made[rows[0]])
+    batches = pipeline.keras.PyDataset(data, y="y")
+    assert [np.shape(part) for part in batches[0]] == [(2, 1), (2,)]
+    inputs, target = batches[1]
+    assert sorted(inputs) == ["more", "x"]
+    assert target.tolist() == [0, 0]
+    assert [[float(number) for number in part] for part in batches[2]] == [[1.0], [0.0]]
+    with raises(TypeError, "component '0' holds strings, which Keras does not take: make numbers of them, or leave it"):
+        batches[3]
 
 
 def test_workers_of_keras_are_refused(keras):

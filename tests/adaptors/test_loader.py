@@ -1,10 +1,10 @@
 """What the adaptors share: epochs, batches that are converted ahead, states, shares; and structures."""
 
-import codecs
+import contextlib
 import dataclasses
 import itertools
 import json
-import os
+import signal
 import sys
 import threading
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from orchestration import threads_since
 
 import pipeline
 from pipeline.adaptors.loader import Loader
-from pipeline.adaptors.structure import mapping
+from pipeline.adaptors.structure import mapped
 from pipeline.errors import FailedPreconditionError
 
 
@@ -29,18 +29,23 @@ class Lists(Loader):
     def _shard(self):
         return self.shard
 
-    def _conversion(self, batch):
-        return lambda each: each.tolist()
+    def _convert(self, batch):
+        return batch.tolist()
 
 
-class InC(Loader):
-    """Its batches are texts and how many bytes they have, of arrays of bytes; they are made by a function in C."""
+def decoded(batch):
+    """Texts of arrays of bytes, in the same structure."""
+    return mapped(lambda value, name: bytes(value).decode(), batch)
+
+
+class Texts(Loader):
+    """Its batches are texts of arrays of bytes."""
 
     def __init__(self, data, ahead=0):
         super().__init__(data, ahead)
 
-    def _conversion(self, batch):
-        return mapping(batch, lambda value, name: codecs.utf_8_decode)
+    def _convert(self, batch):
+        return decoded(batch)
 
 
 TEXTS = np.frombuffer(b"".join(b"%03d" % i for i in range(900)), np.uint8).reshape(-1, 3)
@@ -48,7 +53,7 @@ FORMS = {"bare": TEXTS, "tuple": (TEXTS, TEXTS[:, :1].copy()), "dict": {"b": TEX
 
 
 def texts(form="tuple", rows=900):
-    given = mapping(FORMS[form], lambda value, name: lambda array: array[:rows])(FORMS[form])
+    given = mapped(lambda array, name: array[:rows], FORMS[form])
     return pipeline.arrays(given, shuffle=True, seed=1).batch(4, drop_remainder=True)
 
 
@@ -154,31 +159,10 @@ def test_a_state_can_be_loaded_again_and_in_the_middle():
         assert list(loader) == rest
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_what_is_made_in_c_needs_no_step_of_python(form):
-    """Batches of rows of arrays that a function in C converts, as `torch.from_numpy`."""
-    called = []
-
-    def note(frame, event, _):
-        if event == "call" and f"{os.sep}pipeline{os.sep}" in frame.f_code.co_filename:
-            called.append(frame.f_code.co_name)
-
-    batches = iter(InC(texts(form)))
-    next(batches)
-    sys.setprofile(note)
-    try:
-        found = [next(batches) for _ in range(50)]
-    finally:
-        sys.setprofile(None)
-    assert called == []
-    expected = mapping(FORMS[form], lambda value, name: codecs.utf_8_decode)
-    assert found == [expected(batch) for batch in itertools.islice(texts(form), 1, 51)]
-
-
 @aheads
 @pytest.mark.parametrize("form", FORMS)
-def test_states_and_epochs_of_what_is_made_in_c(form, ahead):
-    loader, other = InC(texts(form, 40), 0), InC(texts(form, 40), ahead)
+def test_states_and_epochs_of_batches_of_several_components(form, ahead):
+    loader, other = Texts(texts(form, 40), 0), Texts(texts(form, 40), ahead)
     for taken in (0, 1, 3, 10):
         one, two = iter(loader), iter(other)
         assert [next(one) for _ in range(taken)] == [next(two) for _ in range(taken)]
@@ -190,9 +174,9 @@ def test_states_and_epochs_of_what_is_made_in_c(form, ahead):
         assert next(two, None) is None
 
 
-def test_whatever_else_happens_in_what_is_made_in_c():
-    """Others that begin, epochs that are set, the end and an error: as where each batch takes steps of Python."""
-    loader = InC(texts(rows=40))
+@aheads
+def test_other_iterators_and_epochs_that_are_set(ahead):
+    loader = Texts(texts(rows=40), ahead)
     first, second = iter(loader), iter(loader)
     assert next(second) != next(second)
     with pytest.raises(FailedPreconditionError, match="another iter"):
@@ -202,19 +186,20 @@ def test_whatever_else_happens_in_what_is_made_in_c():
     assert next(second, None) is None
     third = iter(loader)
     loader.set_epoch(5)
-    assert list(third) == list(InC(texts(rows=40).epoch(5)))
+    assert list(third) == list(Texts(texts(rows=40).epoch(5)))
     fourth = iter(loader)
     assert next(fourth) != next(fourth)
     loader.close()
     assert list(fourth) == []
 
 
+@aheads
 @pytest.mark.parametrize("form", FORMS)
-def test_an_error_of_what_is_made_in_c_ends_the_epoch(form):
+def test_an_error_in_the_conversion_of_a_component_ends_the_epoch(form, ahead):
     array = np.full((40, 2), ord("a"), np.uint8)
     array[21] = 255
-    given = mapping(FORMS[form], lambda value, name: lambda _: array)(FORMS[form])
-    loader = InC(pipeline.arrays(given).batch(4))
+    given = mapped(lambda value, name: array, FORMS[form])
+    loader = Texts(pipeline.arrays(given).batch(4), ahead)
     for _ in range(2):
         batches, found = iter(loader), []
         with pytest.raises(UnicodeDecodeError, match="0xff"):
@@ -288,28 +273,23 @@ class Boxes:
 def test_structures_come_back_as_they_were():
     names = []
 
-    def change_of(value, name):
+    def change(value, name):
         names.append(name)
-        return lambda each: each + 1 if name != "b/1" else -each
+        return value + 1 if name != "b/1" else -value
 
     batch = {"b": (1, 2), "a": [3, {"deep": 4}], "pair": Pair(5, (6,)), "boxes": Boxes(7, [8])}
-    change = mapping(batch, change_of)
-    expected = {"b": (2, -2), "a": [4, {"deep": 5}], "pair": Pair(6, (7,)), "boxes": Boxes(8, [9])}
-    for _ in range(2):
-        changed = change(batch)
-        assert changed == expected
-        assert [type(each) for each in changed.values()] == [tuple, list, Pair, Boxes]
+    changed = mapped(change, batch)
+    assert changed == {"b": (2, -2), "a": [4, {"deep": 5}], "pair": Pair(6, (7,)), "boxes": Boxes(8, [9])}
+    assert [type(each) for each in changed.values()] == [tuple, list, Pair, Boxes]
     assert names == ["b/0", "b/1", "a/0", "a/1/deep", "pair/0", "pair/1/0", "boxes/corner", "boxes/sizes/0"]
-    assert mapping(3, change_of)(3) == 4
+    assert mapped(change, 3) == 4
+    assert mapped(change, []) == []
+    assert batch["b"] == (1, 2)
 
 
-def test_components_that_change_alike():
-    def change_of(value, name):
-        return str
-
-    assert mapping((1, 2), change_of)((1, 2)) == ("1", "2")
-    assert mapping({"a": 1, "b": 2}, change_of)({"a": 1, "b": 2}) == {"a": "1", "b": "2"}
-    assert mapping([], change_of)([]) == []
+def test_a_list_that_is_one_value_is_one_component():
+    value = pipeline.ListValue([1, 2])
+    assert mapped(lambda value, name: (name, value), {"chat": value}) == {"chat": ("chat", value)}
 
 
 class Failing(Lists):
@@ -319,13 +299,10 @@ class Failing(Lists):
         super().__init__(loop, ahead)
         self.bad, self.errors = bad, errors
 
-    def _conversion(self, batch):
-        def convert(each):
-            if each[0] == 4 * self.bad and self.errors:
-                raise self.errors.pop()
-            return each.tolist()
-
-        return convert
+    def _convert(self, batch):
+        if batch[0] == 4 * self.bad and self.errors:
+            raise self.errors.pop()
+        return batch.tolist()
 
 
 @aheads
@@ -346,10 +323,107 @@ def test_an_interrupt_in_a_conversion_loses_nothing(ahead):
     assert interrupts == 2
 
 
+@aheads
+def test_an_interrupt_in_a_function_of_the_dataset_loses_nothing(ahead):
+    left = [KeyboardInterrupt(), KeyboardInterrupt()]
+
+    def doubled(number):
+        if number == 9 and left:
+            raise left.pop()
+        return 2 * number
+
+    with Lists(pipeline.dataset(range(20)).map(doubled).batch(4), ahead) as loader:
+        batches, got = iter(loader), []
+        while len(got) < 20:
+            with contextlib.suppress(KeyboardInterrupt):
+                got += next(batches)
+        assert next(batches, None) is None
+    assert got == list(range(0, 40, 2))
+    assert not left
+
+
+class Alarm(Exception):
+    """Raised by a signal handler."""
+
+
+@aheads
+def test_an_error_of_a_signal_handler_does_not_end_the_epoch(ahead):
+    def handler(number, frame):
+        raise Alarm
+
+    class Struck(Lists):
+        struck = False
+
+        def _convert(self, batch):
+            if batch[0] == 8 and not self.struck:
+                self.struck = True
+                signal.raise_signal(signal.SIGUSR1)
+            return batch.tolist()
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    try:
+        with Struck(pipeline.dataset(np.arange(20)).batch(4), ahead) as loader:
+            batches, got, alarms = iter(loader), [], 0
+            while len(got) < 20:
+                try:
+                    got += next(batches)
+                except Alarm:
+                    alarms += 1
+            assert next(batches, None) is None
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert got == list(range(20))
+    assert alarms == 1
+
+
+def struck_at(line, batches):
+    """Take all batches, and interrupt the loader before a line of its code; return them, and whether it had so many."""
+    count, got, struck = 0, [], False
+
+    def trace(frame, event, _):
+        nonlocal count
+        if frame.f_globals["__name__"] != "pipeline.adaptors.loader":
+            return None
+        if event == "line":
+            count += 1
+            if count == line:
+                raise KeyboardInterrupt
+        return trace
+
+    sys.settrace(trace)
+    try:
+        while True:
+            try:
+                got += next(batches)
+            except KeyboardInterrupt:
+                struck = True
+                sys.settrace(None)
+    except StopIteration:
+        return got, struck
+    finally:
+        sys.settrace(None)
+
+
+@pytest.mark.parametrize("ahead", [0, 1, 3])
+def test_an_interrupt_at_any_line_loses_at_most_the_batch_that_is_handed_over(ahead):
+    lost, line, struck = 0, 0, True
+    while struck:
+        line += 1
+        loader = Lists(pipeline.dataset(np.arange(24)).batch(4), ahead)
+        got, struck = struck_at(line, iter(loader))
+        missing = sorted(set(range(24)) - set(got))
+        assert got == [number for number in range(24) if number not in missing]
+        assert missing in [[]] + [list(range(i, i + 4)) for i in range(0, 24, 4)]
+        lost += len(missing) // 4
+        loader.close()
+    assert line > 6 * 10
+    assert lost <= 6  # at `return`: once for each batch
+
+
 class Waiting(Lists):
     """The third batch cannot be given."""
 
-    _waits, given = True, 0
+    given = 0
 
     def _given(self, batch):
         self.given += 1

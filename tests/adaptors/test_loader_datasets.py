@@ -25,8 +25,8 @@ class Lists(Loader):
     def _shard(self):
         return self.shard
 
-    def _conversion(self, batch):
-        return lambda each: each.tolist()
+    def _convert(self, batch):
+        return batch.tolist()
 
 
 def joined(lists):
@@ -142,6 +142,13 @@ def test_states_that_do_not_fit():
         loader.load_state_dict(Lists(pipeline.arrays(np.arange(9)).batch(4)).state_dict())
     with pytest.raises(InvalidArgumentError, match="expected what a loader's state_dict returned"):
         loader.load_state_dict({"epoch": 1})
+    state = Lists(chain()).state_dict()
+    for damaged in ({"loop": state["loop"][:-9]}, {"loop": 3}, {"round": "a"}, {"round": None}):
+        with pytest.raises(InvalidArgumentError, match="the state is damaged"):
+            loader.load_state_dict({**state, **damaged})
+    for other in ("[]", "7", '{"epoch": "x"}', state["loop"].replace('"epoch": 0', '"epoch": -7')):
+        with pytest.raises((InvalidArgumentError, TypeError), match="load_state_dict"):
+            loader.load_state_dict({**state, "loop": other})
     assert list(loader) == read(chain(), 0)  # nothing has changed
 
 

@@ -1,22 +1,36 @@
-"""What is done to each component of a batch: batches must be put together as the first was."""
+"""Each batch is converted by what it is, whatever those before it were."""
 
+import collections
+
+import numpy as np
 import pytest
 
-from pipeline.adaptors.structure import mapping
+from pipeline.adaptors.structure import mapped
+
+Pair = collections.namedtuple("Pair", "left right")
+
+STRUCTURES = {
+    "tuple": ((1, -2), (1, 2)),
+    "longer tuple": ((1, -2, -3), (1, 2, 3)),
+    "list": ([-1, 2], [1, 2]),
+    "empty list": ([], []),
+    "dict": ({"x": -1, "y": 2}, {"x": 1, "y": 2}),
+    "other keys": ({"y": -1, "z": -2, "x": 3}, {"y": 1, "z": 2, "x": 3}),
+    "named tuple": (Pair(-1, {"deep": [-2]}), Pair(1, {"deep": [2]})),
+    "one component": (-3, 3),
+}
 
 
-@pytest.mark.parametrize(
-    ("first", "other", "got", "before"),
-    [
-        ((1, -2), (1, 2, 3), "a tuple of 3", "a tuple of 2"),
-        ((1, -2), {"x": 1}, "a dict with 'x'", "a tuple of 2"),
-        ({"x": 1, "y": 2}, {"x": 1, "z": 2}, "a dict with 'x', 'z'", "a dict with 'x', 'y'"),
-        ({"x": 1, "y": 2}, [1, 2], "a list of 2", "a dict with 'x', 'y'"),
-    ],
-)
-def test_a_batch_of_another_structure_is_told_from_the_one_before(first, other, got, before):
-    change = mapping(first, lambda value, name: abs)
-    assert change(first) == mapping(first, lambda value, name: lambda each: abs(each))(first)
-    text = f"^a batch is {got}, and the one before was {before}: make all batches alike$"
-    with pytest.raises(TypeError, match=text):
-        change(other)
+@pytest.mark.parametrize("order", [list(STRUCTURES), list(reversed(STRUCTURES))])
+def test_batches_of_any_structure_after_any_other(order):
+    for name in order:
+        batch, expected = STRUCTURES[name]
+        found = mapped(lambda value, name: abs(value), batch)
+        assert found == expected
+        assert type(found) is type(expected)
+
+
+def test_an_array_is_one_component():
+    array = np.zeros((2, 3))
+    assert mapped(lambda value, name: (value, name), array) == (array, "")
+    assert mapped(lambda value, name: (value, name), {1: array}, "batch") == {1: (array, "batch/1")}

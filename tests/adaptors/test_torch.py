@@ -5,6 +5,9 @@ import gc
 import importlib
 import logging
 import os
+import pathlib
+import subprocess
+import sys
 import warnings
 from typing import Any, NamedTuple
 
@@ -12,11 +15,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 from orchestration import threads_since
+from tracing import ArrayBytes
 
 import pipeline
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: make test-torch")
 pt = importlib.import_module("pipeline.torch")
+
+ROOT = pathlib.Path(__file__).parents[2]
 
 
 class Pair(NamedTuple):
@@ -133,6 +139,52 @@ def test_structures_come_back():
     assert batch.box["name"].tolist() == ["x"] * 4
 
 
+FIRST = {"None": None, "str": "a", "strings": np.array(["a"]), "objects": np.array([None]), "list": [1], "int": 1}
+
+
+@pytest.mark.parametrize("first", FIRST)
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_each_batch_is_converted_by_what_it_is(first, device):
+    """Arrays after values that are no arrays, other dtypes, keys that come later, and less in the last batch."""
+    made = [
+        {"x": FIRST[first]},
+        {"x": np.arange(3)},
+        {"x": np.ones(2, np.float32), "later": (np.zeros(1), "a")},
+        {"later": np.arange(2, dtype=">i8"), "x": [np.zeros(2), np.zeros(3)]},
+        {"x": [np.zeros(1)]},
+        (np.arange(2), np.arange(1)),
+    ]
+    dataset = pipeline.dataset(range(6)).batch(1, collate=lambda rows: made[rows[0]])
+    zero, one, two, three, four, five = pt.DataLoader(dataset, device=device)
+    assert type(zero["x"]) is type(made[0]["x"])
+    assert one["x"].tolist() == [0, 1, 2]
+    assert two["x"].dtype == torch.float32
+    assert two["later"][0].tolist() == [0]
+    assert two["later"][1] == "a"
+    assert list(three) == ["later", "x"]
+    assert three["later"].tolist() == [0, 1]
+    assert [each.tolist() for each in three["x"]] == [[0, 0], [0, 0, 0]]
+    assert [each.tolist() for each in four["x"]] == [[0]]
+    assert [each.tolist() for each in five] == [[0, 1], [0]]
+
+
+def test_a_smaller_last_batch_whose_collate_returns_lists():
+    dataset = pipeline.dataset([np.full(i, i) for i in range(1, 6)]).batch(2, collate=list)
+    found = [[each.tolist() for each in batch] for batch in pt.DataLoader(dataset)]
+    assert found == [[[1], [2, 2]], [[3, 3, 3], [4, 4, 4, 4]], [[5] * 5]]
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_an_error_of_a_later_batch_names_the_component(device):
+    made = [{"when": None}, {"when": np.arange(2)}, {"deep": {"when": np.zeros(2, "datetime64[s]")}}]
+    dataset = pipeline.dataset(range(3)).batch(1, collate=lambda rows: made[rows[0]])
+    batches = iter(pt.DataLoader(dataset, device=device))
+    assert next(batches) == {"when": None}
+    assert next(batches)["when"].tolist() == [0, 1]
+    with pytest.raises(TypeError, match=r"component 'deep/when' is of dtype datetime64\[s\], which PyTorch does not"):
+        next(batches)
+
+
 def test_ragged_rows():
     import pyarrow as pa
 
@@ -145,15 +197,14 @@ def test_ragged_rows():
 
 
 def test_no_copy_and_no_warning(recwarn):
-    given = []
-
-    def spied(rows):
-        given.append(np.stack(rows))
-        return given[-1]
-
-    for tensor in pt.DataLoader(pipeline.dataset(np.zeros((64, 784))).batch(16, collate=spied)):
-        assert tensor.data_ptr() == given[-1].ctypes.data
-    assert len(given) == 4
+    """Tensors that are kept keep the arrays of their batches alive, and are no copies in PyTorch's memory."""
+    rows = np.zeros((64, 784))
+    with ArrayBytes() as alive:
+        before = alive()
+        tensors = list(pt.DataLoader(pipeline.arrays(rows).batch(16)))
+        assert rows.nbytes <= alive() - before < 1.2 * rows.nbytes
+        del tensors
+        assert alive() - before < 0.2 * rows.nbytes
     assert not recwarn.list
 
 
@@ -218,15 +269,14 @@ def test_the_stream_of_an_accelerator(monkeypatch):
         def record_stream(self, stream):
             events.append(("record", stream is main))
 
-    loader_module = importlib.import_module("pipeline.adaptors.torch_loader")
-    original = loader_module.change_of
-    monkeypatch.setattr(
-        loader_module, "change_of", lambda *given: lambda array: original(*given)(array).as_subclass(Tensor)
-    )
+    def collate(rows):
+        return torch.tensor(rows).as_subclass(Tensor)
+
     monkeypatch.setattr(torch, "get_device_module", lambda device: Module)
     monkeypatch.setattr(torch, "device", lambda name: Device())
     monkeypatch.setattr(torch.accelerator, "is_available", lambda: True)
-    loader = pt.DataLoader(pipeline.batch(np.arange(4), 2), device="cuda", pin_memory=True, prefetch=1)
+    dataset = pipeline.dataset(range(4)).batch(2, collate=collate)
+    loader = pt.DataLoader(dataset, device="cuda", pin_memory=True, prefetch=1)
     events.clear()
     batches = iter(loader)
     assert next(batches).tolist() == [0, 1]
@@ -260,6 +310,61 @@ def test_a_loader_that_is_dropped_leaves_no_thread():
     assert not begun()
 
 
+HALF_READ = """
+import sys
+import numpy as np
+first, which = sys.argv[1:]
+if first == "torch":
+    import torch
+import pipeline
+import pipeline.torch
+import torch
+
+with open("lines.txt", "w") as file:
+    file.writelines(f"{i}\\n" for i in range(1000))
+lines = pipeline.text("lines.txt")
+
+def numbers():
+    try:
+        yield from range(1000)
+    finally:
+        np.zeros(1)
+
+datasets = {
+    "rows": pipeline.arrays(np.arange(1000)).shuffle().batch(4),
+    "lines": lines.batch(4),
+    "thread": lines.shuffle(100).batch(4).prefetch(2),
+    "workers": lines.map(len, workers=2).batch(4),
+    "generator": pipeline.dataset(numbers).map(torch.tensor).batch(4),
+    "queue": pipeline.shuffle_batch(lines, 4),
+    "torch": pipeline.torch.dataset(torch.utils.data.DataLoader(range(1000), batch_size=2)).batch(4),
+}
+for name, data in datasets.items():
+    kept, dropped, in_cycle, loader = (iter(data) for _ in range(4)) if which == "iterators" else (
+        iter(pipeline.torch.DataLoader(data, device=device)) for device in (None, "cpu", None, "cpu")
+    )
+    for each in (kept, dropped, in_cycle, loader):
+        next(each)
+    globals()[name] = kept
+    cycle = [in_cycle]
+    cycle.append(cycle)
+    sys.kept = [*getattr(sys, "kept", []), loader]
+    del dropped, in_cycle, cycle, loader, kept, each
+print("done")
+"""
+
+
+@pytest.mark.parametrize("first", ["torch", "pipeline"])
+@pytest.mark.parametrize("which", ["iterators", "loaders"])
+def test_nothing_is_printed_when_iterators_that_were_half_read_are_dropped(tmp_path, first, which):
+    """In the middle of the program and at its end, whichever library was imported first."""
+    (tmp_path / "program.py").write_text(HALF_READ)
+    command = [sys.executable, "-W", "ignore", "program.py", first, which]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
 def test_a_state_with_batches_on_the_device(tmp_path):
     def loader():
         source = pipeline.arrays(np.arange(40), shuffle=True, seed=1)
@@ -283,9 +388,8 @@ def test_stateful_checkpoints(tmp_path):
     from torch.distributed.checkpoint.stateful import Stateful
 
     def loader():
-        files = pipeline.string_input_producer(["examples/data/digits.csv"], num_epochs=2, seed=1)
-        reader = pipeline.TextLineReader()
-        return pt.DataLoader(pipeline.batch(lambda: reader.read(files).value, 100, deterministic=True))
+        lines = pipeline.text(["examples/data/digits.csv"], num_epochs=2, seed=1)
+        return pt.DataLoader(pipeline.batch(lines, 100, deterministic=True))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there is one process

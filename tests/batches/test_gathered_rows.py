@@ -46,7 +46,6 @@ def test_batches_and_states_are_those_of_threads(shuffled, mapped):
     with loop_over(ROWS, shuffled) as here, loop_over(mapped, shuffled) as there:
         while True:
             assert without_chance(here.state_dict()) == without_chance(there.state_dict())
-            assert here.fingerprint() == there.fingerprint()
             batches = [next(loop, None) for loop in (here, there)]
             if batches[0] is None:
                 break

@@ -39,12 +39,16 @@ def test_a_mask_without_masked_values():
 @pytest.mark.parametrize("workers", [pipeline.threads(1), pipeline.processes(1)], ids=["threads", "processes"])
 @pytest.mark.parametrize(
     ("make", "name"),
-    [(lambda x: x, "0"), (lambda x: {"y": 1, "x": x}, "'x'"), (lambda x: {"a": {"x": x}, "b": 1}, "'a/x'")],
+    [
+        (lambda x: x, "an example"),
+        (lambda x: {"y": 1, "x": x}, "component 'x' of an example"),
+        (lambda x: {"a": {"x": x}, "b": 1}, "component 'a/x' of an example"),
+    ],
     ids=["bare", "dict", "nested"],
 )
 def test_what_a_function_returns(make, name, workers):
     given = functools.partial(operator.getitem, [make(MASKED)] * 2)
-    with pytest.raises(pipeline.InvalidArgumentError, match=f"^component {name} of what the function returned {TEXT}"):
+    with pytest.raises(pipeline.InvalidArgumentError, match=f"^{name} {TEXT}"):
         list(pipeline.dataset(range(2)).map(given, workers=workers))
 
 

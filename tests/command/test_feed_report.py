@@ -5,16 +5,16 @@ import pytest
 from pipeline import QueueStats
 from pipeline.command import cli
 from pipeline.command.report import FeedReport
-from pipeline.monitoring.model import Edge, Stage, Tank, Verdict
-from pipeline.monitoring.report import Report as Run
+from pipeline.reports.model import Edge, Stage, Tank, Verdict
+from pipeline.reports.report import Report as Run
 
 STATS = QueueStats(100, 0, True, 7, 7, 9, 0, 0, 0.0, 0.0, 0.0, 0.0, 10.0, 0, 0)
 
 
 def report(
-    kind="source",
+    kind="function",
     knob=None,
-    text="Bottleneck: `read` (90% of the time). Try x.",
+    text="Bottleneck: `decode` (90% of the time). Try x.",
     examples=1000,
     verdicts=None,
     **changes,
@@ -23,20 +23,20 @@ def report(
     tank = Tank(STATS._replace(capacity=5000, high_water=4321), 50, 40.0, 0.5, 0.1)
     stages = (
         Stage(1, "function", "decode", threads=4),
-        Stage(2, "queue", "examples", tank=tank),
+        Stage(2, "step", "prefetch(5000)", tank=tank),
         Stage(3, "loop", "examples", threads=1),
     )
     found = (Verdict(3, 1, kind, knob, 8, 2.0, text),) if verdicts is None else verdicts
     run = Run(10.0, True, stages, (Edge(1, 2), Edge(2, 3)), 4, 0.0, found)
     settings = {"threads": 2, "batch_size": 10, "capacity": 5000, "epochs": 1, "shuffle": True}
-    made = FeedReport(examples, 100, 5_000_000, 10.0, 0.1, STATS, run, {"int64": 3, "bytes": 1}, False, settings)
+    made = FeedReport(examples, 100, 5_000_000, 10.0, 0.1, run, {"int64": 3, "bytes": 1}, False, settings)
     return made._replace(**changes)
 
 
 @pytest.mark.parametrize(
     ("kind", "stage", "option", "advice"),
     [
-        ("source", "readers", "--threads", "Try --threads 4."),
+        ("source", "readers", None, "One thread reads: faster files help."),
         ("function", "readers", "--threads", "Try --threads 4."),
         ("consumer", "consumer", None, "Your files keep up with a loop that does nothing else."),
         ("pool", "shuffle", "--min-after-dequeue", "A smaller --min-after-dequeue starts sooner and shuffles less."),
@@ -63,13 +63,13 @@ def test_advice_is_an_option_of_the_command(kind, stage, option, advice, capsys)
     ],
 )
 def test_parts_that_the_user_has_not_written_are_named_in_words(name, words, stage, advice):
-    text = f"Bottleneck: `{name}` (90% of the time). Only less work for each example helps."
+    text = f"Bottleneck: `{name}` (90% of the time). To go faster, do less work per example."
     made = report("step", text=text)
     got = made.bottleneck()
     assert (got["stage"], got["advice"]) == (stage, f"Bottleneck: `{words}` (90% of the time). {advice}")
-    parts = Stage(1, "source", "read_and_decode"), Stage(2, "step", name)
+    parts = Stage(1, "function", "_contents", elements=5), Stage(2, "step", name, elements=5)
     table = made._replace(run=Run(10.0, True, parts, (), 4, 0.0, made.run.verdicts)).to_text()
-    assert "source read and decode " in table
+    assert "function read " in table
     assert f"step {words} " in table
 
 
@@ -99,9 +99,9 @@ def test_text():
     text = report().to_text()
     assert text.startswith("1,000 examples (3 int64, 1 bytes) in 100 batches, 5.0 MB, 10.00 s\n")
     assert "\n100 examples/s, 500.0 kB/s, first batch after 0.100 s\n" in text
-    row = next(line for line in text.splitlines() if line.startswith("queue examples "))
-    assert row.split() == ["queue", "examples", "0", "5,000", "40", "4,321", "50%", "10%"]
-    assert text.endswith("\nBottleneck: `read` (90% of the time). Try --threads 4.")
+    row = next(line for line in text.splitlines() if line.startswith("step prefetch(5000) "))
+    assert row.split() == ["step", "prefetch(5000)", "0", "5,000", "40", "4,321", "50%", "10%"]
+    assert text.endswith("\nBottleneck: `decode` (90% of the time). Try --threads 4.")
 
 
 def test_interruption_is_said():
@@ -111,7 +111,6 @@ def test_interruption_is_said():
 def test_dict_has_everything_for_machines():
     got = report().to_dict()
     assert (got["examples_per_s"], got["bytes_per_s"]) == (100.0, 500_000.0)
-    assert [queue["name"] for queue in got["queues"]] == ["files", "examples"]
-    assert [queue["mean_size"] for queue in got["queues"]] == [0, 40]
-    assert got["queues"][1]["enqueued"] == 7
+    ((name, mean, count),) = [(queue["name"], queue["mean_size"], queue["enqueued"]) for queue in got["queues"]]
+    assert (name, mean, count) == ("prefetch(5000)", 40, 7)
     assert set(got["bottleneck"]) == {"stage", "advice", "knob", "gain"}

@@ -12,6 +12,7 @@ from helpers import wait_until
 
 import pipeline
 from pipeline.command.cli import main
+from pipeline.command.feed import FilePipeline, Settings
 
 DIGITS = pathlib.Path(__file__).parents[2] / "examples" / "data" / "digits.csv"
 
@@ -79,11 +80,21 @@ def test_the_state_at_the_end(capsys, state):
     assert again["bottleneck"]["advice"].startswith("No batch was left")
 
 
-def test_the_state_calls_readers_what_the_library_does(capsys, state, tmp_path):
-    """Those of the command are classes of its own, which are stricter."""
-    (tmp_path / "records").write_bytes(bytes(40))
-    report(capsys, tmp_path / "records", "--format", "fixed:4", "--save-state", state)
-    assert "'FixedLengthRecordReader'" in repr(pipeline.load_state(state))
+@pytest.mark.parametrize("form", ["lines", "fixed:4", "files"])
+def test_other_formats_resume(capsys, state, tmp_path, form):
+    """A run that ends after some batches, and one that takes the others, are one run together."""
+    for name in "ab":
+        (tmp_path / name).write_bytes(b"abc\n" * 50)
+    files, options = [tmp_path / "a", tmp_path / "b"], ["--format", form, "--batch-size", 1, "--epochs", 3]
+    whole = report(capsys, *files, *options)
+    source = FilePipeline(Settings(list(map(str, files)), 1, True, 2000, 1024, 3, 2, 1, 0, form, True))
+    with source.batches() as batches:
+        for _ in range(4):
+            next(batches)
+        pipeline.save_state(state, batches.state_dict())
+    rest = report(capsys, *files, *options, "--resume", state)
+    assert rest["examples"] == whole["examples"] - 4
+    assert rest["fingerprint"] == whole["fingerprint"]
 
 
 @pytest.mark.parametrize("seed", [["--seed", 1], []], ids=["seed", "no seed"])

@@ -45,7 +45,10 @@ WRONG = {
         lambda: NUMBERS.shuffle(3).map(double, on_error="skip").shuffle(),
         "give a buffer_size",
     ),
-    "shuffle without end": (lambda: NUMBERS.repeat().shuffle(), "elements of repeat come one after the"),
+    "shuffle without end": (
+        lambda: NUMBERS.repeat().shuffle(),
+        "shuffle: repeat has no end: write shuffle before repeat",
+    ),
     "sample of a stream": (
         lambda: STREAM.sample([1]),
         "sample: the elements of iterable come one after the other: read a table.* draw from pipeline.arrays",

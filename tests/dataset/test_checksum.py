@@ -13,7 +13,7 @@ def fingerprint(dataset):
     with iter(dataset) as iterator:
         for _ in iterator:
             pass
-        return iterator.fingerprint(content=True)
+        return iterator.fingerprint()
 
 
 def rows(n=20):
@@ -53,8 +53,10 @@ def test_it_is_the_same_for_all_batch_sizes_workers_and_ways_to_hold_rows():
     data = pipeline.dataset(rows()).map(lambda row: row["x"] * 2.0)
     expected = fingerprint(data.checksum())
     assert fingerprint(data.checksum().batch(3)) == fingerprint(data.checksum().batch(7).prefetch(2)) == expected
-    parallel = pipeline.dataset(rows()).map(lambda row: row["x"] * 2.0, workers=3).checksum().map(np.sum, workers=2)
-    assert fingerprint(parallel) == expected
+    parallel = pipeline.dataset(rows()).map(lambda row: row["x"] * 2.0, workers=3)
+    assert fingerprint(parallel.checksum()) == fingerprint(parallel.prefetch(3).checksum().batch(4)) == expected
+    whole = parallel.checksum().batch(3, drop_remainder=True).batch(2).prefetch(1)  # 18 of the 20
+    assert fingerprint(whole) == fingerprint(parallel.take(18).checksum())
     array = np.stack([row["x"] for row in rows()])
     assert fingerprint(pipeline.arrays(array).checksum()) == fingerprint(pipeline.dataset(list(array)).checksum())
 
@@ -63,17 +65,47 @@ def test_batches_and_their_rows():
     data = pipeline.dataset([1, 2, 3, 4])
     other = pipeline.dataset([1, 2, 3, 5])
     assert fingerprint(data.batch(2).checksum()) != fingerprint(other.batch(2).checksum())
-    assert fingerprint(data.batch(2).checksum().unbatch()) != fingerprint(other.batch(2).checksum().unbatch())
+    assert fingerprint(data.batch(2).checksum()) != fingerprint(data.checksum().batch(2))
+    assert fingerprint(data.batch(2).checksum().batch(2)) == fingerprint(data.batch(2).checksum())
 
 
 def test_rows_of_batches_have_the_order_of_these():
-    """Also without checksums."""
-    found = set()
-    for seed in (1, 2):
-        with iter(pipeline.dataset(range(12)).shuffle(seed=seed).batch(4).unbatch()) as iterator:
-            assert len(list(iterator)) == 12
-            found.add(iterator.fingerprint())
-    assert len(found) == 2
+    data = [pipeline.dataset(range(12)).shuffle(seed=seed).batch(4).unbatch() for seed in (1, 2)]
+    assert fingerprint(data[0].checksum()) != fingerprint(data[1].checksum())
+    assert fingerprint(data[0].checksum()) == fingerprint(pipeline.dataset(range(12)).shuffle(seed=1).checksum())
+
+
+DATA = pipeline.dataset([[1], [2], [3]]).checksum()
+AFTER = {
+    "map": lambda: DATA.map(len),
+    "filter": lambda: DATA.filter(len),
+    "shuffle": lambda: DATA.shuffle(),
+    "take": lambda: DATA.batch(2).take(1),
+    "unbatch": lambda: DATA.unbatch(),
+    "window": lambda: DATA.prefetch(1).window(2),
+    "zip": lambda: pipeline.zip(DATA, DATA),
+    "mix": lambda: pipeline.mix([DATA, DATA]),
+    "concatenate": lambda: DATA.concatenate(DATA),
+    "batch": lambda: DATA.batch(2, pad=0),
+}
+
+
+@pytest.mark.parametrize("name", AFTER)
+def test_what_must_not_come_after_it_is_refused_where_it_is_written(name):
+    with pytest.raises(pipeline.InvalidArgumentError, match=rf"checksum: {name} comes after it: only batch\(n\)"):
+        AFTER[name]()
+
+
+def test_batches_of_another_size_continue_the_sum():
+    data = pipeline.dataset(rows()).checksum()
+    with iter(data.batch(3)) as batches:
+        for _ in range(3):
+            next(batches)
+        state = json.loads(json.dumps(batches.state_dict()))
+    with iter(data.batch(4)) as batches:
+        batches.load_state_dict(state, allow={"batch_size"})
+        assert len(list(batches)) == 3
+        assert batches.fingerprint() == fingerprint(data)
 
 
 @pytest.mark.parametrize("k", range(8))
@@ -87,7 +119,7 @@ def test_resumed_anywhere(k):
         batches.load_state_dict(state)
         for _ in batches:
             pass
-        assert batches.fingerprint(content=True) == fingerprint(data)
+        assert batches.fingerprint() == fingerprint(data)
 
 
 def test_what_has_no_bytes():
@@ -123,7 +155,7 @@ def test_a_recipe_without_checksum_says_so():
         iter(pipeline.dataset([1])) as iterator,
         pytest.raises(pipeline.FailedPreconditionError, match=r"\.checksum\(\)"),
     ):
-        iterator.fingerprint(content=True)
+        iterator.fingerprint()
     with iter(pipeline.dataset([1, 2])) as iterator:
         next(iterator)
         state = iterator.state_dict()

@@ -29,7 +29,7 @@ def test_the_last_words_count():
 
 
 def test_a_state_is_of_its_epoch():
-    states, _ = states_of(DATA.epoch(1))
+    states = states_of(DATA.epoch(1))
     with pytest.raises(pipeline.StateMismatchError, match="epoch"):
         iter(DATA.epoch(2)).load_state_dict(states[3])
 

@@ -1,4 +1,4 @@
-"""Iterators over files go on from every place, the ends of files too: with the same examples and fingerprints."""
+"""Iterators over files go on from every place, the ends of files too: with the same examples."""
 
 import csv
 import io
@@ -94,27 +94,40 @@ def chains(source):
 
 @formats
 @pytest.mark.parametrize("options", [{}, {"num_epochs": 2}, {"num_epochs": 2, "shuffle": True, "seed": 3}], ids=repr)
-def test_fingerprints_go_on_at_every_place(name, options, tmp_path):
-    paths = files(name, tmp_path)
-    source = FORMATS[name][1](paths, **options)
+def test_a_resume_at_every_element(name, options, tmp_path):
+    source = FORMATS[name][1](files(name, tmp_path), **options)
     for label, dataset in chains(pipeline.dataset(source)):
-        iterator = iter(dataset)
-        states, prints, elements = [iterator.state_dict()], [iterator.fingerprint()], []
-        for element in iterator:
-            elements.append(plain(element))
-            states.append(iterator.state_dict())
-            prints.append(iterator.fingerprint())
+        with iter(dataset) as iterator:
+            states, elements = [iterator.state_dict()], []
+            for element in iterator:
+                elements.append(plain(element))
+                states.append(iterator.state_dict())
         for k, state in enumerate(states):
             with iter(dataset) as resumed:
                 resumed.load_state_dict(json.loads(json.dumps(state)))
-                assert resumed.fingerprint() == prints[k]
-                for j in itertools.count(k):
-                    if (element := next(resumed, None)) is None:
-                        break
-                    where = f"{label}: from {k}, element {j}"
-                    assert plain(element) == elements[j], where
-                    assert resumed.fingerprint() == prints[j + 1], where
-                assert j == len(elements), f"{label}: from {k}"
+                following = [plain(element) for element in itertools.islice(resumed, 4)]
+                assert following == elements[k : k + 4], f"{label}: from {k}"
+
+
+@formats
+@pytest.mark.parametrize("k", range(0, sum(SIZES) + 1, 3))
+def test_the_checksum_continues(name, k, tmp_path):
+    """For batches of any size, which end within files and where files end."""
+    data = pipeline.dataset(FORMATS[name][1](files(name, tmp_path))).checksum()
+    with iter(data) as whole:
+        list(whole)
+        expected = whole.fingerprint()
+    with iter(data) as iterator:
+        for _ in range(k):
+            next(iterator)
+        state = json.loads(json.dumps(iterator.state_dict()))
+    with iter(data) as resumed:
+        resumed.load_state_dict(state)
+        list(resumed)
+        assert resumed.fingerprint() == expected
+    with iter(data.batch(4)) as batches:
+        list(batches)
+        assert batches.fingerprint() == expected
 
 
 @formats

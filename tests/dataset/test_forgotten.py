@@ -56,7 +56,7 @@ def test_threads_end_with_the_iterator(name, taken):
         begun = bool(since())
         del iterator
         assert known() is None
-    assert begun or name == "interleave"
+    assert begun or name in ("interleave", "a failure nobody asked for")  # whose threads have ended by themselves
 
 
 @pytest.mark.usefixtures("_no_collection")

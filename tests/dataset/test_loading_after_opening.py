@@ -46,3 +46,13 @@ def test_not_after_the_first_element():
         with pytest.raises(pipeline.FailedPreconditionError, match="this iterator has begun"):
             numbers.load_state_dict(state)
         assert next(numbers) == 1
+
+
+def test_seeds_of_another_dataset_change_nothing():
+    """Not even those that chance has chosen, where another one that was given is found to differ."""
+    state = iter(NUMBERS.shuffle().map(int).shuffle(4, seed=1)).state_dict()
+    other = iter(NUMBERS.shuffle().map(int).shuffle(4, seed=2))
+    before = other.state_dict()
+    with pytest.raises(pipeline.StateMismatchError, match="seed"):
+        other.load_state_dict(state)
+    assert other.state_dict() == before

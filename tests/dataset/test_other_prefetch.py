@@ -74,10 +74,8 @@ def test_every_place(source, chain, tmp_path):
             for element in iterator:
                 elements.append(plain(element))
                 states.append(iterator.state_dict())
-            end = iterator.fingerprint()
         for k in range(0, len(states), 2):
             for here in {5: (0, 2), 0: (5,)}[saved]:
                 with iter(made(here)) as resumed:
                     resumed.load_state_dict(json.loads(json.dumps(states[k])))
                     assert [plain(element) for element in resumed] == elements[k:], (saved, here, k)
-                    assert resumed.fingerprint() == end

@@ -56,11 +56,6 @@ def producer():
     return dataset(pipeline.slice_input_producer([np.arange(12)], num_epochs=1, shuffle=False, collection=[]))
 
 
-def function():
-    numbers = pipeline.range_input_producer(12, num_epochs=1, shuffle=False, collection=[])
-    return dataset(lambda: int(numbers.dequeue()))
-
-
 CHAINS = {
     "interleave": lambda own: pipeline.interleave([own(), dataset(range(100, 105))]),
     "its turn comes late": lambda own: pipeline.interleave([dataset(range(100, 103)), dataset(range(9)), own()], 2),
@@ -72,7 +67,7 @@ CHAINS = {
 }
 
 
-@pytest.mark.parametrize("own", [lines, passes, producer, function])
+@pytest.mark.parametrize("own", [lines, passes, producer])
 @pytest.mark.parametrize("chain", CHAINS)
 def test_in_a_pool(chain, own):
     def make():
@@ -85,7 +80,6 @@ def test_in_a_pool(chain, own):
         assert len(list(itertools.islice(iterator, taken))) == taken
         resumed.load_state_dict(json.loads(json.dumps(iterator.state_dict())))
         assert list(resumed) == list(iterator)
-        assert resumed.fingerprint() == iterator.fingerprint()
 
 
 def test_several_passes():
@@ -102,10 +96,10 @@ def test_several_passes():
 
 def test_batches_of_another_size_before_its_turn():
     def make(size):
-        return dataset(range(100, 110)).batch(size).concatenate(lines().batch(size))
+        return dataset(range(100, 110)).concatenate(lines()).batch(size)
 
     iterator, resumed = iter(make(2)), iter(make(4))
     next(iterator)
     resumed.load_state_dict(iterator.state_dict(), allow={"batch_size"})
-    expected = [range(102, 106), range(106, 110), range(1, 5), range(5, 9), range(9, 13)]
-    assert [batch.tolist() for batch in resumed] == list(map(list, expected))
+    expected = [[102, 103, 104, 105], [106, 107, 108, 109], [1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]
+    assert [batch.tolist() for batch in resumed] == expected

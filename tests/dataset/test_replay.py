@@ -5,17 +5,15 @@ import itertools
 import pickle
 import re
 import sys
-import threading
 
 import numpy as np
 import pytest
-from endurance.interrupts import Interrupt, Striker, codes
 from helpers import run_in_thread as start
 from orchestration import no_thread_left
 
 import pipeline
 from pipeline.datasets.replay import ReplayBuffer
-from pipeline.flow.sum_tree import SumTree
+from pipeline.stages.sum_tree import SumTree
 
 
 def raises(cls, text):
@@ -416,30 +414,6 @@ def test_masked_values():
         with pytest.raises(pipeline.InvalidArgumentError, match="values missing: fill them before"):
             call()
     assert buffer.size == 0
-
-
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="the instructions at which Python looks have other names")
-def test_ctrl_c_in_add_leaves_whole_examples_and_no_lock():
-    number, struck = 0, True
-    library = {each.__code__ for each in vars(threading.Condition).values() if hasattr(each, "__code__")}
-    while struck:
-        number += 1
-        buffer = pipeline.replay(2)
-        for each in range(2):
-            buffer.add({"x": each, "y": each})
-        # The private class is struck too: rows are stored in it.
-        striker = Striker(number, codes(ReplayBuffer, type(buffer._rows)) | library)
-        sys._getframe().f_trace_opcodes = True  # 3.12 traces opcodes only if some frame asked for it before
-        sys.settrace(striker)
-        try:
-            with contextlib.suppress(Interrupt):
-                buffer.add({"x": 2, "y": 2})
-        finally:
-            sys.settrace(None)
-        struck = striker.struck
-        start(buffer.add, {"x": 3, "y": 3}).result()
-        assert all(each["x"] == each["y"] for each in itertools.islice(buffer, 20))
-    assert number > 5
 
 
 def test_a_signal_handler_may_close_it_anywhere_in_add():

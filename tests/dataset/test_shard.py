@@ -31,7 +31,7 @@ def test_whole_batches_behind_batch():
 
 def test_any_host_resumes_from_the_state_of_another():
     data = [stream(range(12)).filter(bool).shard(i, 2, drop_remainder=True) for i in range(2)]
-    states, _ = states_of(data[0])
+    states = states_of(data[0])
     for k, state in enumerate(states):
         with iter(data[1]) as other:
             other.load_state_dict(state, allow={"shard"})

@@ -55,7 +55,7 @@ def test_a_seed_that_was_drawn_is_in_the_state(size):
     data = SOURCES["list"].shuffle(size)
     found = list(data)
     assert list(data) == found  # one recipe has one seed
-    states, _ = states_of(data)
+    states = states_of(data)
     other = SOURCES["list"].shuffle(size)
     with iter(other) as iterator:
         iterator.load_state_dict(states[11])

@@ -1,4 +1,4 @@
-"""next(timeout=): what was done when the time is up is not lost, wherever in a chain that was."""
+"""next(timeout=): what a thread has yet to prepare when the time is up is not lost, wherever in a chain it is."""
 
 import functools
 import itertools
@@ -15,18 +15,17 @@ from pipeline.errors import DeadlineExceededError
 ITEMS = 60
 
 
-class Slow:
-    """Items of which every few come after the time is up, as far as the clock of the iterator goes."""
+class Gate:
+    """A function that lets items through one by one; `open` lets the next one through."""
 
-    def __init__(self, monkeypatch):
-        self.now = 0.0
-        self.calls = 0
-        monkeypatch.setattr("pipeline.flow.run.time.monotonic", lambda: self.now)
+    def __init__(self):
+        self._tickets = threading.Semaphore(0)
+
+    def open(self, count=1):
+        self._tickets.release(count)
 
     def __call__(self, item):
-        self.calls += 1
-        if self.calls % 3 == 0:
-            self.now += 10.0
+        assert self._tickets.acquire(timeout=60)
         return item
 
 
@@ -41,115 +40,86 @@ CHAINS = {
     "window": lambda data: data.window(3, 8),
     "bucket": lambda data: data.map(lambda x: [x] * (x % 4 + 1)).bucket([2, 3], [2, 3, 2]),
     "pack": lambda data: data.map(lambda x: [x] * (x % 4 + 1)).pack(6),
-}
-
-
-@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
-@pytest.mark.parametrize("resumed", [False, True])
-def test_nothing_is_lost_when_the_time_is_up(chain, resumed, monkeypatch):
-    expected = [chains.plain(each) for each in chain(pipeline.dataset(range(ITEMS)).map(int))]
-    slow = Slow(monkeypatch)
-    data = chain(pipeline.dataset(range(ITEMS)).map(slow))
-    iterator, got, late = iter(data), [], 0
-    if resumed:
-        got = [chains.plain(next(iterator)) for _ in range(3)]
-        again = iter(data)
-        again.load_state_dict(iterator.state_dict())
-        iterator = again
-    for _ in itertools.repeat(None, 100 * ITEMS):
-        try:
-            got.append(chains.plain(iterator.next(timeout=1)))
-        except DeadlineExceededError:
-            late += 1
-        except StopIteration:
-            break
-    assert got == expected
-    assert late or chain not in [CHAINS[name] for name in ("batch", "pool", "bucket", "pack")]
-
-
-BEHIND = {
     "unbatch": lambda data: data.batch(7).unbatch(),
-    "window": lambda data: data.batch(7, drop_remainder=True).window(3, 1),
-    "zip": lambda data: pipeline.zip(data.batch(7), data.batch(3)),
-    "pool": lambda data: data.batch(7).shuffle(3, seed=1),
-    "filter": lambda data: data.batch(7).filter(lambda batch: batch[0] % 2),
+    "windows of batches": lambda data: data.batch(7, drop_remainder=True).window(3, 1),
+    "pool of batches": lambda data: data.batch(7).shuffle(3, seed=1),
     "flat_map": lambda data: data.batch(7).flat_map(list),
-    "pack": lambda data: data.batch(7).pack(9),
     "map in workers": lambda data: data.batch(7).map(lambda batch: batch, workers=2),
 }
 
 
 @pytest.mark.parametrize("source", ["map", "generator"])
-@pytest.mark.parametrize("chain", (CHAINS | BEHIND).values(), ids=CHAINS | BEHIND)
-def test_states_after_timeouts_are_exact(chain, source, monkeypatch):
+@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
+def test_nothing_is_lost_when_the_time_is_up_and_states_are_exact(chain, source):
     expected = [chains.plain(each) for each in chain(pipeline.dataset(range(ITEMS)).map(int))]
-    slow = Slow(monkeypatch)
+    gate = Gate()
 
     def generator():
-        yield from map(slow, range(ITEMS))
+        yield from map(gate, range(ITEMS))
 
-    data = chain(pipeline.dataset(range(ITEMS)).map(slow) if source == "map" else pipeline.dataset(generator))
+    given = pipeline.dataset(range(ITEMS)).map(gate) if source == "map" else pipeline.dataset(generator)
+    data = chain(given).prefetch(1)
     with iter(data) as iterator:
-        states = [iterator.state_dict()]
-        for _ in itertools.repeat(None, 100 * ITEMS):
+        states, got, late = [iterator.state_dict()], [], 0
+        with pytest.raises(DeadlineExceededError, match="no element within the timeout; nothing was lost"):
+            iterator.next(timeout=0)
+        while len(got) < len(expected):
             try:
-                iterator.next(timeout=1)
+                got.append(chains.plain(iterator.next(timeout=0)))
+                states.append(iterator.state_dict())
             except DeadlineExceededError:
-                continue
-            except StopIteration:
-                break
-            states.append(iterator.state_dict())
-    assert len(states) == len(expected) + 1
+                late += 1
+                gate.open()
+        gate.open(1000)  # what comes after the last one
+        assert next(iterator, None) is None
+    assert late
+    assert got == expected
     for k, state in enumerate(states):
+        gate.open(1000)
         with iter(data) as again:
             again.load_state_dict(state)
             assert [chains.plain(each) for each in again] == expected[k:]
 
 
-class Stateful:
-    def __init__(self, items):
-        self.items = items
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        return next(self.items)
-
-    def state_dict(self):
-        return {}
-
-    def load_state_dict(self, state):
-        pass
-
-
-SOURCES = {
-    "generator": None,
-    "iterator": lambda items: items,
-    "stateful": Stateful,
-    "function": lambda items: lambda: next(items),
+UNTIMED = {
+    "list": lambda data: data,
+    "batch": lambda data: data.batch(2),
+    "workers": lambda data: data.map(int, workers=2),
+    "before the end": lambda data: data.prefetch(2).batch(2),
+    "prefetch(0)": lambda data: data.prefetch(0),
 }
 
 
-@pytest.mark.parametrize("kind", SOURCES)
-def test_a_source_that_gives_one_after_the_other_is_asked_no_more_when_the_time_is_up(kind, monkeypatch):
-    now, asked = 0.0, []
-    monkeypatch.setattr("pipeline.flow.run.time.monotonic", lambda: now)
+@pytest.mark.parametrize("chain", UNTIMED.values(), ids=UNTIMED)
+@pytest.mark.parametrize("timeout", [0, 60])
+def test_without_a_thread_it_is_an_error_that_loses_nothing(chain, timeout):
+    expected = [chains.plain(each) for each in chain(pipeline.dataset(range(6)))]
+    iterator, found = iter(chain(pipeline.dataset(range(6)))), []
+    while len(found) < len(expected):
+        with pytest.raises(pipeline.FailedPreconditionError, match=r"in your own thread: end it with \.prefetch\(1\)"):
+            iterator.next(timeout=timeout)
+        found.append(chains.plain(next(iterator)))
+    assert found == expected
+    assert next(iterator, None) is None
 
-    def items():
-        nonlocal now
-        for i in range(100):
-            now += 1.0
-            asked.append(i)
-            yield i
 
-    given = items if kind == "generator" else SOURCES[kind](items())
-    iterator = iter(pipeline.dataset(given).batch(40))
-    for after in (3, 6, 9):
-        with pytest.raises(DeadlineExceededError, match="nothing was lost"):
-            iterator.next(timeout=2.5)
-        assert len(asked) == after
-    assert [batch.tolist() for batch in iterator] == [list(range(40)), list(range(40, 80)), list(range(80, 100))]
+TIMED = {
+    "prefetch": lambda data: data.prefetch(1),
+    "checksum": lambda data: data.prefetch(1).checksum(),
+    "in time": lambda data: data.batch(1, max_wait=0.001, collate=lambda each: each[0]),
+}
+
+
+@pytest.mark.parametrize("chain", TIMED.values(), ids=TIMED)
+def test_ends_that_can_be_waited_for(chain):
+    gate = Gate()
+    with iter(chain(pipeline.dataset(range(6)).map(gate))) as iterator:
+        with pytest.raises(DeadlineExceededError):
+            iterator.next(timeout=0)
+        gate.open(6)
+        assert [iterator.next(timeout=60) for _ in range(6)] == list(range(6))
+        with pytest.raises(StopIteration):
+            iterator.next(timeout=60)
 
 
 class Blocking:
@@ -176,10 +146,10 @@ class Blocking:
 
 HELD = {
     "map": lambda blocking: pipeline.dataset(range(6)).map(blocking).prefetch(1),
-    "map in workers": lambda blocking: pipeline.dataset(range(6)).map(blocking, workers=2),
+    "map in workers": lambda blocking: pipeline.dataset(range(6)).map(blocking, workers=2).prefetch(1),
     "sequence": lambda blocking: pipeline.dataset(blocking).prefetch(1),
     "iterable": lambda blocking: pipeline.dataset(iter(blocking)).prefetch(1),
-    "batch": lambda blocking: pipeline.dataset(blocking).batch(2).prefetch(1).unbatch(),
+    "batch": lambda blocking: pipeline.dataset(blocking).batch(2).unbatch().prefetch(1),
 }
 
 
@@ -212,66 +182,35 @@ SKIPPING = {
 
 @pytest.mark.parametrize("workers", [None, "auto"])
 @pytest.mark.parametrize("chain", SKIPPING.values(), ids=SKIPPING)
-def test_states_count_what_was_left_out_after_what_came_before_it(chain, workers, monkeypatch):
-    """A position counted an error when the example before it was yet to come: a resume lost that."""
-    slow = Slow(monkeypatch)
+def test_states_count_what_was_left_out_after_what_came_before_it(chain, workers):
+    gate = Gate()
     data = chain(
-        pipeline.dataset(range(ITEMS)).map(lambda item: slow(fails_at_some(item)), on_error="skip", workers=workers)
-    )
+        pipeline.dataset(range(ITEMS)).map(lambda item: gate(fails_at_some(item)), on_error="skip", workers=workers)
+    ).prefetch(1)
+    gate.open(1000)
     expected = [chains.plain(each) for each in data]
-    iterator, got, late = iter(data), [], 0
-    while len(got) < len(expected):
-        try:
-            got.append(chains.plain(iterator.next(timeout=1)))
-        except DeadlineExceededError:
-            late += 1
-            continue
-        with iter(data) as again:
-            again.load_state_dict(iterator.state_dict())
-            assert [chains.plain(each) for each in itertools.islice(again, 1)] == expected[len(got) :][:1]
-    assert late
-    assert got == expected
-
-
-@pytest.mark.parametrize("workers", [None, "auto"])
-@pytest.mark.parametrize("kind", ["filter", "flat_map"])
-def test_the_time_is_up_on_the_way_to_a_state(kind, workers, monkeypatch):
-    slow = Slow(monkeypatch)
-    data = pipeline.dataset(range(ITEMS))
-    if kind == "filter":
-        data = data.filter(lambda item: slow(item) % 5 > 0, workers=workers)
-    else:
-        data = data.flat_map(lambda item: [slow(item)] * 2, workers=workers)
-    expected = list(data)
     with iter(data) as iterator:
-        first = list(itertools.islice(iterator, 15))
-        state = iterator.state_dict()
-    late = 0
-    with iter(data) as iterator:
-        iterator.load_state_dict(state)
-        while len(first) < len(expected):
-            try:
-                first.append(iterator.next(timeout=1))
-            except DeadlineExceededError:
-                late += 1
-    assert late
-    assert first == expected
+        for k in range(len(expected)):
+            assert chains.plain(iterator.next(timeout=60)) == expected[k]
+            gate.open(ITEMS)
+            with iter(data) as again:
+                again.load_state_dict(iterator.state_dict())
+                assert [chains.plain(each) for each in itertools.islice(again, 1)] == expected[k + 1 :][:1]
 
 
 @pytest.mark.parametrize(("size", "workers"), [(1, None), (2, None), (2, "auto")])
 def test_asking_again_and_again_without_time(size, workers):
-    data = pipeline.dataset(range(2)).flat_map(lambda item: range(10), workers=workers)
-    with iter(data.batch(size) if size > 1 else data) as iterator:
-        found = [chains.plain(next(iterator))]
+    gate = Gate()
+    data = pipeline.dataset(range(2)).flat_map(lambda item: range(gate(10)), workers=workers)
+    with iter((data.batch(size) if size > 1 else data).prefetch(1)) as iterator:
         for _ in range(2 * sys.getrecursionlimit()):
             with pytest.raises(DeadlineExceededError):
                 iterator.next(timeout=0)
-        found += [chains.plain(each) for each in iterator]
-    assert np.ravel(found).tolist() == [*range(10)] * 2
+        gate.open(2)
+        assert np.ravel([chains.plain(each) for each in iterator]).tolist() == [*range(10)] * 2
 
 
 def test_many_of_a_batch_in_time():
-    """It looked whether there were more, each time one generator deeper."""
     data = pipeline.dataset(range(2)).prefetch(1).batch(1, max_wait=1.0)
     count = 2 * sys.getrecursionlimit()
     assert list(data.flat_map(lambda batch: range(count))) == [*range(count)] * 2
@@ -295,8 +234,9 @@ def exhaust(iterator, timeout):
 
 @pytest.mark.parametrize("chain", OWN.values(), ids=OWN)
 @pytest.mark.parametrize("where", ["source", "function"])
-def test_a_time_of_their_own_that_is_up_is_an_error(chain, where):
-    """As that of an iterator within a function. It was taken for the time of `next`, and the data ended there."""
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_a_time_of_their_own_that_is_up_is_an_error(chain, where, timeout):
+    """As that of an iterator within a function."""
 
     def late(item):
         if item == 26:
@@ -308,8 +248,7 @@ def test_a_time_of_their_own_that_is_up_is_an_error(chain, where):
 
     data = pipeline.dataset(numbers)
     data = chain(data if where == "source" else data.map(late))
-    for timeout in (None, 60):
-        with iter(data) as iterator:
-            with pytest.raises(DeadlineExceededError, match="no answer"):
-                exhaust(iterator, timeout)
-            assert next(iterator, None) is None
+    with iter(data if timeout is None else data.prefetch(1)) as iterator:
+        with pytest.raises(DeadlineExceededError, match="no answer"):
+            exhaust(iterator, timeout)
+        assert next(iterator, None) is None

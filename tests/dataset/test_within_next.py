@@ -53,9 +53,10 @@ def test_reading_where_it_stands_is_none():
         found.append((iterator.delivered, iterator.fingerprint(), iterator.state_dict()["delivered"]["batches"]))
         return x
 
-    iterators.append(iter(pipeline.dataset(range(3)).map(function)))
+    iterators.append(iter(pipeline.dataset(range(3)).map(function).checksum()))
     assert list(iterators[0]) == [0, 1, 2]
     assert [(at, batches) for at, _, batches in found] == [((i, i), i) for i in range(3)]
+    assert [fingerprint.partition("-")[0] for _, fingerprint, _ in found] == ["0", "1", "2"]
 
 
 def test_the_first_call_of_a_source_may_not_open_it_again():

@@ -99,7 +99,7 @@ def test_examples_that_do_not_fit_are_named(tmp_path, prefetch):
         ValueError, match=r"of the first one, \['a'\]; got \['a', 'b'\] \(.*x.jsonl:1 and .*x.jsonl:3\)"
     ):
         next(iter(pipeline.jsonl(file).prefetch(prefetch).batch(2)))
-    with pytest.raises(ValueError, match=r"\[1\] in one example and \[2\] in another.* \(example 0 and example 1\)"):
+    with pytest.raises(ValueError, match=r"\[1\] in one example and \[2\] in another.* \(example 1 and example 2\)"):
         list(pipeline.dataset([[0], [1], [2, 3]]).skip(1).batch(2))
 
 

@@ -1,6 +1,6 @@
 """frames_now: the frames of all threads, without a collection in between.
 
-It is private; errors, reports and traces have their stacks from it.
+It is private; errors and traces have their stacks from it.
 """
 
 import gc
@@ -12,9 +12,8 @@ import pytest
 from helpers import wait_until
 
 import pipeline
-from pipeline._next import frames_now
+from pipeline._meter import frames_now
 from pipeline.diagnostics.frames import whereabouts
-from pipeline.monitoring.look import Seen
 
 
 @pytest.fixture
@@ -75,10 +74,6 @@ class Held:
     """What a thread has in a local variable."""
 
 
-def look_once(tmp_path):
-    Seen().look_at_threads()
-
-
 def trace_for_a_moment(tmp_path):
     with pipeline.trace(tmp_path / "run.json", interval=0.001) as trace:
         wait_until(lambda: trace._tracer.samples > 5, "samples")  # until its end a trace does not show them
@@ -89,7 +84,7 @@ def ask_where_it_is(tmp_path):
         whereabouts(thread)
 
 
-@pytest.mark.parametrize("watch", [look_once, trace_for_a_moment, ask_where_it_is])
+@pytest.mark.parametrize("watch", [trace_for_a_moment, ask_where_it_is])
 def test_what_threads_hold_goes_with_them(tmp_path, watch):
     """Whoever looks at frames keeps no cycle of them, which only a garbage collection would end."""
     reached, stop, known = threading.Event(), threading.Event(), []

@@ -22,7 +22,7 @@ def test_the_interpreter_ends_while_a_function_of_map_waits():
     program = """
 import contextlib, pipeline
 queue = pipeline.FIFOQueue(1, "int64", [()])
-iterator = iter(pipeline.dataset(range(9)).map(lambda _: queue.dequeue(), workers=2))
+iterator = iter(pipeline.dataset(range(9)).map(lambda _: queue.dequeue(), workers=2).prefetch(1))
 with contextlib.suppress(pipeline.errors.DeadlineExceededError):
     iterator.next(timeout=0.1)
 """

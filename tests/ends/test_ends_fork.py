@@ -132,7 +132,7 @@ def forked_in(number, **options):
         try:
             found = next(loop).tolist()
         except pipeline.FailedPreconditionError as error:
-            os._exit(0 if "made before os.fork()" in str(error) or "cannot continue" in str(error) else 1)
+            os._exit(0 if "opened before os.fork()" in str(error) else 1)
         print("found", found, flush=True)
         os._exit(2)
     assert os.waitpid(process, 0)[1] == 0, (number, options)
@@ -163,7 +163,7 @@ def forked(number, chain):
         try:
             next(iterator)
         except pipeline.FailedPreconditionError as error:
-            assert "made before os.fork(), and its thread does not run in the child. Make a new one there" in str(error)
+            assert "opened before os.fork(), and runs only in the process that opened it. Make a new one" in str(error)
             again = iter(chain(numbers))
             again.load_state_dict(iterator.state_dict())
             assert list(map(str, again)) == expected[number:]
@@ -217,7 +217,7 @@ def forked_at(number):
         try:
             found = next(iterator)
         except pipeline.FailedPreconditionError as error:
-            os._exit(0 if "made before os.fork()" in str(error) else 1)
+            os._exit(0 if "opened before os.fork()" in str(error) else 1)
         os._exit(0 if found in (1, 2) else 2)
     status = os.waitpid(process, 0)[1]
     go.set()

@@ -9,23 +9,22 @@ import numpy as np
 from orchestration import no_thread_left
 
 import pipeline
+from pipeline.batches import merged
 from pipeline.datasets import iterator
 from pipeline.datasets.iterator import DatasetIterator
-from pipeline.datasets.node import Opening
 from pipeline.diagnostics.waits import Watchdog
 from pipeline.diagnostics.workers import WorkerGroup
-from pipeline.flow import prefetch
-from pipeline.flow.prefetch import Prefetch
+from pipeline.hooks import loop_of_thread
 from pipeline.queues.typed import TypedQueue
 from pipeline.runners import registry, runner
 from pipeline.runners.coordinator import Coordinator
-from pipeline.runners.current_loop import loop_of_thread
 from pipeline.runners.stop_flag import StopFlag
+from pipeline.stages import prefetch, run
 
 # Signal handlers run after calls, at the start of functions and where loops go round.
 LOOKS = {dis.opmap.get(name) for name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "RESUME", "JUMP_BACKWARD")}
-STRUCK = [DatasetIterator, Opening, Prefetch, runner.QueueRunner, WorkerGroup, StopFlag, Watchdog, TypedQueue]
-STRUCK += [Coordinator, registry, runner, iterator, prefetch]
+STRUCK = [DatasetIterator, run.Run, run.Clock, prefetch.Fetching, prefetch.Threads, merged.Merging, StopFlag]
+STRUCK += [runner.QueueRunner, WorkerGroup, Watchdog, TypedQueue, Coordinator, registry, runner, iterator, prefetch]
 
 
 class Interrupt(KeyboardInterrupt):

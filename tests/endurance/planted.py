@@ -32,9 +32,9 @@ LOCKSTEP = "tests/queues/test_lockstep_queue.py"
 PLANTS = [
     Plant(
         "results come as workers make them",
-        "pipeline/flow/parallel.py",
-        "        if self._ordered:\n            return self._chunks[0]",
-        "        if not self._ordered:\n            return self._chunks[0]",
+        "pipeline/stages/crew.py",
+        "            if self._ordered:\n                if self._advance",
+        "            if not self._ordered:\n                if self._advance",
         f"{CHAOS}[mapped]",
     ),
     Plant(
@@ -53,30 +53,30 @@ PLANTS = [
     ),
     Plant(
         "an element of the pool twice",
-        "pipeline/flow/pool.py",
-        "    return lockstep_pool(*seeds, min_after_dequeue, draws)",
-        "    pool = lockstep_pool(*seeds, min_after_dequeue, draws)\n    pool[0] = pool[-1]\n    return pool",
+        "pipeline/stages/pool.py",
+        "    return lockstep_pool(*pair, places, draws)",
+        "    pool = lockstep_pool(*pair, places, draws)\n    pool[0] = pool[-1]\n    return pool",
         f"{MOMENTS}[lines]",
     ),
     Plant(
         "the journal is one element late",
-        "pipeline/flow/pool.py",
-        "self._journal.note(self._arrivals, self._stream.position())",
-        "self._journal.note(self._arrivals + 1, self._stream.position())",
+        "pipeline/stages/pool.py",
+        "self._journal.note(self._arrivals, self.source.state(), ",
+        "self._journal.note(self._arrivals + 1, self.source.state(), ",
         f"{MOMENTS}[lines]",
     ),
     Plant(
         "example_rng belongs to the thread",
-        "pipeline/pulls.py",
+        "pipeline/stages/draws.py",
         "    seed, seed2, number, *more = draw\n",
         "    seed, seed2, _, *more = draw\n    number = threading.get_native_id()\n",
         f"{CHAOS}[augmented]",
     ),
     Plant(
         "the state is that of what was read, not of what was delivered",
-        "pipeline/flow/prefetch.py",
-        "        if self._queue is None:\n            return self._streams[0].position()",
-        "        if self is not None:\n            return self._streams[0].position()",
+        "pipeline/stages/prefetch.py",
+        "        return self._state if self._begun else self.source.state()",
+        "        return self.source.state()",
         f"{MOMENTS}[lines]",
     ),
 ]

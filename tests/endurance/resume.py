@@ -2,7 +2,7 @@
 
 The parent kills after a number of batches that nobody has seen before, so that every child gets on, in the middle of a
 step, of `state_dict`, of `save_state` or of a load. The next child has other threads and another capacity. In the end
-all batches, the fingerprint and the weights have to be those of a run that nobody killed.
+all batches and the weights have to be those of a run that nobody killed.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ class Ended(NamedTuple):
 
     Attributes:
         batches: Digest of each batch, in order.
-        end: Number of batches, fingerprint, weights, and what was delivered.
+        end: Number of batches, weights, and what was delivered.
         kills: How often it was killed in each phase.
         resumes: How many children began after the first batch.
         state_bytes: Size of the largest state.
@@ -178,7 +178,7 @@ def check(kind, folder, scale, kills, seed, chaos=False):
 
 def main():
     kills, scale = int(sys.argv[1]), int(sys.argv[2])
-    kinds = sys.argv[3:] or resumable.SAVED
+    kinds = sys.argv[3:] or list(resumable.SAVED)
     seed = random.randrange(2**32)
     print("seed", seed)
     for number, kind in enumerate(kinds):

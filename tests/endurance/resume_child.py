@@ -46,7 +46,7 @@ def train(plan, say):
             if chance.random() < 0.5:
                 save(plan["state"], run, loop, say)
         save(plan["state"], run, loop, say)
-        say("end", run["step"], loop.fingerprint(), np.array(run["weights"]).tobytes().hex(), *loop.delivered)
+        say("end", run["step"], np.array(run["weights"]).tobytes().hex(), *loop.delivered)
 
 
 def save(path, run, loop, say):

@@ -57,7 +57,7 @@ PATTERNS = [
 MORE = (
     "readers/test_*.py",
     "resume/test_*.py",
-    "monitoring/test_*.py",
+    "reports/test_*.py",
     "workers/test_*.py",
     "compat/test_*.py",
 )

@@ -34,7 +34,6 @@ MODULES = [
     "_slots",
     "_resize",
     "_steps",
-    "_turns",
 ]
 SPECIAL = {"__enter__", "__exit__", "__len__", "__getitem__", "__next__", "__call__", "__init__", "__class_getitem__"}
 WAIT = 0.02  # seconds that a call may wait for another thread; then a signal ends it
@@ -171,7 +170,6 @@ class Caller:
         rng = self.rng
         usual = {
             "NumberPool": lambda: [1, 2, rng.choice([0, 1, 10]), rng.choice([0, 5])],
-            "Turn": lambda: [self.value()],
             "Kept": lambda: [rng.choice([0, 1, 5]), rng.choice([None, len]), np.empty],
             "Draw": lambda: [1, 2, rng.choice([0, 3])],
             "Gather": lambda: [(np.arange(9.0),), tuple, np.arange(rng.choice([0, 9])), np.arange(9)],

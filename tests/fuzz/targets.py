@@ -350,7 +350,7 @@ def tensor(data):
 
 @target(b"\x09" + struct.pack("<d", 1.5) + b"\x10\x05\x2a\x04\x0a\x02\x0a\x00")
 def event(data):
-    from pipeline.monitoring.summary_proto import Event
+    from pipeline.proto.summary import Event
 
     message = outcome(Event.FromString, data)
     if not isinstance(message, type):

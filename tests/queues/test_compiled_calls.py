@@ -13,18 +13,16 @@ from pipeline import FIFOQueue
 from pipeline._batch import MappedMemory, read_rows
 from pipeline._csv import CsvTable
 from pipeline._queue import Engine, FORMS, ORDERS
-from pipeline._flow import Draw, Kept, call_each, fold, fold_hashes, items_at, pump
-from pipeline._next import Gather
-from pipeline._turns import Ready, Turn
+from pipeline._block import Block, Columns, Examples, finished, mix_numbers, mix_outputs, mix_pairs, spread
+from pipeline._calls import Draw, Kept, call_each, items_at, pump
+from pipeline._meter import Meter, Metered, MeteredIndex
+from pipeline._rows import Gatherer, RowSlots
 from pipeline.queues.rows import Rows
 
 whole = np.dtype(np.int64)
 
 class Idle:
     outlet = None
-    def _make_ready(self): pass
-    def adopt(self, *_): pass
-    def pulled(self, *_): pass
     def _convert(self, values, many): return self.values
     def _outputs(self, out): return ()
     def _count(self, n, call): return -5
@@ -32,20 +30,14 @@ class Idle:
 class Careless(Idle, FIFOQueue):
     pass
 
-def turn():
-    made = Turn(Idle())
-    made.pull(None)
+def slots(rows=[np.zeros((4, 2))]):
+    made = RowSlots([np.zeros((1, 2))])
+    made.put(rows)
     return made
 
-def short():
-    ready, rows, elements = Ready(), [1] * 9, [1] * 9
-    ready.fill(0, rows, elements)
-    rows.clear()
-    ready.next = 8
-    return ready
-
-def gather(arrays=(np.arange(3),), numbers=np.arange(3), ids=np.arange(3)):
-    return Gather(arrays, lambda each: each, numbers, ids)
+def objects():
+    made = RowSlots([np.array([b"a"], object)])
+    return made, made.put([np.array([b"a", b"b"], object)])
 
 def engine(component, order="fifo", capacity=5, min_after_dequeue=0):
     made = Engine()
@@ -72,11 +64,39 @@ def mapped():
         bytes(memoryview(MappedMemory(file.fileno(), 8192)))
 """
 CALLS = {
-    "Turn": ["turn().pulling()", "turn().begin(None)", "turn().gave(None)"],
-    "Ready": ["Ready().take_directly(Idle())", "Ready().take(Idle(), Turn(Idle()))", "short().take(Idle(), turn())"],
-    "Gather": [
-        *["gather(numbers=np.array([0, 10**9])).next(2)", "gather(ids=np.arange(1)).next(3)", "gather().next(-1)"],
-        *["gather(None)", "gather((None,)).next(1)", "gather(numbers=None)", "gather().skip('x')"],
+    "Gatherer": [
+        *["Gatherer((np.arange(3),)).take(np.array([0, 10**9]))", "Gatherer((np.arange(3),)).take(np.array([-1]))"],
+        *["Gatherer((np.arange(3),)).runs(np.array([2]), 2)", "Gatherer((np.arange(3),)).runs(np.array([0]), -1)"],
+        *["Gatherer(None)", "Gatherer(())", "Gatherer((None,))", "Gatherer((np.arange(3), np.arange(2)))"],
+        *["Gatherer((np.arange(3),)).take(None)", "Gatherer((np.array(3),))", "Gatherer((np.arange(6)[::2],))"],
+    ],
+    "RowSlots": [
+        *["RowSlots(None)", "RowSlots([None])", "RowSlots([np.array(1)])", "slots(None)", "slots([None])"],
+        *["slots().take(np.array([4]))", "slots().take(np.array([-1]))", "slots().take(np.array([0, 0, 1, 2, 3]))"],
+        *["slots().take(None)", "slots().take([0])", "slots().change([np.zeros(2)])", "slots().change([None])"],
+        *["objects()[0].take(np.array([0, 1, 1]))"],
+    ],
+    "Columns": [
+        *["Columns(None, 3)", "Columns([], 3).first()", "Columns([None], 3).first()"],
+        *["Columns([np.arange(3)], 9)[5:7].first()", "Columns([np.zeros((3, 2))], 9)[5:7].first()"],
+        *[],
+        *["Columns([np.arange(3)], 3).picked(np.array([7]))"],
+        *["Columns([np.arange(3)], 3, object()).first()", "Columns([np.arange(3)], 3).packed(None)"],
+        *["finished(None, False, list)", "finished(Columns([None], 1), False, None)", "finished(Columns([[1]], 1), 0, 1)"],
+    ],
+    "Block": [
+        *["Block(None, None)", "Block(None, np.array(1))", "len(Block(None, np.array(1)))", "Block(0, np.arange(3)).part(0, 1)"],
+        *["Block(Examples([]), np.zeros(3)).renumbered(1)"],
+        *["Block(Examples([]), np.arange(3)).named(5)", "Block(0, np.arange(3), sizes=None).size_in_all()"],
+        *["Block(0, np.arange(0), sizes=np.arange(0)).first_size()", "Examples(None)", "Examples([]).first()"],
+    ],
+    "numbers": [
+        *["mix_numbers(None, 0)", "mix_numbers(np.arange(3), -1)", "mix_pairs(np.arange(3), np.arange(2))"],
+        *["spread(None, 3)", "mix_numbers(np.zeros(3), 0)"],
+    ],
+    "Metered": [
+        *["Metered(None, None, None)", "Metered(object(), Meter(), None)", "MeteredIndex(None, Meter())"],
+        *["MeteredIndex(5, None)"],
     ],
     "Kept": ["pump(None, 3, Kept(3, None, np.empty))", "pump(iter([1]), 3, None)"],
     "call_each": [
@@ -84,7 +104,6 @@ CALLS = {
         "call_each(len, None, 0, np.arange(1), None, None, None, 1, Kept(2, None, np.empty))",
         "call_each(abs, [1], 7, np.arange(1), Draw(1, 2, 0), None, None, 1, None)",
     ],
-    "fold": ["fold(None, 0)", "fold_hashes(np.zeros(3, np.uint64), np.zeros(2, np.int64), 0)"],
     "items_at": ["items_at([1], np.array([5]))", "items_at(None, np.arange(1))", "items_at([1], None)"],
     "Engine._rows_of": ["Engine()._rows_of(5, 1)", "FIFOQueue(5, np.int64, [()])._rows_of(10**6, np.arange(3))"],
     "Engine._enqueue_given": ["careless()._enqueue_given(None)"],

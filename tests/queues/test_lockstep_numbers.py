@@ -10,10 +10,9 @@ import pytest
 from helpers import raises, run_in_thread
 from hypothesis import example, given
 from hypothesis import strategies as st
-from lockstep import folded, play, word
+from lockstep import play, word
 
 from pipeline import RandomShuffleQueue
-from pipeline._flow import fold, fold_hashes, fold_on, fold_range, mix_ids
 from pipeline._random import NumberPool, lockstep_end, lockstep_on, lockstep_pool, philox
 
 SEEDS = (87654321, 5)  # of seed=5
@@ -171,45 +170,3 @@ def test_several_threads_share_a_pool():
     calls = [run_in_thread(work, k * n) for k in range(3)]
     blocks = chain(*[call.result() for call in calls])
     assert sorted(chain(*blocks, pool.drain().tolist())) == list(range(3 * n))
-
-
-# Fingerprints ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_mixing_is_splitmix64():
-    """The first three numbers of splitmix64 with the seed 1234567, from its publication."""
-    wanted = [6457827717110365317, 3203168211198807973, 9817491932198370423]
-    step = 0x9E3779B97F4A7C15
-    ids = np.array([(1234567 + i * step) % 2**64 for i in range(3)], np.uint64)
-    assert mix_ids(ids.view(np.int64)).tolist() == wanted
-    assert [fold(ids[i : i + 1].view(np.int64), 0) for i in range(3)] == wanted
-
-
-@given(ids=IDS, value=SEED, cut=st.integers(0, 50))
-def test_folding(ids, value, cut):
-    array = np.array(ids, np.uint64).view(np.int64)
-    assert fold(array, value) == folded(ids, value)
-    assert fold(array[cut:], fold(array[:cut], value)) == folded(ids, value)
-
-
-@given(first=st.integers(0, 2**40), step=st.integers(1, 9), count=st.integers(0, 50), value=SEED)
-def test_folding_a_range(first, step, count, value):
-    assert fold_range(first, step, count, value) == folded(range(first, first + step * count, step), value)
-
-
-@given(parts=st.lists(IDS, max_size=6), value=SEED)
-def test_folding_what_consists_of_several(parts, value):
-    """H(AB) = H(A) P**len(B) + H(B): of batches as of their examples, one after the other."""
-    hashes, counts = [folded(ids) for ids in parts], [len(ids) for ids in parts]
-    whole = folded(chain(*parts), value)
-    assert fold_hashes(np.array(hashes, np.uint64), np.array(counts, np.int64), value) == whole
-    for hash_, count in zip(hashes, counts, strict=True):
-        value = fold_on(value, hash_, count)
-    assert value == whole
-
-
-@pytest.mark.parametrize("bad", [[1, 2], np.arange(3, dtype=np.uint64), np.zeros(3), np.ones((2, 2), np.int64), None])
-def test_ids_that_are_no_int64_array(bad):
-    for call in (lambda: fold(bad, 0), lambda: mix_ids(bad)):
-        with pytest.raises((TypeError, ValueError)):
-            call()

@@ -68,6 +68,10 @@ def refuse_or_go_on(make, state):
                 pass
         except (InvalidArgumentError, DataLossError):
             pass  # a StateMismatchError is one
+        except ValueError as error:
+            notes = getattr(error, "__notes__", ["float: example"])
+            if "float: example" not in " ".join(notes):  # of a line that begins elsewhere
+                raise
 
 
 def try_all(make, rng):
@@ -76,7 +80,7 @@ def try_all(make, rng):
         try:
             refuse_or_go_on(make, edited(state, path, value))
         except Exception as error:
-            raise AssertionError(f"{'.'.join(map(str, path))} = {value!r} in {state['position']}") from error
+            raise AssertionError(f"{'.'.join(map(str, path))} = {value!r} in {state['state']}") from error
 
 
 @pytest.mark.parametrize("seed", range(1, CHAINS + 1))
@@ -112,11 +116,12 @@ def test_sources(make):
 @pytest.mark.parametrize("odd", [np.int64(1), np.float32(1), b"x", {1, 2}, np.arange(2), 1j])
 def test_other_than_plain_data(odd):
     """As a framework that keeps states makes of them: the error says where."""
-    iterator = iter(pipeline.dataset(range(5)).batch(2))
+    iterator = iter(pipeline.dataset(range(5)).filter(lambda number: True).batch(2))
     state = iterator.state_dict()
-    state["position"][0] = odd
-    with pytest.raises(TypeError, match=r"state\['position'\]\[0\] is .*, of type "):
+    assert state["state"] == [0, 0]
+    state["state"][0] = odd
+    with pytest.raises(TypeError, match=r"state\['state'\]\[0\] is .*, of type "):
         iterator.load_state_dict(state)
-    state["position"][0] = 0
+    state["state"][0] = 0
     iterator.load_state_dict(state)
     assert [batch.tolist() for batch in iterator] == [[0, 1], [2, 3], [4]]

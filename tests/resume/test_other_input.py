@@ -111,7 +111,7 @@ class TestWhatWasTakenOut:
             write_text(tmp_path / f"{number}.txt", number)
         return state_after(loop_over(pipeline.text(self.names)), 7)
 
-    @pytest.mark.parametrize("key", ["checksum", "files", "position", "recipe", "version"])
+    @pytest.mark.parametrize("key", ["checksum", "files", "state", "recipe", "version"])
     def test_a_key(self, state, key):
         del state[key]
         refused(loop_over(pipeline.text(self.names)), state, key, InvalidArgumentError)
@@ -174,7 +174,7 @@ class TestInputThatHasBecomeShorter:
 
 
 class TestWhatDiffers:
-    """It is told by `load_state_dict`; of several producers with one name by the first batch."""
+    """`load_state_dict` says what."""
 
     MAKERS: ClassVar = {
         "strings": lambda n: pipeline.string_input_producer([str(i) for i in range(n)], num_epochs=2, seed=1),
@@ -226,11 +226,7 @@ class TestWhatDiffers:
         state = state_after(loop(20, 30), 3)
         differing = {(20, 31): "rows was 30 when the state was saved and is 31 now", (30, 20): "rows was 20 .* 30 now"}
         for counts, match in differing.items():
-            with loop(*counts) as other:
-                other.load_state_dict(state)
-                with pytest.raises(StateMismatchError, match=match):
-                    next(other)
-                assert other.delivered == tuple(state["delivered"].values())
+            refused(loop(*counts), state, match)
         with loop(20, 30) as same:
             same.load_state_dict(state)
             next(same)
@@ -252,12 +248,15 @@ def of_rows(rows=ROWS, name="rows", **options):
 
 
 OTHER_PRODUCERS = {
-    "values": (lambda: of_rows(ROWS + 1), "source 'rows': its values are others"),
-    "rows": (lambda: of_rows(np.arange(21)), "source 'rows': rows was 20 when the state was saved and is 21 now"),
-    "seed": (lambda: of_rows(seed=4), "source 'rows': seed was 3 when the state was saved and is 4 now"),
-    "shuffle": (lambda: of_rows(shuffle=False), "source 'rows': shuffle was True"),
-    "epochs": (lambda: of_rows(num_epochs=3), "source 'rows': num_epochs was 2"),
-    "name": (lambda: of_rows(name="others"), "producer: name was 'rows'"),
+    "values": (lambda: of_rows(ROWS + 1), "producer 'rows': its values are others"),
+    "rows": (lambda: of_rows(np.arange(21)), "producer 'rows': rows was 20 when the state was saved and is 21 now"),
+    "seed": (lambda: of_rows(seed=4), "seed was 3 when the state was saved and is 4 now"),
+    "shuffle": (lambda: of_rows(shuffle=False), "producer 'rows': shuffle was True"),
+    "epochs": (lambda: of_rows(num_epochs=3), "producer 'rows': num_epochs was 2"),
+    "name": (
+        lambda: of_rows(name="others"),
+        "producer 'rows': name was 'rows' when the state was saved and is 'others'",
+    ),
 }
 
 
@@ -284,7 +283,7 @@ def edited(state, key, value):
     return {**state, "checksum": hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}
 
 
-@pytest.mark.parametrize("key", ["epoch", "delivered", "fingerprint", "seeds", "things", "files", "recipe"])
+@pytest.mark.parametrize("key", ["epoch", "delivered", "fingerprint", "seeds", "files", "recipe"])
 @pytest.mark.parametrize("value", [None, -1, 10**30, 1.5, "x", [], {}, [1], [["x", 1]], [[1]], {"a": 1}], ids=repr)
 def test_a_value_of_another_kind_is_an_error_of_ours(key, value):
     dataset = pipeline.dataset(ROWS).shuffle(seed=1).batch(4)

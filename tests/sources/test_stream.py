@@ -6,19 +6,18 @@ import numpy as np
 import pytest
 
 import pipeline
+from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
-from pipeline.sources.stream import BlockPiece, StreamSource
+from pipeline.sources.stream import BlockPiece, PartsSource
 
 
-class Numbers:
+class Numbers(Parts):
     """Pieces of three numbers; `open` counts the reads that have begun and not ended."""
 
     kind = "numbers"
     unit = "parts"
     names = ("",)
     of_files = False
-    most = 1 << 62
-    no_state = None
 
     def __init__(self):
         self.open = 0
@@ -43,7 +42,7 @@ def test_a_stream_is_closed_when_its_loop_is_left():
     try:
         for threads in (0, 1):
             stream = Numbers()
-            source = StreamSource(stream, Epochs(None))
+            source = PartsSource(stream, Epochs(None))
             batches = pipeline.batch(source, 4, num_threads=threads)
             with batches:
                 assert next(batches).tolist() == [0, 1, 2, 3]
@@ -61,7 +60,7 @@ def test_a_stream_is_closed_when_its_loop_is_left():
 @pytest.mark.parametrize("num_threads", [0, 1])
 def test_the_threads_of_a_loop_close_what_they_read_with_a_coordinator_of_yours(num_threads):
     coord, stream = pipeline.Coordinator(), Numbers()
-    batches = pipeline.batch(StreamSource(stream, Epochs(None)), 4, num_threads=num_threads, coord=coord)
+    batches = pipeline.batch(PartsSource(stream, Epochs(None)), 4, num_threads=num_threads, coord=coord)
     with batches:
         assert next(batches).tolist() == [0, 1, 2, 3]
         assert stream.open == 1
@@ -73,7 +72,7 @@ def test_the_threads_of_a_loop_close_what_they_read_with_a_coordinator_of_yours(
 
 def test_loops_that_share_a_source_close_only_their_own():
     stream = Numbers()
-    source = StreamSource(stream, Epochs(1))
+    source = PartsSource(stream, Epochs(1))
     first, second = pipeline.batch(source, 4), pipeline.batch(source, 4)
     with second:
         with first:

@@ -279,10 +279,22 @@ class TestErrors:
             batches(["mp3;wav"])
         with raises(ValueError, f"{where}: 'txt' cannot be decoded: invalid literal for int() with base 10: b'text 1'"):
             batches(["txt"], {"txt": int})
-        with raises(ValueError, f"webdataset: {path}: samples differ: 'sample.d/0003' has __key__, cls, jpg, meta"):
+        both = rf"\({path}:sample\.d/0003 and {path}:sample\.d/0004\)"
+        with pytest.raises(ValueError, match=rf"batch: examples differ in structure: .*'png', 'txt'.* {both}"):
             batches()  # the third has a jpg
-        with pytest.raises(ValueError, match=r"sample 'sample.d/0002': 'txt': examples differ in shape"):
+        both = rf"\({path}:sample\.d/0001 and {path}:sample\.d/0002\)"
+        with pytest.raises(ValueError, match=rf"batch: component 'txt' has shape \[1\] in one example and \[2\] .* {both}"):
             batches(["txt"], {"txt": lambda data: np.zeros(int(data[-1:]))})
+
+    def test_a_decoder_that_returns_one_array_again(self, path):
+        filled = np.zeros(1, int)
+
+        def decode(data):
+            filled[:] = int(data[-1:])
+            return filled
+
+        found = list(pipeline.webdataset(path, ["txt"], {"txt": decode}).batch(3))
+        assert [batch["txt"].tolist() for batch in found] == [[[1], [2], [3]], [[4], [5], [6]], [[7], [8]]]
 
     @pytest.mark.parametrize("deterministic", [False, True])
     def test_bad_samples_are_left_out(self, path, deterministic):

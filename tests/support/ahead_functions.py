@@ -254,3 +254,9 @@ def two_pools():
 def drawn(i):
     """The item, and what its generator draws."""
     return i, int(pipeline.example_rng().integers(1 << 30))
+
+
+def large(i):
+    """720 KB, every second time transposed."""
+    row = np.full((300, 300), i, np.float64)
+    return {"row": row, "turned": row.T if i % 2 else row, "number": i}

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import pipeline
-from pipeline.monitoring.chains import HOGGED
-from pipeline.monitoring.look import processors
-from pipeline.monitoring.sampler import Sampler
+from pipeline.reports.looks import processors
+from pipeline.reports.sampler import Sampler
+from pipeline.reports.verdict import HOGGED
 
 BATCH = 8
 FEW = 6  # batches
@@ -109,6 +109,17 @@ def fetch(number):
     return np.float32(number)
 
 
+def fetched():
+    """Numbers that come slowly."""
+    yield from map(fetch, itertools.count())
+
+
+def lumpy(number):
+    """Take long for the first number of every seventh batch."""
+    time.sleep(0.12 if number % (7 * BATCH) == 0 else 0.0)
+    return np.float32(number)
+
+
 def count_item(number):
     """Hold the GIL for a while."""
     total = 0
@@ -139,7 +150,7 @@ def mapped(function, workers=None, prefetch=0, step=nothing):
 @contextlib.contextmanager
 def pool(buffer_size):
     """Examples that come slowly, through a pool that holds most of them."""
-    data = pipeline.dataset(itertools.count()).map(fetch).shuffle(buffer_size).batch(BATCH)
+    data = pipeline.dataset(fetched).shuffle(buffer_size).batch(BATCH)
     with iter(data) as iterator:
         yield iterator, nothing
 
@@ -165,6 +176,13 @@ CASES = {
     "function that holds the lock": Case(mapped, {"function": count_item}, "function", "workers", {"workers": VALUE}),
     "function that releases the lock": Case(mapped, {"function": digest}, "function", "workers", {"workers": VALUE}),
     "few workers": Case(mapped, {"function": fetch, "workers": 2}, "function", "workers", {"workers": VALUE}),
+    "small prefetch": Case(
+        mapped,
+        {"function": lumpy, "prefetch": 2, "step": nap(0.02)},
+        "prefetch",
+        "prefetch",
+        {"prefetch": VALUE},
+    ),
     "slow consumer": Case(
         mapped, {"function": np.float32, "step": nap(0.04)}, "consumer", "consumer", {"step": nothing}
     ),

@@ -374,3 +374,12 @@ def spoilt_of_seed(seed, directory, function, workers=None):
 def workers_of(mode):
     """What runs the functions of a chain: "alone", "threads" or "processes"."""
     return {"alone": None, "threads": 2, "processes": processes(2)}[mode]
+
+
+def made_as_they_arrive(data):
+    """Whether workers make elements for a buffer that are made as they are drawn where there are no workers."""
+    nodes = [data._node]
+    for node in nodes:
+        nodes.extend(node.inputs)
+    buffers = [node.inputs[0] for node in nodes if node.kind == "shuffle" and node.options()["buffer_size"]]
+    return any(source.indexed and source.works_ahead for source in buffers)

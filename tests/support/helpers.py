@@ -125,3 +125,9 @@ def run_script(script, **kwargs):
     """Run Python source in a fresh interpreter; return the completed process, with its output as text."""
     command = [sys.executable, "-c", script]
     return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False, **kwargs)
+
+
+def in_order(found, expected):
+    """Whether all that was found is expected, in this order and nothing twice; some of it may be missing."""
+    left = iter(expected)
+    return all(each in left for each in found)

@@ -31,6 +31,24 @@ def spans(events, kind=None):
     return [each for each in events if each["ph"] == "X" and kind in (None, each["cat"])]
 
 
+def _paired(events, ended):
+    """The events, with begins and ends of spans joined as viewers join them; the end may have more arguments."""
+    found, open_spans = [], {}
+    for each in events:
+        if each["ph"] == "B":
+            open_spans.setdefault(each["tid"], []).append(each)
+        elif each["ph"] == "E":
+            begin = open_spans[each["tid"]].pop()
+            about = {**begin["args"], **each.get("args", {})}
+            found.append({**begin, "ph": "X", "dur": each["ts"] - begin["ts"], "args": about})
+        else:
+            found.append(each)
+    left = [each for track in open_spans.values() for each in track]
+    assert not (ended and left), left
+    last = max(each.get("ts", 0) for each in events)
+    return [*found, *({**begin, "ph": "X", "dur": last - begin["ts"]} for begin in left)]
+
+
 def waits(events, queue, side):
     return [
         each for each in spans(events, "wait") if (each["args"]["queue"], each["args"].get("side")) == (queue, side)
@@ -42,8 +60,9 @@ def names(events):
     return {each["tid"]: each["args"]["name"] for each in events if each["name"] == "thread_name"}
 
 
-def sound(events):
-    """Check what every trace promises; return the events."""
+def sound(events, ended=True):
+    """Check what every trace promises; return the events. Where it was cut off, spans may have no end."""
+    events = _paired(events, ended)
     named = names(events)
     for each in events:
         assert each.get("ts", 0) >= 0, each

@@ -78,3 +78,11 @@ class ArrayBytes:
     def __call__(self):
         traces = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(True, np.lib.tracemalloc_domain)])
         return sum(trace.size for trace in traces.traces)
+
+
+def kept_alive(array):
+    """The bytes of the memory that an array keeps alive: its own, or those of what it is a view of."""
+    base = array
+    while isinstance(base, np.ndarray) and base.base is not None:
+        base = base.base
+    return memoryview(base).nbytes

@@ -97,7 +97,7 @@ def test_several_datasets() -> None:
 
 
 def test_iterators() -> None:
-    data = pipeline.dataset([1, 2, 3])
+    data = pipeline.dataset([1, 2, 3]).prefetch(1)
     with iter(data) as iterator:
         assert_type(iterator, pipeline.DatasetIterator[int])
         assert_type(next(iterator), int)

@@ -20,7 +20,7 @@ from helpers import raises, run_script, wait_until
 from orchestration import fresh_collection, no_thread_left
 
 import pipeline
-from pipeline.flow import parallel, segment
+from pipeline.stages import crew
 from pipeline.workers import auto
 from pipeline.workers.judge import HERE, PROCESSES, THREADS, Choice, Judge
 from pipeline.workers.pool import BrokenWorkers
@@ -52,9 +52,14 @@ def restless(monkeypatch):
     monkeypatch.setattr(auto, "Judge", Restless)
     monkeypatch.setattr(auto, "_SECONDS", 0.0)
     monkeypatch.setattr(auto, "_CHUNKS", 1)
-    monkeypatch.setattr(parallel, "_CHUNK_MOST", 4)
-    monkeypatch.setattr(segment, "_LOOK", 0.0)
+    monkeypatch.setattr(crew, "_MOST", 4)
     return chosen
+
+
+def workers_of(iterator):
+    """The workers of the only step that has some; private."""
+    (found,) = (each.workers for each in iterator._measured.values() if each.workers is not None)
+    return found
 
 
 def taken(dataset, restless):
@@ -75,11 +80,6 @@ def test_order_and_states_stay(restless):
             count += 1
             if count % 997 == 0:
                 states.append((count, iterator.state_dict()))
-        fingerprint = iterator.fingerprint()
-    with iter(pipeline.dataset(range(10**8)).map(functions.square)) as iterator:
-        for _ in range(count):
-            next(iterator)
-        assert iterator.fingerprint() == fingerprint
     for count, state in states[::-1][:5]:
         with iter(dataset) as iterator:
             iterator.load_state_dict(state)
@@ -88,7 +88,7 @@ def test_order_and_states_stay(restless):
 
 @pytest.mark.parametrize("size", [1, 5, 64])
 @pytest.mark.parametrize("what", ["map", "filter", "flat_map"])
-def test_states_are_those_without_workers(restless, what, size):
+def test_states_of_any_workers_continue_in_others(restless, what, size):
     """Whatever the workers are at that moment, and however they came to be."""
 
     def made(workers):
@@ -111,32 +111,27 @@ def test_states_are_those_without_workers(restless, what, size):
                     here = next(plain)
                     for each in (auto_one, again, other):
                         np.testing.assert_array_equal(next(each), here)
-                    assert again.fingerprint() == plain.fingerprint() == auto_one.fingerprint()
+                    assert again.delivered == plain.delivered == auto_one.delivered
 
 
 @pytest.mark.parametrize("seed", range(1, 21))
 def test_chains_are_those_without_workers(restless, monkeypatch, seed, tmp_path):
-    """Random ones, in which the time of `next` is up here and there, and states are loaded with and without workers."""
+    """Random ones, whose states are loaded with and without workers."""
     monkeypatch.setitem(globals(), "CHANGES", [each for each in CHANGES if each.kind != PROCESSES])
     data, other = chains.of_seed(seed, tmp_path).data, chains.of_seed(seed, tmp_path, "auto").data
     with iter(data) as iterator:
         expected = [chains.plain(each) for each in itertools.islice(iterator, 100)]
-        fingerprint = iterator.fingerprint()
     rng, found = random.Random(seed), []
     with contextlib.ExitStack() as stack:
         iterator = stack.enter_context(iter(data))
         while len(found) < len(expected):
-            try:
-                found.append(chains.plain(iterator.next(timeout=rng.choice([None, 1e-5, 1e-4, 1e-3]))))
-            except pipeline.DeadlineExceededError:
-                continue
+            found.append(chains.plain(next(iterator)))
             if rng.random() < 0.2:
                 state = iterator.state_dict()
                 data, other = other, data
                 iterator = stack.enter_context(iter(data))
                 iterator.load_state_dict(state)
         assert found == expected
-        assert iterator.fingerprint() == fingerprint
 
 
 def test_examples_that_fail_are_left_out_in_their_places(restless):
@@ -159,11 +154,10 @@ def test_the_next_loop_begins_where_the_last_one_was(restless):
     with iter(dataset) as iterator:
         while not any(choice.kind == PROCESSES for choice in restless):
             next(iterator)
-    last = dataset._node._chosen.choice
+    last = dataset._node.chosen.choice
     with iter(dataset) as iterator:
         next(iterator)
-        (part,) = (part for part in iterator._parts.values() if part.executor is not None)
-        assert part.executor.choice == last
+        assert workers_of(iterator).choice == last
 
 
 def test_it_says_what_it_chose(restless, caplog):
@@ -237,7 +231,7 @@ def test_it_goes_on_where_no_thread_can_be_started(crowded, monkeypatch, caplog,
             return self.choice
 
     monkeypatch.setattr(auto, "Judge", Trying)
-    monkeypatch.setattr(parallel, "_CHUNK_MOST", 4)
+    monkeypatch.setattr(crew, "_MOST", 4)
     with caplog.at_level(logging.WARNING):
         found = list(pipeline.dataset(range(2_000)).map(functions.square, workers="auto"))
     assert tried
@@ -262,17 +256,19 @@ def chosen(monkeypatch):
     monkeypatch.setattr(auto, "Judge", Following)
     monkeypatch.setattr(auto, "_SECONDS", 0.0)
     monkeypatch.setattr(auto, "_CHUNKS", 1)
-    monkeypatch.setattr(segment, "_LOOK", 0.0)
     return given
 
 
 def test_without_workers_again_nothing_is_made_ahead(chosen):
-    """After workers, chunks went on for ever, each claimed before the last one was delivered."""
+    """A chunk is made when the one before it was delivered."""
     chosen += [Choice(THREADS, 2), Choice(HERE, 1)]
     called = []
     with iter(pipeline.dataset(range(10**8)).map(lambda item: called.append(item) or item, workers="auto")) as iterator:
         assert list(itertools.islice(iterator, 1000)) == list(range(1000))
-        assert sorted(called) == list(range(1000))  # two threads call at a time
+        for number in range(1000, 3000):
+            before = len(called)
+            assert next(iterator) == number
+            assert len(called) == before or before == number
 
 
 def test_workers_that_are_chosen_while_all_is_left_out(chosen):
@@ -307,7 +303,7 @@ def test_it_goes_on_where_no_process_can_be_started(chosen, monkeypatch, ready):
 def test_a_loop_that_begins_with_processes_that_cannot_be_started(caplog):
     """A recipe that was sent to a daemon, which may have no processes, knows what was best where it came from."""
     dataset = pipeline.dataset(range(500)).map(functions.square, workers="auto")
-    dataset._node._chosen.choice = Choice(PROCESSES, 2)
+    dataset._node.chosen.choice = Choice(PROCESSES, 2)
     multiprocessing.current_process()._config["daemon"] = True
     try:
         assert list(dataset) == [i * i for i in range(500)]
@@ -321,14 +317,28 @@ import os, signal, sys, warnings
 sys.path.insert(0, {support!r})
 import worker_functions as functions
 import pipeline
-from pipeline.flow import segment
 from pipeline.workers import auto
 from pipeline.workers.judge import PROCESSES, Choice, Judge
 
 warnings.simplefilter("ignore", DeprecationWarning)  # that a process with threads is forked: just that is tested
 Judge.after = lambda judge, period: Choice(PROCESSES, 2)
-auto._SECONDS = segment._LOOK = 0.0
-with iter(pipeline.dataset(range(10**8)).map(functions.square, workers="auto")) as iterator:
+auto._SECONDS = 0.0
+dataset = pipeline.dataset(range(10**8)).map(functions.square, workers="auto")
+
+
+def of_the_child(state, count):
+    try:
+        next(iterator)
+    except pipeline.errors.FailedPreconditionError as error:
+        assert "os.fork()" in str(error), error
+    else:
+        raise AssertionError("the iterator of the parent goes on")
+    with iter(dataset) as again:
+        again.load_state_dict(state)
+        return [next(again) for _ in range(200)] == [i * i for i in range(count, count + 200)]
+
+
+with iter(dataset) as iterator:
     count = 0
     for is_there in (
         lambda executor: executor._getting_ready is not None,
@@ -337,20 +347,21 @@ with iter(pipeline.dataset(range(10**8)).map(functions.square, workers="auto")) 
         while True:
             assert next(iterator) == count * count
             count += 1
-            (executor,) = {{each.executor for each in iterator._parts.values()}} - {{None}}
+            (executor,) = {{each.workers for each in iterator._measured.values()}} - {{None}}
             if is_there(executor):
                 break
+        state = iterator.state_dict()
         process = os.fork()
         if process == 0:
             signal.alarm(60)  # ends a child that hangs
-            os._exit([next(iterator) for _ in range(200)] != [i * i for i in range(count, count + 200)])
+            os._exit(not of_the_child(state, count))
         assert os.waitpid(process, 0)[1] == 0
     assert [next(iterator) for _ in range(200)] == [i * i for i in range(count, count + 200)]
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-def test_a_forked_process_goes_on_without_the_processes_of_its_parent():
+def test_a_forked_process_continues_at_a_state_without_the_processes_of_its_parent():
     done = run_script(FORKED.format(support=os.path.dirname(functions.__file__)))
     assert done.returncode == 0, done.stderr
 

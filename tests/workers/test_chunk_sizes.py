@@ -14,19 +14,21 @@ from pipeline import errors
 
 
 class Clockwork(Executor):
-    """An executor whose workers take a millisecond, or another time, for an example, as they say."""
+    """An executor whose workers take a millisecond, or another time, for an example, as they say.
+
+    What a call gets and returns is private: a block, and its results with the time of each function.
+    """
 
     def __init__(self, workers, seconds=0.001):
         self._max_workers = workers
         self._seconds = seconds
         self.sizes = []
 
-    def submit(self, call, *args):
-        results, _, cpu = call(*args)
-        size = sum(len(numbers) for _, numbers, *_ in results if not isinstance(numbers, int))
-        self.sizes.append(size)
+    def submit(self, call, block):
+        results, times = call(block)
+        self.sizes.append(len(block))
         future = Future()
-        future.set_result((results, self._seconds * size, cpu))
+        future.set_result((results, [(self._seconds * len(block), cpu, count) for _, cpu, count in times]))
         return future
 
 
@@ -39,13 +41,13 @@ def usual(executor, source, batches=400, size=8):
     return collections.Counter(executor.sizes[-9:]).most_common(1)[0][0]
 
 
-@pytest.mark.parametrize(("workers", "size"), [(1, 16), (4, 16), (16, 16), (48, 48), (100, 64), (200, 128)])
+@pytest.mark.parametrize(("workers", "size"), [(1, 16), (4, 16), (16, 16), (48, 48), (100, 100), (200, 128)])
 def test_chunks_are_longer_for_many_workers(workers, size):
     executor = Clockwork(workers)
     assert usual(executor, pipeline.dataset(range(10**6)).map(float, workers=executor), size=512) == size
 
 
-@pytest.mark.parametrize(("seconds", "size"), [(1e-3, 16), (1e-4, 128), (1e-5, 1024), (1e-6, 1024)])
+@pytest.mark.parametrize(("seconds", "size"), [(1e-3, 16), (1e-4, 160), (1e-5, 1024), (1e-6, 1024)])
 def test_chunks_of_short_functions_are_of_many_examples(seconds, size):
     executor = Clockwork(2, seconds)
     assert usual(executor, pipeline.dataset(range(10**6)).map(float, workers=executor), size=128) == size
@@ -66,23 +68,21 @@ def length(row):
 
 
 def test_chunks_of_large_examples_are_shorter():
-    """At most 128 MiB wait: of results, and of inputs that a function hardly looks at."""
-    fitting = (128 << 20) // (3 * 100_000) // 64 * 64
-    executor = Clockwork(2, 1e-6)
-    usual(executor, pipeline.dataset(range(10**6)).map(large, workers=executor), 60, 32)
-    assert max(executor.sizes) == fitting
-    executor = Clockwork(2, 1e-6)
-    usual(executor, pipeline.dataset(arrays).map(length, workers=executor), 60, 32)
-    assert 64 <= max(executor.sizes) <= fitting
+    """A chunk has at most 4 MiB: of results, and of inputs that a function hardly looks at."""
+    fitting = (4 << 20) // 100_064
+    for source, function in ((pipeline.dataset(range(10**6)), large), (pipeline.dataset(arrays), length)):
+        executor = Clockwork(2, 1e-6)
+        usual(executor, source.map(function, workers=executor), 60, 32)
+        assert max(executor.sizes) == fitting
 
 
 def very_large(number):
     return np.zeros(8 << 20, np.uint8)
 
 
-def test_chunks_of_very_large_results_are_of_few():
+def test_chunks_of_very_large_results_are_of_one():
     executor = Clockwork(3)
-    assert usual(executor, pipeline.dataset(range(10**6)).map(very_large, workers=executor), 30, 1) == 4
+    assert usual(executor, pipeline.dataset(range(10**6)).map(very_large, workers=executor), 30, 1) == 1
 
 
 def even(number):
@@ -93,7 +93,7 @@ def test_chunks_behind_a_filter_are_whole():
     """What a filter gives at once is half of what it was asked for."""
     executor = Clockwork(2, 1e-4)
     source = pipeline.dataset(range(10**6)).filter(even).map(float, workers=executor)
-    assert usual(executor, source, size=128) == 128
+    assert usual(executor, source, size=128) == 160
 
 
 SOURCES = {
@@ -120,8 +120,12 @@ class Picky:
 
 
 def moments(loop):
-    """The batches that are left, and what there is to say after each."""
-    return [([part.tolist() for part in batch], loop.state_dict(), loop.fingerprint()) for batch in loop]
+    """The batches that are left, and how many there were after each; and the states."""
+    found, states = [], []
+    for batch in loop:
+        found.append(([part.tolist() for part in batch], loop.delivered))
+        states.append(loop.state_dict())
+    return found, states
 
 
 @settings(deadline=None, max_examples=25)
@@ -134,36 +138,45 @@ def moments(loop):
     refused=st.sets(st.integers(0, 1500), max_size=8),
     data=st.data(),
 )
-def test_states_do_not_depend_on_chunks(source, count, size, seconds, workers, refused, data):
+def test_any_chunks_continue_at_states_of_others(source, count, size, seconds, workers, refused, data):
     def made(*clockwork):
         executor = Clockwork(*clockwork) if clockwork else None
         mapped = SOURCES[source](count).map(Picky(refused), workers=executor, on_error="skip", seed=1)
         return iter(mapped.batch(size))
 
     with made() as alone, made(workers, seconds) as loop:
-        expected = moments(alone)
-        assert moments(loop) == expected
-        assert loop.delivered == alone.delivered
+        expected, states = moments(alone)
+        found, states_of_workers = moments(loop)
+        assert found == expected
     if not expected:
         return
     last = data.draw(st.integers(0, len(expected) - 1))
-    with made(workers + 1, seconds / 10) as resumed:
-        resumed.load_state_dict(expected[last][1])
-        assert moments(resumed) == expected[last + 1 :]
+    for state in (states[last], states_of_workers[last]):
+        for clockwork in ((), (workers + 1, seconds / 10)):
+            with made(*clockwork) as resumed:
+                resumed.load_state_dict(state)
+                found, later = moments(resumed)
+                assert found == expected[last + 1 :]
+            if later:  # a state of a run that was resumed
+                middle = len(later) // 2
+                with made(workers, seconds) as again:
+                    again.load_state_dict(later[middle])
+                    assert moments(again)[0] == found[middle + 1 :]
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_states_at_the_end_do_not_depend_on_chunks(source):
-    """Where the last chunk is whole, only those who take from workers have looked for more."""
+def test_after_the_last_element_comes_nothing(source):
+    """Where the last chunk is whole, only workers have looked for more."""
 
     def made(executor):
         return iter(SOURCES[source](64).map(Picky(()), workers=executor, seed=1).batch(1))
 
-    with made(None) as alone:
-        expected = moments(alone)
-    for workers in (1, 4):
-        with made(Clockwork(workers, 0.01)) as loop:
-            assert moments(loop) == expected
+    for executor in (None, Clockwork(1, 0.01), Clockwork(4, 0.01)):
+        with made(executor) as loop:
+            _, states = moments(loop)
+        with made(None) as resumed:
+            resumed.load_state_dict(states[-1])
+            assert list(resumed) == []
 
 
 @pytest.mark.parametrize("refused", [0, 63, 64, 700, 1999])

@@ -40,9 +40,9 @@ class TestKept:
 
     @pytest.mark.parametrize("workers", ["auto", None])
     def test_where_nobody_has_the_executor_any_more(self, workers):
-        """As after `for batch in dataset`: they were ended with it. `_chosen` is private: "auto" begins with none."""
+        """As after `for batch in dataset`: they were ended with it. `chosen` is private: "auto" begins with none."""
         dataset = pipeline.dataset(range(4)).map(functions.pid, workers=workers or pipeline.processes(1))
-        dataset._node._chosen.choice = Choice(PROCESSES, 1)
+        dataset._node.chosen.choice = Choice(PROCESSES, 1)
         found = {*dataset}
         del dataset
         wait_until(lambda: set(functions.spare_workers()) == found, "the worker to be free")

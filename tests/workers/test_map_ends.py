@@ -52,10 +52,16 @@ def from_one():
     yield from itertools.count(1)
 
 
-def counted(items, seen):
-    for item in items:
-        seen.append(item)
-        yield item
+class Counted:
+    """All numbers, as an iterable that notes which were taken."""
+
+    def __init__(self, seen):
+        self.seen = seen
+
+    def __iter__(self):
+        for number in itertools.count():
+            self.seen.append(number)
+            yield number
 
 
 def collect(results, got):
@@ -67,12 +73,13 @@ def collect(results, got):
 class TestInFlight:
     def test_no_more_than_two_chunks_for_each_worker(self):
         by_hand, seen = ByHand(), []
-        results = mapped(functions.same, counted(itertools.count(), seen), by_hand)
+        results = mapped(functions.same, Counted(seen), by_hand)
         assert (seen, by_hand.futures) == ([], [])  # nothing before somebody asks
         call = run_in_thread(next, results)
         wait_until(lambda: len(by_hand.futures) == 4, "four chunks of one item")
         by_hand.run(1, 2)  # out of order: the first is waited for
         assert call.alive()
+        assert len(by_hand.futures) == 4
         assert seen == list(range(4))
         by_hand.run(0)
         assert call.result() == 0
@@ -275,10 +282,12 @@ class TestDeath:
         call = run_in_thread(next, results)
         wait_until(lambda: len(by_hand.futures) == 4, "four chunks")
         by_hand.down = True
-        by_hand.run(0, 1)
+        by_hand.run(0, 1, 2, 3)
         assert call.result() == 0
+        got = []
         with raises(AbortedError, "the workers took no more work: RuntimeError: "):
-            list(results)
+            got.extend(results)
+        assert got == [1, 2, 3]  # what was begun before comes first
         assert list(results) == []
 
     def test_of_an_executor_that_cancels(self):
@@ -376,7 +385,7 @@ class DyingExecutor(ThreadPoolExecutor):
     """Fails chunks that have a deadly item, and does not know which one it is."""
 
     def submit(self, fn, block, *more):
-        if 5 in block.made().examples():
+        if 5 in block.values.examples():
             future = Future()
             future.set_exception(WorkerDied(None, "died"))
             return future

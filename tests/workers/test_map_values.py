@@ -169,3 +169,13 @@ def test_functions_that_processes_cannot_import(pools):
     with pytest.raises(TypeError, match=r"<lambda>.* cannot be sent to other processes .* top level of a module"):
         mapped(lambda i: i, [1], pools["shared"])
     assert list(mapped(lambda i: i, [1], pools["threads"])) == [1]
+
+
+def test_large_rows(executor):
+    """Batches of 11 MB, some of whose rows are transposed."""
+    for i, batch in enumerate(mapped(functions.large, range(64), executor).batch(16)):
+        wanted = np.arange(16 * i, 16 * i + 16)
+        assert batch["number"].tolist() == wanted.tolist()
+        for name in ("row", "turned"):
+            assert (batch[name] == wanted[:, None, None]).all()
+    assert i == 3

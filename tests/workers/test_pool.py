@@ -423,28 +423,39 @@ work(socket.socket(fileno=int(sys.argv[1])), None)
 
 
 class TestForkedWithCallsUnderWay:
-    """What workers of the parent have in hand comes in no child."""
+    """What workers of the parent have in hand comes in no child: it needs an iterator of its own."""
 
-    def test_map_with_threads_goes_on_in_both(self):
+    def test_map_with_threads_continues_in_both(self):
         with pipeline.threads(2) as workers:
-            numbers = iter(pipeline.dataset(range(400)).map(functions.napping, workers=workers))
-            first = next(numbers)
+            dataset = pipeline.dataset(range(400)).map(functions.napping, workers=workers)
+            numbers = iter(dataset)
+            assert next(numbers)[0] == 0
+            state = numbers.state_dict()
 
-            def rest():
+            def check(numbers):
                 assert [int(each[0]) for each in numbers] == [i % 251 for i in range(1, 400)]
 
-            assert first[0] == 0
+            def rest():
+                with pytest.raises(pipeline.errors.FailedPreconditionError, match=r"opened before os\.fork\(\)"):
+                    next(numbers)
+                again = iter(dataset)
+                again.load_state_dict(state)
+                check(again)
+
             assert child_of(rest) == 0
-            rest()
+            check(numbers)
 
     def test_map_with_processes_says_so(self):
         with pipeline.processes(2) as workers:
-            numbers = iter(pipeline.dataset(range(400)).map(functions.napping, workers=workers))
+            dataset = pipeline.dataset(range(400)).map(functions.napping, workers=workers)
+            numbers = iter(dataset)
             next(numbers)
 
             def rest():
+                with pytest.raises(pipeline.errors.FailedPreconditionError, match=r"opened before os\.fork\(\)"):
+                    next(numbers)
                 with pytest.raises(pipeline.AbortedError, match="belong to the process that this one was forked from"):
-                    list(numbers)
+                    list(dataset)
 
             assert child_of(rest) == 0
             assert len(list(numbers)) == 399

@@ -8,6 +8,7 @@ import pickle
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from helpers import plain, raises, run_script, wait_until
 from orchestration import closed_queue, fresh_collection, no_thread_left
 
 import pipeline
-from pipeline.workers.shared import Memory, Reader, Writer
+from pipeline.workers.shared import Reader, Writer
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +42,6 @@ def endless():
     yield from itertools.count()
 
 
-def root(array):
-    """What owns the memory of an array."""
-    while isinstance(array, np.ndarray):
-        array = array.base
-    return array
-
-
 class TestResults:
     @pytest.mark.parametrize("name", ["large", "changing", "strings", "objects", "nested", "view"])
     def test_are_those_of_the_function(self, pool, name):
@@ -59,20 +53,19 @@ class TestResults:
     def test_stay_what_they_are_while_others_come(self, pool):
         kept = list(itertools.islice(mapped(functions.large, endless, pool), 120))
         assert [int(each.sum()) for each in kept] == [150 * 1024 * (i % 251) for i in range(120)]
-        assert all(isinstance(root(each), Memory) for each in kept)
 
     def test_can_be_written_to(self, pool):
         first, second = mapped(functions.large, range(2), pool)
         first[:] = 9
         assert (second == 1).all()
 
-    def test_are_memory_that_is_used_again(self, pool):
-        seen, last = set(), None
-        for each in mapped(functions.large, range(8000), pool):
-            if root(each) is not last:
-                last = root(each)
-                seen.add(np.frombuffer(last, np.uint8).__array_interface__["data"][0])
-        assert len(seen) < 60  # of at least 125: those in flight, and those that grew
+    @pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="needs Linux")
+    def test_come_in_memory_that_is_used_again(self, pool):
+        most = 0
+        for i, _ in enumerate(mapped(functions.large, range(8000), pool)):
+            if i % 100 == 0:
+                most = max(most, Path("/proc/self/maps").read_text().count("memfd:pipeline"))
+        assert 0 < most < 60  # of at least 125: those in flight, and those that grew
 
     def test_of_any_call(self, pool):
         assert pool.submit(sorted, [3, 1, 2], reverse=True).result() == [3, 2, 1]

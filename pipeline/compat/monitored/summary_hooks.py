@@ -9,7 +9,7 @@ from pipeline.compat.monitored.step_timer import SecondOrStepTimer, global_step_
 from pipeline.compat.ops.summaries.writer import FileWriterCache
 from pipeline.compat.ops.variables.collections import get_global_step
 from pipeline.compat.platform import tf_logging
-from pipeline.monitoring.summary_proto import SessionLog, Summary
+from pipeline.proto.summary import SessionLog, Summary
 
 
 def _writer(writer: Any, directory: Any) -> Any:

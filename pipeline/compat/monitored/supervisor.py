@@ -24,7 +24,7 @@ from pipeline.compat.ops.variables.collections import (
 )
 from pipeline.compat.platform import tf_logging
 from pipeline.compat.session.session import Session
-from pipeline.monitoring.summary_proto import SessionLog, Summary
+from pipeline.proto.summary import SessionLog, Summary
 from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.looper import LooperThread
 

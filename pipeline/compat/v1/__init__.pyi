@@ -192,7 +192,7 @@ from pipeline.decode.example.features import (
 )
 from pipeline.decode.example.sparse_value import SparseTensorValue as SparseTensorValue
 from pipeline.errors import OpError as OpError
-from pipeline.monitoring.summary_proto import (
+from pipeline.proto.summary import (
     Event as Event, HistogramProto as HistogramProto, SessionLog as SessionLog, Summary as Summary,
     SummaryMetadata as SummaryMetadata,
 )

@@ -4,7 +4,7 @@ from pipeline.compat.ops.summaries.summary import (
     histogram as histogram, image as image, merge as merge, merge_all as merge_all, scalar as scalar,
 )
 from pipeline.compat.ops.summaries.writer import FileWriter as FileWriter, FileWriterCache as FileWriterCache
-from pipeline.monitoring.summary_proto import (
+from pipeline.proto.summary import (
     Event as Event, SessionLog as SessionLog, Summary as Summary, SummaryDescription as SummaryDescription,
     TaggedRunMetadata as TaggedRunMetadata,
 )

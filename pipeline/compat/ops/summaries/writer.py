@@ -11,8 +11,8 @@ from typing import Any
 from pipeline.compat.graph.definitions import graph_def as definition_of
 from pipeline.compat.graph.graph import Graph
 from pipeline.compat.graph.scopes import get_default_graph
-from pipeline.monitoring.event_file import EventFile
-from pipeline.monitoring.summary_proto import Event, SessionLog, Summary
+from pipeline.files.event_file import EventFile
+from pipeline.proto.summary import Event, SessionLog, Summary
 
 _LARGEST_CONSTANT = 1024  # elements; add_graph leaves out the values of larger constants
 

@@ -42,7 +42,7 @@ from pipeline.compat.queues.runner import (
 )
 from pipeline.compat.queues.runner_def import QueueRunnerDef as QueueRunnerDef
 from pipeline.compat.v1.train import queue_runner as queue_runner
-from pipeline.monitoring.event_file import summary_iterator as summary_iterator
+from pipeline.files.event_file import summary_iterator as summary_iterator
 from pipeline.proto.example import (
     BytesList as BytesList, Example as Example, Feature as Feature, FeatureList as FeatureList,
     FeatureLists as FeatureLists, Features as Features, FloatList as FloatList, Int64List as Int64List,

@@ -1,0 +1,123 @@
+"""Merged: examples of several sources, each taken by a thread, in the order in which they come."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.diagnostics.live import PrefetchMeter
+from pipeline.stages.block import Block, Columns, Examples, join_values
+from pipeline.stages.node import Node, opened, total
+from pipeline.stages.prefetch import Threads, kept_once, prefetch_meter
+from pipeline.stages.run import Clock, Run
+from pipeline.stages.stream import Several, Stream
+
+# Seconds between two looks whether the iterator was closed.
+_LOOK = 1.0
+
+# Examples that a thread takes at once from a source that does not wait for others.
+_MOST = 64
+
+
+class Merged(Node):
+    """The examples of several sources, each taken by a thread, in the order in which they come.
+
+    Args:
+        inputs: The sources. A function several times: as many threads call it at once.
+        n: How many blocks of examples of each may wait.
+    """
+
+    kind = "merge"
+    ordered = False
+    works_ahead = waits = True
+
+    def __init__(self, inputs: Sequence[Node], n: int) -> None:
+        self.inputs, self.n = tuple(inputs), n
+        self.note_place()
+
+    def options(self) -> dict[str, Any]:
+        return {"n": self.n}
+
+    def length(self) -> int | None:
+        return total(self.inputs)
+
+    def no_state(self) -> str | None:
+        return super().no_state() or (
+            "several threads take the examples, and their order depends on time: pass deterministic=True"
+        )
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        sources = [opened(each, run.inner(i)) for i, each in enumerate(self.inputs)]
+        return Merging(sources, self.n, 1 if self.live else _MOST, run.clock, prefetch_meter(self, run))
+
+
+class Merging(Several):
+    """Examples that threads take, each of one stream.
+
+    Args:
+        sources: The streams.
+        n: How many blocks to take ahead of each.
+        most: How many examples a thread takes at once.
+        clock: Of the iterator.
+        meter: What reports see.
+    """
+
+    def __init__(self, sources: list[Stream], n: int, most: int, clock: Clock, meter: PrefetchMeter) -> None:
+        super().__init__(sources)
+        self._threads = Threads(sources, n, most, clock, meter)
+        self._left, self._count = len(sources), 0  # streams that have not ended, and examples that were handed out
+        self._found: deque[Any] = deque()  # what came next from the threads
+        self._at = 0  # examples of its first block that were handed out
+
+    def begin(self) -> None:
+        self._threads.begin()
+
+    def take(self, n: int) -> Block | None:
+        while not self.wait(_LOOK):
+            self._threads.check()
+        if not self._left:
+            return None
+        found = self._found
+        if len(found) < n:
+            self._threads.more(n - len(found), found)
+        parts: list[Columns | Examples] = []
+        have = 0
+        while have < n and found:
+            block, _, room = found[0]
+            if not isinstance(block, Block):  # an end, or an error
+                break
+            part = block.values[self._at : self._at + n - have] if self._at or len(block) > n - have else block.values
+            parts.append(part)
+            have, self._at = have + len(part), self._at + len(part)
+            if self._at == len(block):
+                room.put(1)
+                self._at = 0
+                found.popleft()
+        if not have:
+            raise kept_once(found[0][0], found)
+        first, self._count = self._count, self._count + have
+        return Block(_together(parts, have), np.arange(first, self._count))
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for the next example, an error, or the end of all streams; return whether it is there."""
+        self.begin()
+        while self._left and (self._found or self._threads.get(timeout, self._found)):
+            if self._found[0][0] is not None:
+                return True
+            self._found.popleft()
+            self._left -= 1
+        return not self._left
+
+    def state(self) -> Any:
+        return self._count
+
+    def close(self) -> None:
+        self._threads.close()
+
+
+def _together(parts: list[Columns | Examples], count: int) -> Columns | Examples:
+    """Return examples as one block: in a list if each came alone."""
+    return Examples([part.first() for part in parts]) if len(parts) == count > 1 else join_values(parts)

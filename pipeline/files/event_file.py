@@ -1,0 +1,97 @@
+"""EventFile writes the files that TensorBoard reads: Event messages as TFRecords; summary_iterator reads them back."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from pipeline.files.crc32c import crc_function_or_slow
+from pipeline.files.limits import MAX_RECORD_BYTES
+from pipeline.files.tfrecord import framed
+from pipeline.files.tfrecord_cutter import records
+from pipeline.proto.summary import Event
+
+
+class EventFile:
+    """Writes one event file. Creates it at once, with a first event that names the version.
+
+    Every method may be called from any thread; records do not mix.
+
+    Args:
+        logdir: The directory; created if it does not exist.
+        max_queue: The number of events after which the file is flushed.
+        flush_secs: The number of seconds after which the next event flushes the file.
+        suffix: Appended to the name of the file.
+    """
+
+    def __init__(self, logdir: str, max_queue: int = 10, flush_secs: float = 120, suffix: str = "") -> None:
+        os.makedirs(logdir, exist_ok=True)
+        self._crc = crc_function_or_slow()
+        self._lock = threading.Lock()
+        self._most, self._seconds = max_queue, flush_secs
+        self._waiting, self._flushed = 0, time.monotonic()
+        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}{suffix}"
+        self._file = open(_unused(os.path.join(logdir, name)), "xb")  # noqa: SIM115 (closed by close)
+        first = Event(wall_time=time.time(), file_version="brain.Event:2")
+        first.source_metadata.writer = "pipeline"
+        self.write(first.SerializeToString())
+        self.flush()
+
+    @property
+    def path(self) -> str:
+        """The file's path."""
+        return self._file.name
+
+    def write(self, event: bytes) -> None:
+        """Add a serialized Event; ignored after `close`."""
+        record = framed(event, self._crc)
+        with self._lock:
+            if self._file.closed:
+                return
+            self._file.write(record)
+            self._waiting += 1
+            if self._waiting >= self._most or time.monotonic() - self._flushed >= self._seconds:
+                self._flush()
+
+    def flush(self) -> None:
+        """Hand all events to the operating system, so that TensorBoard sees them."""
+        with self._lock:
+            if not self._file.closed:
+                self._flush()
+
+    def close(self) -> None:
+        """Write all events and close the file; closing it again is allowed.
+
+        Raises:
+            OSError: The last events cannot be written; the file is closed all the same.
+        """
+        with self._lock:
+            self._file.close()
+
+    def _flush(self) -> None:
+        self._file.flush()
+        self._waiting, self._flushed = 0, time.monotonic()
+
+
+def _unused(path: str) -> str:
+    """Return the path, with a number if the file exists: several writers may start within one second."""
+    number, found = 0, path
+    while os.path.exists(found):
+        number += 1
+        found = f"{path}.{number}"
+    return found
+
+
+def summary_iterator(path: Any) -> Iterator[Any]:
+    """Iterate over the Event messages of an event file.
+
+    Raises:
+        NotFoundError: The file does not exist.
+        DataLossError: The file is damaged.
+    """
+    for record in records(os.fsencode(path), "", crc_function_or_slow(), MAX_RECORD_BYTES):
+        yield Event.FromString(record)

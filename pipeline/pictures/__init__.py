@@ -1,1 +1,0 @@
-"""Numbers as SVG: tanks and their levels. It knows no queue and no loop."""

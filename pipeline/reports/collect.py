@@ -1,0 +1,378 @@
+"""From what is alive, and looks at it, to the report of a run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pipeline.diagnostics import live
+from pipeline.diagnostics.live import LoopFacts, PartFacts
+from pipeline.diagnostics.workers import WorkerGroup
+from pipeline.reports.looks import Clocks, Counts, Look, look, processors
+from pipeline.reports.model import Edge, Level, Progress, Stage, Tank, Verdict
+from pipeline.reports.report import Report
+from pipeline.reports.verdict import judge
+from pipeline.stats import QueueStats
+
+# How far the clock of a queue may be behind, in seconds; by it a queue that has lived for less has not lived at all.
+TICK = 0.004
+
+_ZERO = QueueStats(0, 0, False, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, 0.0, 0, 0)
+
+
+def collect(looks: Sequence[Look], only: Any = None) -> Report:
+    """Make the report of what is alive.
+
+    Args:
+        looks: Those of a monitor, oldest first; none without a monitor.
+        only: An iterator: leave out what does not lead to it.
+    """
+    return _Collector(looks, only).report()
+
+
+class _Collector:
+    """Holds what is alive for the time that it takes to make one report."""
+
+    def __init__(self, looks: Sequence[Look], only: Any) -> None:
+        self.looks = self.all_looks = looks
+        self.alone = only is not None
+        self.now = look()
+        self.queues = dict(live.queues.numbered())
+        self.readers = dict(live.readers.numbered())
+        self.groups: dict[int, WorkerGroup] = {
+            number: group for number, group in live.groups.numbered() if not _is_producer(group.queue)
+        }
+        loops = {number: loop for number, loop in live.loops.numbered() if only in (None, loop)}
+        self.loops: dict[int, LoopFacts] = {number: loop._facts() for number, loop in loops.items()}
+        self.running = [loops[number] for number, facts in self.loops.items() if facts.state == "running"]
+        self.edges = list(dict.fromkeys(edges_of(self.groups, self.readers, self.loops)))
+        self.begin, self.end, self.least = self._window()
+
+    def _window(self) -> tuple[float, float, float]:
+        """Return the begin and the end of the time that the report is about, and its least length."""
+        begun = [each for each in self.loops.values() if each.times.begun_at is not None]
+        running = [each for each in begun if each.state == "running"]
+        ages = [TICK, *(each.age_s for each in self.now.queues.values())]  # without loops these tell how long it took
+        begins = [each.times.begun_at or 0.0 for each in running or begun]
+        begin = self.looks[0].at if self.looks else min(begins, default=self.now.at - max(ages))
+        end, least = self.now.at, 1e-9 if self.looks or begun else max(ages)
+        if self.alone and self.loops:  # within the life of the loop
+            (times,) = (each.times for each in self.loops.values())
+            end, begin = times.ended_at or end, max(begin, times.begun_at or begin)
+            if begin >= end:  # it had ended before anybody looked
+                self.looks, begin = (), times.begun_at or end
+            before = [each for each in self.looks if each.at < begin][-1:]  # nothing of the loop was there
+            self.looks = before + [each for each in self.looks if begin <= each.at <= end + 1]
+        return begin, end, least  # a difference of two instants may be a trifle less than `least`
+
+    @property
+    def seconds(self) -> float:
+        return max(self.end - self.begin, self.least)
+
+    def report(self) -> Report:
+        made = [self._queue(number, queue) for number, queue in self.queues.items()]
+        made += [self._reader(number, reader) for number, reader in self.readers.items()]
+        made += [self._function(number, group) for number, group in self.groups.items()]
+        for number, facts in self.loops.items():
+            made += [self._part(part) for part in facts.parts]
+            made.append(self._loop(number, facts))
+        stages = {stage.id: stage for stage in made}
+        shown = _before(self.edges, self.loops if self.alone else _of_today(made, self.edges))
+        # A queue may have been made, or have gone, since the edges were found.
+        edges = tuple(edge for edge in self.edges if {edge.source, edge.target} <= stages.keys() & shown)
+        probed = self.looks[-1].probed - self.looks[0].probed if self.looks else 0.0
+        report = Report(
+            self.seconds,
+            bool(self.looks),
+            tuple(stages[number] for number in in_order(stages.values(), edges) if number in shown),
+            edges,
+            processors(),
+            (self.looks[-1].held - self.looks[0].held) / probed if probed else None,
+        )
+        return dataclasses.replace(report, verdicts=tuple(self._verdicts(report)))
+
+    def _verdicts(self, report: Report) -> list[Verdict]:
+        """Judge each loop by its own life: the only one, or all that run."""
+        if self.alone:
+            return judge(report)
+        return [verdict for loop in self.running for verdict in collect(self.all_looks, loop).verdicts]
+
+    # One stage each
+
+    def _queue(self, number: int, queue: Any) -> Stage:
+        stats, change, seconds = self._change(number, queue.stats)
+        producer = _is_producer(queue)
+        takers = max(1, stats.waiting_dequeues, *(self._threads(target) for target in self._targets(number)))
+        return Stage(
+            number,
+            "producer" if producer else "queue",
+            queue.name,
+            "closed" if stats.closed else "open",
+            threads=int(producer),
+            elements=stats.dequeued,
+            rate=change.dequeued / seconds,
+            waits_in=_share(change.dequeue_wait_s, seconds * takers),
+            waits_out=_share(change.enqueue_wait_s, seconds * max(1, self._fillers(queue))),
+            progress=_progress(queue, change.dequeued / seconds) if producer else None,
+            tank=self._tank(number, stats, change, seconds, queue._watched_by.min_after_dequeue),
+            settings={"capacity": stats.capacity},
+        )
+
+    def _reader(self, number: int, reader: Any) -> Stage:
+        records, files, _ = reader._counts()
+        return Stage(
+            number,
+            "reader",
+            reader.name,
+            elements=records,
+            rate=self._since(number, Counts(records)).elements / self.seconds,
+            bytes=reader.bytes_read,
+            errors=reader.num_errors,
+            settings={"kind": type(reader).__name__, "files_finished": files},
+        )
+
+    def _function(self, number: int, group: WorkerGroup) -> Stage:
+        """The threads of a queue runner."""
+        times = group.times()
+        spans = [max(0.0, min(end or self.end, self.end) - max(begin, self.begin)) for begin, end in times.values()]
+        total = max(sum(spans), 1e-9)
+        filled = live.queues.number(group.queue)
+        change, seconds = _ZERO, self.seconds
+        if filled is not None:
+            _, change, seconds = self._change(filled, group.queue.stats)
+        inputs = [self._change(each, self.queues[each].stats)[1] for each in self._inputs(number)]
+        waits_in = _share(sum(each.dequeue_wait_s for each in inputs), total)
+        waits_out = _share(change.enqueue_wait_s * group.size / max(1, self._fillers(group.queue)), total)
+        running = sum(end is None for _, end in times.values())
+        cpu, wanted = self._clocks(number, alone=True)
+        return Stage(
+            number,
+            "function",
+            ", ".join(dict.fromkeys(group.ops)) or group.name,
+            "running" if running else "ended",
+            threads=group.size,
+            running=running,
+            elements=change.enqueued,
+            rate=change.enqueued / seconds,
+            busy=max(0.0, 1 - waits_in - waits_out),
+            waits_in=waits_in,
+            waits_out=waits_out,
+            cpu=cpu,
+            wanted=wanted,
+        )
+
+    def _part(self, part: PartFacts) -> Stage:
+        """A step of a running dataset."""
+        change = self._since(part.number, Counts(part.elements, part.seconds, part.worked, part.offered or 0.0))
+        in_workers, taken = part.settings["in_workers"], _share(change.seconds, self.seconds)
+        offered = self.seconds * max(1, part.workers) if part.offered is None else change.offered
+        cpu, wanted = self._clocks(part.number, alone=bool(part.threads))
+        stage = Stage(
+            part.number,
+            part.kind,
+            part.name,
+            threads=part.workers if in_workers else len(part.threads),
+            running=len(part.natives),
+            elements=part.elements,
+            rate=change.elements / self.seconds,
+            busy=min(1.0, _share(change.worked, offered) + (0.0 if in_workers else taken)),
+            cpu=cpu,
+            wanted=wanted,
+            settings={**part.settings, "taken": taken, "auto": part.offered is not None},
+        )
+        if part.ahead is None:
+            return stage
+        ahead = part.ahead
+        _, waits, seconds = self._change(part.number, lambda: ahead)
+        tank = self._tank(part.number, ahead, waits, seconds, 0)
+        return dataclasses.replace(stage, busy=None, waits_in=tank.empty, waits_out=tank.full, tank=tank)
+
+    def _loop(self, number: int, facts: LoopFacts) -> Stage:
+        """An iterator, and the user's loop over it."""
+        change, times = self._since(number, Counts(*facts.taken)), facts.times
+        waited = None if times.begun_at is None else _share(change.seconds, self.seconds)
+        cpu, wanted = self._clocks(number)
+        return Stage(
+            number,
+            "loop",
+            facts.name,
+            facts.state,
+            threads=1,
+            running=int(facts.state == "running"),
+            elements=facts.taken[0],
+            rate=change.elements / self.seconds,
+            busy=None if waited is None else 1 - waited,
+            waits_in=waited,
+            cpu=cpu,
+            wanted=wanted,
+            errors=facts.errors,
+            dropped=facts.dropped,
+            first_s=None if times.first_at is None or times.begun_at is None else times.first_at - times.begun_at,
+            age_s=None if times.begun_at is None else (times.ended_at or self.now.at) - times.begun_at,
+            settings={"kind": "dataset"},
+        )
+
+    # What the stages are made of
+
+    def _since(self, number: int, counts: Counts) -> Counts:
+        """Return what counters have counted within the window."""
+        before = self.looks[0].counts.get(number, Counts()) if self.looks else Counts()
+        changes: list[Any] = [max(0, a - b) for a, b in zip(counts, before, strict=True)]
+        return Counts(*changes)
+
+    def _change(self, number: int, current: Any) -> tuple[QueueStats, QueueStats, float]:
+        """Return the statistics of a queue now, what has changed within the window, and the seconds of the window."""
+        stats: QueueStats = self.now.queues.get(number) or current()
+        known = [each.queues[number] for each in self.looks if number in each.queues]
+        before, after = (self.looks[0].queues.get(number, _ZERO) if self.looks else _ZERO), stats
+        if self.end < self.now.at and known:
+            after = known[-1]
+        changes: list[Any] = [a - b for a, b in zip(after, before, strict=True)]
+        return stats, QueueStats(*changes), max(min(self.seconds, max(stats.age_s, TICK)), 1e-9)
+
+    def _tank(self, number: int, stats: QueueStats, change: QueueStats, seconds: float, least: int) -> Tank:
+        known = [(each.at, each.queues[number].size) for each in self.looks if number in each.queues]
+        levels = tuple(Level(self.now.at - at, size) for at, size in known)
+        mean = sum(level.size for level in levels) / len(levels) if levels else float(stats.size)
+        return Tank(stats, least, mean, _share(change.full_s, seconds), _share(change.empty_s, seconds), levels)
+
+    def _clocks(self, number: int, alone: bool = False) -> tuple[float | None, float | None]:
+        """Return how many processors the threads of a stage kept busy and wanted.
+
+        Args:
+            number: Of the stage.
+            alone: The threads began with the stage, so that the first look need not know them.
+        """
+        known = [(each.at, each.clocks[number]) for each in self.looks if number in each.clocks]
+        if alone and known and number not in self.looks[0].clocks:
+            known.insert(0, (max(self.looks[0].at, self.begin), Clocks()))
+        if len(known) < 2:
+            return None, None
+        (begin, before), (end, after) = known[0], known[-1]
+        seconds = max(end - begin, 1e-9)
+        return (after.cpu - before.cpu) / seconds, (after.wanted - before.wanted) / seconds
+
+    def _fillers(self, queue: Any) -> int:
+        """Return how many threads fill a queue."""
+        return sum(group.size for group in self.groups.values() if group.queue is queue)
+
+    def _targets(self, number: int) -> list[int]:
+        return [edge.target for edge in self.edges if edge.source == number]
+
+    def _threads(self, number: int) -> int:
+        """Return how many threads take from what goes to this stage."""
+        known = [number, *self._targets(number)]
+        return max((self.groups[each].size for each in known if each in self.groups), default=1)
+
+    def _inputs(self, number: int) -> list[int]:
+        """Return the queues that a group takes from, itself or through readers."""
+        sources = [edge.source for edge in self.edges if edge.target == number]
+        further = [edge.source for edge in self.edges if edge.target in sources and edge.target not in self.queues]
+        return [each for each in dict.fromkeys(sources + further) if each in self.queues]
+
+
+def _is_producer(queue: Any) -> bool:
+    """Whether a queue fills itself. It is one stage with its threads."""
+    return hasattr(queue, "progress")
+
+
+def _progress(producer: Any, rate: float) -> Progress:
+    taken, total, length = producer.progress()
+    epochs = None if total is None else total // max(1, length)
+    epoch = taken // max(1, length) + 1
+    left = None if total is None or not rate else (total - taken) / rate
+    return Progress(taken, total, epoch if epochs is None else min(epoch, max(1, epochs)), epochs, left)
+
+
+def _share(part: float, whole: float) -> float:
+    return min(1.0, max(0.0, part / whole)) if whole > 0 else 0.0
+
+
+# Which stage feeds which: from what is known, never from names
+
+
+def edges_of(
+    groups: Mapping[int, WorkerGroup], readers: Mapping[int, Any], loops: Mapping[int, LoopFacts]
+) -> Iterator[Edge]:
+    """Yield what feeds what.
+
+    The threads of a queue runner fill its queue, and take from what they were seen to take from. A reader takes from
+    the queue that gave it the last work item. A step takes from its inputs, and an iterator from the last ones.
+    """
+    feeds = {number: _number(reader._counts()[2]) for number, reader in readers.items()}  # readers take from these
+
+    def taken(inputs: Any) -> Iterator[int]:
+        """What threads take from; not what readers take from in these threads."""
+        found = [number for each in inputs.alive() if (number := _number(each)) is not None]
+        between = [feeds[number] for number in found if number in feeds]
+        return (number for number in found if number not in between)
+
+    for number, source in feeds.items():
+        yield from _edge(source, number)
+    for number, group in groups.items():
+        yield from _edge(number, _number(group.queue))
+        for source in taken(group.inputs):
+            yield from _edge(source, number)
+    for number, facts in loops.items():
+        parts = {part.number: part for part in facts.parts}
+        for part in facts.parts:
+            for each in part.inputs:
+                yield from _edge(each, part.number)
+            first = part
+            while first.inputs and first.inputs[0] in parts:
+                first = parts[first.inputs[0]]
+            for thread in part.threads:  # its thread runs all that is in front of it
+                for source in taken(thread.inputs):
+                    yield from _edge(source, first.number)
+        for each in facts.inputs:
+            yield from _edge(each, number)
+
+
+def _edge(source: int | None, target: int | None) -> Iterator[Edge]:
+    if source is not None and target is not None and source != target:
+        yield Edge(source, target)
+
+
+def _number(thing: Any) -> int | None:
+    """Return the number of a queue or reader; None for anything else."""
+    return live.queues.number(thing) or live.readers.number(thing)
+
+
+def _of_today(stages: Iterable[Stage], edges: Sequence[Edge]) -> list[int]:
+    """Return the stages but those of runs that have ended: functions, and queues they filled."""
+    ended = {stage.id for stage in stages if stage.kind == "function" and stage.state == "ended"}
+    filled = {edge.target for edge in edges if edge.source in ended}
+    return [
+        stage.id
+        for stage in stages
+        if stage.id not in ended and not (stage.state == "closed" and (stage.id in filled or stage.kind == "producer"))
+    ]
+
+
+def _before(edges: Sequence[Edge], numbers: Iterable[int]) -> set[int]:
+    """Return these stages and all that lead to them."""
+    wanted: set[int] = set()
+    left = list(numbers)
+    while left:
+        number = left.pop()
+        if number not in wanted:
+            wanted.add(number)
+            left += [edge.source for edge in edges if edge.target == number]
+    return wanted
+
+
+def in_order(stages: Iterable[Stage], edges: Sequence[Edge]) -> list[int]:
+    """Return the numbers of stages so that each comes after those that feed it; circles are cut somewhere."""
+    done: dict[int, None] = {}
+
+    def visit(number: int, path: tuple[int, ...]) -> None:
+        for edge in edges:
+            if edge.target == number and edge.source not in path and edge.source not in done:
+                visit(edge.source, (*path, number))
+        done.setdefault(number)
+
+    for stage in sorted(stages, key=lambda stage: stage.kind != "loop"):
+        if stage.id not in done:
+            visit(stage.id, ())
+    return list(done)

@@ -1,0 +1,251 @@
+"""What reports measure: the elements and times of steps, the frames of threads, and the wait for the interpreter."""
+
+cimport cython
+from libc.stdint cimport int64_t
+from libcpp.atomic cimport atomic, memory_order_relaxed
+
+from sync cimport now, sleep_for
+
+from _thread import get_ident
+from sys import _current_frames as current_frames
+
+cdef extern from "Python.h":
+    int PyGC_Disable()
+    int PyGC_Enable()
+
+cdef extern from *:
+    """
+    /* Of this thread: nanoseconds that meters have counted within the call that is measured now. */
+    static thread_local long long pipeline_inner = 0;
+    /* Whether this thread works for another one, which waits for it. */
+    static thread_local int pipeline_away = 0;
+    """
+    long long inner "pipeline_inner"
+    int away "pipeline_away"
+
+
+@cython.final
+cdef class Meter:
+    """Counts what came out of one part of a running dataset, and how long that took.
+
+    What other meters measure meanwhile in the same thread is theirs: the times of all meters of a thread add up.
+
+    Args:
+        told: Called with each exception that comes out of the part; None if nobody wants to know.
+
+    Thread safety: every method may be called from every thread.
+    """
+
+    cdef atomic[int64_t] _elements, _made, _own, _away, _total, _worked
+    cdef object _told
+
+    def __init__(self, told=None):
+        self._told = told
+
+    def count(self, n):
+        """Count elements that are asked for by number."""
+        self._made.fetch_add(n, memory_order_relaxed)
+
+    def call(self, function, *args):
+        """Call a function; its time counts."""
+        cdef int64_t outer = inner, began = now()
+        global inner
+        inner = 0
+        try:
+            return function(*args)
+        except Exception as error:
+            self.failed(error)
+            raise
+        finally:
+            self.add(now() - began, outer)
+
+    cdef int failed(self, error) except -1:
+        if self._told is not None:
+            self._told(error)
+        return 0
+
+    cdef void add(self, int64_t spent, int64_t outer) noexcept:
+        global inner
+        if away:
+            self._away.fetch_add(spent - inner, memory_order_relaxed)
+        else:
+            self._own.fetch_add(spent - inner, memory_order_relaxed)
+        self._total.fetch_add(spent, memory_order_relaxed)
+        inner = outer + spent
+
+    def take_over(self, Meter other not None, double seconds, Py_ssize_t elements):
+        """Count elements, and seconds that another meter has counted."""
+        self._elements.fetch_add(elements, memory_order_relaxed)
+        self._own.fetch_add(<int64_t>(seconds * 1e9), memory_order_relaxed)
+        other._own.fetch_sub(<int64_t>(seconds * 1e9), memory_order_relaxed)
+
+    def work(self, double seconds):
+        """Count time that workers took."""
+        self._worked.fetch_add(<int64_t>(seconds * 1e9), memory_order_relaxed)
+
+    @property
+    def elements(self):
+        """How many elements came out, or were made."""
+        return max(self._elements.load(memory_order_relaxed), self._made.load(memory_order_relaxed))
+
+    @property
+    def own(self):
+        """Seconds in the threads that take elements."""
+        return 1e-9 * self._own.load(memory_order_relaxed)
+
+    @property
+    def away(self):
+        """Seconds in threads that work for these."""
+        return 1e-9 * self._away.load(memory_order_relaxed)
+
+    @property
+    def total(self):
+        """Seconds that those who take elements waited for them, whoever made them."""
+        return 1e-9 * self._total.load(memory_order_relaxed)
+
+    @property
+    def worked(self):
+        """Seconds that workers took, in threads and processes."""
+        return 1e-9 * self._worked.load(memory_order_relaxed)
+
+
+@cython.final
+cdef class Metered:
+    """A stream that is measured, and that ends when its iterator is closed.
+
+    Thread safety: as the stream.
+    """
+
+    cdef readonly object stream
+    cdef readonly Meter meter
+    cdef object clock, bell, _take, _state
+    cdef bint others                    # whether something else may end the iterator
+
+    def __cinit__(self, stream, Meter meter not None, clock):
+        self.stream, self.meter, self.clock, self.bell = stream, meter, clock, clock.bell
+        self.others = clock.stops_with is not None
+        self._take, self._state = stream.take, stream.state
+
+    def take(self, n):
+        """As that of the stream."""
+        cdef int64_t outer = inner, began = now()
+        global inner
+        if self.others or self.bell.raised:
+            self.clock.check()
+        inner = 0
+        try:
+            block = self._take(n)
+        except Exception as error:
+            self.meter.failed(error)
+            raise
+        finally:
+            self.meter.add(now() - began, outer)
+        if block is not None:
+            self.meter._elements.fetch_add(len(block), memory_order_relaxed)
+        return block
+
+    def drop(self, n):
+        """As that of the stream; the time counts as that of `take`."""
+        return self.meter.call(self.stream.drop, n)
+
+    def state(self):
+        """As that of the stream."""
+        return self._state()
+
+    def wait(self, timeout):
+        """As that of the stream; the time counts as that of `take`."""
+        return self.meter.call(self.stream.wait, timeout)
+
+    def begin(self):
+        """As that of the stream."""
+        self.stream.begin()
+
+    def close(self):
+        """As that of the stream."""
+        self.stream.close()
+
+
+@cython.final
+cdef class MeteredIndex:
+    """An index that is measured.
+
+    Thread safety: as the index.
+    """
+
+    cdef readonly object source, step, stop, ahead, of_numbers, of_sources
+    cdef readonly Meter meter
+    cdef object _block
+
+    def __cinit__(self, source, Meter meter not None):
+        self.source, self.step, self.stop = source, source.step, source.stop
+        self.ahead, self.of_numbers, self.of_sources = source.ahead, source.of_numbers, source.of_sources
+        self.meter, self._block = meter, source.block
+
+    def __len__(self):
+        return len(self.source)
+
+    def block(self, places):
+        """As that of the index."""
+        cdef int64_t outer = inner, began = now()
+        global inner
+        inner = 0
+        try:
+            block = self._block(places)
+            if block.error is not None:
+                self.meter.failed(block.error)
+        except Exception as error:
+            self.meter.failed(error)
+            raise
+        finally:
+            self.meter.add(now() - began, outer)
+        self.meter._elements.fetch_add(len(block), memory_order_relaxed)
+        return block
+
+    def runs(self, starts, size):
+        """As that of the index."""
+        cdef int64_t outer = inner, began = now()
+        global inner
+        inner = 0
+        try:
+            found = self.source.runs(starts, size)
+        finally:
+            self.meter.add(now() - began, outer)
+        if found is not None:
+            self.meter._elements.fetch_add(len(starts) * size, memory_order_relaxed)
+        return found
+
+
+def working_for_others(bint whether):
+    """Say whether this thread works for another one from now on, so that its time is not taken for that of this one."""
+    global away
+    away = whether
+
+
+def frames_now():
+    """Return the innermost frame of each other thread by its identifier, as `sys._current_frames` does.
+
+    The caller's own frame would hold itself by what it keeps here: a cycle, and with it all that the frames of the
+    other threads refer to, until the next garbage collection.
+
+    Up to Python 3.11 that holds a lock of the interpreter while it makes frames. If a garbage collection begins there
+    and a finalizer lets another thread run that starts or ends a thread, both wait for ever. Between the two calls here
+    no other thread runs, so none sees that the collector is off.
+    """
+    cdef int was_on = PyGC_Disable()
+    cdef dict frames
+    try:
+        frames = current_frames()
+        del frames[get_ident()]
+        return frames
+    finally:
+        if was_on:
+            PyGC_Enable()
+
+
+def lock_delay(double seconds):
+    """Sleep so many seconds, and return how many this thread then waited for its turn with the interpreter's lock."""
+    cdef int64_t woken
+    with nogil:
+        sleep_for(<int64_t>(seconds * 1e9))
+        woken = now()
+    return (now() - woken) * 1e-9

@@ -1,0 +1,89 @@
+"""example_rng: numbers that depend on the seed, the epoch, the example and the function, and on nothing else."""
+
+import itertools
+
+import numpy as np
+import pytest
+from helpers import run_in_thread
+
+import pipeline
+
+SEED = 3
+PAIR = [87654321, SEED]  # what a seed becomes without a global one
+
+
+def drawn(function, count=1, seed=SEED, epoch=0):
+    """What a function gives that is called for each of some examples."""
+    return list(pipeline.dataset(range(count)).map(lambda _: function(), seed=seed).epoch(epoch))
+
+
+def raw(count):
+    return lambda: pipeline.example_rng().bit_generator.random_raw(count)
+
+
+def test_outside_of_a_dataset():
+    said = "^example_rng: to be called in a function of a dataset, such as that of map"
+    with pytest.raises(pipeline.FailedPreconditionError, match=said):
+        pipeline.example_rng()
+
+
+def test_one_call_has_one_generator():
+    """It continues."""
+
+    def both():
+        first, again = pipeline.example_rng(), pipeline.example_rng()
+        assert isinstance(first, np.random.Generator)
+        assert first is again
+        return [first.random(), again.random()]
+
+    ((one, other),) = drawn(both)
+    assert one != other
+    (together,) = drawn(lambda: pipeline.example_rng().random(2))
+    assert together.tolist() == [one, other]
+
+
+def test_it_differs_by_seed_epoch_and_example():
+    seen = set()
+    for seed, epoch in itertools.product([0, 1, 2, 1000, 2**31 - 2], [0, 1, 5]):
+        seen.update(tuple(each) for each in drawn(raw(2), 4, seed, epoch))
+    assert len(seen) == 5 * 3 * 4
+
+
+def test_it_differs_by_function():
+    data = pipeline.dataset(range(4)).map(lambda _: [tuple(raw(2)())], seed=1)
+    for _ in range(2):
+        data = data.map(lambda found: [*found, tuple(raw(2)())], seed=1)
+    assert len({each for found in data for each in found}) == 12
+
+
+def test_examples_do_not_overlap():
+    """What one example takes, however much, another one does not get: the counters are 2**64 blocks apart."""
+    first, *others = drawn(raw(100_000), 3)
+    assert not np.isin(np.concatenate(others), first).any()
+
+
+def test_it_is_apart_from_the_draws_of_shuffles():
+    """These are from Philox with the same seeds."""
+    (own,) = drawn(raw(100))
+    draws = np.random.Philox(key=PAIR, counter=[0, 0, 0, 0]).random_raw(10_000)
+    assert not np.isin(own, draws).any()
+
+
+def test_another_thread_has_none():
+    (error,) = drawn(lambda: run_in_thread(pipeline.example_rng).exception())
+    assert isinstance(error, pipeline.FailedPreconditionError)
+
+
+@pytest.mark.parametrize("threads", [0, 1, 3])
+def test_a_function_that_is_a_source(threads):
+    """Several threads that call it at once never draw the same numbers."""
+    calls = itertools.count()
+
+    def example():
+        if next(calls) >= 300:
+            raise StopIteration
+        return raw(1)()[0]
+
+    with pipeline.batch(example, 50, num_threads=threads) as batches:
+        found = np.concatenate(list(batches))
+    assert len(np.unique(found)) == 300

@@ -1,0 +1,485 @@
+"""Signals whose handlers raise, as Ctrl-C and alarms do: the iterator continues.
+
+One that strikes in the instant in which an element is handed over may lose that one: then it counts as delivered.
+"""
+
+import contextlib
+import itertools
+import random
+import signal
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from helpers import in_order, run_in_thread, wait_blocked, wait_until
+from orchestration import threads_since
+
+import pipeline
+from pipeline.errors import CancelledError, FailedPreconditionError
+
+STRIKES = 60
+LATE = 5000  # elements that may come before the error of a handler that struck among those made ahead
+
+
+class Interrupt(KeyboardInterrupt):
+    """Ctrl-C."""
+
+
+class Alarm(Exception):
+    """The error of a handler that limits the time of a program."""
+
+
+class Strikes:
+    """A signal handler that raises at random moments while it is armed; it disarms itself.
+
+    Args:
+        error: What it raises.
+        seconds: The longest time between two signals.
+    """
+
+    def __init__(self, error, seconds):
+        self._error, self._seconds, self._random = error, seconds, random.Random(1)
+        self.armed, self.count, self._over = False, 0, False
+
+    def __call__(self, number, frame):
+        self._set()
+        if self.armed:
+            self.armed, self.count = False, self.count + 1
+            raise self._error
+
+    def _set(self):
+        if not self._over:
+            signal.setitimer(signal.ITIMER_REAL, self._random.uniform(2e-5, self._seconds))
+
+    def __enter__(self):
+        self._before = signal.signal(signal.SIGALRM, self), sys.unraisablehook
+        sys.unraisablehook = self._ignore
+        self._set()
+        return self
+
+    def _ignore(self, raised):
+        """Python prints what is raised in a finalizer, and continues; and a KeyError of a thread in the midst of whose
+        start a handler has raised an Exception."""
+        if raised.exc_type is self._error:
+            self.armed = True
+        elif raised.exc_type is not KeyError:
+            self._before[1](raised)
+
+    def __exit__(self, *_):
+        self.armed, self._over = False, True  # a signal may be pending, whose handler would set another one
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self._before[0])
+        sys.unraisablehook = self._before[1]
+
+
+def plain(element):
+    return element.tolist() if isinstance(element, np.ndarray) else element
+
+
+def longest(data):
+    """The longest time between two signals: that of a few elements, once processes and modules are there."""
+    seconds = []
+    for _ in itertools.islice(data, 50):
+        pass
+    for _ in range(3):
+        began = time.perf_counter()
+        with iter(data) as iterator:
+            next(iterator)
+        seconds.append(time.perf_counter() - began)
+    return min(4 * min(seconds) + 0.001, 0.03)
+
+
+def interrupted(iterator, strikes, error):
+    """The elements of a loop that is struck again and again, until it was often enough."""
+    found, late = [], 0
+    while strikes.count < STRIKES:
+        try:
+            strikes.armed = True
+            for element in iterator:
+                found.append(element)
+                late = 0 if strikes.armed else late + 1
+                assert late < LATE, "the error of a handler was swallowed"
+                if strikes.count >= STRIKES:
+                    break
+            strikes.armed = False
+        except error:
+            pass
+    return [plain(each) for each in found]
+
+
+@contextlib.contextmanager
+def no_thread_stays():
+    """Check that threads end which begin in the body. Some never do, as Ctrl-C has struck while they were started."""
+    begun = threads_since()
+    yield
+    for thread in begun():
+        wait_until(lambda thread=thread: not thread.is_alive(), f"{thread.name} to end")
+
+
+def double(x):
+    return 2 * x
+
+
+def odd(x):
+    return x % 2 == 1
+
+
+def pair(x):
+    return [x, -x]
+
+
+def length(x):
+    return x % 3
+
+
+def numbers():
+    yield from itertools.count()
+
+
+def text(folder):
+    path = folder / "lines"
+    if not path.exists():
+        path.write_text("".join(f"line {i}\n" for i in range(500)))
+    return pipeline.text(path)
+
+
+RANGE = pipeline.dataset(range(10**9))
+CHAINS = {
+    "sequence": lambda folder: RANGE.map(double).batch(4),
+    "arrays": lambda folder: pipeline.arrays(np.arange(5000)).shuffle(seed=1).batch(8).repeat(),
+    "text": lambda folder: text(folder).repeat().shuffle(50, seed=1).batch(8),
+    "filter": lambda folder: pipeline.dataset(numbers).filter(odd).flat_map(pair),
+    "workers": lambda folder: RANGE.filter(odd).map(double, workers=2),
+    "workers, batch": lambda folder: pipeline.dataset(numbers).map(double, workers=2).batch(3),
+    "prefetch": lambda folder: RANGE.filter(odd).batch(2).prefetch(3),
+    "workers, prefetch": lambda folder: text(folder).repeat().map(len, workers=2).prefetch(4),
+    "processes": lambda folder: RANGE.map(double, workers=PROCESSES).batch(4),
+    "bucket": lambda folder: RANGE.bucket([1, 2], [3, 3, 3], length=length),
+    "interleave": lambda folder: pipeline.interleave([RANGE.map(double), text(folder).repeat()]),
+    "window": lambda folder: RANGE.filter(odd).window(3, 2),
+}
+
+PROCESSES = pipeline.processes(2)
+
+
+@pytest.mark.parametrize("error", [Interrupt, Alarm])
+@pytest.mark.parametrize("name", CHAINS)
+def test_loops_go_on_and_double_nothing(name, error, tmp_path):
+    data = CHAINS[name](tmp_path)
+    first_seconds(data)  # starts processes
+    with iter(data) as iterator, iter(data) as other:
+        with Strikes(error, longest(data)) as strikes:
+            found = interrupted(iterator, strikes, error)
+        count = iterator.delivered[0]
+        assert count <= len(found) + strikes.count // 5
+        assert in_order(found, [plain(each) for each in itertools.islice(other, count)])
+        state = iterator.state_dict()
+        following = [plain(next(iterator)) for _ in range(5)]
+    with iter(data) as resumed:
+        resumed.load_state_dict(state)
+        assert [plain(next(resumed)) for _ in range(5)] == following
+
+
+@pytest.mark.parametrize("name", ["arrays", "workers", "text", "workers, prefetch"])
+def test_the_first_call_is_interrupted(name, tmp_path):
+    """Wherever it is while it opens the input."""
+    data = CHAINS[name](tmp_path)
+    expected = [plain(each) for each in itertools.islice(data, 3)]
+    with Strikes(Interrupt, longest(data) / 4) as strikes, no_thread_stays():
+        while strikes.count < STRIKES:
+            with iter(data) as iterator:
+                found = []
+                while len(found) < 3:
+                    try:
+                        strikes.armed = not found
+                        for element in iterator:
+                            found.append(element)
+                            strikes.armed = False
+                            if len(found) == 3:
+                                break
+                    except Interrupt:
+                        pass
+                assert [plain(each) for each in found] == expected
+
+
+@pytest.fixture(params=["KeyboardInterrupt", "TimeoutError"])
+def strike(request):
+    """A function that raises by a signal, at once in the main thread; and what it raises."""
+
+    def alarm(number, frame):
+        raise Alarm
+
+    ctrl_c = request.param == "KeyboardInterrupt"
+    number = signal.SIGINT if ctrl_c else signal.SIGUSR1
+    before = signal.signal(number, signal.default_int_handler if ctrl_c else alarm)
+    main = threading.get_ident()
+
+    def strike():
+        signal.pthread_kill(main, number)
+
+    yield strike, KeyboardInterrupt if ctrl_c else Alarm
+    signal.signal(number, before)
+
+
+def once(at, strike):
+    """A function that is struck the first time that it is called with a number."""
+    struck = []
+
+    def function(number):
+        if number == at and not struck:
+            struck.append(number)
+            strike()
+        return number
+
+    return function
+
+
+WITHOUT_STATE = {
+    "iterator": lambda function: pipeline.dataset(iter(range(9))).map(function),
+    "callable": lambda function: pipeline.dataset(map(function, range(9)).__next__),
+    "queue": lambda function: pipeline.dataset(full(9)).map(int).map(function),
+    "unordered": lambda function: pipeline.dataset(range(9)).map(int, workers=2, ordered=False).map(function),
+}
+
+
+def full(n):
+    queue = pipeline.FIFOQueue(n, ["int64"], [()])
+    queue.enqueue_many(range(n))
+    queue.close()
+    return queue
+
+
+@pytest.mark.parametrize("name", WITHOUT_STATE)
+def test_what_has_no_state_says_so_instead_of_ending(name, strike):
+    strike, error = strike
+    with iter(WITHOUT_STATE[name](once(4, strike))) as iterator:
+        found = []
+        with pytest.raises(error):
+            found.extend(iterator)
+        with pytest.raises(FailedPreconditionError, match="the iterator was interrupted, and cannot continue: "):
+            next(iterator)
+        assert list(iterator) == []
+    assert len(found) < 9
+
+
+def test_a_function_that_is_struck_is_called_again(strike):
+    strike, error = strike
+    with iter(pipeline.dataset(range(9)).filter(once(4, strike)).batch(2)) as iterator:
+        found = []
+        with pytest.raises(error):
+            found.extend(iterator)
+        assert iterator.delivered == (1, 2)
+        found += iterator
+    assert [batch.tolist() for batch in found] == [[1, 2], [3, 4], [5, 6], [7, 8]]
+
+
+@pytest.mark.parametrize("chain", [lambda data: data, lambda data: data.prefetch(2)], ids=["queue", "prefetch"])
+def test_a_queue_may_be_interrupted_while_it_is_waited_for(chain, strike):
+    """Nothing is lost, although there is no state to return to."""
+    strike, error = strike
+    queue = pipeline.FIFOQueue(10, ["int64"], [()])
+    main_waits = threading.Event()
+
+    def send():
+        for i in range(20):
+            assert main_waits.wait(60)
+            main_waits.clear()
+            wait_blocked(queue, dequeues=1)
+            strike()
+            assert main_waits.wait(60)
+            main_waits.clear()
+            queue.enqueue(i)
+
+    sending, found = run_in_thread(send), []
+    with iter(chain(pipeline.dataset(queue))) as iterator:
+        next_or_error(iterator, main_waits, found, error, 20)
+        queue.close()
+        assert list(iterator) == []
+    sending.result()
+    assert found == list(range(20))
+
+
+def next_or_error(iterator, main_waits, found, error, n):
+    """Take n elements; before each the wait is interrupted."""
+    while len(found) < n:
+        main_waits.set()
+        with pytest.raises(error):
+            next(iterator)
+        main_waits.set()
+        found.append(next(iterator))
+
+
+def test_a_prefetch_may_be_interrupted_while_it_is_waited_for(strike):
+    """Its thread goes on, also over what can be read once."""
+    strike, error = strike
+    asked, go_on, main_waits = threading.Event(), threading.Semaphore(0), threading.Event()
+
+    def numbers():
+        for i in range(20):
+            asked.set()
+            assert go_on.acquire(timeout=60)
+            yield i
+
+    def send():
+        for _ in range(20):
+            assert main_waits.wait(60)
+            main_waits.clear()
+            assert asked.wait(60)
+            asked.clear()
+            strike()
+            assert main_waits.wait(60)
+            main_waits.clear()
+            go_on.release()
+
+    sending, found = run_in_thread(send), []
+    with iter(pipeline.dataset(numbers()).prefetch(1)) as iterator:
+        next_or_error(iterator, main_waits, found, error, 20)
+        assert list(iterator) == []
+    sending.result()
+    assert found == list(range(20))
+
+
+def strike_waiting(queue, strike):
+    """Strike once a queue is empty, and waited for."""
+    wait_until(lambda: queue.size() == 0, "the elements to be taken")
+    wait_blocked(queue, dequeues=1)
+    strike()
+
+
+def test_batches_in_time_may_be_interrupted_while_they_are_waited_for(strike):
+    strike, error = strike
+    queue = pipeline.FIFOQueue(10, ["int64"], [()])
+    with iter(pipeline.dataset(queue).batch(3, max_wait=60)) as batches:
+        queue.enqueue_many(range(2))
+        striking = run_in_thread(strike_waiting, queue, strike)
+        with pytest.raises(error):
+            next(batches)
+        striking.result()
+        queue.enqueue(2)
+        assert next(batches).tolist() == [0, 1, 2]
+
+
+def test_other_threads_continue_where_one_is_struck(strike):
+    strike, error = strike
+    main, struck = threading.get_ident(), set()
+
+    def function(number):
+        if threading.get_ident() == main and len(struck) < 20:
+            struck.add(number)
+            strike()
+        return number
+
+    numbers, found = iter(pipeline.dataset(range(3000)).filter(lambda number: True).map(function)), []
+    others = [run_in_thread(lambda: list(numbers)) for _ in range(2)]
+    with numbers:
+        while True:
+            try:
+                found += numbers
+                break
+            except error:
+                pass
+        lists = [other.result() for other in others]
+    assert sorted(itertools.chain(found, *lists)) == list(range(3000))
+
+
+CLOSED = {
+    "queue": lambda queue, wait: pipeline.dataset(queue),
+    "map of a queue": lambda queue, wait: pipeline.dataset(queue).map(int),
+    "batches in time": lambda queue, wait: pipeline.dataset(queue).batch(2, max_wait=60),
+    "prefetch": lambda queue, wait: pipeline.dataset(range(9)).map(wait).prefetch(2),
+    "workers": lambda queue, wait: pipeline.dataset(range(9)).map(wait, workers=2),
+    "map": lambda queue, wait: pipeline.dataset(range(9)).map(wait),
+}
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_each_thread_that_waits_gets_a_cancelled_error(name):
+    queue, reached, closed = pipeline.FIFOQueue(10, ["int64"], [()]), threading.Event(), threading.Event()
+
+    def wait(number):
+        reached.set()
+        assert closed.wait(60)
+        return number
+
+    iterator = iter(CLOSED[name](queue, wait))
+    calls = [run_in_thread(next, iterator) for _ in range(3)]
+    if name in ("prefetch", "workers", "map"):
+        assert reached.wait(60)
+    else:
+        wait_blocked(queue, dequeues=1)
+    closing = run_in_thread(iterator.close)
+    wait_until(lambda: "closed" in repr(iterator), "the iterator to be closed")
+    closed.set()
+    closing.result()
+    assert [type(call.exception()) for call in calls] == [CancelledError] * 3
+    with pytest.raises(CancelledError, match="closed by another thread"):
+        next(iterator)
+    assert list(iterator) == []
+
+
+def test_any_thread_can_close_after_an_interrupted_close(strike):
+    strike, error = strike
+    closing = []
+
+    def rows():
+        try:
+            yield from range(5)
+        finally:
+            closing.append(True)
+            if len(closing) == 1:
+                strike()
+
+    numbers = iter(pipeline.dataset(rows).map(int))
+    assert next(numbers) == 0
+    with pytest.raises(error):
+        numbers.close()
+    run_in_thread(numbers.close).result()
+    assert list(numbers) == []
+
+
+@pytest.mark.parametrize("name", ["text", "prefetch", "workers, prefetch"])
+def test_an_interrupted_close_can_be_done_again(name, tmp_path):
+    data, struck = CHAINS[name](tmp_path), 0
+    with Strikes(Interrupt, longest(data) / 4) as strikes, no_thread_stays():
+        for _ in range(STRIKES):
+            iterator = iter(data)
+            next(iterator)
+            try:
+                strikes.armed = True
+                iterator.close()
+                strikes.armed = False
+            except Interrupt:
+                struck += 1
+            run_in_thread(iterator.close).result()
+            with pytest.raises((StopIteration, CancelledError)):
+                next(iterator)
+
+
+@pytest.mark.parametrize("name", ["text", "prefetch", "workers, prefetch"])
+def test_a_state_is_loaded_or_not(name, tmp_path):
+    data = CHAINS[name](tmp_path)
+    with iter(data) as iterator:
+        before = [plain(next(iterator)) for _ in range(3)]
+        state = iterator.state_dict()
+        after = [plain(next(iterator)) for _ in range(3)]
+    with Strikes(Interrupt, longest(data) / 4) as strikes, no_thread_stays():
+        for _ in range(STRIKES):
+            with iter(data) as iterator:
+                iterator.start()
+                try:
+                    strikes.armed = True
+                    iterator.load_state_dict(state)
+                    strikes.armed = False
+                except Interrupt:
+                    pass
+                assert [plain(next(iterator)) for _ in range(3)] in (before, after)
+            with iter(data) as iterator:
+                try:
+                    strikes.armed = True
+                    iterator.load_state_dict(state)
+                    strikes.armed = False
+                except Interrupt:
+                    iterator.load_state_dict(state)
+                assert [plain(next(iterator)) for _ in range(3)] == after

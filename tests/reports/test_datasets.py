@@ -1,0 +1,551 @@
+"""Reports of datasets: a row for each part, who feeds whom, whose time it was; the verdict in the dataset's terms."""
+
+import gc
+import itertools
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+from helpers import LIMIT, wait_until
+
+import pipeline
+from pipeline import QueueStats
+from pipeline.reports.model import Edge, Level, Stage, Tank
+from pipeline.reports.report import Report
+from pipeline.reports.verdict import judge
+from pipeline.workers import auto
+
+
+def numbers(n=64):
+    yield from range(n)
+
+
+def doubled(number):
+    return 2 * number
+
+
+def halved(number):
+    return number // 2
+
+
+def slow(number):
+    """Work that takes much longer than anything else in these chains."""
+    time.sleep(0.002)
+    return number
+
+
+def rows(report):
+    return [(stage.kind, stage.name) for stage in report.stages]
+
+
+def chain(report):
+    """The names of the stages from the first to the last, as the edges go; all have one input at most."""
+    (stage,) = [each for each in report.stages if each.kind == "loop"]
+    names = [stage.name]
+    while before := report.before(stage):
+        (stage,) = before
+        names.insert(0, stage.name)
+    return names
+
+
+def test_a_row_for_each_part_named_as_the_user_names_it():
+    dataset = pipeline.dataset(numbers).map(doubled).filter(bool).shuffle(8, seed=1).batch(4).prefetch(3)
+    with iter(dataset) as batches:
+        next(batches)
+        report = batches.report()
+    assert rows(report) == [
+        ("source", "numbers"),
+        ("function", "doubled"),
+        ("function", "bool"),
+        ("step", "shuffle(8)"),
+        ("step", "batch(4)"),
+        ("step", "prefetch(3)"),
+        ("loop", "numbers"),
+    ]
+    assert chain(report) == [stage.name for stage in report.stages]
+    assert report.stages[5].tank.stats.capacity == 3
+    assert (report.stages[5].threads, report.stages[6].elements) == (1, 1)
+    assert "function doubled" in str(report)
+
+
+def test_elements_in_and_out():
+    dataset = pipeline.dataset(list(range(20))).filter(lambda number: number % 2).flat_map(lambda number: [number] * 3)
+    batches = iter(dataset.batch(5))
+    assert len(list(batches)) == 6
+    assert [stage.elements for stage in batches.report().stages] == [20, 10, 30, 6, 6]
+
+
+def test_elements_of_parts_of_which_only_numbers_move():
+    """A shuffle of everything moves numbers; rows are made, and functions called, when a batch is."""
+    batches = iter(pipeline.arrays(np.arange(40)).map(doubled).shuffle(seed=1).batch(8))
+    list(batches)
+    report = batches.report()
+    assert {stage.name: stage.elements for stage in report.stages if stage.kind != "loop"} == {
+        "arrays": 40,
+        "doubled": 40,
+        "batch(8)": 5,
+    }
+
+
+def test_a_shuffle_with_a_size_has_a_row():
+    batches = iter(pipeline.arrays(np.arange(40)).shuffle(10, seed=1).batch(8))
+    list(batches)
+    assert [(stage.kind, stage.name, stage.elements) for stage in batches.report().stages] == [
+        ("source", "arrays", 40),
+        ("step", "shuffle(10)", 40),
+        ("step", "batch(8)", 5),
+        ("loop", "arrays", 5),
+    ]
+
+
+def test_each_function_has_its_own_time_and_elements():
+    """Neighbouring functions run as one stage; in the thread that takes, before and behind workers, and in these."""
+
+    def even(number):
+        return number % 2 == 0
+
+    for workers in (None, 2, pipeline.threads(2)):
+        dataset = pipeline.dataset(range(40)).map(doubled).map(slow, workers=workers).filter(even).map(halved)
+        batches = iter(dataset.batch(4))
+        list(batches)
+        stages = {stage.name: stage for stage in batches.report().stages}
+        assert [stages[name].elements for name in ("doubled", "slow", "even", "halved")] == [40, 40, 40, 40]
+        spent = {name: stages[name].settings["taken"] for name in ("doubled", "even", "halved", "batch(4)")}
+        assert stages["slow"].busy > max(spent.values())
+        assert stages["slow"].threads == (0 if workers is None else 2)
+
+
+def test_functions_that_share_workers():
+    with pipeline.processes(2) as workers:
+        dataset = pipeline.dataset(range(40)).map(doubled, workers=workers).map(slow, workers=workers)
+        batches = iter(dataset.batch(4))
+        list(batches)
+    found = {stage.name: stage for stage in batches.report().stages}
+    assert (found["doubled"].elements, found["slow"].elements) == (40, 40)
+    assert found["doubled"].busy < found["slow"].busy
+    assert found["doubled"].settings["taken"] < found["slow"].settings["taken"]
+
+
+def test_what_a_prefetch_holds():
+    """Its thread fills it while the loop takes nothing, and waits for room then."""
+    with iter(pipeline.dataset(numbers).batch(4).prefetch(3)) as batches:
+        next(batches)
+        wait_until(lambda: batches.report().stages[2].tank.stats.size == 3, "three batches")
+        wait_until(lambda: batches.report().stages[2].tank.stats.waiting_enqueues == 1, "the thread to wait for room")
+        stage = batches.report().stages[2]
+        stats = stage.tank.stats
+        assert (stats.size, stats.capacity, stats.enqueued, stats.dequeued) == (3, 3, 4, 1)
+        assert (stage.threads, stage.running) == (1, 1)
+        wait_until(lambda: (batches.report().stages[2].waits_out or 0) > 0.1, "the wait to count")
+    assert batches.report().stages[2].tank.stats.size == 0
+
+
+def test_a_prefetch_in_each_pass_of_a_repeat():
+    batches = iter(pipeline.dataset(numbers).batch(8).prefetch(2).repeat(3))
+    assert len(list(batches)) == 24
+    stage = next(each for each in batches.report().stages if each.name == "prefetch(2)")
+    assert (stage.elements, stage.tank.stats.size) == (24, 0)
+
+
+def test_several_inputs():
+    one, other = pipeline.dataset(numbers), pipeline.dataset([1, 2, 3]).map(doubled)
+    with iter(pipeline.mix([one, other], seed=1).batch(2)) as batches:
+        next(batches)
+        report = batches.report()
+    (mixed,) = [stage for stage in report.stages if (stage.kind, stage.name) == ("step", "mix")]
+    assert {stage.name for stage in report.before(mixed)} == {"numbers", "doubled"}
+    assert rows(report)[-1] == ("loop", "mix")
+
+
+def test_repeat_and_concatenate_are_no_rows():
+    dataset = pipeline.dataset(numbers).repeat(3).concatenate(pipeline.dataset([5, 6])).batch(10)
+    batches = iter(dataset)
+    list(batches)
+    report = batches.report()
+    assert sorted(rows(report)) == [
+        ("loop", "concatenate"),
+        ("source", "list"),
+        ("source", "numbers"),
+        ("step", "batch(10)"),
+    ]
+    assert [stage.elements for stage in report.stages if stage.name == "numbers"] == [3 * 64]
+
+
+def test_the_time_of_a_function_is_its_own():
+    """Wherever it is called: in the thread that takes, in that of prefetch, or when a batch is made."""
+    for dataset in (
+        pipeline.dataset(numbers).map(slow).batch(8),
+        pipeline.dataset(numbers).map(slow).batch(8).prefetch(2),
+        pipeline.dataset(list(range(64))).map(slow).shuffle(seed=1).batch(8),
+    ):
+        batches = iter(dataset)
+        list(batches)
+        report = batches.report()
+        parts = [stage for stage in report.stages if stage.kind in ("source", "function", "step")]
+        times = {stage.name: stage.busy for stage in parts if stage.tank is None}
+        assert max(times, key=times.get) == "slow"
+        assert sum(times.values()) <= 1.01
+
+
+def test_before_the_first_element_and_after_the_end():
+    batches = iter(pipeline.dataset(numbers).batch(8).prefetch(2))
+    report = batches.report()
+    assert (report.stages[-1].state, report.verdict) == ("not started", None)
+    list(batches)
+    report = batches.report()
+    assert report.stages[-1].state == "ended"
+    assert batches.report().seconds == report.seconds
+    batches.close()
+    assert batches.report().stages[-1].state == "closed"
+
+
+def test_an_element_that_has_not_come_yet():
+    release, waiting = threading.Event(), threading.Event()
+
+    def held(number):
+        waiting.set()
+        release.wait(LIMIT)
+        return number
+
+    batches = iter(pipeline.dataset(numbers).map(held).batch(4).prefetch(2))
+    batches.start()
+    taker = threading.Thread(target=batches.__next__)
+    taker.start()
+    assert waiting.wait(LIMIT)
+    assert batches.report().verdict.text == "No element of 'numbers' has come yet."
+    release.set()
+    taker.join()
+    batches.close()
+
+
+def test_workers_are_counted():
+    with iter(pipeline.dataset(numbers).map(doubled, workers=3).batch(4)) as batches:
+        next(batches)
+        (stage,) = [each for each in batches.report().stages if each.name == "doubled"]
+    assert (stage.kind, stage.threads) == ("function", 3)
+    assert 0 < stage.busy <= 1
+
+
+def test_workers_that_change_their_number_are_as_busy_as_there_were(monkeypatch):
+    """A function that only waits keeps all of them busy; it was said to idle, as if the last had been there from the
+    start."""
+    monkeypatch.setattr(auto, "_SECONDS", 0.05)  # else the number would change once a second
+    with iter(pipeline.dataset(range(10**6)).map(slow, workers="auto").batch(4)) as batches:
+        while next(stage for stage in batches.report().stages if stage.name == "slow").threads < 8:
+            next(batches)
+        (stage,) = [each for each in batches.report().stages if each.name == "slow"]
+        assert stage.settings["auto"]
+        assert stage.busy > 0.5
+
+
+@pytest.mark.parametrize("kind", ["number", "threads", "processes"])
+def test_what_workers_make_is_not_time_of_the_thread_that_takes(kind):
+    workers = 2 if kind == "number" else getattr(pipeline, kind)(2)
+    batches = iter(pipeline.dataset(list(range(64))).map(slow, workers=workers).batch(8))
+    list(batches)
+    report = batches.report()
+    source, function, batch, loop = report.stages
+    assert source.settings["taken"] < function.busy
+    assert (function.threads, batch.threads) == (2, 0)
+    assert 0 < function.busy <= 1
+    assert sum(stage.settings["taken"] for stage in (source, function, batch)) <= 1.01
+    assert loop.waits_in is not None
+
+
+def test_datasets_within_a_dataset():
+    """They are no rows; their time is that of the part that opens them."""
+    nested = pipeline.dataset([1, 2, 3]).map(lambda n: pipeline.dataset(list(range(n))).map(slow))
+    batches = iter(pipeline.interleave(nested, cycle_length=2).batch(2))
+    list(batches)
+    report = batches.report()
+    times = {stage.name: stage.busy for stage in report.stages if stage.kind != "loop"}
+    assert max(times, key=times.get) == "interleave"
+
+
+def test_a_report_of_a_run_that_goes_on_in_another_thread():
+    """Reports may be made at any time, and the end is seen by all of them."""
+    dataset = pipeline.dataset(numbers).repeat(50).map(doubled, workers=2).shuffle(8, seed=1).batch(4).prefetch(2)
+    batches = iter(dataset)
+    taker = threading.Thread(target=lambda: list(batches))
+    taker.start()
+    while taker.is_alive():
+        assert len(str(batches.report())) > 0
+    taker.join()
+    assert batches.report().stages[-1].elements == 800
+
+
+def test_a_queue_that_others_fill_is_a_stage():
+    queue = pipeline.FIFOQueue(100, np.int64, (), name="live")
+    queue.enqueue_many(np.arange(50))
+    with iter(pipeline.dataset(queue).map(doubled).batch(5)) as batches:
+        next(batches)
+        report = batches.report()
+    assert rows(report)[:2] == [("queue", "live"), ("function", "doubled")]
+    assert chain(report) == ["live", "doubled", "batch(5)", "live"]
+
+
+def test_the_report_of_everything_has_datasets_that_run():
+    with iter(pipeline.dataset(numbers).map(doubled).batch(4)) as batches:
+        next(batches)
+        report = pipeline.report()
+        mine = {stage.id for stage in batches.report().stages}
+        assert mine <= {stage.id for stage in report.stages}
+        assert any(verdict.loop in mine for verdict in report.verdicts)
+        json.dumps(report.to_dict())
+
+
+def test_an_iterator_without_a_position_is_freed_at_once():
+    queue = pipeline.FIFOQueue(100, np.int64, (), name="live")
+    queue.enqueue_many(np.arange(50))
+    gc.collect()
+    gc.disable()
+    try:
+        batches = iter(pipeline.dataset(queue).map(doubled).batch(5))
+        next(batches)
+        alive = weakref.ref(batches)
+        del batches
+        assert alive() is None
+    finally:
+        gc.enable()
+
+
+def test_nothing_is_kept_alive():
+    batches = iter(pipeline.dataset(numbers).map(doubled).batch(4).prefetch(2))
+    next(batches)
+    ids = {stage.id for stage in batches.report().stages}
+    del batches
+    wait_until(lambda: not ids & {stage.id for stage in pipeline.report().stages}, "the stages to go")
+
+
+def test_a_monitor_knows_levels_rates_and_metrics():
+    with (
+        pipeline.monitor(show=False, interval=0.005) as sampler,
+        iter(pipeline.dataset(numbers).repeat().map(doubled).batch(4).prefetch(2)) as batches,
+    ):
+        next(batches)
+        wait_until(lambda: any(each.tank and len(each.tank.levels) > 2 for each in sampler.report().stages), "samples")
+        for _ in range(3):
+            next(batches)
+        report = sampler.report(batches)
+    assert report.watched
+    (ahead,) = [stage for stage in report.stages if stage.tank is not None]
+    assert ahead.tank.levels
+    assert {stage.kind for stage in report.stages} == {"source", "function", "step", "loop"}
+
+
+def test_a_monitor_keeps_what_has_ended():
+    """`for batch in dataset` leaves no iterator behind; another loop that still lives changes nothing."""
+    other = iter(pipeline.dataset(numbers).batch(4))
+    next(other)
+    with pipeline.monitor(show=False) as sampler:
+        for _ in pipeline.dataset(numbers).map(doubled).batch(4):
+            pass
+        assert ("loop", "numbers") in rows(sampler.report())
+        assert ("loop", "numbers") in rows(pipeline.report())
+    assert rows(sampler.report()).count(("loop", "numbers")) == 2
+    other.close()
+    assert rows(sampler.report()).count(("loop", "numbers")) == 2
+
+
+def test_metrics():
+    client = pytest.importorskip("prometheus_client")
+
+    def halved(number):
+        return number / 2
+
+    with iter(pipeline.dataset(numbers).map(halved).batch(4)) as batches:
+        next(batches)
+        registry = client.CollectorRegistry()
+        registry.register(pipeline.MetricsCollector())
+        found = registry.get_sample_value("pipeline_stage_elements_total", {"kind": "function", "name": "halved"})
+    assert found == 4
+
+
+def test_a_picture():
+    with iter(pipeline.dataset(numbers).map(doubled).batch(4)) as batches:
+        next(batches)
+        assert "doubled" in batches._repr_html_()
+        assert "doubled" in str(pipeline.draw(batches))
+
+
+def test_a_trace(tmp_path):
+    name = tmp_path / "trace.json"
+    with pipeline.trace(str(name)), iter(pipeline.dataset(numbers).map(slow).batch(8)) as batches:
+        list(batches)
+    events = json.loads(name.read_text())["traceEvents"]
+    assert sum(each.get("name") == "next of 'numbers'" for each in events) == 9  # eight batches and the end
+    assert sum(each.get("name") == "between batches of 'numbers'" for each in events) == 8
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_in_the_child_of_a_fork_nothing_is_left():
+    with iter(pipeline.dataset(numbers).batch(4)) as batches:
+        next(batches)
+        child = os.fork()
+        if not child:
+            os._exit(len(pipeline.report().stages))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_the_environment_asks_for_a_monitor():
+    program = "import pipeline\nfor batch in pipeline.dataset(range(1000)).batch(10): pass\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PIPELINE_MONITOR": "plain"},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=True,
+    )
+    assert "loop range" in done.stderr
+
+
+# The verdict, on models that are made by hand
+
+STATS = QueueStats(2, 0, False, 1000, 950, 2, 0, 0, 0.0, 0.0, 0.0, 0.0, 10.0, 0, 0)
+
+
+def part(number, name, taken, kind="function", **more):
+    settings = {"taken": taken, "in_workers": False, **more.pop("settings", {})}
+    return Stage(number, kind, name, elements=950, rate=95.0, busy=taken, settings=settings, **more)
+
+
+def prefetch(number, waits_out=0.0, waits_in=0.0, wanted=None, capacity=2):
+    tank = Tank(STATS._replace(capacity=capacity), 0, 1.0, 0.0, 0.0, (Level(1.0, 1),))
+    more = {"waits_in": waits_in, "waits_out": waits_out, "wanted": wanted, "tank": tank}
+    return Stage(number, "step", f"prefetch({capacity})", elements=950, **more)
+
+
+def verdict(*stages, waits_in, lock=None, wanted=None, processors=4, seconds=10.0, **loop):
+    """The verdict on some seconds of stages in a row and a loop that waited so long."""
+    given = {"elements": 950, "first_s": 0.1, "age_s": seconds, **loop}
+    last = Stage(
+        99, "loop", "images", waits_in=waits_in, busy=1 - waits_in, wanted=wanted, settings={"kind": "dataset"}, **given
+    )
+    chained = [*stages, last]
+    edges = tuple(Edge(a.id, b.id) for a, b in itertools.pairwise(chained))
+    (found,) = judge(Report(seconds, lock is not None, tuple(chained), edges, processors, lock))
+    return found
+
+
+def test_your_loop():
+    got = verdict(part(1, "decode", 0.1), waits_in=0.1)
+    assert (got.kind, got.stage, got.knob) == ("consumer", 99, "consumer")
+    assert got.text.startswith("Bottleneck: your loop (90% of the time).")
+    assert got.gain == pytest.approx(1 / 0.9)
+
+
+def test_a_function_in_your_own_thread():
+    got = verdict(part(1, "read", 0.1, "source"), part(2, "decode", 0.8), waits_in=0.9)
+    assert (got.kind, got.stage, got.knob, got.value) == ("function", 2, "workers", 4)
+    assert got.gain == pytest.approx(5)  # then reading and your loop are all of it, and four share the rest
+    assert got.text.startswith(
+        "Bottleneck: `decode` (80% of the time). Try `workers=4`: about 5.0 times as fast; if it "
+    )
+    assert "`workers=pipeline.processes(4)`" in got.text
+
+
+def test_a_function_that_waits():
+    got = verdict(part(2, "decode", 0.9), waits_in=0.9, lock=0.1, wanted=0.1)
+    assert (
+        got.text == "Bottleneck: `decode` (90% of the time, waiting for I/O). Try `workers=4`: about 4.4 times as fast."
+    )
+
+
+def test_a_function_that_computes_and_holds_the_lock():
+    got = verdict(part(2, "decode", 0.9), waits_in=0.9, lock=0.9, wanted=1.0)
+    assert (got.knob, got.value) == ("workers", 4)
+    assert "(90% of the time, computing). Try `workers=pipeline.processes(4)`" in got.text
+
+
+def test_a_function_that_computes_and_leaves_the_lock():
+    got = verdict(part(2, "decode", 0.9), waits_in=0.9, lock=0.1, wanted=1.0)
+    assert "computing). Try `workers=4`" in got.text
+
+
+def test_work_that_fits_beside_your_loop():
+    got = verdict(part(1, "batch(8)", 0.4, "step"), waits_in=0.4)
+    assert (got.knob, got.value, got.gain) == ("prefetch", 2, pytest.approx(1 / 0.6))
+    assert (
+        got.text == "Bottleneck: `batch(8)` (40% of the time). Try `.prefetch(2)` at the end: about 1.7 times as fast."
+    )
+
+
+def test_a_function_behind_prefetch():
+    got = verdict(part(1, "decode", 0.95), prefetch(2, waits_in=0.95), waits_in=0.95)
+    assert (got.stage, got.knob, got.value, got.gain) == (1, "workers", 4, pytest.approx(1 / 0.2375))
+
+
+def test_a_source_behind_prefetch():
+    got = verdict(part(1, "read", 0.95, "source"), prefetch(2, waits_in=0.95), waits_in=0.95)
+    assert (got.kind, got.stage, got.knob) == ("source", 1, "workers")
+    assert "move that into `.map(..., workers=...)`" in got.text
+
+
+def test_a_prefetch_that_is_too_small():
+    got = verdict(part(1, "decode", 0.5), prefetch(2, waits_out=0.5, waits_in=0.5), waits_in=0.5)
+    assert (got.kind, got.knob, got.value) == ("prefetch", "prefetch", 8)
+    assert got.text.startswith("Bottleneck: `prefetch(2)` is too small: your loop waited 50% of the time, and its ")
+
+
+def test_workers_that_are_busy():
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2}
+    got = verdict(part(1, "decode", 0.9, **pooled), waits_in=0.9)  # `busy` is as `taken` here
+    assert (got.knob, got.value) == ("workers", 8)
+    assert "`decode` (2 workers, 90% busy). Try `workers=8`" in got.text
+
+
+def test_busy_processes_get_no_more_of_them_than_there_are_processors():
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.processes"}, "threads": 2, "wanted": 2.0}
+    got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, lock=0.0)
+    assert "Try `workers=pipeline.processes(4)`" in got.text
+    pooled["threads"], pooled["wanted"] = 4, 4.0
+    got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, lock=0.0)
+    assert "All 4 processors are used" in got.text
+
+
+def test_workers_whose_results_take_long():
+    """Those of threads take no time: threads that idle wait for one of them."""
+    settings = {"in_workers": True, "made_by": "pipeline.processes"}
+    pooled = {"settings": settings, "threads": 2}
+    got = verdict(part(1, "decode", 0.4, **pooled), waits_in=0.95)
+    assert got.text.endswith(
+        "(2 workers, 40% busy). Its results take long to come back: return less, or smaller dtypes."
+    )
+    settings["made_by"] = "pipeline.threads"
+    got = verdict(part(1, "decode", 0.4, **pooled), waits_in=0.95)
+    assert got.text.endswith("examples take unequal time. If any order will do, pass `ordered=False`.")
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(5.0, "let it run for 10 s or more"), (30.0, "found no better number")])
+def test_workers_that_change_their_number_themselves(seconds, said):
+    """There is no number to write: it is being looked for."""
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads", "auto": True}, "threads": 1}
+    got = verdict(part(1, "decode", 0.9, **pooled), waits_in=0.9, seconds=seconds)
+    assert (got.kind, got.knob, got.value, got.gain) == ("function", None, None, None)
+    assert got.text.startswith('Bottleneck: `decode` (1 worker, 90% busy). `workers="auto"` ')
+    assert said in got.text
+
+
+def test_workers_that_idle_while_your_loop_works():
+    pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2}
+    got = verdict(part(1, "decode", 0.5, **pooled), waits_in=0.5)
+    assert (got.knob, got.value) == ("prefetch", 2)
+
+
+def test_a_pool_that_fills():
+    stages = part(1, "read", 0.9, "source"), part(2, "shuffle(1,000)", 0.1, "step")
+    got = verdict(*stages, waits_in=1.0, first_s=8.0)
+    assert (got.kind, got.stage, got.knob) == ("pool", 2, "buffer_size")
+
+
+def test_a_queue_that_others_fill_too_slowly():
+    live = Stage(1, "queue", "live", waits_in=0.9, tank=Tank(STATS, 0, 1.0, 0.0, 0.9), settings={"capacity": 2})
+    got = verdict(live, part(2, "doubled", 0.1), waits_in=0.9)
+    assert got.text == "Bottleneck: the code that fills queue 'live': 90% of the time was spent waiting for it."

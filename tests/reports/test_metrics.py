@@ -1,0 +1,191 @@
+"""Metrics: a running pipeline is scraped over HTTP, as Prometheus does it."""
+
+import errno
+import itertools
+import pathlib
+import socket
+import threading
+import urllib.error
+import urllib.request
+
+import numpy as np
+import prometheus_client
+import pytest
+from helpers import LIMIT, wait_until
+from orchestration import threads_since
+from prometheus_client.parser import text_string_to_metric_families
+
+import pipeline
+from pipeline.reports.prometheus import METRICS
+
+
+def scraped(port, host="127.0.0.1"):
+    """What the server tells, by (name of the sample, kind of the stage, name of the stage)."""
+    with urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=LIMIT) as answer:
+        text = answer.read().decode()
+    return {
+        (sample.name, sample.labels.get("kind"), sample.labels.get("name")): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+@pytest.fixture
+def loop():
+    with pipeline.batch(itertools.count(), 10, capacity=40, name="numbers") as loop:
+        yield loop
+
+
+def test_a_running_pipeline_is_scraped(loop):
+    with pipeline.monitor(port=0) as monitor:
+        for _ in range(3):
+            next(loop)
+        name = "step", "prefetch(4)"
+        wait_until(lambda: scraped(monitor.port)[("pipeline_queue_waiting_enqueues", *name)] == 1, "a full queue")
+        found = scraped(monitor.port)
+        assert found[("pipeline_queue_size", *name)] == 4
+        assert found[("pipeline_queue_capacity", *name)] == 4
+        assert found[("pipeline_queue_enqueued_total", *name)] == 7
+        assert found[("pipeline_stage_elements_total", *name)] == 3
+        assert found["pipeline_stage_elements_total", "loop", "numbers"] == 3
+        assert found[("pipeline_queue_closed", *name)] == 0
+        assert found["pipeline_loop_first_batch_seconds", "loop", "numbers"] > 0
+        next(loop)
+        assert scraped(monitor.port)["pipeline_stage_elements_total", "loop", "numbers"] == 4
+    with pytest.raises(urllib.error.URLError):
+        scraped(monitor.port or 1)
+    assert monitor.port is None
+
+
+def test_names_are_stable():
+    """Dashboards are written against them: one may be added, none may go."""
+    assert [("pipeline_" + metric.name + "_total" * metric.counter) for metric in METRICS] == [
+        "pipeline_stage_elements_total",
+        "pipeline_stage_threads",
+        "pipeline_stage_errors_total",
+        "pipeline_stage_processors",
+        "pipeline_reader_bytes_total",
+        "pipeline_loop_dropped_total",
+        "pipeline_loop_first_batch_seconds",
+        "pipeline_queue_size",
+        "pipeline_queue_capacity",
+        "pipeline_queue_min_after_dequeue",
+        "pipeline_queue_enqueued_total",
+        "pipeline_queue_enqueue_waits_total",
+        "pipeline_queue_dequeue_waits_total",
+        "pipeline_queue_enqueue_wait_seconds_total",
+        "pipeline_queue_dequeue_wait_seconds_total",
+        "pipeline_queue_full_seconds_total",
+        "pipeline_queue_empty_seconds_total",
+        "pipeline_queue_waiting_enqueues",
+        "pipeline_queue_waiting_dequeues",
+        "pipeline_queue_closed",
+        "pipeline_producer_position",
+        "pipeline_producer_epoch",
+        "pipeline_producer_eta_seconds",
+    ]
+
+
+def test_the_docs_list_them():
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "dashboards.md").read_text()
+    for metric in METRICS:
+        assert f"| `pipeline_{metric.name}{'_total' * metric.counter}` | " in page
+
+
+def test_a_registry_of_the_program(tmp_path):
+    """Whoever serves metrics anyway registers the collector; nothing watches."""
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree\n")
+    registry = prometheus_client.CollectorRegistry()
+    registry.register(pipeline.MetricsCollector())
+    files = pipeline.string_input_producer([str(tmp_path / "a.txt")], num_epochs=1, name="names", collection=[])
+    reader = pipeline.TextLineReader(name="rows_of_this_test")
+    with pipeline.batch(lambda: reader.read(files)[1], 2, name="texts") as loop:
+        assert next(loop).tolist() == [b"one", b"two"]
+        value = registry.get_sample_value
+        assert value("pipeline_producer_epoch", {"kind": "producer", "name": "names"}) == 1
+        assert value("pipeline_stage_elements_total", {"kind": "loop", "name": "texts"}) == 1
+        assert value("pipeline_reader_bytes_total", {"kind": "reader", "name": "rows_of_this_test"}) == 14
+        assert value("pipeline_interpreter_lock_ratio") is None
+        text = prometheus_client.generate_latest(registry).decode()
+        assert text.count("# TYPE pipeline_queue_size gauge") == 1
+
+
+def test_two_queues_of_one_name():
+    """A number tells them apart; one that is closed no longer has the name for itself."""
+    queues = [pipeline.FIFOQueue(size, ["int32"], name="twins") for size in (5, 7)]
+    queues[1].enqueue(1)
+    with pipeline.monitor(port=0) as monitor:
+
+        def sizes():
+            found = scraped(monitor.port)
+            return [found["pipeline_queue_size", "queue", name] for name in ("twins", "twins_2")]
+
+        assert sizes() == [0, 1]
+        queues[0].close()
+        assert sizes() == [1, 0]
+
+
+def test_a_name_with_anything_in_it():
+    queue = pipeline.FIFOQueue(5, ["int32"], name='a"b\\c\nd é')
+    with pipeline.monitor(port=0) as monitor:
+        assert scraped(monitor.port)["pipeline_queue_capacity", "queue", queue.name] == 5
+
+
+def test_a_port_in_use(loop):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monitor, begun = pipeline.monitor(port=port), threads_since()
+        with pytest.raises(OSError, match=f"cannot serve metrics on 127.0.0.1:{port}: ") as caught:
+            monitor.start()
+        assert caught.value.errno == errno.EADDRINUSE
+        assert not [thread for thread in begun() if thread.name == "pipeline-sampler"]
+        assert len(next(loop)) == 10  # the pipeline goes on
+        assert not pipeline.report().watched
+    with monitor:  # the same one, once the port is free
+        assert scraped(port)
+
+
+@pytest.mark.parametrize("port", [-1, 1 << 16])
+def test_no_such_port(port):
+    with pytest.raises(ValueError, match=f"port must be from 0 to 65535, got {port}"):
+        pipeline.monitor(port=port)
+
+
+def test_not_a_port():
+    with pytest.raises(TypeError):
+        pipeline.monitor(port="9090")
+
+
+def test_no_such_address():
+    with pytest.raises(OSError, match=r"cannot serve metrics on no\.such\.host\.invalid:0: "):
+        pipeline.monitor(port=0, host="no.such.host.invalid").start()
+
+
+def test_without_the_client(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "prometheus_client", None)
+    for make in (pipeline.MetricsCollector, lambda: pipeline.monitor(port=0)):
+        with pytest.raises(ImportError, match=r"pip install 'queue-runner\[metrics\]'"):
+            make()
+
+
+def test_scraped_while_loops_come_and_go():
+    """Many threads scrape while queues are made, filled and dropped; nobody sees an error."""
+    errors = []
+    with pipeline.monitor(port=0) as monitor:
+
+        def scrape():
+            try:
+                for _ in range(10):
+                    scraped(monitor.port)
+            except Exception as error:
+                errors.append(error)
+
+        threads = [threading.Thread(target=scrape) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for epoch in range(20):
+            with pipeline.shuffle_batch(np.arange(50), 5, seed=epoch) as batches:
+                assert sum(map(len, batches)) == 50
+        for thread in threads:
+            thread.join()
+    assert errors == []

@@ -120,3 +120,14 @@ def test_resume(measure, lines, which):
             next(loop)
 
     measure("the first batch from a pool of 100,000 lines, resumed", run, rounds=5)
+
+
+@pytest.mark.parametrize("which", ["with checksum", "without"])
+def test_checksum(measure, which):
+    """Batches of rows of 65 integers, as of digits."""
+    rows = pipeline.arrays(np.random.default_rng(1).integers(0, 16, (128 * 200, 65)))
+
+    def run():
+        drain(iter((rows.checksum() if which == "with checksum" else rows).batch(128)))
+
+    measure("200 batches of 128 rows of 65 integers", run, rounds=5)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import zlib
 from typing import Any
 
 import numpy as np
 
 from pipeline.nest import TupleParts, is_dataclass, parts_of
-from pipeline.stages.block import as_columns
+from pipeline.stages.block import Columns, as_columns
 from pipeline.stages.index import Index
 from pipeline.stages.node import OneInput, indexed, opened
 from pipeline.stages.run import Run
@@ -68,17 +69,58 @@ class Sum:
     def _added(self, element: Any, batches: int, value: int) -> int:
         if not batches:
             return (value * _LOW + crc_of(element, 0) + 1) & _WORD
-        for row in _rows(element):
-            value = self._added(row, batches - 1, value)
+        rows = _rows(element)
+        sums = _sums_of_rows(rows) if batches == 1 else None
+        if sums is None:
+            for row in rows.examples():
+                value = self._added(row, batches - 1, value)
+            return value
+        for each in sums:
+            value = (value * _LOW + each + 1) & _WORD
         return value
 
 
-def _rows(batch: Any) -> Any:
+def _rows(batch: Any) -> Columns:
     kind = TupleParts(batch) if type(batch) is tuple else batch
     column = kind
     while (parts := parts_of(column)) is not None and not isinstance(column, np.ndarray):
         column = next(iter(parts))
-    return as_columns(kind, len(column)).examples()
+    return as_columns(kind, len(column))
+
+
+def _sums_of_rows(rows: Columns) -> list[int] | None:
+    """Return what `crc_of` gives for each row; None for rows that are not of numbers, or in a deeper structure.
+
+    See bench `test_checksum`: `crc_of` for each row takes 20 times as long.
+    """
+    keys = rows.structure
+    if not all(map(_is_bytes, rows.arrays)) or not (keys is None or type(keys) in (int, tuple)):
+        return None
+    sums = [0] * len(rows)
+    if keys is not None:
+        count = keys if type(keys) is int else 2 * len(keys)
+        sums = [zlib.crc32(b"%d:" % count)] * len(rows)
+    for i, column in enumerate(rows.arrays):
+        head = f"{column.dtype.str} {column.shape[1:]}:".encode()
+        data, size = memoryview(_bytes_of(column)), column.dtype.itemsize * math.prod(column.shape[1:])
+        for k in range(len(rows)):
+            before = sums[k] if type(keys) is not tuple else crc_of(keys[i], sums[k])
+            sums[k] = zlib.crc32(data[k * size : (k + 1) * size], zlib.crc32(head, before))
+    return sums
+
+
+def _is_bytes(column: Any) -> bool:
+    """Whether the rows of a column count by their bytes: single numbers of float64 are Python's, and count as text."""
+    return (
+        type(column) is np.ndarray
+        and not column.dtype.hasobject
+        and column.dtype.isnative
+        and (column.ndim > 1 or (column.dtype.kind in "iufb" and column.dtype.char != "d"))
+    )
+
+
+def _bytes_of(array: Any) -> Any:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
 
 
 def crc_of(value: Any, before: int) -> int:
@@ -98,7 +140,7 @@ def crc_of(value: Any, before: int) -> int:
         return zlib.crc32(data, zlib.crc32(b"%s %d:" % (kind.__name__.encode(), len(data)), before))
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         head = f"{value.dtype.str} {value.shape}:".encode()
-        return zlib.crc32(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data, zlib.crc32(head, before))
+        return zlib.crc32(_bytes_of(value), zlib.crc32(head, before))
     if value is None:
         return zlib.crc32(b"None", before)
     if isinstance(value, dict):

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 cimport numpy as cnp
 
 from built cimport COMPILER, CYTHON, LIBC, NUMPY, SIMD, STANDARD
-from lockstep cimport draw_last, scan_back, scan_on
+from lockstep cimport draw_last, scan_back
 from philox cimport Philox, philox_below, philox_fraction, philox_jump, philox_next, philox_seed, philox_skip
 from sync cimport mutex
 
@@ -112,32 +112,6 @@ def lockstep_pool(uint64_t seed, uint64_t seed2, Py_ssize_t m, int64_t draws):
     with nogil:
         scan_back(seed, seed2, draws, places, seen)
     return pool
-
-
-def lockstep_on(uint64_t seed, uint64_t seed2, const int64_t[::1] pool not None, int64_t draws, int64_t more):
-    """Return what the places hold `more` draws later, from what `lockstep_pool` returned for `draws`.
-
-    It takes a random word for each draw, so for fewer than about m ln m of them it is the shorter way.
-
-    Args:
-        seed, seed2: As for `lockstep_pool`.
-        pool: What the places hold before draw number `draws`.
-        draws, more: How many draws came before, and how many to make; at most 2**62 in all.
-
-    Raises:
-        ValueError: `draws` or `more` is out of range.
-
-    Thread safety: no state.
-    """
-    check_places(pool.shape[0], draws)
-    if not 0 <= more <= (<int64_t>1 << 62) - draws:
-        raise ValueError(f"lockstep: draws must be >= 0 and at most 2**62, got {more} after {draws}")
-    cdef cnp.ndarray later = int64_array(pool.shape[0])
-    cdef int64_t[::1] places = later
-    places[:] = pool
-    with nogil:
-        scan_on(seed, seed2, draws, more, places)
-    return later
 
 
 def lockstep_end(uint64_t seed, uint64_t seed2, Py_ssize_t m, int64_t arrivals, int64_t draws):

@@ -56,24 +56,6 @@ cdef inline void scan_back(uint64_t seed, uint64_t seed2, uint64_t draws, int64_
         used = WORDS
 
 
-cdef inline void scan_on(uint64_t seed, uint64_t seed2, uint64_t draws, uint64_t more,
-                         int64_t[::1] places) noexcept nogil:
-    """From what the places hold before draw number `draws`, set what they hold so many draws later."""
-    cdef uint32_t m = <uint32_t>places.shape[0]
-    cdef uint64_t fraction = philox_fraction(m + 1), i = 0
-    cdef uint32_t[WORDS] drawn
-    cdef Philox g
-    cdef int k, words
-    philox_seed(&g, seed, seed2)
-    philox_jump(&g, draws)
-    while i < more:
-        words = philox_places(&g, more - i, fraction, m + 1, drawn)
-        for k in range(words):
-            if drawn[k] < m:
-                places[drawn[k]] = m + draws + i + k
-        i += words
-
-
 cdef inline int64_t draw_last(int64_t[::1] places, size_t count, Philox* g) noexcept nogil:
     """Draw from `count` places of which none is filled again: the last one moves into the hole."""
     cdef size_t place = philox_next(g) % <uint32_t>count

@@ -108,11 +108,6 @@ cdef inline void philox_skip(Philox* g, uint64_t blocks) noexcept nogil:
     g.high += g.low < blocks
 
 
-cdef inline bint philox_drawn(const Philox* g) noexcept nogil:
-    """Whether words were drawn or left out since the seed; known for the first 2**66 words."""
-    return g.low != 0
-
-
 cdef inline void philox_refill(Philox* g) noexcept nogil:
     eight_blocks(g.low, g.high, g.key[0], g.key[1], g.words)
     g.low += AHEAD

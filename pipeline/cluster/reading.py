@@ -209,7 +209,8 @@ class _RemoteStream(PartsStream):
                 yield row, piece
                 row += len(piece)
         finally:
-            self._flights.pop(now, None)
+            if now in self._flights:
+                _cancel(self.parts.workers.client, {now: self._flights.pop(now)})
 
     def _next_block(self, flight: _Flight, where: str) -> Any:
         """Return the next block of a part; None at its end.

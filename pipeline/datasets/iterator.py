@@ -255,7 +255,7 @@ class DatasetIterator(Generic[T_co]):
                 raise
             raised = from_handler(error)
             if raised is not None:
-                raise raised.with_traceback(raised.__traceback__)
+                raise raised from raised.__cause__
             failed, stops = self._end_by(error), self._run.clock.stops_with
             if isinstance(error, CancelledError) and stops is not None and stops.should_stop():
                 return _END
@@ -494,15 +494,19 @@ class DatasetIterator(Generic[T_co]):
         serving = this_thread.serving
         if self._owner == get_ident() or (serving is not None and serving is self._run.clock):
             return
-        if not self._lock.acquire(timeout=self.grace):
-            raise RuntimeError(f"close: a thread is still in next after {self.grace:g} seconds")
+        locked: list[bool] = []
         try:
+            # In one call, so that an interrupt comes before the lock is taken or after that is noted.
+            locked.extend(itertools.starmap(self._lock.acquire, ((True, self.grace),)))
+            if not locked[0]:
+                raise RuntimeError(f"close: a thread is still in next after {self.grace:g} seconds")
             self._close_stream()
             if self._threads is not None:
                 self._threads.shutdown(wait=False)
             self._join()
         finally:
-            self._lock.release()
+            if True in locked:
+                self._lock.release()
 
     def __enter__(self) -> DatasetIterator[T_co]:
         if self._closed:
@@ -573,6 +577,7 @@ class DatasetIterator(Generic[T_co]):
                 text = "load_state_dict: this iterator has begun. Load a state before the first element"
                 raise FailedPreconditionError(None, None, text)
             found = loaded_state(state, self._node, self._epoch, allow)
+            self._interrupted = True  # if this ends before another stream can be opened
             self._close_stream()
             self._run = self._new_run(self._run.clock.stops_with)
             delivered = found["delivered"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections import deque
@@ -39,6 +40,9 @@ def file_identity(name: str | bytes, ends: bool = True) -> list[Any] | None:
         PermissionDeniedError, ...: It cannot be opened.
         ImportError: The name is a URL and fsspec is not installed.
     """
+    with contextlib.suppress(OSError, ValueError):  # a URL, or a file that cannot be opened
+        if not stat.S_ISREG(os.stat(name).st_mode):
+            return None  # without opening it: what a pipe gave would be gone
     try:
         file = open_file(os.fsencode(name))
     except NotFoundError:

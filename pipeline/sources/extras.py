@@ -17,15 +17,11 @@ from pipeline._batch import stack
 from pipeline.dtypes import native, object_vector, strings_as_bytes, texts
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid, show
 from pipeline.nest import ListValue, Nest, is_nested
-from pipeline.queues.rows import Rows
 from pipeline.stages.collate import as_array, telling
 
 E = TypeVar("E", bound=Exception)
 
 MANY = 1 << 62  # for tables whose rows may be taken in blocks of any size
-
-# Rows of fewer bytes are gathered by the queue: one copy less.
-_SMALL = 2048
 
 
 def needs(module: str, function: str, extra: str, hint: str = "") -> Any:
@@ -194,8 +190,7 @@ class RowSelection:
         self._numbers = numbers
 
     def of(self, array: NDArray[Any]) -> Any:
-        """Return the rows of an array that nobody changes: a view of neighbours, else as a queue takes them best."""
+        """Return the rows of an array: neighbours as a view."""
         if self._slice is not None:
             return array[self._slice]
-        small = array.nbytes < _SMALL * len(array) and not array.dtype.hasobject
-        return Rows(array, self._numbers) if small else array.take(self._numbers, axis=0)
+        return array.take(self._numbers, axis=0)

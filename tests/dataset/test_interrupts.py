@@ -168,7 +168,6 @@ PROCESSES = pipeline.processes(2)
 @pytest.mark.parametrize("name", CHAINS)
 def test_loops_go_on_and_double_nothing(name, error, tmp_path):
     data = CHAINS[name](tmp_path)
-    first_seconds(data)  # starts processes
     with iter(data) as iterator, iter(data) as other:
         with Strikes(error, longest(data)) as strikes:
             found = interrupted(iterator, strikes, error)
@@ -186,11 +185,11 @@ def test_loops_go_on_and_double_nothing(name, error, tmp_path):
 def test_the_first_call_is_interrupted(name, tmp_path):
     """Wherever it is while it opens the input."""
     data = CHAINS[name](tmp_path)
-    expected = [plain(each) for each in itertools.islice(data, 3)]
+    expected = [plain(each) for each in itertools.islice(data, 3 + STRIKES)]
     with Strikes(Interrupt, longest(data) / 4) as strikes, no_thread_stays():
         while strikes.count < STRIKES:
             with iter(data) as iterator:
-                found = []
+                found, before = [], strikes.count
                 while len(found) < 3:
                     try:
                         strikes.armed = not found
@@ -201,7 +200,9 @@ def test_the_first_call_is_interrupted(name, tmp_path):
                                 break
                     except Interrupt:
                         pass
-                assert [plain(each) for each in found] == expected
+                count = iterator.delivered[0]
+                assert count <= 3 + strikes.count - before
+                assert in_order([plain(each) for each in found], expected[:count])
 
 
 @pytest.fixture(params=["KeyboardInterrupt", "TimeoutError"])

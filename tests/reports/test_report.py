@@ -19,7 +19,7 @@ from helpers import LIMIT, run_in_thread, run_script, start_blocked, wait_blocke
 from orchestration import threads_since
 
 import pipeline
-from pipeline import _next
+from pipeline import _meter
 from pipeline.diagnostics import live
 from pipeline.files.event_file import summary_iterator
 from pipeline.reports import collect, model, show
@@ -255,7 +255,7 @@ def test_the_lock_is_seen_to_be_held():
     thread = threading.Thread(target=spin)
     thread.start()
     try:
-        wait_until(lambda: _next.lock_delay(0.001) > 20e-6, "the lock to be held")
+        wait_until(lambda: _meter.lock_delay(0.001) > 20e-6, "the lock to be held")
     finally:
         stop.set()
         thread.join()

@@ -33,7 +33,7 @@ class TestInMemory(SourceContract):
         return pipeline.arrays({"x": ROWS, "n": (NUMBERS, list(range(COUNT))), "words": words}, **options)
 
     def numbers(self, batch):
-        assert list(batch) == ["n", "words", "x"]
+        assert list(batch) == ["x", "n", "words"]
         numbers = batch["n"][0].tolist()
         assert batch["n"][1].tolist() == numbers
         assert batch["words"].tolist() == [f"{i}é".encode() for i in numbers]

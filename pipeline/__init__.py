@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
         shuffle_batch,
         shuffle_batch_join,
     )
+    from pipeline.batches.of_any import dataset
     from pipeline.datasets.dataset import Dataset, interleave, mix, zip
     from pipeline.datasets.iterator import DatasetIterator as DatasetIterator
     from pipeline.datasets.replay import ReplayBuffer as ReplayBuffer
@@ -121,7 +122,8 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.images.parts import random_crop as random_crop
     from pipeline.images.resize import resize as resize
     from pipeline.nest import ListValue
-    from pipeline.producers.epochs import limit_epochs
+    from pipeline.orders.seeds import set_random_seed
+    from pipeline.producers.limit import limit_epochs
     from pipeline.producers.producers import input_producer, range_input_producer, string_input_producer
     from pipeline.producers.slices import slice_input_producer
     from pipeline.proto.example import BytesList as BytesList
@@ -130,7 +132,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.proto.example import Features as Features
     from pipeline.proto.example import FloatList as FloatList
     from pipeline.proto.example import Int64List as Int64List
-    from pipeline.stages.draws import example_rng
     from pipeline.queues.base import QueueBase as QueueBase
     from pipeline.queues.freeze import freeze
     from pipeline.queues.kinds import (
@@ -140,7 +141,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
         PriorityQueue,
         RandomShuffleQueue,
     )
-    from pipeline.queues.seeds import set_random_seed
     from pipeline.readers.base import ReaderBase as ReaderBase
     from pipeline.readers.fixed import FixedLengthRecordReader
     from pipeline.readers.lmdb import LMDBReader
@@ -167,12 +167,12 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.sources.huggingface import huggingface
     from pipeline.sources.image_folder import image_folder
     from pipeline.sources.jsonl import jsonl
-    from pipeline.sources.of_any import dataset
     from pipeline.sources.parquet import feather, parquet
     from pipeline.sources.text import text
     from pipeline.sources.tf_data import tf_data
     from pipeline.sources.tfrecord import tfrecord
     from pipeline.sources.webdataset import webdataset
+    from pipeline.stages.draws import example_rng
     from pipeline.stats import QueueStats as QueueStats
     from pipeline.workers.choice import processes, threads
 
@@ -266,7 +266,7 @@ _ROOMS = {
     ".batches.collate": "collate",
     ".batches.determinism": "set_deterministic",
     ".batches.functions": "batch batch_join shuffle_batch shuffle_batch_join",
-    ".sources.of_any": "dataset",
+    ".batches.of_any": "dataset",
     ".datasets.dataset": "Dataset interleave mix zip",
     ".datasets.replay": "replay",
     ".decode.csv.decode_csv": "decode_csv",
@@ -276,13 +276,13 @@ _ROOMS = {
     ".files.filenames": "match_filenames_once",
     ".files.tfrecord_writer": "TFRecordWriter",
     ".nest": "ListValue",
-    ".producers.epochs": "limit_epochs",
+    ".producers.limit": "limit_epochs",
     ".producers.producers": "input_producer range_input_producer string_input_producer",
     ".producers.slices": "slice_input_producer",
     ".stages.draws": "example_rng",
     ".queues.freeze": "freeze",
     ".queues.kinds": "FIFOQueue PaddingFIFOQueue PaddingShuffleQueue PriorityQueue RandomShuffleQueue",
-    ".queues.seeds": "set_random_seed",
+    ".orders.seeds": "set_random_seed",
     ".readers.fixed": "FixedLengthRecordReader",
     ".readers.lmdb": "LMDBReader",
     ".readers.text": "TextLineReader",

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 
 def all_of(values: Iterable[Any], kinds: frozenset[type]) -> bool: ...
+
 class Kept:
     count: int
     refused: list[Any] | None

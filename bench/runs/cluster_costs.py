@@ -9,11 +9,11 @@ import statistics
 import time
 
 import numpy as np
+from pipeline.flow import parallel
 from ray_nodes import clusters
 from report import RESULTS, machine
 
 import pipeline
-from pipeline.flow import parallel
 
 ROWS = 128  # of a chunk
 SMALL, LARGE = ROWS * 4 * 784, ROWS * 150_528  # bytes of a chunk of f32[784], and of images

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 from many_cores import ROWS
+from pipeline.flow import parallel
 from report import RESULTS, put_in_page, table
 
 from pipeline.cluster.executor import RayWorkers
-from pipeline.flow import parallel
 
 CORES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 FUNCTIONS = {"10 µs": 1e-5, "100 µs": 1e-4, "1 ms": 1e-3, "10 ms": 1e-2}

@@ -22,10 +22,10 @@ import time
 
 import numpy as np
 from instructions import HERE, STEADY
+from pipeline.flow import parallel
 from report import RESULTS, machine
 
 import pipeline
-from pipeline.flow import parallel
 
 WORKERS, COUNTED = (1, 4, 16, 64), (1, 64)  # the latter by callgrind, which takes long
 BATCH = 64

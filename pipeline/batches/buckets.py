@@ -17,7 +17,7 @@ from pipeline.keywords import tells_keywords
 from pipeline.runners.coordinator import Coordinator
 from pipeline.stages.bucket import Bucket
 from pipeline.stages.collate import bare
-from pipeline.stages.steps import CallSettings, Map
+from pipeline.stages.functions import CallSettings, Map
 
 
 @tells_keywords

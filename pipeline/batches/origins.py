@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from pipeline._queue import Engine
-from pipeline.datasets.seed import Seed
 from pipeline.diagnostics.ends import raise_why
 from pipeline.errors import DeadlineExceededError, InvalidArgumentError, OpError, OutOfRangeError
 from pipeline.nest import ListParts, TupleParts
+from pipeline.orders.seeds import Seed
 from pipeline.producers.slices import SliceSource
 from pipeline.sources.iterables import Named
 from pipeline.sources.nodes import OrderSeed

@@ -7,6 +7,7 @@ from typing import Any
 
 from pipeline.batches.fit import Fit
 from pipeline.batches.merged import Merged
+from pipeline.batches.of_any import dataset
 from pipeline.batches.origins import OfProducer, OfRows
 from pipeline.batches.request import Request
 from pipeline.datasets.dataset import Dataset
@@ -14,14 +15,13 @@ from pipeline.datasets.iterator import DatasetIterator
 from pipeline.queues.base import QueueBase
 from pipeline.sources.iterables import OfCallable
 from pipeline.sources.nodes import OfParts, OfTable
-from pipeline.sources.of_any import dataset
 from pipeline.sources.sequence import STORED, OfSequence
+from pipeline.stages.functions import CallSettings, Map
 from pipeline.stages.groups import Batch
 from pipeline.stages.interleave import Interleave
 from pipeline.stages.node import Node
 from pipeline.stages.pool import Shuffle
 from pipeline.stages.prefetch import Prefetched
-from pipeline.stages.steps import CallSettings, Map
 from pipeline.stages.unbatch import Unbatch
 
 # How many blocks, and how many examples at most, a thread makes ahead.

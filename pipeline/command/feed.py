@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline._csv import cut_records
+from pipeline.batches.of_any import dataset
 from pipeline.command.formats import TEXT, record_bytes, refuse_compressed
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
@@ -31,7 +32,6 @@ from pipeline.files.os_errors import translated
 from pipeline.runners.coordinator import Coordinator
 from pipeline.sources.fixed_length import fixed_length
 from pipeline.sources.nodes import Parts
-from pipeline.sources.of_any import dataset
 from pipeline.sources.order import Epochs
 from pipeline.sources.stream import PartsSource
 from pipeline.sources.text import Piece, PieceRecords, cut_lines, cut_pieces, opened, skip

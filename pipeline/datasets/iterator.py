@@ -13,11 +13,12 @@ from _thread import get_ident
 from collections import deque
 from collections.abc import Collection
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from pipeline import hooks
 from pipeline._meter import Meter
 from pipeline.datasets.parts import facts_of_parts
+from pipeline.datasets.record import Record
 from pipeline.diagnostics.frames import is_running, tell, whereabouts
 from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops, number
 from pipeline.dtypes import integer, seconds
@@ -31,13 +32,13 @@ from pipeline.errors import (
 from pipeline.logs import logger
 from pipeline.nest import refuse_missing_in
 from pipeline.reports import spans
-from pipeline.runners.ending import wait_for_end
 from pipeline.stages.checksum import Sum
 from pipeline.stages.draws import this_thread
 from pipeline.stages.node import Node, measured, name_of_recipe, nodes_of, note_written, opened
 from pipeline.stages.run import Measured, Run, Stops
 from pipeline.stages.selection import arranged
 from pipeline.stages.stream import Stream, cannot_wait
+from pipeline.sync.ending import wait_for_end
 from pipeline.tracebacks import from_handler, show_users
 
 if TYPE_CHECKING:
@@ -61,22 +62,6 @@ BEHIND = 64
 _LOOK = 0.1
 
 _END: Any = object()
-
-
-class Record(NamedTuple):
-    """What was handed out.
-
-    Attributes:
-        batches: How many elements, which are batches after `batch`.
-        examples: How many examples these consist of.
-        value: The sum of their bytes, if there is a checksum.
-        state: The state of the stream after them.
-    """
-
-    batches: int
-    examples: int
-    value: int
-    state: Any
 
 
 class DatasetIterator(Generic[T_co]):

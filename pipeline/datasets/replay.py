@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.dataset import Dataset
-from pipeline.datasets.seed import Seed
 from pipeline.dtypes import integer, refuse_missing, seconds, truth
 from pipeline.errors import (
     CancelledError,
@@ -26,13 +25,14 @@ from pipeline.errors import (
     show,
 )
 from pipeline.nest import ListValue, Nest, is_nested
-from pipeline.runners.condition import ReentrantCondition
+from pipeline.orders.seeds import Seed
 from pipeline.stages.block import Block, as_columns
 from pipeline.stages.index import ENDLESS
 from pipeline.stages.node import Node
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stream
 from pipeline.stages.sum_tree import SumTree
+from pipeline.sync.condition import ReentrantCondition
 
 # Seconds between two looks, while there is nothing to sample, whether the iterator was closed.
 _LOOK = 0.1
@@ -225,7 +225,7 @@ class ReplayBuffer(Dataset[Any]):
         return np.broadcast_to(weights, (count,))
 
     def _may_draw(self, timeout: float) -> bool:
-        """Wait until samples may be taken, or the buffer is closed, at most so many seconds; return whether that is so."""
+        """Wait until samples may be taken, or the buffer is closed, for at most so many seconds; return whether."""
         deadline = time.monotonic() + timeout
         with self._changed:
             while not self._closed and self._allowed() < 1:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from pipeline.datasets.dataset import Dataset
 from pipeline.errors import FailedPreconditionError
-from pipeline.sources.nodes import OfSource
 from pipeline.stages.node import Node, nodes_of
 from pipeline.stages.passes import Repeat
 from pipeline.stages.prefetch import Prefetched
@@ -54,10 +53,7 @@ def further_share(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
 
 def is_share(dataset: Dataset[Any]) -> bool:
     """Whether a dataset is one share already: by `shard`, or as its sources read theirs."""
-    return any(
-        isinstance(each, Shard) or (isinstance(each, OfSource) and each.order.numbered().shard != (0, 1))
-        for each in nodes_of(dataset._node)
-    )
+    return any(each.is_share() for each in nodes_of(dataset._node))
 
 
 def cannot_share(given: Any, which: Share, reason: str) -> FailedPreconditionError:

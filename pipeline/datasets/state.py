@@ -12,14 +12,14 @@ from pipeline.diagnostics.wording import named
 from pipeline.dtypes import items, one_of
 from pipeline.errors import InvalidArgumentError, StateMismatchError, invalid
 from pipeline.files.identity import difference, file_identity
-from pipeline.queues.seeds import given_seed
+from pipeline.orders.seeds import given_seed
 from pipeline.resume.form import check_form
 from pipeline.resume.mismatch import Comparison
 from pipeline.stages.node import Node, facts_of, seeds_of
 from pipeline.stages.run import Run
 
 if TYPE_CHECKING:
-    from pipeline.datasets.iterator import Record
+    from pipeline.datasets.record import Record
 
 FORMAT = "queue-runner/dataset"
 VERSION = 3

@@ -17,8 +17,8 @@ from pipeline.diagnostics.ends import end_of_input
 from pipeline.dtypes import as_bytes, items, refuse_missing, strings_as_bytes, truth
 from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
-from pipeline.producers.epochs import EpochLimit, EpochShuffle
-from pipeline.producers.numbered import Numbered, digest, parse_shard
+from pipeline.orders.epochs import EpochLimit, EpochShuffle
+from pipeline.orders.numbered import Numbered, digest, parse_shard
 from pipeline.producers.queue import ProducerQueue
 from pipeline.queues.values import compatible
 from pipeline.runners.registry import add_queue_runner

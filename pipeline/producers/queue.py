@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._queue import CALLS
-from pipeline.diagnostics.causes import InputUsedUp
 from pipeline.diagnostics.ends import end_of_input, with_end
 from pipeline.diagnostics.live import note_input, queues
 from pipeline.diagnostics.workers import WorkerGroup, current_worker
 from pipeline.diagnostics.workers import this_thread as worker_of_thread
 from pipeline.errors import DeadlineExceededError, FailedPreconditionError, OutOfRangeError, invalid
 from pipeline.hooks import loop_of_thread
-from pipeline.producers.numbered import Numbered, at_least_one
+from pipeline.orders.numbered import Numbered, at_least_one
+from pipeline.queues.causes import InputUsedUp
 from pipeline.queues.kinds import FIFOQueue
 from pipeline.queues.texts import insufficient
 from pipeline.runners.coordinator import Coordinator

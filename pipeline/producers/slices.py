@@ -15,7 +15,7 @@ from pipeline.dtypes import refuse_missing, strings_as_bytes
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
-from pipeline.producers.numbered import Numbered, at_least_one, digest
+from pipeline.orders.numbered import Numbered, at_least_one, digest
 from pipeline.producers.producers import range_input_producer
 from pipeline.producers.queue import ProducerQueue
 from pipeline.queues.rows import Rows

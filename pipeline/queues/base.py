@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from pipeline.diagnostics.causes import LeftBlock, because
-from pipeline.diagnostics.waits import Watchdog
 from pipeline.errors import CancelledError, OutOfRangeError, invalid
+from pipeline.queues.causes import LeftBlock, because
 from pipeline.queues.components import Shape
+from pipeline.queues.waits import Watchdog
 from pipeline.stats import QueueStats
 
 Q = TypeVar("Q", bound="QueueBase")

@@ -12,6 +12,7 @@ import numpy as np
 
 from pipeline.dtypes import truth, whole
 from pipeline.errors import invalid
+from pipeline.orders.seeds import generator_seeds
 from pipeline.queues.components import (
     Component,
     component,
@@ -21,7 +22,6 @@ from pipeline.queues.components import (
     parse_partial_shapes,
     parse_shapes,
 )
-from pipeline.queues.seeds import generator_seeds
 from pipeline.queues.typed import TypedQueue
 
 

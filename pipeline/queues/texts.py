@@ -9,7 +9,6 @@ import numpy as np
 
 from pipeline._queue import CALLS, STATUSES
 from pipeline.diagnostics.ends import EndOfInput, with_end
-from pipeline.diagnostics.waits import Watchdog, WatchedQueue
 from pipeline.diagnostics.wording import count
 from pipeline.errors import (
     CancelledError,
@@ -20,6 +19,7 @@ from pipeline.errors import (
     invalid,
 )
 from pipeline.queues.components import Component
+from pipeline.queues.waits import Watchdog, WatchedQueue
 
 CALL_NAMES = {number: name for name, number in CALLS.items()}
 _ENQUEUES = ("enqueue", "enqueue_many")

@@ -11,17 +11,17 @@ import numpy as np
 
 from pipeline._batch import pad, stack
 from pipeline._queue import CALLS, FORMS, ORDERS, Engine
-from pipeline.diagnostics.causes import cause_of_closing
 from pipeline.diagnostics.frames import note_wait
 from pipeline.diagnostics.live import queues
-from pipeline.diagnostics.waits import Watchdog
 from pipeline.dtypes import STRING, given_name, memory_of, truth
 from pipeline.errors import FailedPreconditionError
 from pipeline.queues import texts
 from pipeline.queues.base import QueueBase
+from pipeline.queues.causes import cause_of_closing
 from pipeline.queues.components import Component, Shape, component, parse_count
 from pipeline.queues.texts import CALL_NAMES
 from pipeline.queues.values import element, elements, infer
+from pipeline.queues.waits import Watchdog
 from pipeline.stats import QueueStats
 
 _DEQUEUES = frozenset(number for name, number in CALLS.items() if name.startswith("dequeue"))

@@ -16,7 +16,7 @@ from pipeline.logs import logger
 from pipeline.reports.collect import collect
 from pipeline.reports.looks import Look, Watch, look
 from pipeline.reports.report import Report
-from pipeline.runners.stop_flag import StopFlag
+from pipeline.sync.stop_flag import StopFlag
 
 _NAP = 0.01  # seconds without the GIL, at most, before the sampler asks for it
 

@@ -15,7 +15,7 @@ from pipeline.logs import logger
 from pipeline.reports import spans
 from pipeline.reports.trace_file import TraceFile
 from pipeline.reports.tracer import Tracer
-from pipeline.runners.stop_flag import StopFlag
+from pipeline.sync.stop_flag import StopFlag
 
 _log = logger("pipeline.monitoring")
 _starting = threading.Lock()  # guards `_running`

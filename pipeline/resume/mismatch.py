@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.errors import StateMismatchError, told
 from pipeline.files.identity import NAMES
-from pipeline.queues.seeds import given_seed
+from pipeline.orders.seeds import given_seed
 
 # Differences that the message shows; each of many files may have changed.
 _SHOWN = 20

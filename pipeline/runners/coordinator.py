@@ -10,17 +10,17 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Any, NoReturn, TypeAlias, TypeVar
 
-from pipeline.diagnostics.causes import StoppedByCoordinator, because
 from pipeline.diagnostics.frames import is_running, whereabouts
 from pipeline.diagnostics.wording import count, named
 from pipeline.dtypes import items, seconds, truth
 from pipeline.errors import OutOfRangeError
 from pipeline.logs import logger
 from pipeline.on_error import set_on
+from pipeline.queues.causes import StoppedByCoordinator, because
 from pipeline.runners.copies import gil_enabled, twin
-from pipeline.runners.ending import JOIN_INTERVAL, wait_for_end
 from pipeline.runners.enqueue_ops import Fillable
-from pipeline.runners.stop_flag import StopFlag
+from pipeline.sync.ending import JOIN_INTERVAL, wait_for_end
+from pipeline.sync.stop_flag import StopFlag
 from pipeline.tracebacks import of_user
 
 # An exception as it was reported: with the traceback and the context that it had.

@@ -12,7 +12,6 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pipeline.diagnostics.causes import InputUsedUp, because
 from pipeline.diagnostics.live import groups
 from pipeline.diagnostics.wording import count
 from pipeline.diagnostics.workers import WorkerGroup, WorkerRecord, current_worker
@@ -20,9 +19,10 @@ from pipeline.dtypes import truth
 from pipeline.errors import OpError, OutOfRangeError
 from pipeline.hooks import loop_of_thread
 from pipeline.logs import logger
+from pipeline.queues.causes import InputUsedUp, because
 from pipeline.runners.coordinator import Coordinator
-from pipeline.runners.ending import EndingThread
 from pipeline.runners.enqueue_ops import Fillable, make_callable, op_name
+from pipeline.sync.ending import EndingThread
 
 _log = logger("pipeline.runners")
 

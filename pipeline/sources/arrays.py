@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import io
 import math
-import operator
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,8 +20,8 @@ from pipeline.files.npy import NpyFile, checked_header
 from pipeline.files.opening import read_whole
 from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
-from pipeline.nest import ListValue, Nest, TupleParts, parts_of
-from pipeline.producers.numbered import digest, parse_shard
+from pipeline.nest import ListValue, Nest, parts_of
+from pipeline.orders.numbered import digest, parse_shard
 from pipeline.sources.extras import MANY, RowSelection, closed, is_closed, last_used, place_of, stacked
 from pipeline.sources.nodes import Table
 from pipeline.sources.order import Epochs

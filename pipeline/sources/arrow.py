@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from pipeline.errors import DataLossError, InvalidArgumentError, invalid
 from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
 from pipeline.nest import ListValue, map_values
-from pipeline.producers.numbered import sampled
+from pipeline.orders.numbered import sampled
 from pipeline.sources.extras import MANY, RowSelection, chosen, needs
 from pipeline.sources.nodes import Table
 from pipeline.sources.order import Epochs

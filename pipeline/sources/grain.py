@@ -16,7 +16,7 @@ from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
 from pipeline.nest import map_values
 from pipeline.on_error import add_note
-from pipeline.producers.numbered import Numbered
+from pipeline.orders.numbered import Numbered
 from pipeline.sources.extras import needs, stacked
 from pipeline.sources.nodes import Parts, Table
 from pipeline.sources.order import Epochs, Order

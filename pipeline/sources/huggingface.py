@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
-from pipeline.producers.numbered import parse_shard, sampled
+from pipeline.orders.numbered import parse_shard, sampled
 from pipeline.sources.arrow import digest_of, without_views
 from pipeline.sources.extras import names_of, needs
 from pipeline.sources.huggingface_columns import apart, form_of

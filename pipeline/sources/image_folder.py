@@ -19,7 +19,7 @@ from pipeline.files.os_errors import translated
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.on_error import add_note, of_record
-from pipeline.producers.numbered import digest
+from pipeline.orders.numbered import digest
 from pipeline.sources.extras import stacked
 from pipeline.sources.nodes import Table
 from pipeline.sources.order import Epochs

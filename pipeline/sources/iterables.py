@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from pipeline._calls import Draw, Kept, Results, pump
-from pipeline.datasets.seed import LateSeed, Seed
 from pipeline.diagnostics.ends import raise_why
 from pipeline.diagnostics.workers import name_record
 from pipeline.diagnostics.workers import this_thread as reads
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError
 from pipeline.nest import kept
+from pipeline.orders.seeds import LateSeed, Seed
 from pipeline.stages.block import Block, Columns, Examples
 from pipeline.stages.calls import name_of
 from pipeline.stages.draws import this_thread

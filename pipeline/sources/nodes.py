@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from pipeline._block import bounds
 from pipeline._rows import Gatherer
-from pipeline.datasets.seed import Seed
 from pipeline.diagnostics.ends import raise_why
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
 from pipeline.files.identity import file_identity, names_of
 from pipeline.on_error import ending
-from pipeline.producers.numbered import Numbered
+from pipeline.orders.numbered import Numbered
+from pipeline.orders.seeds import Seed
 from pipeline.sources.extras import Once
 from pipeline.stages.block import Block, Columns, Examples, Names, Numbers, as_columns, join_values
 from pipeline.stages.index import ENDLESS, Index, InOrder
@@ -176,6 +176,9 @@ class OfSource(Node):
 
     def seed(self) -> Seed | None:
         return self._seed
+
+    def is_share(self) -> bool:
+        return bool(self.order.numbered().shard != (0, 1))
 
     def options(self) -> dict[str, Any]:
         return {**self._facts(), **{key: value for key, value in self.order.facts().items() if key != "seeds"}}

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from pipeline._random import permutation
 from pipeline.dtypes import integer, truth
 from pipeline.errors import invalid
-from pipeline.producers.epochs import EpochLimit, EpochShuffle
-from pipeline.producers.numbered import Numbered, parse_shard
+from pipeline.orders.epochs import EpochLimit, EpochShuffle
+from pipeline.orders.numbered import Numbered, parse_shard
 
 # Sets the words for the rows of a group apart from those for the order of the groups, which have the same seeds.
 _OF_ROWS = 0x5851F42D4C957F2D

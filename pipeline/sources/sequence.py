@@ -10,7 +10,7 @@ import numpy as np
 from pipeline._calls import items_at
 from pipeline.errors import invalid
 from pipeline.nest import kept
-from pipeline.producers.numbered import digest
+from pipeline.orders.numbered import digest
 from pipeline.stages.block import Block, Examples, Numbers
 from pipeline.stages.index import Index
 from pipeline.stages.node import Node

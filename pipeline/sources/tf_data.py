@@ -11,7 +11,7 @@ from pipeline.dtypes import object_vector
 from pipeline.keywords import tells_keywords
 from pipeline.nest import Nest, is_nested
 from pipeline.on_error import add_note
-from pipeline.producers.numbered import parse_shard
+from pipeline.orders.numbered import parse_shard
 from pipeline.sources.extras import MANY, needs, stacked
 from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs

@@ -144,7 +144,7 @@ class _Shards(Parts):
         self.names = names
         self._columns = None if columns is None else [(each, each.lower().split(";")) for each in columns]
         own = {name: functools.partial(_copied, decoder) for name, decoder in own_decoders.items()}
-        self._decoders = {**usual_decoders(limit), **own}
+        self._decoders: dict[str, Callable[[bytes], Any]] = {**usual_decoders(limit), **own}
         self._limit = limit
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:

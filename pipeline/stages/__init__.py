@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pipeline.stages.bucket import Bucket as Bucket
     from pipeline.stages.checksum import Checksum as Checksum
+    from pipeline.stages.functions import CallSettings as CallSettings
+    from pipeline.stages.functions import Filter as Filter
+    from pipeline.stages.functions import FlatMap as FlatMap
+    from pipeline.stages.functions import Map as Map
     from pipeline.stages.groups import Batch as Batch
     from pipeline.stages.groups import Window as Window
     from pipeline.stages.interleave import Interleave as Interleave
@@ -26,10 +30,6 @@ if TYPE_CHECKING:
     from pipeline.stages.selection import Skip as Skip
     from pipeline.stages.selection import Take as Take
     from pipeline.stages.selection import WeightedSample as WeightedSample
-    from pipeline.stages.steps import CallSettings as CallSettings
-    from pipeline.stages.steps import Filter as Filter
-    from pipeline.stages.steps import FlatMap as FlatMap
-    from pipeline.stages.steps import Map as Map
     from pipeline.stages.unbatch import Unbatch as Unbatch
     from pipeline.stages.zipped import Zip as Zip
 

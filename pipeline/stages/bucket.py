@@ -152,7 +152,7 @@ class Bucketing(Holding):
 
     def left(self) -> list[Arrival] | None:
         if self._node.drop_remainder:
-            self._run.note_dropped(self._node, sum(map(len, self.groups)))
+            self._run.note_dropped(self._node.written, sum(map(len, self.groups)))
             return None
         return next((self._pop(i) for i, group in enumerate(self.groups) if group), None)
 

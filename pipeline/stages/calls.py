@@ -44,7 +44,10 @@ def _is_usual(function: FunctionType) -> bool:
 
 # What a function is that returns no result, or takes any number of arguments.
 _OTHERS = (
-    inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_GENERATOR | inspect.CO_ITERABLE_COROUTINE
+    inspect.CO_COROUTINE
+    | inspect.CO_ASYNC_GENERATOR
+    | inspect.CO_GENERATOR
+    | inspect.CO_ITERABLE_COROUTINE
     | inspect.CO_VARARGS
 )
 

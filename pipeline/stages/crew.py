@@ -7,21 +7,16 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Future
 from typing import Any
-
-import numpy as np
 
 from pipeline._meter import Meter, working_for_others
 from pipeline.diagnostics.wording import named
-from pipeline.dtypes import MOST_WORKERS, integer
 from pipeline.errors import AbortedError, ResourceExhaustedError
-from pipeline.runners.stop_flag import StopFlag
 from pipeline.stages.block import Block, failed, joined, size_of
 from pipeline.stages.draws import this_thread
-from pipeline.stages.run import Clock, Limited, Run
+from pipeline.stages.run import Clock, Limited, Measured, Run
 from pipeline.stages.steps import (
-    Each,
     Named,
     Reported,
     SkippedAt,
@@ -32,10 +27,10 @@ from pipeline.stages.steps import (
     sizes_of_outputs,
 )
 from pipeline.stages.stream import Maker, Skipped, Stream, Unit
+from pipeline.sync.stop_flag import StopFlag
 from pipeline.tracebacks import from_handler
 from pipeline.workers.chunks import WorkerDied, here
-from pipeline.workers.executor import Foreign, Workers
-from pipeline.workers.threads import Threads
+from pipeline.workers.executor import Workers
 
 _MOST = 1024  # inputs of a chunk
 _CHUNK_BYTES = 4 << 20  # of what is made of a chunk
@@ -53,47 +48,6 @@ _SOON = 0.002
 # What workers make of a chunk: blocks and skipped errors in order, and of each step its seconds, processor seconds and
 # how many outputs it had.
 _Made = tuple[list[Any], list[tuple[float, float, int]]]
-
-
-def checked_workers(kind: str, workers: Any, function: Any) -> int | str | Executor:
-    """Return `workers` of a step if they can call its function.
-
-    Raises:
-        TypeError: They are no workers, or the function cannot be sent to them.
-        ValueError: The number of threads is out of range.
-    """
-    what = f"{kind}: workers"
-    if isinstance(workers, str) and workers == "auto":
-        return workers
-    if isinstance(workers, (int, np.integer)) and not isinstance(workers, bool):
-        count = integer(workers, what)
-        if not 1 <= count <= MOST_WORKERS:
-            hint = "; without workers= the thread that iterates runs it" if count < 1 else ""
-            raise ValueError(f"{what} must be at least 1 and at most {MOST_WORKERS:,}, got {count:,}{hint}")
-        return count
-    if not callable(getattr(workers, "submit", None)):
-        raise TypeError(
-            f"{what} must be a number of threads, 'auto' or an executor such as pipeline.processes(4), not "
-            f"{workers!r:.80}"
-        )
-    if isinstance(workers, Workers):
-        try:
-            workers.check(function)
-        except TypeError as error:
-            raise TypeError(f"{what}: {error}") from error
-    return workers  # type: ignore[no-any-return]
-
-
-def workers_of(node: Each) -> tuple[Workers, bool]:
-    """Return the workers of a step, and whether they end with the stage."""
-    given: Any = node.workers
-    if isinstance(given, int):
-        return Threads(given, abandons=True), True
-    if isinstance(given, str):
-        from pipeline.workers.auto import Auto  # 10 ms with multiprocessing
-
-        return Auto(node.name, node.function, node.chosen), True
-    return (given, False) if isinstance(given, Workers) else (Foreign(given), False)
 
 
 def make_chunk(steps: Sequence[Step], block: Block) -> _Made:
@@ -132,19 +86,24 @@ class Segment:
     """Neighbouring steps that run at one place.
 
     Args:
-        nodes: The steps.
-        run: Of the iterator.
+        steps: What is done to each example.
+        limits: What counts the errors that each of them skips.
+        measured: What is measured of each; None for what is not.
         stage: The meter of the stage; None if nothing is measured.
         workers: What runs them; None for the thread that takes.
         owned: Whether the workers end with the stage.
     """
 
     def __init__(
-        self, nodes: Sequence[Each], run: Run, stage: Meter | None, workers: Workers | None, owned: bool = False
+        self,
+        steps: Sequence[Step],
+        limits: Sequence[Limited],
+        measured: Sequence[Measured | None],
+        stage: Meter | None,
+        workers: Workers | None,
+        owned: bool,
     ) -> None:
-        self.steps = [each.step_of(run) for each in nodes]
-        self.limits = [Limited(run, each.on_error, each.max_errors) for each in nodes]
-        measured = [run.measured.get(each.written) for each in nodes]
+        self.steps, self.limits = steps, limits
         self.meters = [None if each is None else each.meter for each in measured]
         self.workers, self.owned = workers, owned
         self.call = functools.partial(make_chunk, self.steps)
@@ -174,22 +133,6 @@ class Segment:
         for part in outputs_of_steps(self.steps, block, n, named):
             self._times.share()
             yield part
-
-
-def segments_of(nodes: Sequence[Each], run: Run) -> list[Segment]:
-    """Return the steps of a stage by what runs them, neighbours with the same workers together."""
-    last = run.measured.get(nodes[-1].written)
-    stage = None if last is None else last.meter
-    found: list[tuple[Any, list[Each]]] = []
-    for node in nodes:
-        same = found and found[-1][0] is node.workers and not isinstance(node.workers, (int, str))
-        if same:
-            found[-1][1].append(node)
-        else:
-            found.append((node.workers, [node]))
-    return [
-        Segment(each, run, stage, *((None,) if workers is None else workers_of(each[0]))) for workers, each in found
-    ]
 
 
 class Chunk:
@@ -254,22 +197,35 @@ class Crewed(Maker):
 
     Args:
         source: The inputs.
-        nodes: The steps, first to last.
-        live: Whether others make the inputs meanwhile: then results do not wait for further inputs.
+        segments: The steps, first to last.
         run: Of the iterator.
+        ordered: Whether results come in the order of their inputs.
+        live: Whether others make the inputs meanwhile: then results do not wait for further inputs.
+        timed: Whether the inputs depend on time.
+        named: Returns what errors call an input of a block.
     """
 
-    def __init__(self, source: Stream, nodes: Sequence[Each], live: bool, run: Run) -> None:
+    def __init__(
+        self,
+        source: Stream,
+        segments: list[Segment],
+        run: Run,
+        *,
+        ordered: bool,
+        live: bool,
+        timed: bool,
+        named: Named,
+    ) -> None:
         super().__init__(source)
-        segments = segments_of(nodes, run)
+        steps = [step for each in segments for step in each.steps]
         self._first = segments.pop(0) if segments[0].workers is None else None  # which the caller runs before
         self._last = segments.pop() if segments[-1].workers is None else None  # and after the workers
         self._segments = segments
         self._behind = self._first or segments[0]  # what stands directly behind the input
-        self._ordered = all(each.ordered for each in nodes)
-        self._counted = self._ordered and not any(each.does.renews for each in nodes)  # one output per input at most
-        self._live, self._clock, self._named = live, run.clock, nodes[0].named
-        self._together = live and not nodes[0].source.timed  # as a state within several batches in time is none
+        self._ordered = ordered
+        self._counted = ordered and not any(each.renews for each in steps)  # one output per input at most
+        self._live, self._clock, self._named = live, run.clock, named
+        self._together = live and not timed  # as a state within several batches in time is none
         self._bell = StopFlag()
         self._units: deque[Pending] = deque()
         self._making: Iterator[Any] | None = None  # of the last unit: what the first segment makes of it

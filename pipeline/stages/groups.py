@@ -57,7 +57,7 @@ class Group(OneInput):
     def index(self, run: Run) -> Index:
         source = index_of(self.source, run)
         if self.drop_remainder and self.size == self.stride and len(source) < ENDLESS:
-            run.note_dropped(self, len(source) % self.size)
+            run.note_dropped(self.written, len(source) % self.size)
         return Grouped(source, self.size, self.stride, self.drop_remainder, self.how())
 
 
@@ -157,7 +157,7 @@ class Batch(Group):
             count = (self.length() or 0) * self.size
             node = arranged(Take(source, count, written=False))
             state = None if state is None else state // source.step * node.step
-            run.note_dropped(self, (source.length() or 0) - count)
+            run.note_dropped(self.written, (source.length() or 0) - count)
         return Batching(opened(node, run, state), self.how(), self, run)
 
     def state_at(self, place: int) -> Any:
@@ -314,7 +314,7 @@ class Batching(Stage):
         if len(block) < size:
             block = joined([block, *exactly(self.source, size - len(block))])
             if self._node.drop_remainder and len(block) < size:
-                self._run.note_dropped(self._node, len(block))
+                self._run.note_dropped(self._node.written, len(block))
                 return None
         return batch_of(block, self._how)
 
@@ -427,5 +427,3 @@ class Windowing(Stage):
 
     def state(self) -> Any:
         return [self._gap, self.source.state()]
-
-

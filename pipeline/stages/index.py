@@ -134,7 +134,7 @@ class InOrder(Stream):
         return count
 
     def _make(self, n: int) -> Block | None:
-        """Return the next examples: more than n if they may be made ahead, are small and quickly made. None at the end."""
+        """Return the next examples; more than n if they may be made ahead and cost little. None at the end."""
         step, left = self._step, -(-(self._stop - self._next) // self._step)
         if left < 1:
             return None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pipeline.datasets.seed import LateSeed, Seed
 from pipeline.errors import FailedPreconditionError, invalid
+from pipeline.orders.seeds import LateSeed, Seed
 from pipeline.stages.block import Block
 from pipeline.stages.node import Node, opened, seeds_of, total
 from pipeline.stages.run import Run
@@ -45,11 +45,7 @@ class Interleave(Node):
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         found = None if state is None else state[4]
-        recipes: Listed | Nested
-        if self._seed is None:
-            recipes = Listed(self, run, found)
-        else:
-            recipes = Nested(self.inputs[0], run, self._seed, found)
+        recipes = Listed(self, run, found) if self._seed is None else Nested(self.inputs[0], run, self._seed, found)
         return Interleaving(recipes, self.cycle_length, self.block_length, state)
 
 

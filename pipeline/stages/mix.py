@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.datasets.seed import Seed
 from pipeline.errors import invalid
+from pipeline.orders.seeds import Seed
 from pipeline.stages.block import Block, joined
 from pipeline.stages.draws import uniform
 from pipeline.stages.node import Node, opened, total

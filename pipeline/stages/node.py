@@ -8,11 +8,11 @@ from contextlib import nullcontext
 from typing import Any, ClassVar
 
 from pipeline._meter import Meter, Metered, MeteredIndex
-from pipeline.datasets.seed import Seed
 from pipeline.diagnostics.frames import Place, caller, shown
 from pipeline.diagnostics.live import number
 from pipeline.errors import CancelledError, DeadlineExceededError, invalid
 from pipeline.on_error import add_note, set_on
+from pipeline.orders.seeds import Seed
 from pipeline.stages.index import ENDLESS, Index, InOrder, counted
 from pipeline.stages.run import Measured, Run
 from pipeline.stages.stream import Stage, Stream, fitting, whole
@@ -78,6 +78,10 @@ class Node:
     def files(self) -> Sequence[str]:
         """Return the names of the files that its source reads, for caches. It may be slow."""
         return ()
+
+    def is_share(self) -> bool:
+        """Whether it gives one share of several, each of which another process may read."""
+        return False
 
     def seed(self) -> Seed | None:
         """Return the seed of this step alone; None if it draws nothing."""
@@ -308,4 +312,3 @@ def total(nodes: Sequence[Node]) -> int | None:
     if None in lengths:
         return None
     return min(ENDLESS, sum(each for each in lengths if each is not None))
-

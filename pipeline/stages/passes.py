@@ -277,5 +277,3 @@ class Enumerating(Stage):
 
     def state(self) -> Any:
         return [self._count, self.source.state()]
-
-

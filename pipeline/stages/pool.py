@@ -12,7 +12,7 @@ import numpy as np
 from pipeline._calls import all_of
 from pipeline._random import NumberPool, lockstep_end, lockstep_pool
 from pipeline._rows import RowSlots
-from pipeline.datasets.seed import Seed
+from pipeline.orders.seeds import Seed
 from pipeline.stages.block import Block, Columns, Examples, Numbers, handed_out, is_plain, sizes_of
 from pipeline.stages.index import Index
 from pipeline.stages.journal import Journal, read_again

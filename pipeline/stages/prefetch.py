@@ -19,13 +19,13 @@ from pipeline.diagnostics.live import PrefetchMeter, PrefetchThread
 from pipeline.diagnostics.wording import named
 from pipeline.errors import FailedPreconditionError, ResourceExhaustedError
 from pipeline.reports import spans
-from pipeline.runners.ending import EndingThread
 from pipeline.stages.block import Block
 from pipeline.stages.draws import this_thread
 from pipeline.stages.index import Index
 from pipeline.stages.node import Node, OneInput, indexed, opened
 from pipeline.stages.run import Clock, Run
 from pipeline.stages.stream import Stage, Stream
+from pipeline.sync.ending import EndingThread
 
 # The tokens for which a thread takes blocks; False ends it.
 Room: TypeAlias = "queue.SimpleQueue[int]"

@@ -15,11 +15,10 @@ from pipeline.diagnostics.live import PrefetchMeter
 from pipeline.errors import CancelledError, StateMismatchError
 from pipeline.files.identity import Opened, merged, of_one
 from pipeline.on_error import Skips
-from pipeline.runners.stop_flag import StopFlag
+from pipeline.sync.stop_flag import StopFlag
 
 if TYPE_CHECKING:
-    from pipeline.datasets.seed import Seed
-    from pipeline.stages.node import Node
+    from pipeline.orders.seeds import Seed
 
 import numpy as np
 
@@ -197,21 +196,21 @@ class Run:
         skipped: The errors that were skipped.
     """
 
-    def __init__(self, name: str, measured: Mapping[Node, Measured] | None = None, stops: Stops | None = None) -> None:
+    def __init__(self, name: str, measured: Mapping[Any, Measured] | None = None, stops: Stops | None = None) -> None:
         self.epoch, self.path, self.hosts = 0, 0, False
         self.seeds, self.files, self.clock = Seeds(), Files(), Clock(name, stops)
         self.measured = measured or {}
         self.skipped = Skips("skip", None)
-        self._dropped: dict[tuple[Node, int, int], int] = {}
+        self._dropped: dict[tuple[Any, int, int], int] = {}
 
     @property
     def dropped(self) -> int:
         """How many examples filled no batch at the end of a pass."""
         return sum(self._dropped.copy().values())
 
-    def note_dropped(self, node: Node, count: int) -> None:
-        """Note how many examples fill no batch at the end of this pass of a step."""
-        self._dropped[node.written, self.epoch, self.path] = count
+    def note_dropped(self, step: Any, count: int) -> None:
+        """Note how many examples fill no batch at the end of this pass of a step, as the user wrote it."""
+        self._dropped[step, self.epoch, self.path] = count
 
     def start_runners(self) -> None:
         """Start the queue runners that were registered and never started: sources call it that may need them.

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from pipeline._block import mix_pairs
 from pipeline._random import permutation
-from pipeline.datasets.seed import Seed
+from pipeline.orders.seeds import Seed
 from pipeline.stages.block import Block, Numbers
 from pipeline.stages.draws import uniform
+from pipeline.stages.functions import Each
 from pipeline.stages.index import ENDLESS, Index, Picked
 from pipeline.stages.node import Node, OneInput, index_of, opened
 from pipeline.stages.run import Run
-from pipeline.stages.steps import Each
 from pipeline.stages.stream import Stage, Stream, whole
 
 
@@ -161,6 +161,9 @@ class Shard(Sliced):
     def __init__(self, source: Node, i: int, n: int, drop_remainder: bool, alike: bool = False) -> None:
         super().__init__(source)
         self.i, self.n, self.drop_remainder, self._alike = i, n, drop_remainder, alike
+
+    def is_share(self) -> bool:
+        return True
 
     def goes_below(self, node: Node) -> bool:
         skips = isinstance(node, Each) and node.does.one_to_one and node.ordered and node.on_error == "skip"
@@ -330,4 +333,3 @@ def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
     made = copy.copy(node)
     made.inputs, made._written = inputs, node.written
     return made
-

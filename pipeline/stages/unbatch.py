@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.errors import invalid
 from pipeline._block import mix_outputs
+from pipeline.errors import invalid
 from pipeline.nest import ListParts, TupleParts, refuse_missing_in
 from pipeline.stages.block import Block, Columns, as_columns, flat
 from pipeline.stages.collate import bare, stacked

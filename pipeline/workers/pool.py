@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
 from pipeline.errors import ResourceExhaustedError
-from pipeline.runners.condition import ReentrantCondition
-from pipeline.runners.ending import StartingThread, wait_for_end
-from pipeline.runners.stop_flag import StopFlag
+from pipeline.sync.condition import ReentrantCondition
+from pipeline.sync.ending import StartingThread, wait_for_end
+from pipeline.sync.stop_flag import StopFlag
 from pipeline.workers.chunks import WorkerDied
 
 LIMIT_OF_THREADS = "the system allows this user, or this container, no more threads"

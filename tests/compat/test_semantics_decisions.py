@@ -11,7 +11,7 @@ from helpers import LIMIT, run_in_thread, wait_until
 
 import pipeline.compat.v1 as tf
 from pipeline.compat.input import keep_input
-from pipeline.runners.stop_flag import StopFlag
+from pipeline.sync.stop_flag import StopFlag
 
 
 def test_enqueue_many_of_a_scalar_is_an_error(sess):

@@ -13,7 +13,7 @@ from orchestration import Gate, fresh_collection, no_thread_left, out_of_range
 import pipeline
 from pipeline import Coordinator, FailedPreconditionError, FIFOQueue, OutOfRangeError, QueueRunner, RandomShuffleQueue
 from pipeline._queue import CALLS
-from pipeline.diagnostics.waits import CHECK_INTERVAL
+from pipeline.queues.waits import CHECK_INTERVAL
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from page_programs import ROOT
 import pipeline
 import pipeline.compat.v1 as tf
 from pipeline._queue import CALLS  # the numbers by which the core tells its hooks of calls
-from pipeline.diagnostics.waits import CHECK_INTERVAL
+from pipeline.queues.waits import CHECK_INTERVAL
 
 TEXT = (ROOT / "docs" / "errors.md").read_text()
 TITLES = re.findall(r"^### `(.*)`$", TEXT, re.MULTILINE)

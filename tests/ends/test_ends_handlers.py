@@ -17,15 +17,15 @@ from orchestration import Gate
 import pipeline
 from pipeline import Coordinator, FIFOQueue, QueueRunner, RandomShuffleQueue
 from pipeline.datasets.iterator import DatasetIterator
-from pipeline.diagnostics.causes import because
-from pipeline.diagnostics.waits import Watchdog
 from pipeline.diagnostics.workers import WorkerGroup
 from pipeline.errors import CancelledError, OutOfRangeError
-from pipeline.queues import seeds
+from pipeline.orders import seeds
+from pipeline.queues.causes import because
 from pipeline.queues.typed import TypedQueue
-from pipeline.runners.stop_flag import StopFlag
+from pipeline.queues.waits import Watchdog
 from pipeline.stages.prefetch import Fetching, Threads
 from pipeline.stages.run import Clock
+from pipeline.sync.stop_flag import StopFlag
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ import numpy as np
 import pipeline
 from pipeline import Coordinator, FIFOQueue, PaddingFIFOQueue, PriorityQueue, QueueBase, RandomShuffleQueue
 from pipeline.queues.typed import TypedQueue
-from pipeline.runners.stop_flag import StopFlag
+from pipeline.sync.stop_flag import StopFlag
 
 
 def full(kind, *arguments):

@@ -12,14 +12,14 @@ import pipeline
 from pipeline.batches import merged
 from pipeline.datasets import iterator
 from pipeline.datasets.iterator import DatasetIterator
-from pipeline.diagnostics.waits import Watchdog
 from pipeline.diagnostics.workers import WorkerGroup
 from pipeline.hooks import loop_of_thread
 from pipeline.queues.typed import TypedQueue
+from pipeline.queues.waits import Watchdog
 from pipeline.runners import registry, runner
 from pipeline.runners.coordinator import Coordinator
-from pipeline.runners.stop_flag import StopFlag
 from pipeline.stages import prefetch, run
+from pipeline.sync.stop_flag import StopFlag
 
 # Signal handlers run after calls, at the start of functions and where loops go round.
 LOOKS = {dis.opmap.get(name) for name in ("CALL", "CALL_KW", "CALL_FUNCTION_EX", "RESUME", "JUMP_BACKWARD")}

@@ -82,10 +82,19 @@ CALLS = {
         *[],
         *["Columns([np.arange(3)], 3).picked(np.array([7]))"],
         *["Columns([np.arange(3)], 3, object()).first()", "Columns([np.arange(3)], 3).packed(None)"],
-        *["finished(None, False, list)", "finished(Columns([None], 1), False, None)", "finished(Columns([[1]], 1), 0, 1)"],
+        *[
+            "finished(None, False, list)",
+            "finished(Columns([None], 1), False, None)",
+            "finished(Columns([[1]], 1), 0, 1)",
+        ],
     ],
     "Block": [
-        *["Block(None, None)", "Block(None, np.array(1))", "len(Block(None, np.array(1)))", "Block(0, np.arange(3)).part(0, 1)"],
+        *[
+            "Block(None, None)",
+            "Block(None, np.array(1))",
+            "len(Block(None, np.array(1)))",
+            "Block(0, np.arange(3)).part(0, 1)",
+        ],
         *["Block(Examples([]), np.zeros(3)).renumbered(1)"],
         *["Block(Examples([]), np.arange(3)).named(5)", "Block(0, np.arange(3), sizes=None).size_in_all()"],
         *["Block(0, np.arange(0), sizes=np.arange(0)).first_size()", "Examples(None)", "Examples([]).first()"],

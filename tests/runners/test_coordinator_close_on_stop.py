@@ -13,7 +13,7 @@ from orchestration import no_thread_left
 
 import pipeline.compat.v1 as tf
 from pipeline import CancelledError, Coordinator, FIFOQueue, OutOfRangeError, QueueBase, RandomShuffleQueue, batch
-from pipeline.diagnostics.causes import StoppedByCoordinator, because
+from pipeline.queues.causes import StoppedByCoordinator, because
 
 
 @pytest.fixture(autouse=True)

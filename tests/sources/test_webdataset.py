@@ -283,7 +283,9 @@ class TestErrors:
         with pytest.raises(ValueError, match=rf"batch: examples differ in structure: .*'png', 'txt'.* {both}"):
             batches()  # the third has a jpg
         both = rf"\({path}:sample\.d/0001 and {path}:sample\.d/0002\)"
-        with pytest.raises(ValueError, match=rf"batch: component 'txt' has shape \[1\] in one example and \[2\] .* {both}"):
+        with pytest.raises(
+            ValueError, match=rf"batch: component 'txt' has shape \[1\] in one example and \[2\] .* {both}"
+        ):
             batches(["txt"], {"txt": lambda data: np.zeros(int(data[-1:]))})
 
     def test_a_decoder_that_returns_one_array_again(self, path):

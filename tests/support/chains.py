@@ -6,9 +6,9 @@ import random
 import numpy as np
 
 import pipeline
+from pipeline.batches.of_any import dataset
 from pipeline.datasets.dataset import interleave, mix
 from pipeline.datasets.dataset import zip as zipped
-from pipeline.sources.of_any import dataset
 from pipeline.workers.choice import processes
 
 # Texts of steps that drop elements: only workers make these, who are ahead, and raise their errors.

@@ -13,14 +13,14 @@ from pipeline.compat.graph.graph_keys import GraphKeys
 from pipeline.compat.queues.gil_turns import GilTurns, about_to_wait
 from pipeline.compat.session.run import SessionRun, current
 from pipeline.compat.values.placeholders import runtime_name
-from pipeline.diagnostics.waits import CHECK_INTERVAL, Watchdog
 from pipeline.dtypes import STRING
 from pipeline.errors import CancelledError, InvalidArgumentError
 from pipeline.logs import logger
+from pipeline.orders.seeds import entropy_if_zero
 from pipeline.queues.components import Component, Shape, component, parse_capacity
 from pipeline.queues.kinds import shuffle_limits
-from pipeline.queues.seeds import entropy_if_zero
 from pipeline.queues.typed import TypedQueue
+from pipeline.queues.waits import CHECK_INTERVAL, Watchdog
 
 if TYPE_CHECKING:
     from pipeline.compat.graph.dtypes import DType

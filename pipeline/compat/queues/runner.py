@@ -21,7 +21,7 @@ from pipeline.errors import OpError, OutOfRangeError
 from pipeline.logs import logger
 from pipeline.runners import runner as native
 from pipeline.runners.coordinator import Coordinator
-from pipeline.runners.stop_flag import StopFlag
+from pipeline.sync.stop_flag import StopFlag
 
 _log = logger("pipeline.compat")
 

@@ -15,8 +15,8 @@ from pipeline.compat.graph.node import tensor_node
 from pipeline.compat.graph.scopes import add_to_collection, get_collection, name_scope
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.ops.making.inputs import REALS, first_input, fixed_input
-from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.ops.summaries import values as values_of
+from pipeline.compat.values.convert import convert_to_tensor
 
 
 def scalar(name: Any, tensor: Any, collections: Any = None, family: Any = None) -> Tensor:

@@ -6,13 +6,13 @@ import threading
 import time
 from typing import Protocol
 
-from pipeline.diagnostics.causes import Cause, InputUsedUp
 from pipeline.diagnostics.ends import EndOfInput
 from pipeline.diagnostics.frames import shown
 from pipeline.diagnostics.wording import count
 from pipeline.diagnostics.workers import WorkerGroup, WorkerRecord, current_worker
 from pipeline.errors import FailedPreconditionError
 from pipeline.logs import logger
+from pipeline.queues.causes import Cause, InputUsedUp
 from pipeline.stats import QueueStats
 
 # Seconds between two checks of a waiting dequeue; also how long a pool may fill before that is logged.

@@ -1,4 +1,4 @@
-"""The global seed, and the two seeds of an operation's generator, by TensorFlow's rules."""
+"""The global seed, the two seeds of an operation's generator, by TensorFlow's rules, and where a step keeps its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 import threading
 from typing import Any
 
-from pipeline.dtypes import whole
+from pipeline.dtypes import integer, whole
 
 _LARGEST = 2**31 - 1
 _DEFAULT_GRAPH_SEED = 87654321
@@ -81,3 +81,65 @@ def entropy_if_zero(seeds: tuple[int, int]) -> tuple[int, int]:
     entropy = os.urandom(16)
     first, second = int.from_bytes(entropy[:8], "little"), int.from_bytes(entropy[8:], "little")
     return first >> 1, second >> 1  # 63 bits: states hold them, and not all formats take more
+
+
+class Seed:
+    """The seeds of one stage.
+
+    A seed that was not given is drawn once, when it is first needed or pickled. `set_random_seed` counts when the stage
+    is written.
+
+    Thread safety: any thread may ask; of two that ask first at once, one wins.
+
+    Args:
+        given: The seed, if there is one.
+        kind: What is seeded, for errors.
+
+    Raises:
+        TypeError: The seed is not an integer.
+
+    Attributes:
+        drawn: Whether chance decides it: no seed was given, and the process has none.
+    """
+
+    def __init__(self, given: int | None, kind: str) -> None:
+        known = get_seed(None if given is None else integer(given, f"{kind}: seed"))
+        self.drawn = known == (0, 0)
+        self._pairs = [] if self.drawn else [known]
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The two seeds."""
+        if not self._pairs:
+            self._pairs.append(entropy_if_zero((0, 0)))
+        return self._pairs[0]
+
+    def adopt(self, pair: tuple[int, int]) -> None:
+        """Take the seeds of a saved run, if chance draws them."""
+        if self.drawn:
+            self._pairs = [pair]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"drawn": self.drawn, "_pairs": [self.pair]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+class LateSeed(Seed):
+    """A seed that few need: it is drawn when it is first asked for, and takes none of the process's seeds before.
+
+    Args:
+        kind: What is seeded.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.drawn = True
+        self._pairs = []
+
+    @property
+    def pair(self) -> tuple[int, int]:
+        """The two seeds."""
+        if not self._pairs:
+            self._pairs.append(entropy_if_zero(get_seed(None)))
+        return self._pairs[0]

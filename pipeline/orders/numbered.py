@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.dtypes import as_bytes, integer
-from pipeline.producers.epochs import EpochShuffle
+from pipeline.orders.epochs import EpochShuffle
 
 # Rows of an array that its digest looks at.
 _SAMPLED = 1024

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pipeline.diagnostics.frames import is_running
-from pipeline.runners.stop_flag import StopFlag
+from pipeline.sync.stop_flag import StopFlag
 
 # Seconds between two looks at whether a thread has ended by itself.
 JOIN_INTERVAL = 0.02

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +10,7 @@ from numpy.typing import NDArray
 from pipeline._random import permutation
 from pipeline.diagnostics.ends import end_of_input
 from pipeline.dtypes import integer
-from pipeline.queues.seeds import entropy_if_zero, get_seed
+from pipeline.orders.seeds import entropy_if_zero, get_seed
 
 
 class EpochLimit:
@@ -46,68 +44,6 @@ class EpochLimit:
                 raise end_of_input(f"Reached limit of {self.limit}", epochs=self.limit)
             self.begun += 1
             return self.begun - 1
-
-
-def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
-    """Limit how often something is evaluated.
-
-    Args:
-        tensor: What to evaluate. A callable without arguments is called; an iterator returns its next item, to one
-            thread at a time; anything else, such as an array, is itself the value.
-        num_epochs: How many evaluations; None means no limit.
-        name: Name of the result, for thread names; by default that of `tensor`.
-
-    Returns:
-        A callable without arguments that evaluates `tensor`, and after `num_epochs` evaluations raises OutOfRangeError
-        at each call. A failed evaluation counts. With None, `tensor` itself.
-
-    Thread safety: any thread may call the result; several may do so at once if `tensor` is thread safe.
-
-    Raises:
-        ValueError: `num_epochs` is not above 0.
-        TypeError: `num_epochs` is not an integer, or `tensor` is a queue.
-
-    Examples:
-        >>> twice = pipeline.limit_epochs(7, num_epochs=2)
-        >>> twice(), twice()
-        (7, 7)
-        >>> try:
-        ...     twice()
-        ... except pipeline.errors.OutOfRangeError:
-        ...     print("the end")
-        the end
-    """
-    if num_epochs is None:
-        return tensor
-    limit = EpochLimit(num_epochs)
-    evaluate = _evaluation(tensor)
-
-    def limited() -> Any:
-        limit.begin()
-        return evaluate()
-
-    from pipeline.runners.enqueue_ops import op_name  # as in `_evaluation`
-
-    limited.__qualname__ = name or (op_name(tensor) if callable(tensor) else "limit_epochs")
-    return limited
-
-
-def _evaluation(tensor: Any) -> Callable[[], Any]:
-    from pipeline.queues.base import QueueBase  # 10 ms, which sources of examples need not wait for
-
-    if isinstance(tensor, QueueBase):
-        raise TypeError(f"limit_epochs: '{tensor.name}' is a queue; to limit its elements, pass its dequeue method")
-    if callable(tensor):
-        return tensor  # type: ignore[no-any-return]
-    if not isinstance(tensor, Iterator):
-        return lambda: tensor
-    lock, iterator = threading.Lock(), tensor
-
-    def next_item() -> Any:
-        with lock:
-            return next(iterator)
-
-    return next_item
 
 
 class EpochShuffle:

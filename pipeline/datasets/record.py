@@ -1,0 +1,21 @@
+"""Record: how far the elements of an iterator were handed out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Record(NamedTuple):
+    """What was handed out.
+
+    Attributes:
+        batches: How many elements, which are batches after `batch`.
+        examples: How many examples these consist of.
+        value: The sum of their bytes, if there is a checksum.
+        state: The state of the stream after them.
+    """
+
+    batches: int
+    examples: int
+    value: int
+    state: Any

@@ -1,0 +1,1 @@
+"""Seeds, and the orders that follow from them."""

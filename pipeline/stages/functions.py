@@ -1,0 +1,251 @@
+"""map, filter and flat_map: functions that are called with one example at a time.
+
+Neighbouring steps are one stage. A chunk of examples passes through them in turn: what is written before the first
+`workers=` and behind the last one runs in the caller's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pipeline._block import mix_outputs
+from pipeline.dtypes import at_least, one_of, truth
+from pipeline.errors import invalid
+from pipeline.orders.seeds import Seed
+from pipeline.stages.block import Block
+from pipeline.stages.calls import check_function, name_of
+from pipeline.stages.draws import NoDraws
+from pipeline.stages.index import Index
+from pipeline.stages.node import Node, OneInput, functions_below, indexed, nearest_seed, opened
+from pipeline.stages.run import Limited, Measured, Run
+from pipeline.stages.steps import Applied, FilterStep, FlatMapStep, Mapped, MapStep, Step
+from pipeline.stages.stream import Rest, Stream, whole
+from pipeline.workers.judge import Chosen
+
+if TYPE_CHECKING:
+    from pipeline.stages.crew import Segment
+
+_IN_TIME = "the batches of batch(max_wait=...) depend on time, and there is no state between two elements that"
+
+
+class CallSettings(NamedTuple):
+    """How a function is called: the options of `map`, `filter` and `flat_map`.
+
+    Attributes:
+        workers: What calls it: None for the thread that takes, a number of threads, an executor, or "auto".
+        ordered: Whether results keep the order of the examples.
+        on_error, max_errors: What happens to examples for which it fails.
+        seed: What seeds `example_rng`; None for the nearest seed upstream.
+    """
+
+    workers: int | str | Executor | None = None
+    ordered: bool = True
+    on_error: str = "raise"
+    max_errors: int | None = None
+    seed: int | None = None
+
+
+class Each(OneInput):
+    """A function that is called with each example: the base of map, filter and flat_map.
+
+    Args:
+        source: The input.
+        function: The function.
+        calls: How it is called.
+
+    Raises:
+        TypeError: It is not callable, is async, or cannot be sent to the workers.
+        ValueError: An option is wrong.
+
+    Attributes:
+        does: What is done with its results.
+        chosen: The workers that `workers="auto"` has found best so far; later iterators begin with these.
+    """
+
+    stage = "function"
+    does: type[Step]
+
+    def __init__(self, source: Node, function: Callable[..., Any], calls: CallSettings) -> None:
+        from pipeline.workers.given import checked_workers  # executors take 3 ms to import
+
+        kind = self.kind
+        self.check(function)
+        check_on_error(calls.on_error, calls.max_errors, kind)
+        self.function, self.name = function, name_of(function)
+        self.workers = None if calls.workers is None else checked_workers(kind, calls.workers, function)
+        self.ordered = truth(calls.ordered, f"{kind}: ordered")
+        self.on_error, self.max_errors = calls.on_error, calls.max_errors
+        self._own_seed = None if calls.seed is None else Seed(calls.seed, kind)
+        self._seed = self._own_seed or nearest_seed(source) or Seed(None, kind)
+        self._number = functions_below(source)
+        self.chosen = Chosen()
+        super().__init__(source)
+
+    def indexed_over(self, source: Node) -> bool:
+        return self.one_to_one and source.indexed
+
+    def check(self, function: Any) -> None:
+        """Raise TypeError for what cannot be called with an example."""
+        check_function(f"{self.kind}: the function", function)
+
+    @property
+    def one_to_one(self) -> bool:
+        """Whether there is exactly one output for each input, in order."""
+        return self.does.one_to_one and self.on_error == "raise" and self.ordered
+
+    @property
+    def step(self) -> int:
+        return self.source.step
+
+    @property
+    def works_ahead(self) -> bool:
+        return self.workers is not None or self.source.works_ahead
+
+    def seed(self) -> Seed | None:
+        return self._seed
+
+    def functions(self) -> tuple[Any, ...]:
+        return (self.function,)
+
+    def length(self) -> int | None:
+        return self.source.length() if self.does.one_to_one and self.on_error == "raise" else None
+
+    def no_state(self) -> str | None:
+        if not self.ordered and self.workers is not None:
+            return "with ordered=False the order depends on time, and there is no state to return to"
+        return super().no_state()
+
+    def options(self) -> dict[str, Any]:
+        return {"function": self.name} | ({} if self.on_error == "raise" else {"on_error": self.on_error})
+
+    def step_of(self, run: Run) -> Step:
+        """Return what is done to an example in a pass."""
+        return self.does(self.function, self.name, self.on_error == "skip", self._draw(run))
+
+    def _draw(self, run: Run) -> tuple[int, ...] | NoDraws:
+        if self.source.timed:
+            return NoDraws("the batches of batch(max_wait=...) depend on time: call it in a function before batch")
+        if run.hosts and self._seed.drawn:
+            return NoDraws(f"each host of shard would draw other numbers: pass seed= to {self.kind}({self.name})")
+        which = int(mix_outputs(run.path, self._number, 1)[0])
+        return (*run.seeds.pair(self._seed), run.epoch, which)
+
+    def named(self, block: Block, i: int) -> str:
+        """Return what errors call input i of a block."""
+        name = None if block.names is None else block.names(i)
+        return name or self.source.name_of(int(block.numbers[i])) or block.named(i)
+
+    def index(self, run: Run) -> Index:
+        return Mapped(indexed(self.source, run), self.step_of(run), self.named)
+
+    def state_at(self, place: int) -> Any:
+        return [place, 0]
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        nodes, source = neighbours(self)
+        before, given = (None, 0) if state is None else state
+        once = None
+        if source.timed and (several := [each for each in nodes if each.does.renews]):
+            once = f"{_IN_TIME} {several[0].kind}({several[0].name}) makes of one"
+        if all(each.workers is None for each in nodes):
+            steps, limits, measured = _parts(nodes, run)
+            meters = [None if each is None else each.meter for each in measured]
+            applied = Applied(opened(source, run, before), steps, limits, meters, nodes[0].named)
+            return Rest(applied, whole(given), once)
+        from pipeline.stages.crew import Crewed  # executors take 3 ms to import
+        from pipeline.stages.prefetch import promptly
+
+        inputs = promptly(source, run, before, 2) if source.live else opened(source, run, before)
+        crewed = Crewed(
+            inputs,
+            _segments(nodes, run),
+            run,
+            ordered=all(each.ordered for each in nodes),
+            live=source.live or source.waits,
+            timed=source.timed,
+            named=nodes[0].named,
+        )
+        return Rest(crewed, whole(given), once)
+
+    def call(self) -> str:
+        return f".{self.kind}({self.name})"
+
+    def label(self) -> str:
+        return self.name
+
+
+def neighbours(node: Each) -> tuple[list[Each], Node]:
+    """Return the steps that run as one stage with a step, first to last, and their input."""
+    found: list[Each] = [node]
+    while isinstance(found[0].source, Each):
+        found.insert(0, found[0].source)
+    return found, found[0].source
+
+
+def _parts(nodes: Sequence[Each], run: Run) -> tuple[list[Step], list[Limited], list[Measured | None]]:
+    """Return what is done to an example by each step, what counts the errors it skips, and what is measured of it."""
+    return (
+        [each.step_of(run) for each in nodes],
+        [Limited(run, each.on_error, each.max_errors) for each in nodes],
+        [run.measured.get(each.written) for each in nodes],
+    )
+
+
+def _segments(nodes: Sequence[Each], run: Run) -> list[Segment]:
+    """Return the steps of a stage by what runs them, neighbours with the same workers together."""
+    from pipeline.stages.crew import Segment
+    from pipeline.workers.given import workers_of
+
+    last = run.measured.get(nodes[-1].written)
+    stage = None if last is None else last.meter
+    found: list[tuple[Any, list[Each]]] = []
+    for node in nodes:
+        same = found and found[-1][0] is node.workers and not isinstance(node.workers, (int, str))
+        if same:
+            found[-1][1].append(node)
+        else:
+            found.append((node.workers, [node]))
+    segments = []
+    for workers, group in found:
+        first = group[0]
+        runs = (None, False) if workers is None else workers_of(workers, first.function, first.name, first.chosen)
+        segments.append(Segment(*_parts(group, run), stage, *runs))
+    return segments
+
+
+class Map(Each):
+    """One result for each example."""
+
+    kind = "map"
+    does = MapStep
+
+
+class Filter(Each):
+    """The examples for which a function is true."""
+
+    kind = "filter"
+    does = FilterStep
+
+
+class FlatMap(Each):
+    """Any number of examples for each."""
+
+    kind = "flat_map"
+    does = FlatMapStep
+
+    def name_of(self, number: int) -> str | None:
+        return None
+
+    def check(self, function: Any) -> None:
+        check_function("flat_map: the function", function, "examples", many=True)
+
+
+def check_on_error(on_error: str, max_errors: int | None, what: str) -> None:
+    """Raise InvalidArgumentError for a wrong `on_error` or `max_errors` of a transformation."""
+    one_of(("raise", "skip"), on_error, f"{what}: on_error")
+    if max_errors is not None and on_error == "raise":
+        raise invalid(f"{what}: max_errors needs on_error='skip'")
+    if max_errors is not None:
+        at_least(0, max_errors, f"{what}: max_errors")

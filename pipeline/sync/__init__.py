@@ -1,0 +1,1 @@
+"""Threads, locks and flags that survive signal handlers and forks."""

@@ -1,4 +1,4 @@
-"""List every source file with the first line of its docstring or comment: a table for docs/house.md."""
+"""List every source file with the first line of its docstring or comment: a table for docs/files.md."""
 
 import ast
 import re

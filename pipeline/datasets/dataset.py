@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, T
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline import stages
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.dtypes import at_least, integer, items, refuse_missing, truth
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
 from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
+from pipeline.stages import by_name as stages
 from pipeline.stages.index import ENDLESS
 from pipeline.stages.node import Node, index_of, measured, nodes_of, opened
 from pipeline.stages.run import Run

@@ -364,8 +364,12 @@ class DatasetIterator(Generic[T_co]):
         self._stream = None
 
     def __del__(self) -> None:
-        if not sys.is_finalizing():
+        if sys.is_finalizing():
+            return
+        try:
             self._close_stream()
+        finally:
+            self._close_stream()  # nothing is left to do, unless a signal handler raised in the first call
 
     def _wait_for_threads(self) -> list[threading.Thread]:
         """Wait until the threads that worked ahead have ended, `grace` seconds at most; return those that have not."""
@@ -401,7 +405,7 @@ class DatasetIterator(Generic[T_co]):
         """Return the next element; a thread waits for it. If the awaiting task is cancelled, it comes next."""
         import asyncio  # 15 ms, which programs without it need not wait for
 
-        from pipeline.workers.threads import Threads
+        from pipeline.workers.threads import Threads  # as above
 
         if self._threads is None:
             self._threads = Threads(1, abandons=True)

@@ -155,7 +155,7 @@ class Each(OneInput):
             applied = Applied(opened(source, run, before), steps, limits, meters, nodes[0].named)
             return Rest(applied, whole(given), once)
         from pipeline.stages.crew import Crewed  # executors take 3 ms to import
-        from pipeline.stages.prefetch import promptly
+        from pipeline.stages.prefetch import promptly  # as above
 
         inputs = promptly(source, run, before, 2) if source.live else opened(source, run, before)
         crewed = Crewed(
@@ -195,8 +195,8 @@ def _parts(nodes: Sequence[Each], run: Run) -> tuple[list[Step], list[Limited], 
 
 def _segments(nodes: Sequence[Each], run: Run) -> list[Segment]:
     """Return the steps of a stage by what runs them, neighbours with the same workers together."""
-    from pipeline.stages.crew import Segment
-    from pipeline.workers.given import workers_of
+    from pipeline.stages.crew import Segment  # executors take 3 ms to import
+    from pipeline.workers.given import workers_of  # as above
 
     last = run.measured.get(nodes[-1].written)
     stage = None if last is None else last.meter

@@ -10,6 +10,7 @@ from pipeline.orders.seeds import LateSeed, Seed
 from pipeline.stages.block import Block
 from pipeline.stages.node import Node, opened, seeds_of, total
 from pipeline.stages.run import Run
+from pipeline.stages.selection import arranged
 from pipeline.stages.stream import Stream, shorter, whole
 
 
@@ -108,8 +109,6 @@ class Nested:
         if self._run.hosts and self._seed.drawn and any(each.drawn for each in seeds_of(node)):
             text = "interleave: each host of shard would draw other numbers: pass seed= in the datasets of the function"
             raise FailedPreconditionError(None, None, text)
-        from pipeline.stages.selection import arranged
-
         placed = arranged(node)
         return lambda which, at: opened(placed, self._run.derived(self._run.seeds.pair(self._seed), which), at)
 

@@ -49,7 +49,7 @@ class Auto(Workers):
         self._past: list[Workers] = []  # which may have to finish what they began
         self._getting_ready: tuple[Processes, list[Future[Any]]] | None = None
         self.executor = self._made(chosen.choice)
-        self.worker_seconds = 0.0  # of all workers, as many as there were at a time: until the last results
+        self.worker_seconds: float = 0.0  # of all workers, as many as there were at a time: until the last results
         self._noted = time.perf_counter()
         self._begin()
 

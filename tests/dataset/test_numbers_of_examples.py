@@ -1,5 +1,7 @@
 """Random numbers of an example depend on its number in the source, wherever it is chosen and however it is read."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,7 @@ def drawn(element):
 def test_one_example_has_one_draw(select, workers):
     dataset = select(pipeline.dataset(np.arange(12)).map(same)).map(drawn, seed=1, workers=workers)
     wanted = list(dataset)
-    if dataset._node.indexed:
+    with contextlib.suppress(TypeError):  # which those raise that have no numbers
         assert [dataset[i] for i in range(len(dataset))] == wanted
     assert list(dataset.take(3)) == wanted[:3]
     assert list(dataset.skip(1)) == wanted[1:]

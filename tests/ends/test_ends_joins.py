@@ -104,6 +104,7 @@ def test_a_handler_that_raises_in_the_finalizer_of_a_loop(monkeypatch):
 
     def strike(frame, event, _):
         if event == "call" and frame.f_code.co_name == "stop":
+            sys.setprofile(None)
             raise KeyboardInterrupt
 
     with contextlib.ExitStack() as stack:

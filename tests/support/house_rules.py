@@ -1,4 +1,4 @@
-"""The rules of docs/house.md as checks of a source tree: each returns one line for everything that breaks the rule.
+"""The rules of docs/architecture.md as checks of a source tree: each returns one line for all that breaks its rule.
 
 Every check takes the root of a tree, so that the tests can also plant faults in a tree of their own.
 """
@@ -121,30 +121,6 @@ def rooms(root):
     return sorted(
         str(path.parent.relative_to(root)) + "/" for path in (root / "pipeline").rglob("__init__.py") if path.parent
     )
-
-
-_CYTHON_TYPE = re.compile(
-    r"^\s*(?:cdef |cpdef |ctypedef )?(?:packed )?(?:class|struct|cppclass|union|enum class|enum) (?!_)(\w+)",
-    re.MULTILINE,
-)
-
-
-def repeated_names(root, faces=()):
-    """Names of classes and structs that stand for several things, with the files that define them.
-
-    A name that begins with an underscore belongs to its file. `faces` are pairs of a file and a name: classes that are
-    called what others are called because users know them by that name.
-    """
-    homes = {}
-    for path in (root / "pipeline").rglob("*.py"):
-        for node in ast.parse(path.read_text()).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes.setdefault(node.name, set()).add(str(path.relative_to(root)))
-    for path in (root / "pyx").glob("*.p[yx][xd]"):
-        for name in _CYTHON_TYPE.findall(path.read_text()):
-            homes.setdefault(name, set()).add(str(path.relative_to(root)))
-    own = {name: sorted(file for file in files if (file, name) not in faces) for name, files in homes.items()}
-    return [f"{name}: {', '.join(files)}" for name, files in sorted(own.items()) if len(files) > 1]
 
 
 _PRIVATE = re.compile(r"(?:.*\.)?(_[a-zA-Z](?:\w*[^\W_])?)(?:\..*)?")  # in a dotted name; `_repr_html_` is everybody's

@@ -326,6 +326,9 @@ cdef class Names:
 
 
 @cython.final
+cdef cnp.ndarray _NO_NUMBERS = np.empty(0, np.int64)
+
+
 cdef class Block:
     """Consecutive examples.
 
@@ -344,6 +347,9 @@ cdef class Block:
     cdef public object error
     cdef public object names
     cdef public object sizes
+
+    def __cinit__(self):
+        self.numbers = _NO_NUMBERS  # until `__init__`, which `__new__` alone does not call
 
     def __init__(self, values, cnp.ndarray numbers not None, error=None, names=None, sizes=1):
         if cnp.PyArray_NDIM(numbers) != 1:

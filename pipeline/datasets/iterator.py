@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import heapq
 import itertools
 import math
@@ -11,7 +12,7 @@ import threading
 import time
 from _thread import get_ident
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
@@ -54,6 +55,7 @@ _AGAIN = "iter(dataset) gives another one, and `for e in range(3): for batch in 
 _SMALLER = "To get them too, leave out drop_remainder=True, or pass allow_smaller_final_batch=True"
 
 T_co = TypeVar("T_co", covariant=True)
+R = TypeVar("R")
 
 # How many elements ago a state can be of.
 BEHIND = 64
@@ -70,8 +72,8 @@ class DatasetIterator(Generic[T_co]):
     An ended iterator stays ended. `iter(dataset)` gives another one, with the same order under a seed, and
     `dataset.epoch(i)` the order of pass i.
 
-    After Ctrl-C, or an exception of a signal handler, the next call continues after the last element. If it strikes in
-    the instant an element is handed over, that element may count as yours although you did not get it.
+    After Ctrl-C, or an exception of a signal handler, the next call continues after the last element. A `for` loop loses
+    nothing; `x = next(iterator)` may lose the one that `next` returns in that very instant, before Python assigns it.
 
     Thread safety: your threads may share an iterator; each element goes to one thread.
 
@@ -111,6 +113,7 @@ class DatasetIterator(Generic[T_co]):
         self._summed = Measured(number(), Meter())
         self._records: deque[Record] = deque(maxlen=BEHIND + 1)  # of what callers have got, and the one before
         self._made: Record | None = None  # of the last element that was made
+        self._handed = 0  # elements that callers of `next` have got
         self._interrupted = False  # an exception may have left the stream anywhere behind `_made`
         self._loaded: dict[str, Any] | None = None  # the state that was loaded, until the stream is open
         self._over = False
@@ -193,8 +196,38 @@ class DatasetIterator(Generic[T_co]):
             self._not_within("next")
         if self._left:
             return self._of_left()
+        mine = 0
+        try:
+            with self._lock:
+                self._owner, before = get_ident(), self._handed
+                try:
+                    return self._make(timeout, True)
+                finally:
+                    self._owner, mine = None, self._handed - before
+        except BaseException:
+            if mine:
+                self._take_back(before + mine)
+            raise
+
+    def _take_back(self, handed: int) -> None:
+        """After an interrupt behind the last line of `_make`: the caller did not get its element, which comes again.
+
+        Args:
+            handed: How many elements were handed out then: if these are more now, another thread went on behind it.
+        """
         with self._lock:
-            return self._make(timeout, True)
+            if self._handed == handed and not self._over and self._node.no_state() is None:
+                self._made, self._interrupted = self._records[-2], True
+                self._records.pop()
+
+    def _alone(self, function: Callable[..., R], *args: Any) -> R:
+        """Call a function as `next` does its work: other threads wait, and calls from within are refused."""
+        with self._lock:
+            self._owner = get_ident()
+            try:
+                return function(*args)
+            finally:
+                self._owner = None
 
     def _make(self, timeout: float | None, delivers: bool) -> Any:
         """Return the next element; _END at the end.
@@ -205,7 +238,7 @@ class DatasetIterator(Generic[T_co]):
         """
         if self._over or self._closed:
             return self._after_the_end()
-        self._owner, began, late = get_ident(), time.perf_counter(), False
+        began, late = time.perf_counter(), False
         coord, outer = None, None
         try:
             if self._interrupted:
@@ -248,10 +281,10 @@ class DatasetIterator(Generic[T_co]):
         finally:
             if coord is not None:
                 hooks.loop_of_thread.coord = outer
-            self._owner = None
             self._waited += time.perf_counter() - began
         if delivers:
             self._records.append(record)
+            self._handed += 1
         self._made, self._interrupted = record, False  # Python looks for signals after calls: none comes in between
         return element if delivers else (element, record)
 
@@ -352,11 +385,12 @@ class DatasetIterator(Generic[T_co]):
 
     def _close_stream(self) -> None:
         """End the threads of the stream, and close its files. After an interrupt it can be called again."""
-        if self._stream is None:
+        stream = self._stream
+        if stream is None:
             return
         self._run.clock.stop()
         try:
-            self._stream.close()
+            stream.close()
         except Exception as error:
             if from_handler(error) is None:
                 self._stream = None
@@ -415,7 +449,7 @@ class DatasetIterator(Generic[T_co]):
             self._after_the_end()
             raise StopAsyncIteration
         else:
-            asked = next(self._asked), self._threads.submit(self._make_for_task)
+            asked = next(self._asked), self._threads.submit(self._alone, self._make, None, False)
         made = asyncio.wrap_future(asked[1])
         made.add_done_callback(_look)
         try:
@@ -426,10 +460,6 @@ class DatasetIterator(Generic[T_co]):
         if found is _END:
             raise StopAsyncIteration
         return found  # type: ignore[no-any-return]
-
-    def _make_for_task(self) -> Any:
-        with self._lock:
-            return self._make(None, False)
 
     def _of_left(self) -> Any:
         """Return the oldest element of which the task that waited was cancelled; _END at the end."""
@@ -459,11 +489,16 @@ class DatasetIterator(Generic[T_co]):
         Workers of `map` alone begin with the first `next`: end the dataset with `.prefetch(n)` to begin now.
         """
         self._not_within("start")
-        with self._lock:
-            if not self._ended:
-                if self._interrupted:
-                    self._recover()
-                (self._stream or self._open()).begin()
+        self._alone(self._begin)
+
+    def _begin(self) -> None:
+        if self._ended:
+            return
+        if self._interrupted:
+            self._recover()
+        (self._stream or self._open()).begin()
+        if self._closed:  # by a signal handler, within `_open`
+            self._close_stream()
 
     def close(self) -> None:
         """End the threads and close the files; does nothing the second time.
@@ -530,9 +565,7 @@ class DatasetIterator(Generic[T_co]):
             raise FailedPreconditionError(None, None, reason)
         if not self._records:
             self._not_within("state_dict")
-            with self._lock:
-                if not self._records:
-                    self._open()
+            self._alone(self._open_once)
         records = list(self._records)
         if not 0 <= behind < len(records):
             raise invalid(f"state_dict: behind must be 0 to {len(records) - 1} here, got {behind}")
@@ -543,6 +576,10 @@ class DatasetIterator(Generic[T_co]):
         from pipeline.datasets.state import state_of  # with json: 2 ms, for programs that save states
 
         return state_of(self._node, self._run, record, self._sum is not None)
+
+    def _open_once(self) -> None:
+        if not self._records:
+            self._open()
 
     def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
         """Continue from a state: the next element is the one you would have got next when you saved it.
@@ -561,21 +598,24 @@ class DatasetIterator(Generic[T_co]):
         from pipeline.datasets.state import loaded_state  # as in `state_dict`
 
         self._not_within("load_state_dict")
-        with self._lock:
-            if self._ended or (self._loaded is None and len(self._records) > 1):
-                text = "load_state_dict: this iterator has begun. Load a state before the first element"
-                raise FailedPreconditionError(None, None, text)
-            found = loaded_state(state, self._node, self._epoch, allow)
-            self._interrupted = True  # if this ends before another stream can be opened
-            self._close_stream()
-            self._run = self._new_run(self._run.clock.stops_with)
-            delivered = found["delivered"]
-            value = int((found["fingerprint"] or "-0").partition("-")[2], 16)
-            record = Record(delivered["batches"], delivered["elements"], value, found["state"])
-            if self._node.summed is not None:
-                self._sum = Sum(self._node.summed, value)
-            self._loaded, self._made, self._interrupted = found, record, False
-            self._records = deque([record], maxlen=BEHIND + 1)
+        self._alone(self._load, functools.partial(loaded_state, state, self._node, self._epoch, allow))
+
+    def _load(self, loaded: Callable[[], dict[str, Any]]) -> None:
+        """Load a state, which `loaded` returns if it fits."""
+        if self._ended or (self._loaded is None and len(self._records) > 1):
+            text = "load_state_dict: this iterator has begun. Load a state before the first element"
+            raise FailedPreconditionError(None, None, text)
+        found = loaded()
+        self._interrupted = True  # if this ends before another stream can be opened
+        self._close_stream()
+        self._run = self._new_run(self._run.clock.stops_with)
+        delivered = found["delivered"]
+        value = int((found["fingerprint"] or "-0").partition("-")[2], 16)
+        record = Record(delivered["batches"], delivered["elements"], value, found["state"])
+        if self._node.summed is not None:
+            self._sum = Sum(self._node.summed, value)
+        self._loaded, self._made, self._interrupted = found, record, False
+        self._records = deque([record], maxlen=BEHIND + 1)
 
     def fingerprint(self) -> str:
         """Return a short text for the bytes of all examples delivered so far: "<how many>-<16 hex digits>".
@@ -658,8 +698,8 @@ class DatasetIterator(Generic[T_co]):
     def _after_fork(self) -> None:
         """In the child of a fork: the threads of the parent are not there."""
         self._lock, self._owner = threading.RLock(), None
-        if self._stream is not None:
-            self._stream, self._forked = None, True
+        if self._stream is not None or self._interrupted:
+            self._stream, self._forked, self._interrupted = None, True, False
 
     def _state(self) -> str:
         if self._ended:

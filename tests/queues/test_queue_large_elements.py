@@ -115,7 +115,8 @@ def test_what_was_held_is_let_go():
         for _ in range(20):
             given(queue, large)
         assert alive() == 20 * size
-        queue.dequeue_many(10)
+        for _ in range(10):
+            queue.dequeue()
         assert alive() == 10 * size
         del queue
         gc.collect()

@@ -90,8 +90,8 @@ class Step:
             if number is None:
                 yield i, None, example
                 continue
-            before, thread.draw, draw.number = thread.draw, draw, number
             began = clock()
+            before, thread.draw, draw.number = thread.draw, draw, number  # no call from here to the `try`
             try:
                 outputs = self.outputs(function(example), i, number, example)
             except Exception as error:
@@ -171,8 +171,8 @@ class FlatMapStep(Step):
         draw, thread, clock, k = self.drawing(), this_thread, time.perf_counter, 0
         draw.number = number
         while True:
-            before, thread.draw = thread.draw, draw
             began = clock()
+            before, thread.draw = thread.draw, draw  # no call from here to the `try`
             try:
                 each = next(output, _END)
             except Exception as error:
@@ -315,10 +315,10 @@ def called_with_each(
     """
     numbers, examples, draw = np.ascontiguousarray(block.numbers), list(block.values.examples()), step.drawing()
     found, thread = Kept(len(numbers), kept, here.empty), this_thread
-    outer, thread.draw = thread.draw, draw
     error: Exception | None = None
-    began = time.perf_counter()
     drawn = draw if isinstance(draw, Draw) else None
+    began = time.perf_counter()
+    outer, thread.draw = thread.draw, draw  # no call from here to the `try`
     try:
         _, nothing = call_each(step.function, examples, 0, numbers, drawn, before, None, len(numbers), found)
         if nothing:

@@ -176,7 +176,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.stats import QueueStats as QueueStats
     from pipeline.workers.choice import processes, threads
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 __all__ = [
     "Coordinator",

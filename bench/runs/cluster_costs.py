@@ -9,11 +9,11 @@ import statistics
 import time
 
 import numpy as np
-from pipeline.flow import parallel
 from ray_nodes import clusters
 from report import RESULTS, machine
 
 import pipeline
+from pipeline.stages import crew
 
 ROWS = 128  # of a chunk
 SMALL, LARGE = ROWS * 4 * 784, ROWS * 150_528  # bytes of a chunk of f32[784], and of images
@@ -56,7 +56,7 @@ def driver():
     The difference between a longer and a shorter loop over batches, each the least of some runs. Such cheap rows come
     in chunks of the most rows that there may be, so that is set to the size in question.
     """
-    parallel._CHUNK_MOST = ROWS
+    crew._MOST = ROWS
     workers = pipeline.cluster.workers(4)
 
     def spent(function, chunks):

@@ -18,10 +18,11 @@ from pathlib import Path
 
 import numpy as np
 from many_cores import ROWS
-from pipeline.flow import parallel
 from report import RESULTS, put_in_page, table
 
 from pipeline.cluster.executor import RayWorkers
+from pipeline.stages import crew
+from pipeline.workers.executor import seconds_of_chunk
 
 CORES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 FUNCTIONS = {"10 µs": 1e-5, "100 µs": 1e-4, "1 ms": 1e-3, "10 ms": 1e-2}
@@ -149,8 +150,8 @@ def simulate(costs, kind, workers, seconds, gil):
 def rate(known, kind, cores, seconds, gil):
     """Return the examples of a second with as many workers as cores, as many as the processors allow, and what is busy
     most."""
-    base = RayWorkers.chunk_seconds if kind == "Ray" else parallel._CHUNK_SECONDS
-    rows = max(1, min(int(parallel.chunk_seconds(base, cores) / seconds), parallel._CHUNK_MOST))
+    of_chunk = RayWorkers.chunk_seconds if kind == "Ray" else seconds_of_chunk(cores)
+    rows = max(1, min(int(of_chunk / seconds), crew._MOST))
     rows = BLOCK if kind == "reader" else rows
     costs = Costs(known, kind, cores, rows)
     chunks, shares = simulate(costs, kind, cores, seconds * rows, gil)

@@ -19,13 +19,14 @@ import sys
 import tempfile
 import threading
 import time
+from unittest import mock
 
 import numpy as np
 from instructions import HERE, STEADY
-from pipeline.flow import parallel
 from report import RESULTS, machine
 
 import pipeline
+from pipeline.stages import crew
 
 WORKERS, COUNTED = (1, 4, 16, 64), (1, 64)  # the latter by callgrind, which takes long
 BATCH = 64
@@ -66,10 +67,8 @@ class TimedLock:
 @contextlib.contextmanager
 def loop_of(kind, workers, rows, shape=(), lock=None):
     """Enter a loop over batches, which has begun, whose chunks have so many rows, and give it and its executor."""
-    before = parallel._CHUNK_SECONDS, parallel._CHUNK_MOST
-    parallel._CHUNK_SECONDS, parallel._CHUNK_MOST = 1e9, rows
-    try:
-        with getattr(pipeline, kind)(workers) as executor:
+    with mock.patch.object(crew, "_MOST", rows), getattr(pipeline, kind)(workers) as executor:
+        with mock.patch.object(type(executor), "chunk_seconds", 1e9):
             if lock is not None:
                 executor._pool._lock = lock
             function = Sleeping(workers, rows, shape)
@@ -77,8 +76,6 @@ def loop_of(kind, workers, rows, shape=(), lock=None):
                 for _ in range(4 * workers * max(1, rows // BATCH) + 20):
                     next(loop)
                 yield loop, executor
-    finally:
-        parallel._CHUNK_SECONDS, parallel._CHUNK_MOST = before
 
 
 def clocks(executor):

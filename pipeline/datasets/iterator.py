@@ -72,8 +72,8 @@ class DatasetIterator(Generic[T_co]):
     An ended iterator stays ended. `iter(dataset)` gives another one, with the same order under a seed, and
     `dataset.epoch(i)` the order of pass i.
 
-    After Ctrl-C, or an exception of a signal handler, the next call continues after the last element. A `for` loop loses
-    nothing; `x = next(iterator)` may lose the one that `next` returns in that very instant, before Python assigns it.
+    After Ctrl-C, or an exception of a signal handler, the next call continues after the last element. A `for` loop
+    loses nothing; `x = next(iterator)` may lose what `next` returns in that very instant, before Python assigns it.
 
     Thread safety: your threads may share an iterator; each element goes to one thread.
 

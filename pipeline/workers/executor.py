@@ -12,6 +12,11 @@ from typing import Any
 _CHUNK_SECONDS, _FEW, _LONGEST = 0.016, 16, 8
 
 
+def seconds_of_chunk(count: int) -> float:
+    """Return how long a chunk should take one of so many workers: with many of them, the caller has to keep up."""
+    return _CHUNK_SECONDS * min(max(1.0, count / _FEW), _LONGEST)
+
+
 class Workers(Executor):
     """An executor that runs the functions of a dataset. Subclasses override what differs.
 
@@ -35,7 +40,7 @@ class Workers(Executor):
     @property
     def chunk_seconds(self) -> float:
         """How long a worker should take for a chunk."""
-        return _CHUNK_SECONDS * min(max(1.0, self.count / _FEW), _LONGEST)
+        return seconds_of_chunk(self.count)
 
     def check(self, function: Callable[..., Any]) -> None:
         """Raise TypeError for a function that cannot be sent to the workers."""

@@ -282,10 +282,10 @@ class DatasetIterator(Generic[T_co]):
             if coord is not None:
                 hooks.loop_of_thread.coord = outer
             self._waited += time.perf_counter() - began
-        if delivers:
-            self._records.append(record)
+        if delivers:  # Python looks for signals after calls: none comes from here to the `return`
+            self._records += (record,)
             self._handed += 1
-        self._made, self._interrupted = record, False  # Python looks for signals after calls: none comes in between
+        self._made, self._interrupted = record, False
         return element if delivers else (element, record)
 
     def _wait(self, stream: Stream, timeout: float | None) -> bool:
@@ -310,8 +310,6 @@ class DatasetIterator(Generic[T_co]):
                 raise FailedPreconditionError(None, None, text)
             if self._sum is not None:
                 self._sum.value = self._made.value
-            if self._records[-1].batches > self._made.batches:
-                self._records.pop()
         self._close_stream()
         self._run = self._run.again()
         if self._closed:  # `close` may have stopped the run before

@@ -6,7 +6,7 @@ from helpers import raises, run_in_thread
 from orchestration import drain, no_thread_left
 
 from pipeline import FIFOQueue, OutOfRangeError, batch
-from pipeline.orders.epochs import limit_epochs
+from pipeline.producers.limit import limit_epochs
 
 
 @pytest.fixture(autouse=True)

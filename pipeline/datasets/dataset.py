@@ -372,6 +372,28 @@ class Dataset(Generic[T_co]):
         count = length if n is None else at_least(0, n, "sample: n")
         return self._then(stages.WeightedSample, checked, count, seed)
 
+    @tells_keywords
+    def sort(self, n: int, key: Callable[[T_co], Any], *, reverse: bool = False) -> Dataset[T_co]:
+        """Sort each run of n elements, such as by length before `batch`: then little of a batch is padding.
+
+        Args:
+            n: How many to a run; the last run may be smaller. That many are in memory.
+            key: Your function from an element to what it is sorted by. Equal ones keep their order.
+            reverse: Whether the largest comes first.
+
+        Raises:
+            ValueError: `n` is less than 1, or behind `batch(max_wait=...)`; while you iterate: keys cannot be compared,
+                or one is NaN. TypeError: `key` is not callable.
+
+        Examples:
+            >>> words = pipeline.dataset(["see", "a", "to", "be", "or", "not"])
+            >>> list(words.sort(3, len))
+            ['a', 'to', 'see', 'be', 'or', 'not']
+        """
+        size = at_least(1, n, "sort: n")
+        self._needs_no_time("sort")
+        return self._then(stages.Sort, size, key, reverse)
+
     # Several into one
 
     @overload

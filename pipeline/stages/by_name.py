@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pipeline.stages.selection import Skip as Skip
     from pipeline.stages.selection import Take as Take
     from pipeline.stages.selection import WeightedSample as WeightedSample
+    from pipeline.stages.sort import Sort as Sort
     from pipeline.stages.unbatch import Unbatch as Unbatch
     from pipeline.stages.zipped import Zip as Zip
 
@@ -44,6 +45,7 @@ _FILES = {
     "pool": ("Shuffle",),
     "prefetch": ("Prefetched",),
     "selection": ("Shard", "ShuffleAll", "Skip", "Take", "WeightedSample"),
+    "sort": ("Sort",),
     "unbatch": ("Unbatch",),
     "zipped": ("Zip",),
 }

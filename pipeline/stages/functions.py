@@ -14,7 +14,6 @@ from pipeline._block import mix_outputs
 from pipeline.dtypes import at_least, one_of, truth
 from pipeline.errors import invalid
 from pipeline.orders.seeds import Seed
-from pipeline.stages.block import Block
 from pipeline.stages.calls import check_function, name_of
 from pipeline.stages.draws import NoDraws
 from pipeline.stages.index import Index
@@ -131,11 +130,6 @@ class Each(OneInput):
             return NoDraws(f"each host of shard would draw other numbers: pass seed= to {self.kind}({self.name})")
         which = int(mix_outputs(run.path, self._number, 1)[0])
         return (*run.seeds.pair(self._seed), run.epoch, which)
-
-    def named(self, block: Block, i: int) -> str:
-        """Return what errors call input i of a block."""
-        name = None if block.names is None else block.names(i)
-        return name or self.source.name_of(int(block.numbers[i])) or block.named(i)
 
     def index(self, run: Run) -> Index:
         return Mapped(indexed(self.source, run), self.step_of(run), self.named)

@@ -13,6 +13,7 @@ from pipeline.diagnostics.live import number
 from pipeline.errors import CancelledError, DeadlineExceededError, invalid
 from pipeline.on_error import add_note, set_on
 from pipeline.orders.seeds import Seed
+from pipeline.stages.block import Block
 from pipeline.stages.index import ENDLESS, Index, InOrder, counted
 from pipeline.stages.run import Measured, Run
 from pipeline.stages.stream import Stage, Stream, fitting, whole
@@ -192,6 +193,11 @@ class OneInput(Node):
 
     def name_of(self, number: int) -> str | None:
         return self.source.name_of(number)
+
+    def named(self, block: Block, i: int) -> str:
+        """Return what errors call input i of a block."""
+        name = None if block.names is None else block.names(i)
+        return name or self.source.name_of(int(block.numbers[i])) or block.named(i)
 
 
 def opened(node: Node, run: Run, state: Any = None) -> Stream:

@@ -79,6 +79,7 @@ WRONG = {
     "skip in time": (lambda: LIVE.map(double).skip(2), "skip: the batches of"),
     "shard in time": (lambda: LIVE.prefetch(2).shard(0, 2), "write shard before batch"),
     "shuffle in time": (lambda: pipeline.zip(LIVE, NUMBERS).shuffle(3), "shuffle: the batches of"),
+    "sort in time": (lambda: LIVE.sort(2, len), "sort: the batches of"),
     "enumerate in time": (lambda: LIVE.unbatch().enumerate(), "enumerate: the batches of"),
     "an epoch as an input": (lambda: pipeline.zip(NUMBERS.epoch(1)), "call .epoch\\(\\) on the result"),
     "no datasets": (lambda: pipeline.zip(), "zip: there are no datasets"),
@@ -92,6 +93,7 @@ OF_WRONG_TYPE = {
     "generator as map": (lambda: NUMBERS.map(lambda x: (yield x)), "yields"),
     "generator as collate": (lambda: NUMBERS.batch(2, collate=lambda x: (yield x)), "collate must return a batch"),
     "async length": (lambda: NUMBERS.bucket([1], [1, 1], length=later), "length must return a number.*async"),
+    "async key": (lambda: NUMBERS.sort(2, later), "sort: key must return what to sort by.*async"),
     "a function that cannot be sent": (
         lambda: NUMBERS.filter(lambda x: x, workers=pipeline.processes(1)),
         "filter: workers: <function .*lambda.* cannot be sent to other processes",

@@ -82,6 +82,7 @@ AFTER = {
     "shuffle": lambda: DATA.shuffle(),
     "take": lambda: DATA.batch(2).take(1),
     "unbatch": lambda: DATA.unbatch(),
+    "sort": lambda: DATA.sort(2, len),
     "window": lambda: DATA.prefetch(1).window(2),
     "zip": lambda: pipeline.zip(DATA, DATA),
     "mix": lambda: pipeline.mix([DATA, DATA]),

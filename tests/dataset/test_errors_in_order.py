@@ -132,6 +132,7 @@ CHAINS = {
     "processes": lambda d: (d.map(same, workers=pipeline.processes(1)), lambda k: list(range(k))),
     "flat_map": lambda d: (d.flat_map(some, workers=2), lambda k: [x for i in range(k) for x in some(i)]),
     "batch": lambda d: (d.batch(4), lambda k: [list(range(i, i + 4)) for i in range(0, k - 3, 4)]),
+    "sort": lambda d: (d.sort(4, negative), lambda k: [x for i in range(0, k - 3, 4) for x in range(i + 3, i - 1, -1)]),
     "window": lambda d: (d.window(3, 2), lambda k: [[i, i + 1, i + 2] for i in range(0, k - 2, 2)]),
     "prefetch": lambda d: (d.map(same).prefetch(3), lambda k: list(range(k))),
     "concatenate": lambda d: (pipeline.dataset([-1]).concatenate(d), lambda k: [-1, *range(k)]),
@@ -139,6 +140,10 @@ CHAINS = {
     "skip": lambda d: (d.skip(3), lambda k: list(range(3, k))),
     "unbatch": lambda d: (d.batch(1).unbatch().filter(positive), lambda k: list(range(1, k))),
 }
+
+
+def negative(x):
+    return -x
 
 
 def positive(x):

@@ -130,6 +130,10 @@ def pair(x):
     return [x, -x]
 
 
+def negative(x):
+    return -x
+
+
 def length(x):
     return x % 3
 
@@ -156,6 +160,7 @@ CHAINS = {
     "prefetch": lambda folder: RANGE.filter(odd).batch(2).prefetch(3),
     "workers, prefetch": lambda folder: text(folder).repeat().map(len, workers=2).prefetch(4),
     "processes": lambda folder: RANGE.map(double, workers=PROCESSES).batch(4),
+    "sort": lambda folder: RANGE.sort(5, negative),
     "bucket": lambda folder: RANGE.bucket([1, 2], [3, 3, 3], length=length),
     "interleave": lambda folder: pipeline.interleave([RANGE.map(double), text(folder).repeat()]),
     "window": lambda folder: RANGE.filter(odd).window(3, 2),

@@ -78,6 +78,7 @@ CHAINS = {
     "shuffled": lambda: pipeline.arrays(BIG).shuffle(seed=1),
     "pool": lambda: pipeline.dataset(blocks).unbatch().shuffle(500, seed=1),
     "rows of blocks": lambda: pipeline.dataset(blocks).unbatch(),
+    "sorted": lambda: pipeline.dataset(blocks).unbatch().sort(500, np.min),
     "pairs of blocks": lambda: pipeline.zip(pipeline.dataset(blocks).unbatch(), pipeline.dataset(range(ROWS))),
     "numbered rows": lambda: pipeline.dataset(blocks).unbatch().enumerate(),
     "views": lambda: pipeline.arrays(BIG).map(first_columns),

@@ -13,6 +13,7 @@ SELECTIONS = {
     "shuffle": lambda dataset: dataset.shuffle(seed=2),
     "shuffle(n)": lambda dataset: dataset.shuffle(4, seed=2),
     "shard, skip": lambda dataset: dataset.shard(0, 2).skip(1),
+    "sort": lambda dataset: dataset.sort(5, lambda element: -int(np.ravel(element)[0])),
     "filter": lambda dataset: dataset.filter(lambda element: int(element) % 3 > 0),
 }
 

@@ -42,6 +42,7 @@ CHAINS = {
     "window": lambda data: data.window(3),
     "unbatch": lambda data: data.batch(3).unbatch(),
     "shuffle": lambda data: data.shuffle(4, seed=2),
+    "sort": lambda data: data.sort(4, str),
     "map": lambda data: data.map(lambda x: x),
     "map in workers": lambda data: data.map(lambda x: x, workers=2),
     "filter": lambda data: data.filter(lambda x: True),

@@ -40,6 +40,7 @@ CHAINS = {
     "window": lambda data: data.window(3, 8),
     "bucket": lambda data: data.map(lambda x: [x] * (x % 4 + 1)).bucket([2, 3], [2, 3, 2]),
     "pack": lambda data: data.map(lambda x: [x] * (x % 4 + 1)).pack(6),
+    "sort": lambda data: data.sort(6, lambda x: -x).batch(4),
     "unbatch": lambda data: data.batch(7).unbatch(),
     "windows of batches": lambda data: data.batch(7, drop_remainder=True).window(3, 1),
     "pool of batches": lambda data: data.batch(7).shuffle(3, seed=1),

@@ -217,6 +217,7 @@ STEPS = {
     "window": lambda data: data.window(2),
     "buffer": lambda data: data.batch(3).unbatch().shuffle(2, seed=1),
     "batches of batches": lambda data: data.batch(2).batch(2),
+    "sort": lambda data: data.sort(3, lambda element: len(element["z"]["y"])),
     "padded": lambda data: data.batch(2, pad=0),
     "bucket": lambda data: data.bucket([9], [2, 2], length=lambda element: len(element["z"]["y"])),
 }

@@ -36,6 +36,7 @@ CHAINS = {
     ".window(...)": lambda: pipeline.dataset([[1], [2, 3]]).window(2),
     ".bucket(...)": lambda: NUMBERS.bucket([3], [2, 2], length=length),
     ".pack(...)": lambda: NUMBERS.pack(3),
+    ".sort(...)": lambda: NUMBERS.sort(3, bad),
     ".unbatch(...)": lambda: NUMBERS.unbatch(),
     ".checksum(...)": lambda: NUMBERS.map(lambda x: object()).checksum(),
     ".repeat(...)": lambda: pipeline.dataset(nothing).filter(bad).repeat().take(3),

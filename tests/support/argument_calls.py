@@ -129,6 +129,7 @@ CALLS = {
     "Dataset.shard": (rows, {"i": 0, "n": 2}),
     "Dataset.shuffle": (rows, {}),
     "Dataset.skip": (rows, {"n": 1}),
+    "Dataset.sort": (rows, {"n": 2, "key": abs}),
     "Dataset.take": (rows, {"n": 1}),
     "Dataset.window": (rows, {"size": 2}),
     "dataset": (None, {"given": [1, 2]}),

@@ -29,6 +29,11 @@ def is_even(x):
     return int(x) % 2 == 0
 
 
+def quarter(x):
+    """A key that neighbours share."""
+    return int(x) // 4
+
+
 def is_rare(x):
     return int(x) % 7 == 3
 
@@ -160,7 +165,7 @@ def step(rng, chain, directory, workers):
     if kind == "scalar":
         names += ["map", "rng", "filter", "rare", "flat", "gen", "shuffle", "shuffle", "batch", "window", "mix"]
         names += ["zip", "interleave", "pack", "fit", "bucket", "all", "sample", "nested", "skipping", "enumerate"]
-        names += ["checksum", "remainder", "collate", "kept by draw", "flat by draw", "padded", "splits"]
+        names += ["checksum", "remainder", "collate", "kept by draw", "flat by draw", "padded", "splits", "sort"]
     elif kind == "batch":
         names += ["unbatch", "map", "total"]
     name = rng.choice(names)
@@ -234,6 +239,10 @@ def step(rng, chain, directory, workers):
         return Chain(data.flat_map(as_generator, **w), flat, f"{text}.gen")
     if name == "shuffle":
         return Chain(data.shuffle(n, seed=3), expected if n == 1 else None, f"{text}.shuffle({n})")
+    if name == "sort":  # the largest first, so that a value that is larger than all changes the first one of a run
+        parts = [expected[i : i + n] for i in range(0, len(expected), n)] if known else []
+        listed = [x for part in parts for x in sorted(part, key=quarter, reverse=True)] if known else None
+        return Chain(data.sort(n, quarter, reverse=True), listed, f"{text}.sort({n})")
     if name == "batch":
         listed = [np.array(expected[i : i + n]) for i in range(0, len(expected), n)] if known else None
         return Chain(data.batch(n), listed, f"{text}.batch({n})", "batch")

@@ -196,6 +196,8 @@ cdef class Columns:
     def __getitem__(self, slice which not None):
         cdef Py_ssize_t begin, end, step
         begin, end, step = which.indices(self.size)
+        if step != 1:
+            raise ValueError(f"Columns: expected neighbours, got a slice with a step of {step}")
         return self.part(begin, end)
 
     @property
@@ -388,7 +390,8 @@ cdef class Block:
 
     def renumbered(self, other):
         """Return the same examples as those of input or pass number `other`: their numbers differ for each."""
-        return Block(self.values, mix_numbers(cnp.PyArray_GETCONTIGUOUS(self.numbers), other), self.error, self.names, self.sizes)
+        numbers = mix_numbers(cnp.PyArray_GETCONTIGUOUS(self.numbers), other)
+        return Block(self.values, numbers, self.error, self.names, self.sizes)
 
     def named(self, Py_ssize_t i):
         """Return what errors call example `i`. Mixed numbers tell nobody anything."""

@@ -285,8 +285,8 @@ def pump(iterator, Py_ssize_t n, Kept kept not None):
 
 
 cdef class Draw:
-    """What `example_rng` draws from in a call of a function: two seeds, the pass, which function of the recipe it is, and
-    the number of the example. It is a tuple of the keys.
+    """What `example_rng` draws from in a call of a function: two seeds, the pass, which function of the recipe it is,
+    and the number of the example. It is a tuple of the keys.
 
     Args:
         seed, seed2, epoch: The seeds and the pass.

@@ -140,11 +140,19 @@ class Bucketing(Holding):
                 f"bucket: an example is a {kind}, whose len() is how many components it has: pass length=, such as "
                 "length=lambda example: len(example['tokens'])"
             )
-        length = called(self._node.measure, arrival.example)
+        length = called(self._node.measure, arrival.example, lambda: self._named(arrival))
         try:
-            return bisect.bisect_right(self._node.boundaries, length)
+            which = bisect.bisect_right(self._node.boundaries, length) if length == length else None
         except TypeError:
-            raise invalid(f"bucket: the length of an example must be a number, got {length!r:.80}") from None
+            which = None
+        if which is None:  # NaN too
+            name = self._named(arrival)
+            raise invalid(f"bucket: the length of an example must be a number, got {length!r:.80} for {name}")
+        return which
+
+    def _named(self, arrival: Arrival) -> str:
+        number = np.array([arrival.number], np.int64)
+        return self._node.named(Block(Examples([arrival.example]), number, names=arrival.names), 0)
 
     def _pop(self, which: int) -> list[Arrival]:
         group, self.groups[which] = self.groups[which], []

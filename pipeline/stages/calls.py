@@ -11,6 +11,8 @@ from types import FunctionType
 from typing import Any
 
 from pipeline.errors import OutOfRangeError
+from pipeline.on_error import add_note
+from pipeline.tracebacks import from_handler
 
 
 def check_function(what: str, function: Any, makes: str = "an example", many: bool = False) -> None:
@@ -72,13 +74,26 @@ def name_of(function: Any) -> str:
     return str(getattr(inner, "__qualname__", type(inner).__qualname__)).replace("<locals>.", "").split(".")[-1]
 
 
-def called(function: Callable[..., Any], *arguments: Any) -> Any:
+def called(function: Callable[..., Any], argument: Any, about: Callable[[], str]) -> Any:
     """Call a function of the user's, and return what it returns.
+
+    Args:
+        function: The function.
+        argument: What to call it with.
+        about: Returns what errors call that.
 
     Raises:
         RuntimeError: It raised what would look like the end of the input.
+        Exception: What else it raised, with a note that names both.
     """
     try:
-        return function(*arguments)
-    except (StopIteration, OutOfRangeError) as error:
-        raise RuntimeError(f"{name_of(function)} raised {type(error).__name__}") from error
+        return function(argument)
+    except Exception as error:
+        if from_handler(error):
+            raise
+        told, name = error, name_of(function)
+        if isinstance(error, (StopIteration, OutOfRangeError)):
+            told = RuntimeError(f"{name} raised {type(error).__name__}")
+            told.__cause__ = error
+        add_note(told, f"{name}: {about()}")
+        raise told from told.__cause__

@@ -53,6 +53,9 @@ class Collate:
 
     def batch(self, block: Block) -> Any:
         """Return the batch of the examples of a block. Nobody else has its memory."""
+        if self._function is not None:
+            examples = list(block.values.examples())
+            return kept(called(self._function, examples, lambda: _of_several(block)), converts=False)
         try:
             return self._batch(block.values)
         except (InvalidArgumentError, TypeError) as error:
@@ -63,8 +66,6 @@ class Collate:
             raise _with_text(error, f"{error} ({' and '.join(names)})") from None
 
     def _batch(self, values: Columns | Examples) -> Any:
-        if self._function is not None:
-            return kept(called(self._function, list(values.examples())), converts=False)
         if self.tensors:
             listed = isinstance(values, Examples) and type(values.items[0]) is list
             made = bare(self._stacked(as_tensors(values)))
@@ -158,6 +159,11 @@ class Collate:
             first = arrays[0].dtype, arrays[0].ndim
             odd = next((i for i, each in enumerate(arrays) if (each.dtype, each.ndim) != first), None)
             raise told if odd is None else _odd(told, odd) from error
+
+
+def _of_several(block: Block) -> str:
+    first, last = block.named(0), block.named(len(block) - 1)
+    return f"the batch of {first}" + (f" to {last}" if len(block) > 1 else "")
 
 
 def telling(values: Sequence[Any]) -> Any:

@@ -123,6 +123,12 @@ class Each(OneInput):
         """Return what is done to an example in a pass."""
         return self.does(self.function, self.name, self.on_error == "skip", self._draw(run))
 
+    def own_step_of(self, run: Run) -> Step:
+        """Return the same for the thread that takes, which stops when the iterator is closed."""
+        step = self.step_of(run)
+        step.bell = run.clock.bell
+        return step
+
     def _draw(self, run: Run) -> tuple[int, ...] | NoDraws:
         if self.source.timed:
             return NoDraws("the batches of batch(max_wait=...) depend on time: call it in a function before batch")
@@ -132,7 +138,7 @@ class Each(OneInput):
         return (*run.seeds.pair(self._seed), run.epoch, which)
 
     def index(self, run: Run) -> Index:
-        return Mapped(indexed(self.source, run), self.step_of(run), self.named)
+        return Mapped(indexed(self.source, run), self.own_step_of(run), self.named)
 
     def state_at(self, place: int) -> Any:
         return [place, 0]
@@ -144,7 +150,7 @@ class Each(OneInput):
         if source.timed and (several := [each for each in nodes if each.does.renews]):
             once = f"{_IN_TIME} {several[0].kind}({several[0].name}) makes of one"
         if all(each.workers is None for each in nodes):
-            steps, limits, measured = _parts(nodes, run)
+            steps, limits, measured = _parts(nodes, run, True)
             meters = [None if each is None else each.meter for each in measured]
             applied = Applied(opened(source, run, before), steps, limits, meters, nodes[0].named)
             return Rest(applied, whole(given), once)
@@ -178,10 +184,16 @@ def neighbours(node: Each) -> tuple[list[Each], Node]:
     return found, found[0].source
 
 
-def _parts(nodes: Sequence[Each], run: Run) -> tuple[list[Step], list[Limited], list[Measured | None]]:
-    """Return what is done to an example by each step, what counts the errors it skips, and what is measured of it."""
+def _parts(nodes: Sequence[Each], run: Run, own: bool) -> tuple[list[Step], list[Limited], list[Measured | None]]:
+    """Return what is done to an example by each step, what counts the errors it skips, and what is measured of it.
+
+    Args:
+        nodes: The steps.
+        run: Of the iterator.
+        own: Whether the thread that takes runs them.
+    """
     return (
-        [each.step_of(run) for each in nodes],
+        [each.own_step_of(run) if own else each.step_of(run) for each in nodes],
         [Limited(run, each.on_error, each.max_errors) for each in nodes],
         [run.measured.get(each.written) for each in nodes],
     )
@@ -205,7 +217,7 @@ def _segments(nodes: Sequence[Each], run: Run) -> list[Segment]:
     for workers, group in found:
         first = group[0]
         runs = (None, False) if workers is None else workers_of(workers, first.function, first.name, first.chosen)
-        segments.append(Segment(*_parts(group, run), stage, *runs))
+        segments.append(Segment(*_parts(group, run, workers is None), stage, *runs))
     return segments
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from pipeline._calls import all_of
 from pipeline.dtypes import truth
 from pipeline.errors import InvalidArgumentError, invalid
-from pipeline.stages.block import Block, Numbers, failed, joined
+from pipeline.stages.block import Block, Numbers, joined
 from pipeline.stages.calls import check_function, name_of
 from pipeline.stages.draws import NoDraws
 from pipeline.stages.node import Node, OneInput, opened
@@ -88,17 +88,10 @@ class Sorting(Maker):
         self._size, self._key, self._reverse, self._named, self._clock = size, key, reverse, named, clock
 
     def make(self, n: int) -> Unit | None:
-        try:
-            block, keys = self._run()
-            if not keys:
-                return None
-            made = block.picked(self._order(block, keys))
-        except Exception as error:
-            if from_handler(error):
-                raise
-            # Any example of a run may be its first, so none goes out. As a part of the unit the error comes again with
-            # each `take`, though the input has gone on, and the state stays that before the run.
-            return Unit(iter((failed(error),)))
+        block, keys = self._run()  # any example of a run may be its first: with an error in it, none goes out
+        if not keys:
+            return None
+        made = block.picked(self._order(block, keys))
         return Unit(iter((made,)), len(made))
 
     def _run(self) -> tuple[Block, list[Any]]:

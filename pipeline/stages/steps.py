@@ -21,6 +21,7 @@ from pipeline.stages.draws import NoDraws, this_thread
 from pipeline.stages.index import Index
 from pipeline.stages.run import Limited
 from pipeline.stages.stream import Maker, Skipped, Stream, Unit
+from pipeline.sync.stop_flag import StopFlag
 from pipeline.tracebacks import from_handler
 from pipeline.workers.chunks import FailedItem, here
 
@@ -61,9 +62,11 @@ class Step:
         renews: Whether outputs are other examples, each of which counts as one, whatever the input was.
         seconds: How long the function took.
         count: How many outputs there were.
+        bell: Is set when the iterator is closed, which ends the step between two calls; None where workers run it.
     """
 
     one_to_one = renews = False
+    bell: StopFlag | None = None
 
     def __init__(self, function: Callable[..., Any], name: str, skip: bool, draw: tuple[int, ...] | NoDraws) -> None:
         self.function, self.name, self.skip, self.draw = function, name, skip, draw
@@ -86,10 +89,13 @@ class Step:
             Failure: The function failed, and the example is not to be skipped.
         """
         draw, function, clock, thread = self.drawing(), self.function, time.perf_counter, this_thread
+        bell = self.bell
         for i, number, example in examples:
             if number is None:
                 yield i, None, example
                 continue
+            if bell is not None and bell.raised:
+                raise _closed()
             began = clock()
             before, thread.draw, draw.number = thread.draw, draw, number  # no call from here to the `try`
             try:
@@ -320,7 +326,7 @@ def called_with_each(
     began = time.perf_counter()
     outer, thread.draw = thread.draw, draw  # no call from here to the `try`
     try:
-        _, nothing = call_each(step.function, examples, 0, numbers, drawn, before, None, len(numbers), found)
+        _, nothing = call_each(step.function, examples, 0, numbers, drawn, before, step.bell, len(numbers), found)
         if nothing:
             error = step.returned_none()  # type: ignore[attr-defined]
     except Exception as raised:
@@ -332,9 +338,15 @@ def called_with_each(
         step.seconds += time.perf_counter() - began
     count = found.count
     step.count += count
+    if error is None and count < len(numbers):
+        raise _closed()
     failure = None if error is None else Failure(error, count, int(numbers[count]), step)
     sizes = block.sizes if isinstance(block.sizes, int) else block.sizes[:count]
     return Block(values_of(found), numbers if count == len(numbers) else numbers[:count], sizes=sizes), failure
+
+
+def _closed() -> CancelledError:
+    return CancelledError(None, None, "the iterator was closed")
 
 
 def values_of(found: Kept) -> Columns | Examples:

@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.diagnostics.wording import named
 from pipeline.errors import FailedPreconditionError, OpError, StateMismatchError, invalid
-from pipeline.stages.block import Block, joined
+from pipeline.stages.block import Block, failed, joined
 from pipeline.tracebacks import from_handler
 
 _MOST = 2**62  # examples that anything counts
@@ -123,7 +123,10 @@ class Maker(Stage):
     """A stage that makes units of its input, which `Rest` hands out. Its state is where the next unit begins."""
 
     def make(self, n: int) -> Unit | None:
-        """Take from the input; n examples are wanted. None at the end."""
+        """Take from the input; n examples are wanted, and any number may come. None at the end.
+
+        What it raises comes in the place of the unit, also where some of the input was taken.
+        """
         raise NotImplementedError
 
     def take(self, n: int) -> Block | None:
@@ -166,7 +169,7 @@ class Rest(Stream):
         while self._block is None:
             if self._unit is None:
                 self._before, self._given = self._maker.state(), 0
-                self._unit = self._maker.make(n)
+                self._unit = self._made(n)
                 if self._unit is None:
                     return None
             part = next(self._unit.parts, None) if self._part is None else self._part
@@ -193,6 +196,14 @@ class Rest(Stream):
         if self._unit is not None and self._unit.count == self._given:
             self._unit = None
         return block
+
+    def _made(self, n: int) -> Unit | None:
+        try:
+            return self._maker.make(n)
+        except Exception as error:
+            if from_handler(error):
+                raise
+            return Unit(iter((failed(error),)))  # so that it comes again, and the state leads to it
 
     def state(self) -> Any:
         if self._unit is None and self._block is None:

@@ -198,7 +198,7 @@ def test_ragged_rows():
 
 def test_no_copy_and_no_warning(recwarn):
     """Tensors that are kept keep the arrays of their batches alive, and are no copies in PyTorch's memory."""
-    rows = np.zeros((64, 784))
+    rows = np.zeros((1280, 784))
     with ArrayBytes() as alive:
         before = alive()
         tensors = list(pt.DataLoader(pipeline.arrays(rows).batch(16)))

@@ -47,3 +47,10 @@ def test_components_keep_their_order(to_boundary):
     rows = [{"x": np.zeros(n), "n": n} for n in (1, 2, 5)]
     data = stream(rows).bucket([3], [2, 1], length=lambda row: row["n"], pad={"x": 0}, pad_to_boundary=to_boundary)
     assert [list(batch) for batch in data] == [["x", "n"]] * 2
+
+
+@pytest.mark.parametrize("length", [float("nan"), "long", None])
+def test_a_length_is_a_number(length):
+    data = stream([[1], [2]]).bucket([2], [2, 2], length=lambda row: 1 if row == [1] else length)
+    with pytest.raises(ValueError, match=rf"^bucket: the length of an example must be a number, got {length!r} for ex"):
+        list(data)

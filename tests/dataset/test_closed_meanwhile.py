@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
+import threading
 
 import pytest
-from helpers import run_in_thread, wait_until
+from helpers import LIMIT, run_in_thread, wait_until
 
 import pipeline
 
@@ -127,3 +128,30 @@ def test_a_function_of_the_dataset_may_close_it(chain):
         taken.extend(iterators[0])
     assert (opened, failed, taken[1:]) == ([], [], [])
     assert next(iterators[0], None) is None
+
+
+SLOW = {
+    "map": lambda data, slow: data.map(slow).batch(10**6),
+    "filter": lambda data, slow: data.filter(slow).batch(10**6),
+    "workers": lambda data, slow: data.map(slow, workers=2).batch(10**6),
+    "sort": lambda data, slow: data.map(slow).sort(10**6, str),
+}
+
+
+@pytest.mark.parametrize("chain", SLOW)
+def test_nobody_waits_for_a_batch_of_a_slow_function(chain):
+    """Its thread ends after the call that it is in."""
+    called, go = threading.Event(), threading.Event()
+
+    def slow(x):
+        called.set()
+        assert go.wait(LIMIT)
+        return x
+
+    numbers = iter(SLOW[chain](pipeline.dataset(range(10**9)), slow).prefetch(1))
+    numbers.start()
+    assert called.wait(LIMIT)
+    closing = run_in_thread(numbers.close)
+    wait_until(lambda: repr(numbers).startswith("<DatasetIterator of prefetch: closed"), "the iterator to be closed")
+    go.set()
+    closing.result()

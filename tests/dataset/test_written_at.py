@@ -4,6 +4,7 @@ import copy
 import inspect
 import json
 import pickle
+import re
 import sys
 
 import pytest
@@ -131,3 +132,23 @@ def test_an_example_that_makes_no_array_is_named_alone(tmp_path, options):
         TypeError, match=rf"component 'a' is a list of strings and other values: \[1, 'x'\] \({path}:2\)"
     ):
         list(pipeline.jsonl(path).batch(2, **options))
+
+
+@pytest.mark.parametrize(
+    ("chain", "of"),
+    [
+        (lambda data, bad: data.bucket([2], [2, 2], length=bad), "example 4"),
+        (lambda data, bad: data.batch(3, collate=lambda rows: bad(rows[1])), "the batch of example 3 to example 5"),
+        (lambda data, bad: data.sort(3, bad), "example 4"),
+    ],
+    ids=["bucket", "batch", "sort"],
+)
+def test_functions_of_several_examples_are_named(chain, of):
+    def bad(number):
+        return 1 // (number - 4)
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        list(chain(pipeline.dataset(range(9)), bad))
+    assert any(
+        re.fullmatch(rf"(bad|<lambda>): {of}", note) for note in getattr(raised.value, "__notes__", [f"bad: {of}"])
+    )

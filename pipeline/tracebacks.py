@@ -67,7 +67,9 @@ def from_handler(error: BaseException) -> BaseException | None:
         return None
     codes = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
     cause: BaseException | None = error
-    while cause is not None:
+    seen: list[BaseException] = []
+    while cause is not None and not any(cause is each for each in seen):  # a library may make a circle of causes
+        seen.append(cause)
         each = cause.__traceback__
         while each is not None:
             if each.tb_frame.f_code in codes:

@@ -12,7 +12,7 @@ import numpy as np
 from pipeline._queue import Engine
 from pipeline.diagnostics.ends import raise_why
 from pipeline.errors import DeadlineExceededError, InvalidArgumentError, OpError, OutOfRangeError
-from pipeline.nest import ListParts, TupleParts
+from pipeline.nest import ListParts, Nest, TupleParts
 from pipeline.orders.seeds import Seed
 from pipeline.producers.slices import SliceSource
 from pipeline.sources.iterables import Named
@@ -77,8 +77,11 @@ class Dequeued(Stream):
                 raise self._ended
             raise_why(self._ended)
             return None
-        values: Columns | Examples = Examples([_element(self._found.pop())])
+        taken = self._found.pop()
+        values: Columns | Examples = Examples([_element(taken)])
         if n > 1 and self._stacks and (more := self._more(n - 1)) is not None:
+            if type(more) is Columns:  # which would be taken apart
+                values = _values(_as_rows(taken), 1)
             values = join_values([values, more])
         first, self._count = self._count, self._count + len(values)
         return Block(values, np.arange(first, self._count))
@@ -107,6 +110,15 @@ class Dequeued(Stream):
 
     def state(self) -> Any:
         return self._count
+
+
+def _as_rows(taken: Any) -> Any:
+    """Return one element as `dequeue_many` would."""
+    if type(taken) is dict:
+        return {name: np.asarray(value)[np.newaxis] for name, value in taken.items()}
+    if type(taken) is list:
+        return [np.asarray(value)[np.newaxis] for value in taken]
+    return np.asarray(taken)[np.newaxis]
 
 
 def _element(taken: Any) -> Any:
@@ -235,7 +247,7 @@ class Gathering(Stage):
 
     def __init__(self, source: Stream, producer: SliceSource) -> None:
         super().__init__(source)
-        self._producer = producer
+        self._producer, self._structure = producer, Nest(ListParts(producer.rows_at(np.empty(0, np.int64))), True)
 
     def take(self, n: int) -> Block | None:
         block = self.source.take(n)
@@ -243,7 +255,7 @@ class Gathering(Stage):
             return None
         assert isinstance(block.values, Columns)
         rows = self._producer.rows_at(block.values.arrays[0])
-        return Block(as_columns(ListParts(rows), len(block)), block.numbers)
+        return Block(Columns(rows, len(block), self._structure), block.numbers)
 
     def wait(self, timeout: float) -> bool:
         return self.source.wait(timeout)

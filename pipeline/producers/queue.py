@@ -162,12 +162,11 @@ class ProducerQueue(FIFOQueue):
         coord = loop_of_thread.coord
         if coord is None and self._ready[0] < 0:
             return []
-        if self.at_hand:
-            with self._taking:
-                if self.at_hand:
-                    if coord is not None:
-                        self._note(coord)
-                    return [take()]
+        with self._taking:
+            if self.at_hand:
+                if coord is not None:
+                    self._note(coord)
+                return [take()]
         if coord is not None:
             with self._starting:
                 runner, self.runner = self.runner, None

@@ -327,10 +327,20 @@ cdef class Names:
         return Names(lambda i: self(int(places[i])))
 
 
-@cython.final
+def name_of_number(number):
+    """Return what errors call the example with a number. Mixed numbers tell nobody anything."""
+    return f"example {number}" if number < 1 << 40 else "an example"
+
+
+def names_of_numbers(numbers, name_of):
+    """Return the names that numbers give examples: a function of its own, so that names keep no block alive."""
+    return Names(lambda i: name_of(int(numbers[i])) or name_of_number(int(numbers[i])))
+
+
 cdef cnp.ndarray _NO_NUMBERS = np.empty(0, np.int64)
 
 
+@cython.final
 cdef class Block:
     """Consecutive examples.
 
@@ -388,18 +398,27 @@ cdef class Block:
         sizes = self.sizes if type(self.sizes) is int else self.sizes[places]
         return Block(self.values.picked(places), self.numbers[places], None, names, sizes)
 
-    def renumbered(self, other):
-        """Return the same examples as those of input or pass number `other`: their numbers differ for each."""
-        numbers = mix_numbers(cnp.PyArray_GETCONTIGUOUS(self.numbers), other)
-        return Block(self.values, numbers, self.error, self.names, self.sizes)
+    def renumbered(self, other, name_of):
+        """Return the same examples as those of input or pass number `other`: their numbers differ for each.
+
+        They keep the names that their numbers gave them.
+
+        Args:
+            other: Which input or pass it is. Each has another number for the same example, the first one too: else an
+                inner join and an outer one would give the same.
+            name_of: Returns the name of the example with a number; None for one that has none.
+        """
+        numbers, names = self.numbers, self.names
+        if names is None:
+            names = names_of_numbers(numbers, name_of)
+        return Block(self.values, mix_numbers(cnp.PyArray_GETCONTIGUOUS(numbers), other), self.error, names, self.sizes)
 
     def named(self, Py_ssize_t i):
-        """Return what errors call example `i`. Mixed numbers tell nobody anything."""
+        """Return what errors call example `i`."""
         name = None if self.names is None else self.names(i)
         if name:
             return name
-        number = int(self.numbers[i])
-        return f"example {number}" if number < 1 << 40 else "an example"
+        return name_of_number(int(self.numbers[i]))
 
     def first_size(self):
         """Return how many examples of the source the first element consists of."""

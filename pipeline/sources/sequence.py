@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from pipeline.errors import invalid
 from pipeline.nest import kept
 from pipeline.orders.numbered import digest
 from pipeline.stages.block import Block, Examples, Numbers
-from pipeline.stages.index import Index
+from pipeline.stages.index import ENDLESS, Index
 from pipeline.stages.node import Node
 from pipeline.stages.run import Run
 
@@ -33,10 +32,11 @@ class OfSequence(Node):
 
     def __init__(self, items: Any) -> None:
         try:
-            len(items)
+            fits = len(items) < ENDLESS
         except OverflowError:
-            kind = type(items).__name__
-            raise invalid(f"dataset: the {kind} must have at most {sys.maxsize:,} items, and has more") from None
+            fits = False
+        if not fits:
+            raise invalid(f"dataset: the {type(items).__name__} must have fewer than 2**62 items, and has more")
         self.items = items
         self.note_place()
 

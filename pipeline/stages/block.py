@@ -38,7 +38,7 @@ def joined(blocks: Sequence[Block]) -> Block:
         return Block(Examples([]), np.empty(0, np.int64))
     names = None
     if any([each.names is not None for each in blocks]):
-        names = Names(_names_in(list(blocks)))
+        names = Names(_names_in([(len(each), each.names) for each in blocks]))
     sizes: Any = blocks[0].sizes
     if any([each.sizes is not sizes for each in blocks]):
         sizes = np.concatenate([sizes_of(each) for each in blocks])
@@ -46,12 +46,14 @@ def joined(blocks: Sequence[Block]) -> Block:
     return Block(join_values([each.values for each in blocks]), numbers, blocks[-1].error, names, sizes)
 
 
-def _names_in(blocks: list[Block]) -> Callable[[int], str | None]:
+def _names_in(parts: list[tuple[int, Names | None]]) -> Callable[[int], str | None]:
+    """Return the names of several blocks, of which only lengths and names are kept."""
+
     def name(i: int) -> str | None:
-        for block in blocks:
-            if i < len(block):
-                return None if block.names is None else block.names(i)
-            i -= len(block)
+        for length, names in parts:
+            if i < length:
+                return None if names is None else names(i)
+            i -= length
         raise IndexError(i)
 
     return name

@@ -33,6 +33,7 @@ from pipeline.workers.chunks import WorkerDied, here
 from pipeline.workers.executor import Workers
 
 _MOST = 1024  # inputs of a chunk
+_CANCELLED = 9  # times that workers may cancel the same work
 _CHUNK_BYTES = 4 << 20  # of what is made of a chunk
 _BUFFER_BYTES = 128 << 20  # of results that may wait
 
@@ -160,12 +161,13 @@ class Task:
     Attributes:
         block: The block.
         future: Gives what they make of it.
+        cancelled: How often they were given the block before, and cancelled it.
     """
 
-    __slots__ = ("_watched", "block", "future")
+    __slots__ = ("_watched", "block", "cancelled", "future")
 
-    def __init__(self, block: Block, future: Future[_Made]) -> None:
-        self.block, self.future = block, future
+    def __init__(self, block: Block, future: Future[_Made], cancelled: int) -> None:
+        self.block, self.future, self.cancelled = block, future, cancelled
         self._watched = False
 
     def watch(self, bell: StopFlag) -> None:
@@ -220,7 +222,7 @@ class Crewed(Maker):
         steps = [step for each in segments for step in each.steps]
         self._first = segments.pop(0) if segments[0].workers is None else None  # which the caller runs before
         self._last = segments.pop() if segments[-1].workers is None else None  # and after the workers
-        self._segments = segments
+        self._segments, self._steps = segments, len(steps)
         self._behind = self._first or segments[0]  # what stands directly behind the input
         self._ordered = ordered
         self._counted = ordered and not any(each.renews for each in steps)  # one output per input at most
@@ -254,8 +256,10 @@ class Crewed(Maker):
         while self._units and self._units[0].complete and not self._units[0].chunks:
             self._units.popleft()
         if self._units:
-            return self._units[0].before
-        return self.source.state() if self._failed is None else self._failed[0]
+            before = self._units[0].before
+        else:
+            before = self.source.state() if self._failed is None else self._failed[0]
+        return [before, self._steps]
 
     def close(self) -> None:
         for chunk in [chunk for unit in list(self._units) for chunk in list(unit.chunks)]:
@@ -429,7 +433,7 @@ class Crewed(Maker):
                 parts.append(part)
         chunk.parts, chunk.segment = parts, chunk.segment + 1
 
-    def _tasks(self, segment: Segment, block: Block, alone: bool = False) -> list[Any]:
+    def _tasks(self, segment: Segment, block: Block, cancelled: int = 0) -> list[Any]:
         """Submit a block; return what stands for it: tasks, and the error that comes after it."""
         workers = segment.workers
         assert workers is not None
@@ -445,7 +449,7 @@ class Crewed(Maker):
             refusal = AbortedError(None, None, f"the workers took no more work: {named(refused)}")
             refusal.__cause__ = refused
             return [failed(refusal)]
-        task = Task(block, future)
+        task = Task(block, future, cancelled)
         if not self._ordered:
             task.watch(self._bell)
         return [task] + ([] if error is None else [failed(error)])
@@ -504,8 +508,11 @@ class Crewed(Maker):
     def _made(self, segment: Segment, task: Task, waited: float) -> list[Any]:
         """Return what became of a task: its results; or other tasks, if its workers have failed."""
         future, block = task.future, task.block
-        if future.cancelled():
-            return self._tasks(segment, _alone(block))
+        if future.cancelled():  # as another stage has shut its part of the executor down
+            if task.cancelled < _CANCELLED:
+                return self._tasks(segment, _alone(block), task.cancelled + 1)
+            text = f"the workers cancelled the same work {_CANCELLED + 1} times"
+            return [failed(AbortedError(None, None, text))]
         error = future.exception()
         if error is not None:
             return self._broken(segment, block, error)

@@ -141,11 +141,11 @@ class Each(OneInput):
         return Mapped(indexed(self.source, run), self.own_step_of(run), self.named)
 
     def state_at(self, place: int) -> Any:
-        return [place, 0]
+        return [[place, len(neighbours(self)[0])], 0]
 
     def stream(self, run: Run, state: Any = None) -> Stream:
-        nodes, source = neighbours(self)
-        before, given = (None, 0) if state is None else state
+        (before, count), given = ((None, None), 0) if state is None else state
+        nodes, source = neighbours(self, None if count is None else whole(count))
         once = None
         if source.timed and (several := [each for each in nodes if each.does.renews]):
             once = f"{_IN_TIME} {several[0].kind}({several[0].name}) makes of one"
@@ -176,12 +176,29 @@ class Each(OneInput):
         return self.name
 
 
-def neighbours(node: Each) -> tuple[list[Each], Node]:
-    """Return the steps that run as one stage with a step, first to last, and their input."""
-    found: list[Each] = [node]
-    while isinstance(found[0].source, Each):
-        found.insert(0, found[0].source)
-    return found, found[0].source
+def neighbours(node: Each, count: int | None = None) -> tuple[list[Each], Node]:
+    """Return the steps that run as one stage with a step, first to last, and their input.
+
+    Args:
+        node: The last step.
+        count: How many steps were one stage when a state was saved; None for a beginning. A prefetch among them may
+            have been written or removed since then. It has no thread then.
+
+    Raises:
+        InvalidArgumentError: There are not so many steps.
+    """
+    found, source = [node], node.source
+    while count is None or len(found) < count:
+        if count is not None and source.kind == "prefetch":
+            source = source.inputs[0]
+            continue
+        if not isinstance(source, Each):
+            break
+        found.insert(0, source)
+        source = source.source
+    if count is not None and len(found) != count:
+        raise invalid(f"load_state_dict: the state is damaged: it is of {count} functions, and there are {len(found)}")
+    return found, source
 
 
 def _parts(nodes: Sequence[Each], run: Run, own: bool) -> tuple[list[Step], list[Limited], list[Measured | None]]:

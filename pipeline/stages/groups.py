@@ -279,8 +279,6 @@ class Grouped(Index):
             return self._bare(found)
         rows = self._bare(self._source.block(spread(places, size)))
         values: Any = rows.values  # Columns, as `of_numbers` says
-        if count == 1:
-            return Block(Examples([values.packed(values.arrays)]), rows.numbers[:1], sizes=rows.size_in_all())
         sizes = rows.sizes * size if isinstance(rows.sizes, int) else rows.sizes.reshape(count, size).sum(axis=1)
         return Block(stacked(values, count, size), rows.numbers[::size], sizes=sizes)
 

@@ -134,6 +134,10 @@ class Slot:
         self.found_at, self.which, self.stream = found_at, which, stream
 
 
+def _no_name(number: int) -> None:
+    """Return the name of an element of a recipe that may be gone: only its number is left."""
+
+
 class Interleaving(Stream):
     """Elements of several streams in turn, as in tf.data: a stream that ends gives up its turn.
 
@@ -164,7 +168,7 @@ class Interleaving(Stream):
             block = slot.stream.take(min(n, self._block - self._turn))
             self._took(slot, 0 if block is None else len(block))
             if block is not None:
-                return block.renumbered(slot.which)
+                return block.renumbered(slot.which, _no_name)
         return None
 
     def drop(self, n: int) -> int:

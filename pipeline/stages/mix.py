@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,18 +61,29 @@ class Mix(Node):
         sources = [Ahead(opened(each, run.inner(i), at), whole(skip)) for i, (each, (at, skip)) in enumerate(inputs)]
         seed, seed2 = run.seeds.pair(self._seed)
         pair = seed, (seed2 + run.epoch) & (1 << 63) - 1
-        return Mixing(sources, self._weights, pair, self.stop == "all_exhausted", whole(drawn), np.array(ended, bool))
+        to_the_end, names = self.stop == "all_exhausted", [each.name_of for each in self.inputs]
+        return Mixing(sources, names, self._weights, pair, to_the_end, whole(drawn), np.array(ended, bool))
 
 
 class Mixing(Several):
     """Elements drawn from streams. The state is [the number of draws, which streams have ended, their states].
 
     A draw is the same whatever is taken at once.
+
+    Args:
+        sources: The streams.
+        names: Returns of each the name of the element with a number.
+        weights: How often each is drawn.
+        pair: The two seeds of the draws.
+        to_the_end: Whether it goes on when one has ended.
+        count: How many draws were made before.
+        ended: Which streams have ended.
     """
 
     def __init__(
         self,
         sources: list[Ahead],
+        names: Sequence[Callable[[int], str | None]],
         weights: NDArray[np.float64],
         pair: tuple[int, int],
         to_the_end: bool,
@@ -80,7 +91,7 @@ class Mixing(Several):
         ended: NDArray[np.bool_],
     ) -> None:
         super().__init__(sources)
-        self._weights, self._pair, self._to_the_end = weights, pair, to_the_end
+        self._names, self._weights, self._pair, self._to_the_end = names, weights, pair, to_the_end
         self._count, self._ended = count, ended
         self._forget_draws()
 
@@ -149,7 +160,9 @@ class Mixing(Several):
             mine = mine[: np.searchsorted(mine, n)]
             if len(mine):
                 self.sources[i].drop(len(mine))
-                blocks.append((block if len(block) == len(mine) else block.part(0, len(mine))).renumbered(i))
+                blocks.append(
+                    (block if len(block) == len(mine) else block.part(0, len(mine))).renumbered(i, self._names[i])
+                )
                 places.append(mine)
         if len(blocks) == 1:
             return blocks[0]

@@ -51,7 +51,7 @@ class Repeat(OneInput):
 
     def index(self, run: Run) -> Index:
         size = self.source.length() or 0
-        return Chained(Passes(self.source, self._first(run), run), [size], self.length() or 0)
+        return Chained(Passes(self.source, self._first(run), run), [size], self.length() or 0, self.inputs)
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         first = self._first(run)
@@ -82,7 +82,7 @@ class Concatenate(Node):
     def index(self, run: Run) -> Index:
         sizes = [each.length() or 0 for each in self.inputs]
         indexes = [index_of(each, run.inner(i)) for i, each in enumerate(self.inputs)]
-        return Chained(indexes, sizes, self.length() or 0)
+        return Chained(indexes, sizes, self.length() or 0, self.inputs)
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         return OneByOne(lambda i, at: opened(self.inputs[i], run.inner(i), at), len(self.inputs), self, state)
@@ -115,10 +115,13 @@ class Chained(Index):
         indexes: The indexes.
         sizes: Their lengths; a single one is that of all.
         length: That of all together.
+        inputs: What they are the indexes of; a single one is that of all.
     """
 
-    def __init__(self, indexes: Sequence[Index] | Passes, sizes: Sequence[int], length: int) -> None:
-        self._indexes = indexes
+    def __init__(
+        self, indexes: Sequence[Index] | Passes, sizes: Sequence[int], length: int, inputs: Sequence[Node]
+    ) -> None:
+        self._indexes, self._name_of = indexes, [each.name_of for each in inputs]
         self._size = sizes[0] if len(sizes) == 1 else 0
         self._starts, self._length = [*itertools.accumulate(sizes, initial=0)], length
         some = [indexes[0]] if isinstance(indexes, Passes) else indexes
@@ -160,7 +163,7 @@ class Chained(Index):
 
     def _of(self, i: int, places: Numbers) -> Block:
         block = self._indexes[i].block(places)
-        return block.renumbered(i) if i else block
+        return block.renumbered(i, self._name_of[i % len(self._name_of)])
 
 
 class OneByOne(Stream):
@@ -186,7 +189,8 @@ class OneByOne(Stream):
             block = stream.take(n)
             if block is not None:
                 self._empty = False
-                return block.renumbered(self._which) if self._which else block
+                inputs = self._node.inputs
+                return block.renumbered(self._which, inputs[self._which % len(inputs)].name_of)
             self._pass_on(stream)
         return None
 

@@ -10,15 +10,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._block import mix_outputs
+from pipeline._block import mix_outputs, name_of_number
 from pipeline._calls import Draw, Kept, call_each
 from pipeline._meter import Meter
-from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeError
+from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeError, invalid
 from pipeline.nest import kept
 from pipeline.on_error import must_raise, name_item
 from pipeline.stages.block import Block, Columns, Examples
 from pipeline.stages.draws import NoDraws, this_thread
 from pipeline.stages.index import Index
+from pipeline.stages.node import Node, seeds_of
 from pipeline.stages.run import Limited
 from pipeline.stages.stream import Maker, Skipped, Stream, Unit
 from pipeline.sync.stop_flag import StopFlag
@@ -128,8 +129,9 @@ class Step:
         if isinstance(error, (StopIteration, OutOfRangeError)):
             other = RuntimeError(f"{self.name} raised {type(error).__name__}")
             other.__cause__, error = error, other
-        example = f"example {number}"
-        name_item(error, name, f"{self.name}: {example}" + ("" if name == example else f", {name}"))
+        example = name_of_number(number)
+        told = name if example in (name, "an example") else f"{example}, {name}"
+        name_item(error, name, f"{self.name}: {told}")
         return error
 
 
@@ -167,10 +169,16 @@ class FlatMapStep(Step):
     def outputs(self, output: Any, i: int, number: int, example: Any) -> Iterable[Passing]:
         if isinstance(output, (str, bytes, dict)) or not hasattr(output, "__iter__"):
             raise TypeError(f"{self.name} returned {output!r:.80}: flat_map needs an iterable of examples")
+        _refuse_recipe(output, self.name)
         if isinstance(output, (list, tuple)):
+            if any([each is None for each in output]):
+                raise self._has_none()
             self.count += len(output)
             return zip([i] * len(output), mix_outputs(number, 0, len(output)).tolist(), output, strict=True)
         return self._one_by_one(iter(output), i, number)
+
+    def _has_none(self) -> ValueError:
+        return ValueError(f"{self.name} returned an iterable with None, which is not an example")
 
     def _one_by_one(self, output: Iterator[Any], i: int, number: int) -> Iterator[Passing]:
         """Yield what a generator makes, which runs only now."""
@@ -192,9 +200,21 @@ class FlatMapStep(Step):
                 thread.draw = before
             if each is _END:
                 return
+            if each is None:
+                raise Failure(self._has_none(), i, number, self)
             self.count += 1
             yield i, int(mix_outputs(number, k, 1)[0]), each
             k += 1
+
+
+def _refuse_recipe(output: Any, name: str) -> None:
+    """Refuse a dataset that draws by chance: what it gives would not come again after a resume."""
+    node = getattr(output, "_node", None)
+    if isinstance(node, Node) and any(seed.drawn for seed in seeds_of(node)):
+        raise invalid(
+            f"{name} returned a dataset without a seed, {output!r:.200}: pass seed= in it, or write "
+            "pipeline.interleave(data.map(f), cycle_length=1), which seeds each of them by its number"
+        )
 
 
 class SkippedAt:
@@ -402,7 +422,7 @@ class StepTimes:
 
 
 class Applied(Maker):
-    """What steps make of a stream in the thread that takes.
+    """What steps make of a stream in the thread that takes. The state is [that of the input, the number of steps].
 
     Args:
         source: The inputs.
@@ -435,6 +455,9 @@ class Applied(Maker):
         if block is None:
             return None
         return Unit(self._parts(block, n), len(block) if self._counted else None)
+
+    def state(self) -> Any:
+        return [self.source.state(), len(self._steps)]
 
     def _parts(self, block: Block, n: int) -> Iterator[Block | Skipped]:
         """Yield blocks and skipped errors, each of these with what counts it."""

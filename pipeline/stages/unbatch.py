@@ -8,7 +8,7 @@ import numpy as np
 
 from pipeline._block import mix_outputs
 from pipeline.errors import invalid
-from pipeline.nest import ListParts, TupleParts, refuse_missing_in
+from pipeline.nest import ListParts, TupleParts, is_nested, refuse_missing_in
 from pipeline.stages.block import Block, Columns, as_columns, flat
 from pipeline.stages.collate import bare, stacked
 from pipeline.stages.node import Node, OneInput, opened
@@ -82,10 +82,16 @@ def rows_of_batch(batch: Any) -> Columns:
     if isinstance(batch, tuple) and not hasattr(batch, "_make"):
         batch = TupleParts(batch)
     refuse_missing_in(batch, "a batch", many=True)
-    structure, arrays = flat(batch)
+    if type(batch) is list and not is_nested(batch, False):  # of plain values, which `batch` would make an array of
+        structure, arrays = None, [_column(batch)]
+    else:
+        structure, arrays = flat(batch)
+    for each in arrays:
+        if isinstance(each, (str, bytes, bytearray)) or not hasattr(type(each), "__len__"):
+            raise invalid(f"unbatch: a batch has a component without rows: {each!r:.80}")
     try:
         lengths = [len(each) for each in arrays]
-    except TypeError as error:
+    except TypeError as error:  # an array without dimensions
         raise invalid(f"unbatch: a batch has a component without rows: {error}") from None
     if len(set(lengths)) != 1:
         raise invalid(f"unbatch: the components of a batch have different numbers of rows: {lengths}")
@@ -93,6 +99,8 @@ def rows_of_batch(batch: Any) -> Columns:
 
 
 def _read_only(column: Any) -> Any:
+    if isinstance(column, tuple):  # of plain values
+        return list(column)
     if type(column) is not np.ndarray:
         return column if type(column) is list else as_columns(column, len(column)).arrays[0]
     column = column.view()

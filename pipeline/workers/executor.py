@@ -91,4 +91,7 @@ class Foreign(Workers):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have the executor call a function."""
-        return self._executor.submit(fn, *args, **kwargs)  # type: ignore[no-any-return]
+        future = self._executor.submit(fn, *args, **kwargs)
+        if not hasattr(type(future), "add_done_callback"):
+            raise TypeError(f"workers: submit of {self.made_by} must return a Future, and returned {future!r:.80}")
+        return future  # type: ignore[no-any-return]

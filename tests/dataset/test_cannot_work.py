@@ -2,7 +2,6 @@
 
 import asyncio
 import queue
-import sys
 
 import pytest
 
@@ -37,7 +36,7 @@ STREAM = pipeline.dataset(stream)
 ONCE = pipeline.dataset(iter([1, 2]))
 
 WRONG = {
-    "a range that no length can count": (lambda: pipeline.dataset(range(10**30)), f"at most {sys.maxsize:,} items"),
+    "a range that no length can count": (lambda: pipeline.dataset(range(10**30)), r"fewer than 2\*\*62 items"),
     "shuffle of a stream": (lambda: STREAM.shuffle(), "give a buffer_size"),
     "shuffle of a pool": (lambda: NUMBERS.shuffle(3).shuffle(), "elements of shuffle come one after the other: give a"),
     "shuffle of a part of a pool": (lambda: NUMBERS.shuffle(3).map(double).take(5).shuffle(), "give a buffer_size"),

@@ -57,3 +57,59 @@ def test_hosts_draw_what_one_would_draw():
     whole = set(data.map(drawn, seed=1))
     assert whole == {each for host in range(3) for each in data.shard(host, 3).map(drawn, seed=1)}
     assert len({draw for _, draw in whole}) == 12
+
+
+def numbers(first, last):
+    return pipeline.dataset(range(first, last))
+
+
+def yes(x):
+    return True
+
+
+def rng_of(x):
+    return int(pipeline.example_rng().integers(0, 1 << 62))
+
+
+def recipes(x):
+    return numbers(0, 3).map(rng_of, seed=1)
+
+
+JOINED = {
+    "concatenate": lambda data: data.concatenate(data).concatenate(data),
+    "concatenate, right": lambda data: data.concatenate(data.concatenate(data)),
+    "repeat": lambda data: data.repeat(2).repeat(2),
+    "concatenate, repeat": lambda data: data.concatenate(data).repeat(2),
+    "repeat, concatenate": lambda data: data.repeat(2).concatenate(data),
+    "unbatch": lambda data: data.batch(2).unbatch().concatenate(data),
+    "flat_map": lambda data: data.flat_map(lambda x: [x, x]).concatenate(data),
+    "mix": lambda data: pipeline.mix([data.filter(yes), data.flat_map(lambda x: [x, x])], [1, 1], seed=1).repeat(2),
+    "mix of mixes": lambda data: pipeline.mix([pipeline.mix([data, data], [1, 1], seed=1), data], [2, 1], seed=1),
+    "interleave": lambda data: pipeline.interleave([pipeline.interleave([data, data]), data, data.repeat(2)]),
+    "sample": lambda data: data.sample(np.ones(8), 20, seed=1).concatenate(data.repeat(3)),
+}
+
+
+@pytest.mark.parametrize("first", [lambda data: data, lambda data: data.filter(yes)], ids=["indexed", "stream"])
+@pytest.mark.parametrize("join", JOINED.values(), ids=JOINED)
+def test_no_two_elements_draw_alike(join, first):
+    """However inputs and passes are joined, again and again."""
+    data = join(first(numbers(0, 8)) if join is not JOINED["sample"] else numbers(0, 8))
+    drawn = list(data.map(rng_of, seed=1))
+    assert len(set(drawn)) == len(drawn) > 15
+
+
+def test_recipes_that_functions_make_draw_each_their_own():
+    data = numbers(0, 4).map(recipes)
+    nested = pipeline.interleave(numbers(0, 4).map(lambda x: pipeline.interleave(data)))
+    joined = pipeline.interleave([pipeline.interleave(data), pipeline.interleave(data)])
+    for each in (nested, joined, pipeline.interleave(data).concatenate(pipeline.interleave(data))):
+        drawn = list(each)
+        assert len(set(drawn)) == len(drawn) >= 24
+
+
+def test_errors_name_examples_of_later_passes_too():
+    """Their numbers are mixed, and tell nobody anything."""
+    with pytest.raises(ZeroDivisionError) as raised:
+        list(numbers(0, 4).filter(yes).repeat(2).map(lambda x: 1 // (x - 3)))
+    assert "<lambda>: example 3" in getattr(raised.value, "__notes__", ["<lambda>: example 3"])

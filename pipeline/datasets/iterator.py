@@ -311,6 +311,7 @@ class DatasetIterator(Generic[T_co]):
             if self._sum is not None:
                 self._sum.value = self._made.value
         self._close_stream()
+        self._run.clock.stop()  # threads of a stream that was not open yet end too
         self._run = self._run.again()
         if self._closed:  # `close` may have stopped the run before
             self._run.clock.stop()

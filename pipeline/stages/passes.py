@@ -62,6 +62,8 @@ class Repeat(OneInput):
 
     def state_at(self, place: int) -> Any:
         number, at = divmod(place, self.source.length() or 1)
+        if self.n is not None and number >= self.n:  # behind the last batch, where places are those of whole ones
+            number, at = self.n, 0
         return [number, at * self.source.step]
 
 

@@ -118,10 +118,10 @@ def test_other_than_plain_data(odd):
     """As a framework that keeps states makes of them: the error says where."""
     iterator = iter(pipeline.dataset(range(5)).filter(lambda number: True).batch(2))
     state = iterator.state_dict()
-    assert state["state"] == [0, 0]
+    assert state["state"] == [[0, 1], 0]
     state["state"][0] = odd
     with pytest.raises(TypeError, match=r"state\['state'\]\[0\] is .*, of type "):
         iterator.load_state_dict(state)
-    state["state"][0] = 0
+    state["state"][0] = [0, 1]
     iterator.load_state_dict(state)
     assert [batch.tolist() for batch in iterator] == [[0, 1], [2, 3], [4]]

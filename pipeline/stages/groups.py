@@ -249,7 +249,7 @@ class Grouped(Index):
     def block(self, places: Numbers) -> Block:
         size, last = self._size, int(places[0] if len(places) == 1 else places.max())
         full = last + size <= self._length
-        if self._stacks and full:
+        if self._stacks and full and (size > 1 or len(places) > 1):  # of one example, a group gives no columns
             return self._of_numbers(places)
         size = min(size, self._length)
         inner = spread(places, size)
@@ -279,6 +279,8 @@ class Grouped(Index):
             return self._bare(found)
         rows = self._bare(self._source.block(spread(places, size)))
         values: Any = rows.values  # Columns, as `of_numbers` says
+        if count == 1:  # 5 % of a batch of 128 x f32[784]
+            return Block(Examples([values.packed(values.arrays)]), rows.numbers[:1], sizes=rows.size_in_all())
         sizes = rows.sizes * size if isinstance(rows.sizes, int) else rows.sizes.reshape(count, size).sum(axis=1)
         return Block(stacked(values, count, size), rows.numbers[::size], sizes=sizes)
 

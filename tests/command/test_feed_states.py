@@ -97,7 +97,7 @@ def test_other_formats_resume(capsys, state, tmp_path, form):
     assert rest["fingerprint"] == whole["fingerprint"]
 
 
-@pytest.mark.parametrize("seed", [["--seed", 1], []], ids=["seed", "no seed"])
+@pytest.mark.parametrize("seed", [pytest.param(["--seed", 1], marks=pytest.mark.slow), []], ids=["seed", "no seed"])
 def test_killed_and_resumed(capsys, state, seed):
     """Without a seed, the one that was drawn is in the state."""
     options = [str(DIGITS), "--epochs", "300", "--batch-size", "10", *map(str, seed)]

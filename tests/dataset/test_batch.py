@@ -62,3 +62,17 @@ def test_texts_of_any_kind_are_stacked(kind, way):
     [batch] = data.batch(3, **way)
     assert batch["name"].dtype == object
     assert [len(each) for each in batch["name"]] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("sizes", [(2, 1), (1, 1), (1, 2), (1, 1, 1), (3, 1, 2)], ids=str)
+@pytest.mark.parametrize("repeats", [1, 2])
+def test_batches_of_batches_of_numbers(sizes, repeats):
+    data, expected = pipeline.arrays(np.arange(12)).repeat(repeats), np.tile(np.arange(12), repeats)
+    for size in sizes:
+        data = data.batch(size, drop_remainder=True)
+        expected = expected[: len(expected) // size * size].reshape(-1, size, *expected.shape[1:])
+    assert np.array(list(data)).tolist() == expected.tolist()
+    assert [data[i].tolist() for i in range(len(data))] == expected.tolist()
+    check(data, list(expected))
+    shuffled = [each.tolist() for each in data.shuffle(seed=1)]
+    assert sorted(shuffled) == sorted(expected.tolist())

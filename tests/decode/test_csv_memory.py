@@ -6,7 +6,7 @@ from tracing import memory_below
 from pipeline import InvalidArgumentError, decode_csv
 
 
-@pytest.mark.parametrize("field", [b"12345678", b'"12345678"', b"\n12345678"])
+@pytest.mark.parametrize("field", [b"12345678", b'"12345678"', pytest.param(b"\n12345678", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("select", [None, [0, 1]])
 @pytest.mark.parametrize("block", [False, True])
 def test_fields_that_are_too_many_take_no_memory(field, select, block):

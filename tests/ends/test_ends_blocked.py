@@ -10,7 +10,7 @@ from endurance.exits import CALLS, LIMIT, end_blocked, interrupt_feed
 from helpers import run_script
 
 
-@pytest.mark.parametrize("where", ["native", "drop-in"])
+@pytest.mark.parametrize("where", ["native", pytest.param("drop-in", marks=pytest.mark.slow)])
 def test_the_interpreter_ends(where):
     with ThreadPoolExecutor(2) as pool:
         ends = list(pool.map(end_blocked, [where] * 10))

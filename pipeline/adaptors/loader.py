@@ -229,7 +229,7 @@ class Loader:
         return {"format": _FORMAT, "round": here.number, "over": self._over, "loop": text}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *, allow: Collection[str] = ()) -> None:
-        """Continue from a state: the next `iter` continues its epoch, or begins the next one if that was over.
+        """Continue from a state: the next `iter` continues its epoch, or begins the next one if its loop had ended.
 
         Args:
             state_dict: What `state_dict` returned, of a loader whose dataset was made in the same way.

@@ -318,7 +318,7 @@ class Called(Stream):
         self._error: Exception | None = None
         self._draw: Draw | None = None
         self._run, self._seed = run, seed
-        self._results = Results(function, self._failed)
+        self._results, self._name = Results(function, self._failed), name_of(function)
 
     def _failed(self, error: Exception) -> bool:
         """Say why the input has ended, or where the function failed; return whether to leave the example out."""
@@ -357,7 +357,19 @@ class Called(Stream):
         finally:
             thread.draw = before
         first, self._count = self._count, self._count + len(values)
+        if not first:
+            self._refuse_iterator(values)
         return Block(values, np.arange(first, self._count))
+
+    def _refuse_iterator(self, values: Columns | Examples) -> None:
+        """Refuse a function that makes an iterator in each call: as examples these would have no end."""
+        example = values.first()
+        if hasattr(type(example), "__next__"):
+            self._error = TypeError(
+                f"dataset: {self._name} is called for each example, and returned an iterator, {example!r:.80}: pass a "
+                "generator function, or functools.partial(f, ...) of one"
+            )
+            raise self._error
 
     def _several(self, draw: Draw, n: int) -> Columns | Examples:
         """Return up to n results: fewer before the end, or an error."""

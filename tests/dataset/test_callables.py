@@ -107,3 +107,16 @@ def test_a_generator_function_may_read_from_a_producer(tmp_path):
     for workers in (0, 1):
         data = pipeline.dataset(lines).batch(2).prefetch(workers)
         assert [batch.tolist() for batch in data] == [[1, 2], [3]]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: iter([1, 2]), lambda: (x for x in range(3)), lambda: map(abs, [1])],
+    ids=["list", "generator", "map"],
+)
+@pytest.mark.parametrize("n", [None, 2])
+def test_a_function_that_makes_iterators_is_refused(make, n):
+    """It is meant to be called once for an epoch, and would be called for each example, without an end."""
+    data = pipeline.dataset(lambda: make())
+    with pytest.raises(TypeError, match=r"returned an iterator, .*: pass a generator function, or functools\.partial"):
+        list(data if n is None else data.batch(n))

@@ -77,7 +77,7 @@ PLANTS = [
         "pipeline/stages/prefetch.py",
         "        return self._state if self._begun else self.source.state()",
         "        return self.source.state()",
-        f"{MOMENTS}[lines]",
+        "tests/dataset/test_prefetch.py",
     ),
 ]
 

@@ -72,7 +72,7 @@ class TestManyWrongRows:
 
     @pytest.mark.parametrize("quoted", [False, True])
     def test_their_lines_are_found_without_cutting_again(self, tmp_path, monkeypatch, quoted):
-        path, rows = tmp_path / "a.csv", 700
+        path, rows = tmp_path / "a.csv", 2000
         name = '"a\n\nname"' if quoted else "name"
         right = [f"{i},{name}" for i in range(rows)]
         wrong = [f"x,{name}\n" if i % 3 else f"x,{name}" for i in range(rows)]  # with empty lines among them

@@ -1,4 +1,4 @@
-"""match_filenames_once: expands patterns such as `data/*.csv` to the names of files."""
+"""match_filenames_once and files_below: expand patterns such as `data/*.csv` to the names of files."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pipeline.errors import invalid, show
 
 _SPECIAL = re.compile(r"[*?\[\\]")
 _NOTHING = "(?!)"  # matches no text
+_ANY = re.compile(".*", re.DOTALL)
 
 
 class Filenames(list[str]):
@@ -56,6 +57,17 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Filenames:
     return Filenames(sorted(names, key=os.fsencode), patterns)
 
 
+def files_below(pattern: str) -> list[str]:
+    """Find names as `match_filenames_once` does, but let `**` between slashes stand for folders at any depth, or none.
+
+    At the end it stands for all files at any depth. Links to folders are followed, but not into a folder around them.
+
+    Raises:
+        InvalidArgumentError, OSError: As for `match_filenames_once`.
+    """
+    return sorted(set(_matches(pattern, any_depth=True)), key=os.fsencode)
+
+
 def _patterns(pattern: Any) -> list[str]:
     if isinstance(pattern, np.ndarray) and pattern.ndim > 1:
         raise invalid(f"Input patterns tensor must be scalar or vector, but had shape: {show(pattern.shape)}")
@@ -73,17 +85,38 @@ def _patterns(pattern: Any) -> list[str]:
     return [os.fsdecode(each) for each in pattern]
 
 
-def _matches(pattern: str) -> list[str]:
-    """Return the names that match one pattern, in any order."""
+def _matches(pattern: str, any_depth: bool = False) -> list[str]:
+    """Return the names that match one pattern, in any order; some several times where `**` may be any depth."""
     special = _SPECIAL.search(pattern)
     if special is None:
         return [pattern] if os.path.exists(pattern) else []
     base = pattern[: pattern.rfind("/", 0, special.start()) + 1]
-    parts = [re.compile(_expression(part), re.DOTALL) for part in pattern[len(base) :].rstrip("/").split("/")]
+    parts = pattern[len(base) :].rstrip("/").split("/")
     found = [base or "./"]
     for depth, part in enumerate(parts, 1):
-        found = [path for directory in found for path in _children(directory, part, depth < len(parts))]
+        last = depth == len(parts)
+        if any_depth and part == "**":
+            found = list(dict.fromkeys(below for directory in found for below in _folders(directory)))
+            if last:
+                found = [path for folder in found for path in _children(folder, _ANY, False) if not os.path.isdir(path)]
+            continue
+        expression = re.compile(_expression(part), re.DOTALL)
+        found = [path for directory in found for path in _children(directory, expression, not last)]
     return found
+
+
+def _folders(directory: str, around: tuple[tuple[int, int], ...] = ()) -> Iterator[str]:
+    """Return a directory and those at any depth in it; `around` are those that it lies in, by device and inode."""
+    try:
+        status = os.stat(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    identity = status.st_dev, status.st_ino
+    if identity in around:  # a link leads back
+        return
+    yield directory
+    for inner in _children(directory, _ANY, True):
+        yield from _folders(inner, (*around, identity))
 
 
 def _children(directory: str, part: re.Pattern[str], descend: bool) -> Iterator[str]:

@@ -25,6 +25,7 @@ from pipeline.orders.numbered import digest, parse_shard
 from pipeline.sources.extras import MANY, RowSelection, closed, is_closed, last_used, place_of, stacked
 from pipeline.sources.nodes import Table
 from pipeline.sources.order import Epochs
+from pipeline.sources.paths import at_home
 from pipeline.sources.source import TableSource
 from pipeline.stages.block import flat
 
@@ -156,7 +157,7 @@ def column(given: Any, where: str, mapped: bool = False) -> ArrayColumn:
     if isinstance(given, (np.ndarray, list)):
         return _InMemory(_as_array(given, where))
     if isinstance(given, (str, os.PathLike)):
-        return _of_file(file_name(given, f"arrays: {where}"), where, mapped)
+        return _of_file(at_home(file_name(given, f"arrays: {where}")), where, mapped)
     if is_closed(given):
         raise closed(f"arrays: {where}")
     if is_stored(given):

@@ -23,6 +23,7 @@ from pipeline.orders.numbered import digest
 from pipeline.sources.extras import stacked
 from pipeline.sources.nodes import Table
 from pipeline.sources.order import Epochs
+from pipeline.sources.paths import at_home
 from pipeline.sources.source import TableSource
 from pipeline.stages.block import Examples, as_columns
 
@@ -65,7 +66,8 @@ def image_folder(
     """
     if decode is not None and not callable(decode):
         raise TypeError(f"image_folder: decode must be callable or None, not {decode!r:.80}")
-    return ImageFolder(_Images(path_text(root, "image_folder: root"), decode), Epochs(num_epochs, shuffle, seed, shard))
+    folder = at_home(path_text(root, "image_folder: root"))
+    return ImageFolder(_Images(folder, decode), Epochs(num_epochs, shuffle, seed, shard))
 
 
 class ImageFolder(TableSource):

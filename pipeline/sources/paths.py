@@ -9,7 +9,7 @@ from typing import Any
 
 from pipeline.dtypes import file_name
 from pipeline.errors import NotFoundError
-from pipeline.files.filenames import match_filenames_once
+from pipeline.files.filenames import files_below
 from pipeline.files.opening import file_system
 from pipeline.files.os_errors import translated
 
@@ -20,8 +20,8 @@ def expanded(paths: Any, function: str) -> list[str]:
     """Return the names of files, those of each pattern sorted.
 
     Args:
-        paths: A path, URL or pattern (`*`, `?`, `[a-z]`; see `match_filenames_once`), or an iterable of them. A URL
-            that has a pattern is expanded by fsspec.
+        paths: A path, URL or pattern (`*`, `**`, `?`, `[a-z]`; see `files_below`), or an iterable of them; `~` is the
+            home folder. A URL that has a pattern is expanded by fsspec.
         function: For messages.
 
     Raises:
@@ -43,7 +43,18 @@ def expanded(paths: Any, function: str) -> list[str]:
     return names
 
 
+def at_home(path: str) -> str:
+    """Return a path with the home folder for the `~` or `~user` that it begins with, as a shell does.
+
+    A file of this very name comes first, and URLs stay.
+    """
+    if not path.startswith("~") or "://" in path or os.path.exists(path):
+        return path
+    return os.path.expanduser(path)
+
+
 def _matches(path: str, function: str) -> list[str]:
+    path = at_home(path)
     local = path.removeprefix("file://")
     if "://" not in local and os.path.exists(local):
         return [path]
@@ -51,10 +62,10 @@ def _matches(path: str, function: str) -> list[str]:
         if "://" not in path:
             raise NotFoundError(None, None, f"{path}; No such file or directory")
         return [path]
-    names = _remote(path) if "://" in path else match_filenames_once(path)
+    names = _remote(path) if "://" in path else files_below(path)
     if not names:
         raise NotFoundError(None, None, f"{function}: '{path}' matches no file")
-    return list(names)
+    return names
 
 
 def _remote(pattern: str) -> list[str]:

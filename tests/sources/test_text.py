@@ -524,3 +524,61 @@ def test_each_name_of_a_wide_file_is_looked_at_a_few_times(tmp_path):
     [row] = pipeline.csv(path, names=names, dtypes="float32", defaults={names[-1]: 0})
     assert len(row) == width
     assert len(compared) < 20 * width
+
+
+class TestPatterns:
+    """Which files a pattern of a source names."""
+
+    @pytest.fixture(autouse=True)
+    def _tree(self, tmp_path, monkeypatch):
+        for name in ("data/a.txt", "data/x/b.txt", "data/x/y/c.txt", "data/x/y/d.csv", "data/.z/e.txt"):
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{path.stem}\n")
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv("HOME", str(tmp_path))
+
+    @pytest.mark.parametrize(
+        ("pattern", "found"),
+        [
+            ("data/**/*.txt", "eabc"),
+            ("**/*.txt", "eabc"),
+            ("data/**/y/**/*.txt", "c"),
+            ("data/**/**/c.txt", "c"),
+            ("data/x/**", "bcd"),
+            ("data/**/?.csv", "d"),
+            ("data/x**/*.txt", "b"),
+            ("~/data/*.txt", "a"),
+            ("~/data/x/b.txt", "b"),
+            ("~/data/**/c.*", "c"),
+        ],
+    )
+    def test_any_depth_and_the_home_folder(self, pattern, found):
+        assert b"".join(pipeline.text(pattern)).decode() == found
+
+    @pytest.mark.parametrize("pattern", ["data/**/*.txt", "data/x/**/*.txt", "data/**/y/*"])
+    def test_they_name_what_fsspec_names(self, tmp_path, pattern):
+        assert sorted(pipeline.text(pattern)) == sorted(pipeline.text(f"file://{tmp_path}/{pattern}"))
+
+    def test_links_are_followed_but_not_around(self, tmp_path):
+        (tmp_path / "data" / "x" / "up").symlink_to(tmp_path / "data")
+        (tmp_path / "linked").symlink_to(tmp_path / "data" / "x" / "y")
+        assert list(pipeline.text("data/**/c.txt")) == [b"c"]
+        assert list(pipeline.text("linked/**/c.txt")) == [b"c"]
+
+    def test_a_file_whose_name_begins_with_a_tilde(self, tmp_path):
+        (tmp_path / "~").write_text("literal\n")
+        assert list(pipeline.text("~")) == [b"literal"]
+
+    def test_none_are_found(self, tmp_path):
+        with raises(pipeline.NotFoundError, "text: 'data/**/*.json' matches no file"):
+            pipeline.text("data/**/*.json")
+        with raises(pipeline.NotFoundError, f"{tmp_path}/none.txt; No such file or directory"):
+            pipeline.text("~/none.txt")
+
+    def test_of_arrays_and_images(self, tmp_path):
+        np.save("x.npy", np.arange(3))
+        assert len(pipeline.arrays("~/x.npy")) == 3
+        (tmp_path / "pets" / "cat").mkdir(parents=True)
+        (tmp_path / "pets" / "cat" / "0.png").write_bytes(b"none")
+        assert list(pipeline.image_folder("~/pets", decode=None)) == [(b"none", 0)]

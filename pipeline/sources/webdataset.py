@@ -68,8 +68,8 @@ def webdataset(
         NotFoundError: No such file, or your pattern matches nothing.
         ValueError, TypeError, ImportError: An option is wrong, or fsspec, Pillow, cbor2 or msgpack is missing.
         DataLossError: When you iterate: an archive is damaged or truncated. The error names shard and key.
-        InvalidArgumentError: When you iterate: a value is missing, doubled or cannot be decoded, a file is sparse, or
-            no file of a shard belongs to a sample.
+        InvalidArgumentError: When you iterate: a value is missing, doubled or cannot be decoded, a file is sparse,
+            files of a sample are not neighbours, or no file of a shard belongs to a sample.
         ResourceExhaustedError: When you iterate: a file or sample is too large.
 
     Examples:
@@ -238,6 +238,7 @@ def _samples(name: str, place: int, limit: int) -> Iterator[ShardSample]:
         others: list[str] = []
         members = _members(TarReader(file, limit), others)
         empty = place == 0
+        seen: dict[str, frozenset[str]] = {}
         for number, (key, group) in enumerate(itertools.groupby(members, operator.attrgetter("key"))):
             files: dict[str, bytes] = {}
             empty = False
@@ -251,6 +252,7 @@ def _samples(name: str, place: int, limit: int) -> Iterator[ShardSample]:
                 if size > limit:
                     raise too_long(f"with {each.member.name!r}, sample {key!r} has", limit)
                 files[each.extension] = each.read() if number >= place or not compression else b""
+            _check_whole(key, files, seen)
             if not compression:
                 yield ShardSample(at or 0, name, key, files, twice)
             elif number >= place:
@@ -262,6 +264,25 @@ def _samples(name: str, place: int, limit: int) -> Iterator[ShardSample]:
         raise type(error)(None, None, f"webdataset: {name}: {error}") from error
     finally:
         opened.close()
+
+
+def _check_whole(key: str, files: Mapping[str, bytes], seen: dict[str, frozenset[str]]) -> None:
+    """Refuse a part of a sample the other part of which came before; a whole sample may come again.
+
+    Args:
+        key: Its key.
+        files: Its files, by extension.
+        seen: The extensions of each key so far, to which those of this one are added.
+    """
+    here = frozenset(files)
+    before = seen.get(key, here)
+    if before.isdisjoint(here):
+        shown = (", ".join(map(repr, sorted(each))) for each in (before, here))
+        raise invalid(
+            f"sample {key!r} has {' and, after other samples, '.join(shown)}: the files of a sample must be next to "
+            "each other, as tar --sort=name writes them"
+        )
+    seen[key] = here
 
 
 class _File(NamedTuple):

@@ -361,6 +361,24 @@ class TestErrors:
         with raises(ValueError, f"webdataset: {path}: sample 'x' has 'cls' twice"):
             list(pipeline.batch(pipeline.webdataset(path, ["cls"]), 1))
 
+    @pytest.mark.parametrize("mode", ["w", "w:gz"])
+    def test_of_files_of_a_sample_that_are_no_neighbours(self, tmp_path, mode):
+        path = tmp_path / ("a.tar" if mode == "w" else "a.tar.gz")
+
+        def written(*names):
+            with tarfile.open(path, mode) as archive:
+                for name in names:
+                    archive.addfile(tarfile.TarInfo(name), io.BytesIO())
+            return [sample["__key__"] for sample in pipeline.webdataset(path, ["__key__"])]
+
+        refused = f"webdataset: {path}: sample '0' has 'a' and, after other samples, 'b': the files of a sample must be"
+        with raises(pipeline.InvalidArgumentError, refused):
+            written("0.a", "1.a", "0.b", "1.b")
+        with raises(pipeline.InvalidArgumentError, refused.replace("'0'", "'7'")):
+            written(*(f"{i}.a" for i in range(7)), "7.a", *(f"{i}.a" for i in range(8, 99)), "7.b")
+        assert written("0.a", "readme", "0.b", "1.a", "1.b") == [b"0", b"1"]
+        assert written("0.a", "0.b", "1.a", "0.a", "0.b") == [b"0", b"1", b"0"]  # whole, as for webdataset
+
 
 def test_shards_that_webdataset_writes(tmp_path):
     """In a process of its own: it leaves files open."""

@@ -267,9 +267,20 @@ def refuse_missing(given: Any, where: str) -> None:
     elif hasattr(type(given), "__array__"):
         missing = getattr(given, "null_count", 0)  # of polars a method
         missing = missing() if callable(missing) else missing
+        missing = missing or _missing_of_pandas(given)
     if isinstance(missing, (int, np.integer)) and missing:
         count = f"{missing:,} of {np.size(given):,}"
         raise invalid(f"{where} has {count} values missing: fill them before, or leave out their rows")
+
+
+def _missing_of_pandas(given: Any) -> int:
+    """How many values are missing in what has a dtype of pandas, but for NaN and NaT, which NumPy has, too."""
+    dtype: Any = getattr(given, "dtype", None)
+    if not hasattr(dtype, "na_value"):
+        return 0
+    if dtype.kind in "fmM" and type(dtype.na_value).__name__ != "NAType":
+        return 0
+    return int(np.count_nonzero(given.isna()))
 
 
 def memory_of(out: Any) -> Any:

@@ -42,7 +42,7 @@ def arrow(
 
     Args:
         table: Your pyarrow Table or RecordBatch, or a pandas or polars DataFrame.
-        columns: Columns to read; None reads all.
+        columns: Columns to read; None reads all but the index of pandas, if that has no name.
         defaults: Value for a missing field, by column, "struct/field" or "list/item"; NaT for times.
         num_epochs: How often to read the rows; None repeats for ever.
         shuffle: Read in random order, another one each epoch.
@@ -66,7 +66,7 @@ def arrow(
             table = pyarrow.table(table)
         except (ValueError, TypeError) as error:
             raise TypeError(f"arrow: the table must be one of Arrow, not a {type(table).__name__}: {error}") from None
-    names = chosen(table.schema.names, columns, "arrow")
+    names = chosen(table.schema.names, without_index(table.schema) if columns is None else columns, "arrow")
     rows = without_views(table.select(names))
     return TableSource(_Table(rows, defaults), Epochs(num_epochs, shuffle, seed, shard))
 
@@ -318,6 +318,17 @@ def field_names(fields: Any) -> list[str]:
         elif _is_list(kind):
             names += field_names([kind.value_field])
     return names
+
+
+def without_index(schema: Any) -> list[str]:
+    """The names of columns, but for those where pandas stores an index that has no name: row numbers, no feature."""
+    unnamed = set()
+    # The metadata may come from any program, or from a damaged file.
+    with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError):
+        told = schema.pandas_metadata or {"columns": [], "index_columns": []}
+        unnamed = {each["field_name"] for each in told["columns"] if each["name"] is None}
+        unnamed &= {each for each in told["index_columns"] if isinstance(each, str)}
+    return [name for name in schema.names if name not in unnamed]
 
 
 def without_views(table: Any) -> Any:

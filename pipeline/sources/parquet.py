@@ -26,6 +26,7 @@ from pipeline.sources.arrow import (
     field_names,
     fillings,
     schema_without_views,
+    without_index,
     without_views,
 )
 from pipeline.sources.extras import MANY, chosen, last_used, needs
@@ -55,7 +56,7 @@ def parquet(
 
     Args:
         paths: A path, URL or pattern such as "part-*.parquet", or a list.
-        columns: Names of the columns to read; None reads all.
+        columns: Names of the columns to read; None reads all, as for `arrow`.
         defaults: Value for a missing field, by column, as for `arrow`.
         num_epochs: How often to read the rows; None repeats for ever.
         shuffle, seed: Read row groups, and rows in each, in random order.
@@ -236,7 +237,8 @@ class _Files(Table):
 
     def _check(self, schema: Any, name: str, columns: Sequence[str] | None, defaults: Mapping[str, Any] | None) -> None:
         if self._schema is None:
-            self._columns = chosen(schema.names, columns, f"{self.kind}: {name}")
+            names = without_index(schema) if columns is None else columns
+            self._columns = chosen(schema.names, names, f"{self.kind}: {name}")
         selected = [schema.field(i) for each in self._columns if (i := schema.get_field_index(each)) >= 0]
         pyarrow = needs("pyarrow", self.kind, "arrow")
         if self._schema is None:

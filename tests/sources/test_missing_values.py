@@ -257,3 +257,26 @@ def test_a_state_knows_a_default_of_nanoseconds():
         assert next(batches)["when"].astype(int).tolist() == [7]
     with pytest.raises(pipeline.errors.StateMismatchError):
         loop(8).load_state_dict(state)
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", "boolean", "str", "int64[pyarrow]", "category"])
+def test_missing_values_of_pandas_are_refused_as_those_of_arrow(dtype):
+    pandas = pytest.importorskip("pandas")
+    column = pandas.Series([1, None, 0], dtype=dtype)
+    text = "arrays: component 'a' has 1 of 3 values missing: fill them before, or leave out their rows"
+    for given in (column, column.array):
+        with raises(pipeline.InvalidArgumentError, text):
+            pipeline.arrays({"a": given})
+    with raises(pipeline.InvalidArgumentError, "batch: component 'a' has 1 of 3 values missing"):
+        list(pipeline.dataset([{"a": column}]).batch(1))
+    [batch] = pipeline.arrays({"a": column.iloc[::2]}).batch(2)
+    assert len(batch["a"]) == 2
+
+
+def test_nan_of_pandas_stays():
+    pandas = pytest.importorskip("pandas")
+    for dtype in ("float64", "Sparse[float64]"):
+        [batch] = pipeline.arrays({"a": pandas.Series([1, None], dtype=dtype)}).batch(2)
+        assert np.isnan(batch["a"]).tolist() == [False, True]
+    [batch] = pipeline.arrays({"a": pandas.to_datetime(pandas.Series(["2020-01-01", None]))}).batch(2)
+    assert np.isnat(batch["a"]).tolist() == [False, True]

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import json
 
 import fsspec
 import numpy as np
@@ -576,3 +577,48 @@ def test_structs_without_fields():
 def test_items_have_the_columns_in_their_order():
     source = pipeline.arrow(pa.table({"b": [1, 2], "a": [3, 4]}))
     assert [list(source[i]) for i in range(2)] == [list(example) for example in source] == [["b", "a"]] * 2
+
+
+class TestIndexOfPandas:
+    """One without a name is no feature: shuffled, dropped and concatenated frames have one."""
+
+    INDEX = "__index_level_0__"
+
+    def table(self, name, metadata=None):
+        """What `pyarrow.table` makes of a shuffled frame whose index has a name, or None."""
+        stored = self.INDEX if name is None else name
+        said = {
+            "index_columns": [stored],
+            "columns": [{"name": "x", "field_name": "x"}, {"name": name, "field_name": stored}],
+        }
+        table = pa.table({"x": [3, 1, 2], stored: [2, 0, 1]})
+        return table.replace_schema_metadata({"pandas": metadata or json.dumps(said)})
+
+    @pytest.fixture(params=["arrow", "parquet", "feather"])
+    def read(self, request, tmp_path):
+        def reads(table, columns=None):
+            path = tmp_path / "t"
+            if request.param == "arrow":
+                return list(pipeline.arrow(table, columns))
+            if request.param == "parquet":
+                pa.parquet.write_table(table, path)
+            else:
+                pa.feather.write_feather(table, path)
+            return list(getattr(pipeline, request.param)(path, columns))
+
+        return reads
+
+    def test_without_a_name_it_is_left_out(self, read):
+        assert read(self.table(None)) == [{"x": 3}, {"x": 1}, {"x": 2}]
+        assert read(self.table(None), ["x", self.INDEX])[0] == {"x": 3, self.INDEX: 2}
+        assert read(self.table("user"))[0] == {"x": 3, "user": 2}
+
+    @pytest.mark.parametrize("metadata", ["no JSON", "[]", "3", '{"columns": 3, "index_columns": []}', "{}", b"\xff"])
+    def test_other_metadata_tells_nothing(self, read, metadata):
+        assert read(self.table(None, metadata))[0] == {"x": 3, self.INDEX: 2}
+
+    def test_of_frames(self, read):
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame({"x": [1, 2, 3]})
+        for other in (frame.sample(frac=1, random_state=1), frame.drop(1), pandas.concat([frame, frame])):
+            assert read(pa.table(other)) == [{"x": x} for x in other["x"]]

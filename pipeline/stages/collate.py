@@ -142,7 +142,8 @@ class Collate:
         arrays = values
         if not alike_arrays(values):
             arrays = _as_arrays(values, where)
-            dtype = next((each.dtype for each in arrays if each.size), arrays[0].dtype)
+            holds = next((each for each in arrays if each.size), None)
+            dtype = _dtype_of_empty(values, arrays, fill) if holds is None else holds.dtype
             arrays = [each if each.size or each.dtype == dtype else each.astype(dtype) for each in arrays]
         if fill is not None and not isinstance(fill, (bytes, str)):
             fill = _empty_string(arrays, fill)
@@ -284,6 +285,19 @@ def _odd(error: Exception, i: int) -> Exception:
     """Note which example an error is about."""
     vars(error)["odd"] = i
     return error
+
+
+def _dtype_of_empty(values: list[Any], arrays: list[Any], fill: Any) -> np.dtype[Any]:
+    """Return the dtype of a batch without a single value: that of an array; of lists alone that of what fills them.
+
+    NumPy makes float64 of an empty list, also in a column of integers.
+    """
+    untold = [isinstance(value, (list, tuple)) for value in values]
+    dtype: np.dtype[Any] = arrays[0 if all(untold) else untold.index(False)].dtype
+    if fill is None or not all(untold):
+        return dtype
+    dtype = np.asarray(fill).dtype
+    return dtype if dtype.kind in "biufc" else np.dtype(object)
 
 
 def _empty_string(arrays: list[Any], fill: Any) -> Any:

@@ -72,6 +72,32 @@ def test_an_empty_list_before_lists_of_objects(source, batched):
     assert batch["m"].tolist() == [[0, 0], [1, 2]]
 
 
+@pytest.mark.parametrize(
+    ("value", "pad"),
+    [(7, 0), (7, -1), (7, {"t": 0}), (0.5, 0.0), (True, False), ("é", "")],
+)
+def test_batches_of_empty_lists_have_the_dtype_of_the_others(value, pad):
+    rows = pipeline.dataset([{"t": [], "n": i} for i in range(2)] + [{"t": [value], "n": 2}, {"t": [], "n": 3}])
+    empty, full = rows.batch(2, pad=pad)
+    assert empty["t"].dtype == full["t"].dtype
+    assert empty["t"].shape == (2, 0)
+    assert full["t"][0] == value
+
+
+def test_batches_of_empty_lists_of_files(source):
+    rows = source({"t": []}, {"t": []}, {"t": [1, 2]})
+    assert [batch["t"].dtype for batch in rows.batch(2, pad=0)] == [np.int64, np.int64]
+    assert [batch["t"].dtype for batch in rows.batch(2, collate="pad")] == [np.int64, np.int64]
+    buckets = rows.bucket([1], [2, 2], length=lambda row: len(row["t"]), pad=0)
+    assert [batch["t"].dtype for batch in buckets] == [np.int64, np.int64]
+
+
+def test_empty_arrays_keep_their_dtype_beside_empty_lists():
+    rows = pipeline.dataset([{"t": []}, {"t": np.empty(0, np.int8)}])
+    (batch,) = rows.batch(2, pad=1)
+    assert batch["t"].dtype == np.int8
+
+
 def test_rows_do_not_share_defaults(source):
     rows = source({"i": 1}, {"i": 2}, {"i": 3, "l": [5]}, defaults={"l": []})
 

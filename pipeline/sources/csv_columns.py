@@ -19,7 +19,7 @@ from pipeline.dtypes import as_bytes, numpy_dtype
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.sources.csv_syntax import Syntax
 
-_GUESSES = (np.dtype(np.int64), np.dtype(np.float64))
+_GUESSES = (np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.float64))
 _FEW = 5  # one value of so many that is no number is rather a mistake
 _INTEGER = re.compile(rb"\s*[-+]?\d+\s*")
 _MISSING = re.compile(rb"\s*([-+]?nan)?\s*", re.IGNORECASE)
@@ -106,7 +106,8 @@ def _without_number(texts: NDArray[Any]) -> list[int]:
 def refuse_rounding(
     columns: Mapping[str, ColumnType], rows: Sequence[bytes], header: Sequence[str], syntax: Syntax, where: str
 ) -> None:
-    """Raise InvalidArgumentError for integers that would lose digits in a guessed column of floats.
+    """Raise InvalidArgumentError for integers that would lose digits in a guessed column of floats, or be floats only
+    because no integer dtype holds all of them.
 
     Args:
         columns: As `guessed` describes them.
@@ -122,6 +123,15 @@ def refuse_rounding(
                     f"{where}: column {name!r} of integers would become float64, which does not hold all "
                     f"digits of {text.strip():.80}: see dtypes=, as in dtypes={{{name!r}: {exact}}}, and defaults="
                 )
+        default = columns[name].default
+        values = [Decimal(each) for each in fields] + ([Decimal(float(default))] if np.isfinite(default) else [])
+        low, high = min(values, default=0), max(values, default=0)
+        signs = low < 0 or any("+" in each for each in fields)
+        if low < -(1 << 63) or high >= 1 << (63 if signs else 64):
+            raise invalid(
+                f"{where}: column {name!r} of integers would become float64, as neither int64 nor uint64, which has no "
+                f"signs, holds {low} and {high}: see dtypes=, as in dtypes={{{name!r}: 'float64'}}"
+            )
 
 
 def integers_among(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from pipeline._csv import cut_records
+from pipeline.decode.csv.numbers import number
 from pipeline.decode.csv.record import ColumnType, RecordFormat, split_record
 from pipeline.dtypes import as_bytes, items, truth
 from pipeline.errors import invalid
@@ -16,6 +20,7 @@ from pipeline.sources.text import Piece, cut_pieces, skip
 
 _BOM = b"\xef\xbb\xbf"
 _DELIMS = b",;\t|"  # those that people use
+_PLUS = re.compile(rb"^\s*\+(?=\d)")
 
 
 class Syntax:
@@ -126,7 +131,7 @@ class Syntax:
         places = {name: place for place, name in enumerate(names)}
         select = tuple(places[name] for name in columns)
         kinds = tuple(columns.values())
-        return RecordFormat(kinds, self.delim, self.quotes, self.na, select, len(names), self.lenient)
+        return _RowFormat(kinds, self.delim, self.quotes, self.na, select, len(names), self.lenient)
 
     def facts(self) -> dict[str, Any]:
         """What decides how files are read; plain data."""
@@ -135,6 +140,15 @@ class Syntax:
         if self.lenient:
             lenience["lenient"] = True
         return {"syntax": [*texts, self.quotes, self.skip_lines], "names": self.names, **lenience}
+
+
+class _RowFormat(RecordFormat):
+    """As `decode_csv` reads records, but signed integers may have a plus, which TensorFlow refuses."""
+
+    __slots__ = ()
+
+    def convert(self, field: bytes, dtype: np.dtype[Any]) -> Any:
+        return number(_PLUS.sub(b"", field) if dtype.kind == "i" else field, dtype)
 
 
 def quote(error: Exception, line: int) -> str:

@@ -104,7 +104,6 @@ class TestIntegersThatFloatsRound:
     @pytest.mark.parametrize(
         ("fields", "text", "dtype"),
         [
-            (["1", "18446744073709551615", "18446744073709551614"], "18446744073709551615", "'uint64'"),
             (["-9223372036854775809", "2"], "-9223372036854775809", "str"),
             (["1", "", "9007199254740993"], "9007199254740993", "'uint64'"),
             (['" 9007199254740993 "', "-"], "9007199254740993", "'uint64'"),
@@ -123,6 +122,55 @@ class TestIntegersThatFloatsRound:
         assert batch["h"].tolist() == [field.strip('"').encode() for field in fields]
         assert next(iter(pipeline.csv(path, ["n"]))) == {"n": 0}
         assert next(iter(pipeline.csv(path, dtypes={"h": "float64"}, na_value="-")))["h"] == float(fields[0].strip('"'))
+
+    @pytest.mark.parametrize("fields", [["1", "18446744073709551615"], ["9223372036854775808"], ["0", str(10**19)]])
+    def test_uint64_is_inferred_where_it_holds_all(self, fields, path):
+        path.write_text("h\n" + "".join(f"{field}\n" for field in fields))
+        [batch] = pipeline.batch(pipeline.csv(path), len(fields))
+        assert batch["h"].dtype == np.uint64
+        assert batch["h"].tolist() == list(map(int, fields))
+
+    @pytest.mark.parametrize(
+        ("fields", "low", "high"),
+        [
+            (["-1", str(2**63)], -1, 2**63),
+            (["+2", str(2**63)], 2, 2**63),
+            (["1", str(2**64)], 1, 2**64),
+            (["", str(2**64), "1"], 1, 2**64),
+            ([str(-(2**64)), "1"], -(2**64), 1),
+        ],
+    )
+    def test_integers_that_no_dtype_holds_are_no_floats(self, fields, low, high, path):
+        path.write_text("n,h\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))
+        expected = (
+            f"csv: {path}: column 'h' of integers would become float64, as neither int64 nor uint64, which has no "
+        )
+        expected += f"signs, holds {low} and {high}: see dtypes=, as in dtypes={{'h': 'float64'}}"
+        with raises(pipeline.InvalidArgumentError, expected):
+            pipeline.csv(path)
+        assert next(iter(pipeline.csv(path, dtypes={"h": "float64"}, columns=["h"]).batch(9)))["h"].dtype == np.float64
+
+    def test_a_default_counts_as_a_value(self, path):
+        path.write_text(f"n,h\n1,{2**63}\n2,1\n")
+        with raises(pipeline.InvalidArgumentError, f"csv: {path}: column 'h' of integers would become float64, as"):
+            pipeline.csv(path, defaults={"h": -1})
+        [batch] = pipeline.csv(path, ["h"], defaults={"h": 7}).batch(2)
+        assert batch["h"].dtype == np.uint64
+
+    def test_a_plus_makes_no_float(self, path):
+        rows = [*range(1200), "+2", " +3 ", '"+4"', "-5"]
+        path.write_text("n,h\n" + "".join(f"{n},{field}\n" for n, field in enumerate(["+1", *rows])))
+        [batch] = pipeline.csv(path, ["h"]).batch(2000)
+        assert batch["h"].dtype == np.int64
+        assert batch["h"].tolist() == [1, *range(1200), 2, 3, 4, -5]
+        [batch] = pipeline.csv(path, ["h"], {"h": "int32"}).batch(2000)
+        assert batch["h"].dtype == np.int32
+        for wrong in ("+", "++1", "+-1", "1+1", "+1_0", "+ 1"):
+            path.write_text(f"h\n1\n{wrong}\n")
+            with raises(
+                pipeline.InvalidArgumentError, f"csv: {path}, line 3: column 'h' is not a valid int64: {wrong}"
+            ):
+                list(pipeline.csv(path, dtypes={"h": "int64"}))
 
     def test_uint64_holds_them(self, path):
         """By the compiled parser; and by Python for a record that is unusual, here for its quotes in a name."""
@@ -157,7 +205,7 @@ class TestIntegersThatFloatsRound:
         assert batch["h"].tolist() == [-1, 9007199254740993]
 
     @pytest.mark.parametrize(
-        "fields", [["1", "", "9007199254740992"], ["18446744073709551616"], ["0.5", str(2**64 - 1)]]
+        "fields", [["1", "", "9007199254740992"], ["1e300", "18446744073709551616"], ["0.5", str(2**64 - 1)]]
     )
     def test_what_floats_hold_or_are_is_float64(self, fields, path):
         path.write_text("n,h\n" + "".join(f"{n},{field}\n" for n, field in enumerate(fields)))

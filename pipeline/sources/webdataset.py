@@ -233,12 +233,15 @@ def _samples(name: str, place: int, limit: int) -> Iterator[ShardSample]:
     opened = open_file(os.fsencode(name), compression)
     try:
         file = ReadBuffer(opened)
+        seen: dict[str, frozenset[str]] = {}
         if not compression and place:  # tar archives can be read from any file on
+            # Where all files of one extension come before those of the next, the first key is the first to come again.
+            for first in itertools.islice(_members(TarReader(file, limit), []), 1):
+                seen[first.key] = frozenset([first.extension])
             file.go_to(place)
         others: list[str] = []
         members = _members(TarReader(file, limit), others)
         empty = place == 0
-        seen: dict[str, frozenset[str]] = {}
         for number, (key, group) in enumerate(itertools.groupby(members, operator.attrgetter("key"))):
             files: dict[str, bytes] = {}
             empty = False

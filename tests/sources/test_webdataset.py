@@ -379,6 +379,24 @@ class TestErrors:
         assert written("0.a", "readme", "0.b", "1.a", "1.b") == [b"0", b"1"]
         assert written("0.a", "0.b", "1.a", "0.a", "0.b") == [b"0", b"1", b"0"]  # whole, as for webdataset
 
+    @pytest.mark.parametrize("mode", ["w", "w:gz"])
+    def test_a_resumed_run_refuses_the_same_samples(self, tmp_path, mode):
+        path = tmp_path / ("a.tar" if mode == "w" else "a.tar.gz")
+        with tarfile.open(path, mode) as archive:
+            for name in ("readme", *(f"{i}.{extension}" for extension in "ab" for i in range(100))):
+                archive.addfile(tarfile.TarInfo(name), io.BytesIO())
+        states, refused = [], f"webdataset: {path}: sample '0' has 'a' and, after other samples, 'b'"
+        with raises(pipeline.InvalidArgumentError, refused), iter(pipeline.webdataset(path)) as samples:
+            for _ in samples:
+                states.append(samples.state_dict())
+        for before in (1, 40, len(states)):
+            with iter(pipeline.webdataset(path)) as samples:
+                samples.load_state_dict(states[before - 1])
+                for _ in range(len(states) - before):
+                    next(samples)
+                with raises(pipeline.InvalidArgumentError, refused):
+                    next(samples)
+
 
 def test_shards_that_webdataset_writes(tmp_path):
     """In a process of its own: it leaves files open."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.dataset import Dataset
-from pipeline.dtypes import integer, refuse_missing, seconds, truth
+from pipeline.dtypes import integer, object_vector, refuse_missing, seconds, truth
 from pipeline.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -24,7 +24,7 @@ from pipeline.errors import (
     invalid,
     show,
 )
-from pipeline.nest import ListValue, Nest, is_nested
+from pipeline.nest import ListValue, Nest, is_nested, kept
 from pipeline.orders.seeds import Seed
 from pipeline.stages.block import Block, as_columns
 from pipeline.stages.index import ENDLESS
@@ -374,7 +374,8 @@ class _Rows:
         self._name = name
         self._nest = Nest(example, False) if is_nested(example, False) else None
         flat = [example] if self._nest is None else self._nest.flatten(example)
-        self._columns = [_column(value, capacity) for value in flat]
+        self._forms = [_form(value) for value in flat]
+        self._columns = [form.room(capacity) for form in self._forms]
 
     def values(self, example: Any) -> list[Any]:
         """Return what is to be stored of an example; an error if it does not fit."""
@@ -387,9 +388,7 @@ class _Rows:
                 flat = self._nest.flatten(example)
             except ValueError as error:
                 raise invalid(f"'{self._name}': the example differs from the first: {error}") from error
-        return [
-            self._fitting(i, column, value) for i, (column, value) in enumerate(zip(self._columns, flat, strict=True))
-        ]
+        return [self._fitting(i, form, value) for i, (form, value) in enumerate(zip(self._forms, flat, strict=True))]
 
     def store(self, slot: int, values: list[Any]) -> None:
         """Store an example. Ctrl-C does not come between its columns, as there is no step of Python."""
@@ -398,22 +397,28 @@ class _Rows:
 
     def rows(self, slots: NDArray[np.int64]) -> Any:
         """Return some examples as a block."""
-        columns = [column.take(slots, axis=0) for column in self._columns]
+        columns = [
+            form.drawn(column.take(slots, axis=0)) for form, column in zip(self._forms, self._columns, strict=True)
+        ]
         return columns[0] if self._nest is None else self._nest.pack(columns, True)
 
-    def _fitting(self, i: int, column: NDArray[Any], value: Any) -> Any:
+    def _fitting(self, i: int, first: _Form, value: Any) -> Any:
         refuse_missing(value, f"'{self._name}': {self._where(i)}")
-        if column.dtype.hasobject:
-            return value
-        array = np.asarray(value)
-        if array.shape != column.shape[1:]:
+        form = _form(value)
+        if form.shape != first.shape:
             hint = "pad it, or add it as a pipeline.ListValue"
-            text = f"has shape {show(array.shape)}, and in the first example {show(column.shape[1:])}: {hint}"
+            text = f"has shape {show(form.shape)}, and in the first example {show(first.shape)}: {hint}"
             raise InvalidArgumentError(None, None, f"'{self._name}': {self._where(i)} {text}")
-        if array.dtype != column.dtype and not np.can_cast(array.dtype, column.dtype, "same_kind"):
-            text = f"has dtype {array.dtype}, and in the first example {column.dtype}"
+        if not form.fits(first):
+            own = form.text() if form.lists else f"dtype {np.asarray(value).dtype}"
+            text = f"has {own}, and in the first example {first.text()}"
             raise TypeError(f"'{self._name}': {self._where(i)} {text}")
-        return array if array.dtype == column.dtype else self._cast(i, column.dtype, array)
+        if isinstance(value, (bytes, str, ListValue)):
+            return kept(value)
+        array = np.asarray(value)
+        if first.dtype.kind in "OSU":
+            return array if array.shape else array[()]
+        return array if array.dtype == first.dtype else self._cast(i, first.dtype, array)
 
     def _cast(self, i: int, dtype: np.dtype[Any], array: NDArray[Any]) -> NDArray[Any]:
         """Return numbers in the dtype of a column; OverflowError if one is out of its range."""
@@ -435,13 +440,51 @@ class _Rows:
         return "the example" if self._nest is None else f"component {self._nest.names[i]!r}"
 
 
-def _column(value: Any, capacity: int) -> NDArray[Any]:
-    """Return room for values like this one: rows of an array, or objects where it is none."""
-    if not isinstance(value, (bytes, str, ListValue)):
-        array = np.asarray(value)
-        if array.dtype.kind not in "OSUV":
-            return _room((capacity, *array.shape), array.dtype)
-    return _room((capacity,), np.dtype(object))
+class _Form(NamedTuple):
+    """What all values of a component have in common.
+
+    Attributes:
+        shape: Their shape; that of a ListValue is ().
+        dtype: Their dtype; that of texts says nothing of their length.
+        lists: Whether each is a ListValue.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    lists: bool = False
+
+    def fits(self, first: _Form) -> bool:
+        """Whether values of this form can be stored as values of another one."""
+        if self.lists or first.lists:
+            return self.lists and first.lists
+        if self.dtype == first.dtype or first.dtype == np.dtype(object):
+            return True
+        # NumPy would cast structures by the order of their fields, and has no limits of dtypes that are not its own.
+        pair = self.dtype, first.dtype
+        return all(each.kind in "biufcmM" and each.isbuiltin != 2 for each in pair) and np.can_cast(*pair, "same_kind")
+
+    def text(self) -> str:
+        """What errors say of it."""
+        if self.lists:
+            return "a pipeline.ListValue"
+        return f"dtype {self.dtype.name if self.dtype.kind in 'SU' else self.dtype}"  # or "<U0"
+
+    def room(self, capacity: int) -> NDArray[Any]:
+        """Return a column for values of this form; of objects for texts, whose lengths differ."""
+        return _room((capacity, *self.shape), np.dtype(object) if self.dtype.kind in "SU" else self.dtype)
+
+    def drawn(self, column: NDArray[Any]) -> NDArray[Any]:
+        """Return a column of draws for the caller, who may change it."""
+        return object_vector([kept(each) for each in column]) if self.lists else column
+
+
+def _form(value: Any) -> _Form:
+    if isinstance(value, ListValue):
+        return _Form((), np.dtype(object), True)
+    if isinstance(value, (bytes, str)):  # not as an array, which would be a copy
+        return _Form((), np.dtype("S" if isinstance(value, bytes) else "U"))
+    array = np.asarray(value)
+    return _Form(array.shape, np.dtype(array.dtype.kind) if array.dtype.kind in "SU" else array.dtype)
 
 
 def _tree(capacity: int) -> SumTree:

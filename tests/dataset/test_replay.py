@@ -6,6 +6,7 @@ import pickle
 import re
 import sys
 
+import ml_dtypes
 import numpy as np
 import pytest
 from helpers import run_in_thread as start
@@ -244,6 +245,76 @@ def test_examples_are_copied():
     [batch] = drawn(buffer, 1, 2)
     batch[:] = 9
     assert not drawn(buffer, 1, 2)[0].any()
+
+
+STRUCTURE = np.dtype([("a", np.int32), ("b", np.float32)])
+OWN_ROWS = {
+    "bfloat16": np.ones(2, ml_dtypes.bfloat16),
+    "float8": np.ones(2, ml_dtypes.float8_e4m3fn),
+    "text": np.array(["a", "b"]),
+    "bytes": np.array([b"a", b"b"]),
+    "structure": np.array([(1, 2.0), (3, 4.0)], STRUCTURE),
+    "objects": np.array([None, "x"], object),
+}
+
+
+@pytest.mark.parametrize("name", OWN_ROWS)
+def test_arrays_of_every_dtype_are_copied_and_checked(name):
+    given = OWN_ROWS[name].copy()
+    before = given.tolist()
+    buffer = pipeline.replay(4)
+    buffer.add({"x": given})
+    given[:] = given[::-1].copy()
+    given[0] = given[1]
+    for _ in range(2):  # as `add` copies, and each draw too
+        drawn_one = next(iter(buffer))["x"]
+        assert drawn_one.tolist() == before
+        drawn_one[:] = drawn_one[1]
+        batch = next(iter(buffer.batch(2)))["x"]
+        assert batch.shape == (2, 2)
+        assert batch.tolist() == [before] * 2
+        batch[:] = batch[0, 1]
+    with raises(pipeline.InvalidArgumentError, "'replay': component 'x' has shape [3], and in the first example [2]"):
+        buffer.add({"x": np.zeros(3, given.dtype)})
+    if name != "objects":  # which hold anything
+        with raises(TypeError, "'replay': component 'x' has dtype complex128, and in the first example"):
+            buffer.add({"x": np.zeros(2, complex)})
+    assert buffer.inserted == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "said"),
+    [
+        ("a", 5, "has dtype int64, and in the first example dtype str"),
+        ("a", b"a", "has dtype |S1, and in the first example dtype str"),
+        (np.array(["a"]), np.array([b"a"]), "has dtype |S1, and in the first example dtype str"),
+        (5, "a", "has dtype <U1, and in the first example dtype int64"),
+        (np.zeros((), STRUCTURE), np.zeros((), "i4,f4"), "has dtype [('f0', '<i4'), ('f1', '<f4')], and in the first"),
+        (pipeline.ListValue([1]), 5, "has dtype int64, and in the first example a pipeline.ListValue"),
+        (5, pipeline.ListValue([1]), "has a pipeline.ListValue, and in the first example dtype int64"),
+    ],
+)
+def test_texts_structures_and_lists_stay_what_they_are(first, second, said):
+    buffer = pipeline.replay(4)
+    buffer.add(first)
+    with raises(TypeError, f"'replay': the example {said}"):
+        buffer.add(second)
+    assert buffer.inserted == 1
+
+
+def test_texts_of_any_length_and_lists():
+    buffer = pipeline.replay(4, seed=1)
+    chat = pipeline.ListValue([{"text": [1]}])
+    for words in (["a", "b"], ["longer", ""]):
+        buffer.add((np.array(words), words[0], chat))
+    chat[0]["text"].append(2)
+    [(arrays, texts, chats)] = drawn(buffer, 1, 20)
+    assert {(*words, text) for words, text in zip(arrays.tolist(), texts.tolist(), strict=True)} == {
+        ("a", "b", "a"),
+        ("longer", "", "longer"),
+    }
+    chats[0][0]["text"].append(3)
+    assert next(iter(buffer))[2] == [{"text": [1]}]
 
 
 @pytest.mark.parametrize(

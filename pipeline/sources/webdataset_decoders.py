@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import math
+import re
 import zipfile
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -74,11 +75,49 @@ def _arrays(data: bytes, limit: int = MAX_RECORD_BYTES) -> dict[str, Any]:
 
 
 def _cbor(data: bytes) -> Any:
-    return needs("cbor2", "webdataset: decoding 'cbor'", "webdataset").loads(data)
+    loads = needs("cbor2", "webdataset: decoding 'cbor'", "webdataset").loads
+    if _MAY_REFER.search(data) and _refers(data):
+        raise ValueError(
+            "it has shared references (CBOR tag 29), by which a few bytes stand for any number of values: write it "
+            "without value sharing, or pass decoders={'cbor': cbor2.loads} if you trust the shards"
+        )
+    return loads(data)
+
+
+_REFERENCE = 29  # the tag
+# Its head, whose number may have 1, 2, 4 or 8 bytes; any other bytes may look like it.
+_MAY_REFER = re.compile(rb"\xd8\x1d|\xd9\0\x1d|\xda\0{3}\x1d|\xdb\0{7}\x1d")
+_TEXTS, _TAG = (2, 3), 6  # major types
+
+
+def _refers(data: bytes) -> bool:
+    """Whether there is a reference in CBOR. What arrays, maps and tags hold follows their heads, so this is a loop."""
+    at = 0
+    while at < len(data):
+        major, number = data[at] >> 5, data[at] & 31
+        at += 1
+        if 24 <= number < 28:
+            size = 1 << (number - 24)
+            number = int.from_bytes(data[at : at + size], "big")
+            at += size
+        elif number == 31:  # of no fixed length: pieces follow
+            continue
+        if major == _TAG and number == _REFERENCE:
+            return True
+        if major in _TEXTS:
+            at += number
+    return False
 
 
 def _msgpack(data: bytes) -> Any:
-    return needs("msgpack", "webdataset: decoding 'mp' and 'msg'", "webdataset").unpackb(data)
+    msgpack = needs("msgpack", "webdataset: decoding 'mp' and 'msg'", "webdataset")
+    whole = msgpack.Unpacker(max_buffer_size=len(data))
+    whole.feed(data)
+    try:
+        whole.skip()  # makes nothing, where `unpackb` makes room for as many items as a head claims
+    except msgpack.OutOfData:
+        raise ValueError("it ends too early, or claims more items than it has") from None
+    return msgpack.unpackb(data)
 
 
 DECODERS: Mapping[str, Callable[[bytes], Any]] = {

@@ -3,6 +3,7 @@
 import datetime
 import logging
 import os
+import time
 
 import numpy as np
 import pytest
@@ -395,3 +396,12 @@ class TestAFewBadFieldsInAColumnOfNumbers:
         self.write(path, bad)
         pipeline.csv(path)
         assert caplog.messages == []
+
+
+@pytest.mark.parametrize("value", ["{}1.5", "1.5{}", "{}nan", "nan{}", "{}1", "1{}", "{}", "{}x", '"{}1.5"'])
+def test_blanks_take_time_by_their_number(path, value):
+    """Twice as many take twice the time: the first of these took a minute."""
+    path.write_text(f"a,b\n0.5,1\n{value.format(' ' * 80_000)},2\n")
+    begin = time.process_time()
+    assert len(list(pipeline.csv(path))) == 2
+    assert time.process_time() - begin < 10

@@ -333,6 +333,43 @@ def test_more_decoders(shard):
     assert (batch["txt.gz"].item(), batch["mp"].item()) == (51, msgpack.packb(value))
 
 
+def test_shared_references_of_cbor(shard):
+    """398 bytes of them stood for 2**60 values. The tag may be written in four ways, and in a string it is text."""
+    cbor2 = pytest.importorskip("cbor2")
+    value = ["a"]
+    for _ in range(60):
+        value = [value, value]
+    bombs = [cbor2.dumps(value, value_sharing=True)]
+    tags = [b"\xd8\x1d", b"\xd9\0\x1d", b"\xda\0\0\0\x1d", b"\xdb" + bytes(7) + b"\x1d"]
+    bombs += [b"\x9f\x5f\x41a\xff\xd8\x1c\x81\x01" + tag + b"\0\xff" for tag in tags]
+    for number, bomb in enumerate(bombs):
+        shard.write_bytes(member(f"{number}.cbor", bomb) + END)
+        with raises(
+            pipeline.InvalidArgumentError,
+            f"webdataset: {shard}: sample '{number}': 'cbor' cannot be decoded: it has shared references (CBOR tag 29)",
+        ):
+            read(shard, ["cbor"])
+    assert read(shard, ["cbor"], decoders={"cbor": lambda data: len(cbor2.loads(data))})[0]["cbor"].item() == 3
+    good = {"bytes": b"".join(tags), "text": "\x1d" * 300, "numbers": [0xD81D, 29, -30, 0.5, 2**64]}
+    shard.write_bytes(member("good.cbor", cbor2.dumps(good)) + END)
+    [batch] = read(shard, ["cbor"])
+    assert batch["cbor"]["bytes"].item() == good["bytes"]
+
+
+def test_items_that_msgpack_claims_and_has_not(shard):
+    """Each of 500 arrays inside each other claims as many items as there are bytes: room for 4 GB of them."""
+    pytest.importorskip("msgpack")
+    claim = b"\xdd" + struct.pack(">I", MIB)
+    shard.write_bytes(member("0.mp", claim * 500 + bytes(MIB)) + END)
+    with (
+        memory_below(32 * MIB),
+        raises(
+            pipeline.InvalidArgumentError, f"webdataset: {shard}: sample '0': 'mp' cannot be decoded: it ends too early"
+        ),
+    ):
+        read(shard, ["mp"])
+
+
 @pytest.mark.parametrize(("module", "extension"), [("cbor2", "cbor"), ("msgpack", "mp")])
 def test_a_library_that_is_missing(shard, monkeypatch, module, extension):
     """It is no fault of the samples, so none is skipped for it."""

@@ -15,6 +15,7 @@ from pipeline.files.identity import difference, file_identity
 from pipeline.orders.seeds import given_seed
 from pipeline.resume.form import check_form
 from pipeline.resume.mismatch import Comparison
+from pipeline.resume.plain import not_plain
 from pipeline.stages.node import Node, facts_of, seeds_of
 from pipeline.stages.run import Run
 
@@ -70,21 +71,6 @@ def _checksum(state: Mapping[str, Any]) -> str:
 
     text = json.dumps({key: value for key, value in state.items() if key != "checksum"}, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-
-def _not_plain(value: Any, place: str) -> str | None:
-    """Return what in a state is not plain data, such as the NumPy number that a framework has made of an integer."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return None
-    if isinstance(value, dict):
-        inner = [(f"{place}[{key!r:.80}]", each) for key, each in value.items()]
-        if keys := [key for key in value if not isinstance(key, (str, int))]:
-            return f"a key of state{place} is {keys[0]!r:.80}"
-    elif isinstance(value, (list, tuple)):
-        inner = [(f"{place}[{i}]", each) for i, each in enumerate(value)]
-    else:
-        return f"state{place} is {value!r:.80}, of type {type(value).__module__}.{type(value).__qualname__}"
-    return next((odd for where, each in inner if (odd := _not_plain(each, where)) is not None), None)
 
 
 def loaded_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> dict[str, Any]:
@@ -154,7 +140,7 @@ def _adopt_seeds(state: Mapping[str, Any], node: Node) -> None:
 def _check_whole(state: Mapping[str, Any]) -> None:
     """Raise what says that a state is no plain data, or was edited."""
     try:
-        odd = _not_plain(state, "")
+        odd = not_plain(state, "", False)
     except RecursionError:
         raise invalid("load_state_dict: the state holds itself, or is nested too deeply") from None
     if odd is not None:

@@ -88,7 +88,7 @@ class _EpochNumbers(Numbered):
 
 class _EpochOrder(Order):
     def numbered(self) -> Numbered:
-        return _EpochNumbers(self._rows, None, self.shuffle, self._shard)
+        return _EpochNumbers(self.rows, None, self.shuffle, self._shard)
 
 
 class _Elements(TableSource):

@@ -18,6 +18,7 @@ from pipeline.diagnostics.workers import this_thread as reads
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError
 from pipeline.nest import kept
 from pipeline.orders.seeds import LateSeed, Seed
+from pipeline.resume.plain import not_plain
 from pipeline.stages.block import Block, Columns, Examples
 from pipeline.stages.calls import name_of
 from pipeline.stages.draws import this_thread
@@ -192,7 +193,9 @@ class Once(Iterated):
     """The items that an iterator has left."""
 
     def __init__(self, given: Iterator[Any], reader: OneReader, name: str) -> None:
-        super().__init__(lambda: given, 0)
+        super().__init__(
+            lambda: iter(given), 0
+        )  # as a `for` loop does: some begin anew by that, or are not ready before
         self._reader = reader
         reader.begin(self, name)
 
@@ -236,7 +239,7 @@ class Stateful(Iterated):
     def __init__(self, given: Any, reader: OneReader, name: str, alone: bool, state: Any) -> None:
         count, inner = (0, None) if state is None else state
         super().__init__(lambda: iter(given), whole(count))
-        self._given, self._reader, self._alone = given, reader, alone
+        self._given, self._reader, self._alone, self._name = given, reader, alone, name
         if alone:
             reader.begin(self, name)
         if state is not None:
@@ -257,7 +260,12 @@ class Stateful(Iterated):
         """Return the state of the object; or the error that says why it has none."""
         whose = self._iterator if hasattr(self._iterator, "state_dict") else self._given
         try:
-            return copy.deepcopy(whose.state_dict())
+            state = copy.deepcopy(whose.state_dict())
+            odd = not_plain(state, "", True)
+            if odd is None:
+                return state
+            text = f"{self._name}.state_dict must return plain data that JSON gives back as it was, and here {odd}"
+            return FailedPreconditionError(None, None, text)
         except FailedPreconditionError as error:
             return FailedPreconditionError(None, None, error.message)  # without the frames, which keep it alive
 

@@ -252,6 +252,12 @@ class OfTable(OfSource):
         return self.table.named(number % rows) if rows else None
 
     def index(self, run: Run) -> Index:
+        if len(self.table) != self.order.rows:  # such as a Dataset of PyTorch to which examples were added
+            text = (
+                f"{self.call()}: there were {self.order.rows:,} {self.table.unit} when the dataset was made, and there "
+                f"are {len(self.table):,} now: make another one"
+            )
+            raise FailedPreconditionError(None, None, text)
         run.files.of_table(self.table)
         length = self.length() or 0
         begin = run.epoch * (0 if length == ENDLESS else length)

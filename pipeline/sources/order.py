@@ -39,6 +39,7 @@ class Order:
 
     Attributes:
         num_epochs: None means no limit.
+        rows: The number of rows.
         length: The number of elements of an epoch.
         shuffle: What shuffles; None keeps the order of the table.
 
@@ -71,14 +72,14 @@ class Order:
                 f"shuffle: with shard={shard} the order needs a seed, as each host would draw another one: pass seed="
             )
             raise invalid(text)
-        self._rows, self._sizes, self._shard = rows, sizes, shard
+        self.rows, self._sizes, self._shard = rows, sizes, shard
         self.length = self.numbered().length
 
     def numbered(self) -> Numbered:
         """Return the elements by number, through any number of epochs; for one thread at a time."""
         if self._sizes is None:
-            return Numbered(self._rows, None, self.shuffle, self._shard)
-        return _Groups(self._rows, self._sizes, self.shuffle, self._shard)
+            return Numbered(self.rows, None, self.shuffle, self._shard)
+        return _Groups(self.rows, self._sizes, self.shuffle, self._shard)
 
     def facts(self) -> dict[str, Any]:
         """What decides the order; plain data."""

@@ -371,3 +371,31 @@ def test_epochs_are_those_of_a_plain_loop(seed):
     other = pt.DataLoader(pipeline.arrays(np.arange(12)).shuffle(seed=seed).batch(4))
     other.load_state_dict(state)
     assert [batch.tolist() for batch in other] == expected[3]
+
+
+def test_a_dataset_that_has_grown():
+    """Each pass of `pipeline.dataset` reads it at the length it has then; one whose order is fixed says so."""
+
+    class Growing(torch.utils.data.Dataset):
+        items = 3
+
+        def __len__(self):
+            return self.items
+
+        def __getitem__(self, number):
+            if number >= self.items:
+                raise IndexError
+            return torch.tensor(number)
+
+    given = Growing()
+    fixed, read = pipeline.torch.dataset(given, shuffle=True, seed=1), pipeline.dataset(given)
+    assert sorted(fixed) == [0, 1, 2]
+    assert [int(each) for each in read] == [0, 1, 2]
+    for given.items in 5, 2:
+        with pytest.raises(
+            pipeline.FailedPreconditionError,
+            match=rf"dataset\(...\): there were 3 items when the dataset was made, and there are {given.items} now",
+        ):
+            list(fixed.batch(2))
+        assert [int(each) for each in read] == list(range(given.items))
+        assert sorted(pipeline.torch.dataset(given)) == list(range(given.items))

@@ -241,8 +241,29 @@ def once(at, strike):
     return function
 
 
+class BeginsAnew:
+    """An iterator that each `iter` takes back to its start: after an interrupt that would double its items.
+
+    Args:
+        function: Called with each number.
+    """
+
+    def __init__(self, function):
+        self.function = function
+
+    def __iter__(self):
+        self.numbers = iter(range(9))
+        return self
+
+    def __next__(self):
+        return self.function(next(self.numbers))
+
+
 WITHOUT_STATE = {
     "iterator": lambda function: pipeline.dataset(iter(range(9))).map(function),
+    "generator": lambda function: pipeline.dataset(function(i) for i in range(9)),
+    "generator, batch": lambda function: pipeline.dataset(function(i) for i in range(9)).batch(3),
+    "an iterator that begins anew": lambda function: pipeline.dataset(BeginsAnew(function)),
     "callable": lambda function: pipeline.dataset(map(function, range(9)).__next__),
     "queue": lambda function: pipeline.dataset(full(9)).map(int).map(function),
     "unordered": lambda function: pipeline.dataset(range(9)).map(int, workers=2, ordered=False).map(function),

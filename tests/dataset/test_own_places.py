@@ -1,5 +1,6 @@
 """Sources that keep a place of their own resume everywhere, also where a pool reads from before their turn again."""
 
+import collections
 import itertools
 import json
 
@@ -103,3 +104,40 @@ def test_batches_of_another_size_before_its_turn():
     resumed.load_state_dict(iterator.state_dict(), allow={"batch_size"})
     expected = [[102, 103, 104, 105], [106, 107, 108, 109], [1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]
     assert [batch.tolist() for batch in resumed] == expected
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ({"at": (1,)}, r"state\['at'\] is \(1,\), of type builtins.tuple"),
+        ({"deep": [{"at": np.int64(1)}]}, r"state\['deep'\]\[0\]\['at'\] is np.int64\(1\), of type numpy.int64"),
+        ({"files": {1: 2}}, r"a key of state\['files'\] is 1$"),
+        ({1}, r"state is \{1\}, of type builtins.set"),
+    ],
+)
+@pytest.mark.parametrize(
+    "chain", [lambda data: data, lambda data: data.shuffle(2, seed=1).batch(2).prefetch(1)], ids=["alone", "chain"]
+)
+def test_states_that_json_would_change(chain, state, said):
+    """They would come back as something else, in another process only."""
+
+    class Odd(Lines):
+        def state_dict(self):
+            return state
+
+    with iter(chain(dataset(Odd()))) as iterator:
+        next(iterator)
+        with pytest.raises(pipeline.FailedPreconditionError, match=r"Odd.state_dict must return plain data.*" + said):
+            iterator.state_dict()
+        assert list(iterator)  # it can be read on
+
+
+def test_states_with_classes_of_dicts_and_numbers_that_json_keeps():
+    class Other(Lines):
+        def state_dict(self):
+            return collections.OrderedDict(number=self.number, half=np.float64(0.5), none=None)
+
+    iterator, resumed = iter(dataset(Other())), iter(dataset(Other()))
+    assert next(iterator) == 1
+    resumed.load_state_dict(json.loads(json.dumps(iterator.state_dict())))
+    assert list(resumed) == list(range(2, 13))

@@ -72,3 +72,26 @@ def test_queues_of_others_are_told_what_to_do(module):
 def test_a_queue_whose_get_must_be_awaited_is_not_read_by_iter():
     with pytest.raises(TypeError, match=r"use a pipeline\.FIFOQueue$"):
         pipeline.dataset(asyncio.Queue())
+
+
+class BeginsAnew:
+    """An iterator that is ready only after `iter`, and begins anew with each."""
+
+    def __iter__(self):
+        self.number = 0
+        return self
+
+    def __next__(self):
+        if self.number == 4:
+            raise StopIteration
+        self.number += 1
+        return self.number
+
+
+def test_an_iterator_that_begins_anew():
+    data = pipeline.dataset(BeginsAnew())
+    for _ in range(2):
+        assert list(data) == [1, 2, 3, 4]
+    with iter(data.batch(3)) as left:
+        assert next(left).tolist() == [1, 2, 3]
+    assert list(data) == [1, 2, 3, 4]

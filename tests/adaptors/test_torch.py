@@ -174,6 +174,17 @@ def test_a_smaller_last_batch_whose_collate_returns_lists():
     assert found == [[[1], [2, 2]], [[3, 3, 3], [4, 4, 4, 4]], [[5] * 5]]
 
 
+def test_names_and_targets_of_a_collate_function():
+    """As for detection: each image has its own number of boxes, and the last batch is smaller."""
+    rows = [(np.full((2, 2), i, np.float32), {"boxes": np.zeros((i, 4)), "name": f"n{i}"}) for i in range(5)]
+    made = list(pt.DataLoader(pipeline.dataset(rows).batch(2, collate=lambda rows: tuple(zip(*rows, strict=True)))))
+    assert [len(images) for images, _ in made] == [2, 2, 1]
+    targets = [target for _, targets in made for target in targets]
+    assert [tuple(target["boxes"].shape) for target in targets] == [(i, 4) for i in range(5)]
+    assert [target["name"] for target in targets] == [f"n{i}" for i in range(5)]
+    assert all(torch.is_tensor(image) for images, _ in made for image in images)
+
+
 @pytest.mark.parametrize("device", [None, "cpu"])
 def test_an_error_of_a_later_batch_names_the_component(device):
     made = [{"when": None}, {"when": np.arange(2)}, {"deep": {"when": np.zeros(2, "datetime64[s]")}}]

@@ -193,12 +193,24 @@ def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison
         ignored -= {"n"}
     if saved[0] == "shard" and "i" in but:
         ignored |= {"n"}
+    was, now = _hosts_of_source(saved[1]), _hosts_of_source(here[1])
+    if was != now and "shard" in ignored:  # a place in one share of a source says nothing of the places of others
+        text = (
+            f"{saved[0]}: shard= had {was} hosts when the state was saved and has {now} now: only "
+            f"{saved[0]}(...).shard(i, n) goes on with others"
+        )
+        comparison.note(f"{saved[0]}: shard", saved[1].get("shard"), here[1].get("shard"), text)
     name = f" {saved[1]['name']!r}" if "name" in saved[1] else ""
     comparison.facts(f"{saved[0]}{name}", saved[1], here[1], ignored)
     if len(saved[2]) != len(here[2]):
         comparison.note(f"{saved[0]}: inputs", len(saved[2]), len(here[2]))
     for one, other in zip(saved[2], here[2], strict=False):
         _compare(one, other, but, comparison)
+
+
+def _hosts_of_source(options: Mapping[str, Any]) -> int:
+    """Return among how many hosts `shard=` of a source shares it out."""
+    return options["shard"][1] if "shard" in options else 1
 
 
 def _check_batches(saved: Any, here: Any) -> None:

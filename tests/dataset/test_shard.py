@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 from dataset_contract import check, states_of, stream
 
@@ -42,3 +43,39 @@ def test_any_host_resumes_from_the_state_of_another():
 def test_no_such_host(i, n):
     with pytest.raises(ValueError, match="shard: "):
         pipeline.dataset([1]).shard(i, n)
+
+
+NUMBERS = np.arange(48)
+
+
+@pytest.mark.parametrize("hosts", [1, 3, 4, 6])
+@pytest.mark.parametrize("prefetch", [0, 2])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_other_hosts_with_other_batches_go_on(hosts, prefetch, shuffle):
+    """What docs/reproducibility.md promises: together they take as much as before."""
+
+    def batches(i, n):
+        data = pipeline.arrays(NUMBERS, shuffle=shuffle, seed=1).shard(i, n).batch(12 // n)
+        return iter(data.prefetch(prefetch) if prefetch else data)
+
+    before = [batches(i, 2) for i in range(2)]
+    taken = [int(x) for one in before for _ in range(2) for x in next(one)]
+    after = [batches(i, hosts) for i in range(hosts)]
+    for each in after:
+        each.load_state_dict(before[0].state_dict(), allow={"shard", "batch_size"})
+    rest = [int(x) for one in after for batch in one for x in batch]
+    assert len(taken) == 24
+    assert sorted(taken + rest) == NUMBERS.tolist()
+
+
+@pytest.mark.parametrize("hosts", [1, 4])
+def test_the_hosts_of_a_source_stay_as_many(hosts):
+    saved = iter(pipeline.arrays(NUMBERS, shard=(0, 2)).batch(4))
+    next(saved)
+    other = pipeline.arrays(NUMBERS, shard=(1, 2)).batch(4)
+    with iter(other) as resumed:
+        resumed.load_state_dict(saved.state_dict(), allow={"shard"})
+        assert next(resumed).tolist() == [9, 11, 13, 15]
+    fewer_or_more = iter(pipeline.arrays(NUMBERS, shard=(0, hosts)).batch(4))
+    with pytest.raises(pipeline.StateMismatchError, match=rf"arrays: shard= had 2 hosts .* and has {hosts} now: only"):
+        fewer_or_more.load_state_dict(saved.state_dict(), allow={"shard"})

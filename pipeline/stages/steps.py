@@ -105,11 +105,10 @@ class Step:
                 failure = Failure(error, i, number, self)
                 if not self.skip:
                     raise error if from_handler(error) else failure from None
-                yield i, None, failure
-                continue
-            finally:
-                self.seconds += clock() - began
+                outputs = ((i, None, failure),)
+            finally:  # before anything is yielded, as whoever takes it runs then
                 thread.draw = before
+                self.seconds += clock() - began
             yield from outputs
 
     def outputs(self, output: Any, i: int, number: int, example: Any) -> Iterable[Passing]:
@@ -193,11 +192,13 @@ class FlatMapStep(Step):
                 failure = Failure(error, i, number, self)
                 if not self.skip:
                     raise error if from_handler(error) else failure from None
-                yield i, None, failure
-                return
-            finally:
-                self.seconds += clock() - began
+                each = failure
+            finally:  # as in `over`
                 thread.draw = before
+                self.seconds += clock() - began
+            if type(each) is Failure:
+                yield i, None, each
+                return
             if each is _END:
                 return
             if each is None:

@@ -12,6 +12,7 @@ from pipeline.errors import invalid
 from pipeline.nest import Nest, is_nested, parts_of
 from pipeline.queues.components import parse_partial_shapes, parse_shapes
 from pipeline.queues.values import compatible
+from pipeline.stages.collate import is_array
 
 
 class Fit:
@@ -36,12 +37,14 @@ class Fit:
         if [each[0] for each in found] != [each[0] for each in expected]:
             names, got = [each[0] for each in expected], [each[0] for each in found]
             raise invalid(f"every example must have the components of the first one, {names}; got {got}")
-        for (name, dtype, shape), (_, wanted, expected_shape) in zip(found, expected, strict=True):
+        for i, ((name, dtype, shape), (_, wanted, expected_shape)) in enumerate(zip(found, expected, strict=True)):
             where = "an example" if name is None else f"component {name!r} of an example"
             if not compatible(shape, expected_shape):
                 sizes = ", ".join("?" if size is None else str(size) for size in expected_shape)
                 raise invalid(f"{where} has shape {list(shape)}, expected [{sizes}]")
-            if dtype != wanted:
+            if wanted is None:  # so far all lists were empty
+                expected[i] = name, dtype, expected_shape
+            elif dtype is not None and dtype != wanted:
                 raise TypeError(f"{where} has dtype {dtype}, expected {wanted}")
         return example
 
@@ -66,11 +69,14 @@ def _components(example: Any) -> list[tuple[Any, Any]]:
 
 
 def _kind(value: Any) -> tuple[Any, tuple[int, ...]]:
-    if isinstance(value, (str, bytes)):
+    """Return the dtype of a component, None for an empty list, of which nobody knows what it could hold; its shape."""
+    if not is_array(value):  # a text or an object, such as a ListValue: NumPy would look into it
         return np.dtype(object), ()
     refuse_missing(value, "an example")
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise invalid(f"an example has a list of lists of different lengths: {value!r:.60}") from error
+    if isinstance(value, list) and not array.size:
+        return None, array.shape
     return (np.dtype(object) if array.dtype.kind in "SU" else array.dtype), array.shape

@@ -88,10 +88,10 @@ class Collate:
             self._check_names(list(first))
             self._check_keys(examples, first)
             return {key: self._leaf([each[key] for each in examples], key) for key in first}
-        if kind in (tuple, list) and not has_nested(first, False) and not (kind is list and _is_array(first)):
+        if kind in (tuple, list) and not has_nested(first, False) and not (kind is list and is_array(first)):
             columns = self._columns(examples, len(first), kind)
             return kind([self._leaf(column, i) for i, column in enumerate(columns)])
-        if is_nested(first, False) and not (kind is list and _is_array(first)):
+        if is_nested(first, False) and not (kind is list and is_array(first)):
             nest = Nest(first, False)
             self._check_names(nest.names)
             rows = [self._flat(nest, example, i) for i, example in enumerate(examples)]
@@ -134,7 +134,7 @@ class Collate:
         if self.plain:
             return stacked(values, where, hint)
         fill = self._pad.get(name) if isinstance(self._pad, Mapping) else self._pad
-        if (fill is not None or self._splits) and _is_array(telling(values)):
+        if (fill is not None or self._splits) and is_array(telling(values)):
             return self._ragged(values, fill, where)
         return stacked(values, where, hint)
 
@@ -206,7 +206,7 @@ def stacked(values: list[Any], where: str, hint: str = _BY_BATCH) -> Any:
             return array
     if isinstance(first, np.generic) and first.dtype.kind in "biufc" and all(type(value) is kind for value in values):
         return np.array(values, first.dtype)
-    if isinstance(first, (bytes, str)) or not _is_array(first):
+    if isinstance(first, (bytes, str)) or not is_array(first):
         return object_vector(values)
     arrays = values if all_arrays(values) else _as_arrays(values, where)
     try:
@@ -313,12 +313,12 @@ def _with_text(error: Exception, text: str) -> Exception:
     return invalid(text) if isinstance(error, InvalidArgumentError) else type(error)(text)
 
 
-def _is_array(value: Any) -> bool:
+def is_array(value: Any) -> bool:
     """Whether a value becomes an array: an array, a number, or a list of such or of strings."""
     if isinstance(value, (list, tuple)):
         if isinstance(value, ListValue):
             return False
-        return all(isinstance(each, (bytes, str)) or _is_array(each) for each in value[:1])
+        return all(isinstance(each, (bytes, str)) or is_array(each) for each in value[:1])
     if isinstance(value, (bytes, str)):  # also those of NumPy
         return False
     return isinstance(value, (*_NUMBERS, np.ndarray)) or hasattr(value, "__array__")

@@ -165,6 +165,33 @@ class TestSkip:
             assert [value.tolist() for value in batches] == [[[0, 0], [1, 1]]]
             assert "an example has shape [3], expected [2]" in str(batches.errors[0])
 
+    def test_lists_of_objects_may_vary_in_length(self):
+        chats = [[{"text": "a"}], [], [{"text": "b"}, {"text": "c"}]]
+        with batch([{"x": pipeline.ListValue(each)} for each in chats], 1, on_error="skip") as batches:
+            assert [value["x"].tolist() for value in batches] == [[each] for each in chats]
+            assert batches.num_errors == 0
+
+    def test_lists_of_structs_in_a_file_may_vary_in_length(self, tmp_path):
+        feather = pytest.importorskip("pyarrow.feather")
+        chats = [{"of": [{"text": "a"}]}, {"of": []}, {"of": [{"text": "b"}, {"text": "c"}]}]
+        feather.write_feather(pytest.importorskip("pyarrow").table({"x": chats}), tmp_path / "chats.feather")
+        with batch(pipeline.feather(tmp_path / "chats.feather"), 1, on_error="skip") as batches:
+            assert [value["x"]["of"].tolist() for value in batches] == [[each["of"]] for each in chats]
+            assert batches.num_errors == 0
+
+    @pytest.mark.parametrize("rows", [[[], [1, 2], [3]], [[1], [], [2, 3]], [[], [], ["a"]]])
+    def test_empty_lists_have_any_dtype(self, rows):
+        examples = [{"x": each} for each in rows]
+        with batch(examples, 3, dynamic_pad=True, on_error="skip", allow_smaller_final_batch=True) as batches:
+            assert [len(value["x"]) for value in batches] == [3]
+            assert batches.num_errors == 0
+
+    def test_examples_fit_the_first_list_that_is_not_empty(self):
+        examples = [{"x": each} for each in ([], [1], ["a"], [2])]
+        with batch(examples, 3, dynamic_pad=True, on_error="skip") as batches:
+            assert [value["x"].tolist() for value in batches] == [[[0], [1], [2]]]
+            assert "component 'x' of an example has dtype object, expected int64" in str(batches.errors[0])
+
     def test_error_of_an_iterator_ends_it(self):
         def failing():
             yield 1

@@ -6,6 +6,7 @@ Choices among what a function makes one by one are made before it, so that it is
 from __future__ import annotations
 
 import copy
+import functools
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 
 from pipeline._block import mix_pairs
 from pipeline._random import permutation
+from pipeline.dtypes import object_vector
+from pipeline.orders.numbered import digest
 from pipeline.orders.seeds import Seed
 from pipeline.stages.block import Block, Numbers
 from pipeline.stages.draws import uniform
@@ -280,7 +283,7 @@ class WeightedSample(Choice):
 
     def __init__(self, source: Node, weights: NDArray[np.float64], n: int, seed: int | None) -> None:
         super().__init__(source)
-        self._weights, self.n = weights, n
+        self.n = n
         self._limits = np.cumsum(weights) / weights.sum()
         self._seed = Seed(seed, self.kind)
 
@@ -288,7 +291,12 @@ class WeightedSample(Choice):
         return self._seed
 
     def options(self) -> dict[str, Any]:
-        return {"n": self.n, "weights": float(self._weights.sum())}
+        return {"n": self.n, "weights": self._digest}
+
+    @functools.cached_property
+    def _digest(self) -> str:
+        """What tells weights apart by which others are drawn: all of them, as their sum is often 1."""
+        return digest([object_vector([self._limits.tobytes()])])  # of an array of numbers it looks at some only
 
     def length(self) -> int | None:
         return self.n

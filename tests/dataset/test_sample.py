@@ -16,6 +16,20 @@ def test_a_resume_anywhere():
     assert list(data.epoch(1)) != found
 
 
+@pytest.mark.parametrize("weights", [[3, 2, 1], np.arange(5000.0)])
+def test_a_state_is_for_its_weights(weights):
+    data = pipeline.dataset(range(len(weights)))
+    other = np.array(weights)
+    other[[1, 2]] = other[[2, 1]]  # with the same sum
+    with iter(data.sample(weights, 9, seed=1)) as iterator:
+        next(iterator)
+        state = iterator.state_dict()
+    with iter(data.sample(np.array(weights) * 2, 9, seed=1)) as iterator:  # draws the same
+        iterator.load_state_dict(state)
+    with iter(data.sample(other, 9, seed=1)) as iterator, pytest.raises(ValueError, match="sample: weights"):
+        iterator.load_state_dict(state)
+
+
 def test_classes_are_balanced():
     labels = np.repeat([0, 1], [990, 10])
     weights = 1 / np.bincount(labels)[labels]

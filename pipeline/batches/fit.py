@@ -12,7 +12,7 @@ from pipeline.errors import invalid
 from pipeline.nest import Nest, is_nested, parts_of
 from pipeline.queues.components import parse_partial_shapes, parse_shapes
 from pipeline.queues.values import compatible
-from pipeline.stages.collate import is_array
+from pipeline.stages.collate import is_array, refuse_none
 
 
 class Fit:
@@ -77,6 +77,7 @@ def _kind(value: Any) -> tuple[Any, tuple[int, ...]]:
         array = np.asarray(value)
     except ValueError as error:
         raise invalid(f"an example has a list of lists of different lengths: {value!r:.60}") from error
+    refuse_none(array, value, "an example")
     if isinstance(value, list) and not array.size:
         return None, array.shape
     return (np.dtype(object) if array.dtype.kind in "SU" else array.dtype), array.shape

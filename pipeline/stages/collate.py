@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -74,9 +75,10 @@ class Collate:
 
     def _stacked(self, values: Columns | Examples) -> Any:
         if type(values) is Columns:
-            made = finished(values, self._splits, _stacked_list)
-            if made is not None:
-                return made
+            with contextlib.suppress(InvalidArgumentError, TypeError):  # below, the error names the component
+                made = finished(values, self._splits, _stacked_list)
+                if made is not None:
+                    return made
         return self._structured(list(values.examples()))
 
     def _structured(self, examples: list[Any]) -> Any:
@@ -141,6 +143,7 @@ class Collate:
     def _ragged(self, values: list[Any], fill: Any, where: str) -> Any:
         arrays = values
         if not alike_arrays(values):
+            _refuse_mixed(values, where)
             arrays = _as_arrays(values, where)
             holds = next((each for each in arrays if each.size), None)
             dtype = _dtype_of_empty(values, arrays, fill) if holds is None else holds.dtype
@@ -196,7 +199,7 @@ def stacked(values: list[Any], where: str, hint: str = _BY_BATCH) -> Any:
 
     Raises:
         InvalidArgumentError: They differ in shape.
-        TypeError: They differ in dtype.
+        TypeError: They differ in dtype, or some are arrays and others objects.
     """
     first = telling(values)
     kind = type(first)
@@ -207,8 +210,12 @@ def stacked(values: list[Any], where: str, hint: str = _BY_BATCH) -> Any:
     if isinstance(first, np.generic) and first.dtype.kind in "biufc" and all(type(value) is kind for value in values):
         return np.array(values, first.dtype)
     if isinstance(first, (bytes, str)) or not is_array(first):
+        _refuse_mixed(values, where)
         return object_vector(values)
-    arrays = values if all_arrays(values) else _as_arrays(values, where)
+    arrays = values
+    if not all_arrays(values):
+        _refuse_mixed(values, where)
+        arrays = _as_arrays(values, where)
     try:
         return native(stack(arrays))
     except InvalidArgumentError:
@@ -225,15 +232,60 @@ def _stacked_list(column: list[Any]) -> Any:
     return stacked(column, "batch: the value")
 
 
+def _refuse_mixed(values: list[Any], where: str) -> None:
+    """Refuse arrays beside objects: else the first example would decide whether an array of objects comes, or an error.
+
+    None and texts are objects. So are structures, but a structure in one example is one in all of them.
+    """
+    if len(set(map(type, values))) == 1:
+        return
+    listed = _form(next((each for each in values if isinstance(each, list) and each), [0]))  # what empty ones could be
+    forms = [listed if type(each) in (list, tuple) and not each else _form(each) for each in values]
+    odd = next((i for i, form in enumerate(forms) if form != forms[0]), None)
+    if odd is None:
+        return
+    one, other = (_called(values[i]) for i in (0, odd))
+    hint = "; fill in what is missing, or leave out these examples" if "None" in (one, other) else ""
+    raise _odd(TypeError(f"{where} is {one} in one example and {other} in another{hint}"), odd)
+
+
+def _form(value: Any) -> str:
+    if isinstance(value, np.ndarray) and not value.ndim and value.dtype.kind in "SU":
+        return "object"  # a single string
+    return "array" if is_array(value) else "structure" if is_nested(value, False) else "object"
+
+
+def _called(value: Any) -> str:
+    return "None" if value is None else type(value).__name__
+
+
 def _as_arrays(values: list[Any], where: str) -> list[Any]:
     """Return the values of examples as arrays; an error notes the example that makes none."""
     arrays: list[Any] = []
     try:
-        arrays.extend(as_array(value, where) for value in values)
+        arrays.extend(full_array(value, where) for value in values)
     except (InvalidArgumentError, TypeError) as error:
         vars(error)["alone"] = True
         raise _odd(error, len(arrays)) from None
     return arrays
+
+
+def full_array(value: Any, where: str) -> Any:
+    """Return a value as an array; TypeError if it is a list of numbers of which some are missing."""
+    array = as_array(value, where)
+    refuse_none(array, value, where)
+    return array
+
+
+def refuse_none(array: Any, value: Any, where: str) -> None:
+    """Raise TypeError if an array was made of a list of numbers of which some are missing."""
+    if array.dtype == object and isinstance(value, (list, tuple)):
+        kinds = set(map(type, array.flat))
+        if type(None) in kinds and not kinds <= {type(None), str, bytes}:
+            raise TypeError(
+                f"{where} is a list of numbers with None: {value!r:.60}; fill in what is missing, or wrap the list in "
+                "pipeline.ListValue, which keeps it as an object"
+            )
 
 
 def as_array(value: Any, where: str) -> Any:
@@ -318,7 +370,8 @@ def is_array(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         if isinstance(value, ListValue):
             return False
-        return all(isinstance(each, (bytes, str)) or is_array(each) for each in value[:1])
+        first = next((each for each in value if each is not None), "")  # else its order would decide
+        return isinstance(first, (bytes, str)) or is_array(first)
     if isinstance(value, (bytes, str)):  # also those of NumPy
         return False
     return isinstance(value, (*_NUMBERS, np.ndarray)) or hasattr(value, "__array__")

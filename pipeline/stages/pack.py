@@ -14,7 +14,7 @@ from pipeline.errors import invalid
 from pipeline.stages.arrivals import Arrival, Arrivals
 from pipeline.stages.block import Block, Examples, sizes_of
 from pipeline.stages.bucket import Holding
-from pipeline.stages.collate import as_array
+from pipeline.stages.collate import full_array
 from pipeline.stages.node import Node, OneInput, opened
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Ahead, Stage, Stream, shorter, whole
@@ -71,7 +71,7 @@ def fields_of(example: Any) -> dict[str, NDArray[Any]]:
     fields = example if isinstance(example, dict) else {BARE: example}
     if taken := sorted(ADDED & fields.keys()):
         raise invalid(f"pack: an example has the field {taken[0]!r}, which is the name of what pack adds: rename it")
-    arrays = {name: native(as_array(value, f"pack: {name!r}")) for name, value in fields.items()}
+    arrays = {name: native(full_array(value, f"pack: {name!r}")) for name, value in fields.items()}
     lengths = {name: len(array) if array.ndim else -1 for name, array in arrays.items()}
     if -1 in lengths.values() and not isinstance(example, dict):
         got = f"{type(example).__name__} {example!r:.40}"

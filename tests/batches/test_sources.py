@@ -192,6 +192,13 @@ class TestSkip:
             assert [value["x"].tolist() for value in batches] == [[[0], [1], [2]]]
             assert "component 'x' of an example has dtype object, expected int64" in str(batches.errors[0])
 
+    @pytest.mark.parametrize("wrong", [None, [None], [1, None], [None, 1]])
+    def test_none_beside_numbers_does_not_fit(self, wrong):
+        examples = [{"x": each} for each in ([1], wrong, [2])]
+        with batch(examples, 2, dynamic_pad=True, on_error="skip") as batches:
+            assert [value["x"].tolist() for value in batches] == [[[1], [2]]]
+            assert batches.num_errors == 1
+
     def test_error_of_an_iterator_ends_it(self):
         def failing():
             yield 1

@@ -141,10 +141,22 @@ def _alike(one: Columns, other: Columns) -> bool:
     if one.structure != other.structure:
         return False
     return all(
-        (type(a) is list and type(b) is list)
-        or (getattr(a, "dtype", 0) == getattr(b, "dtype", 1) and a.shape[1:] == b.shape[1:])
+        (
+            (type(a) is list and type(b) is list)
+            or (getattr(a, "dtype", 0) == getattr(b, "dtype", 1) and a.shape[1:] == b.shape[1:])
+        )
+        and {text_of(a), text_of(b)} != {str, bytes}  # which no batch holds together
         for a, b in zip(one.arrays, other.arrays, strict=True)
     )
+
+
+def text_of(column: Any) -> type | None:
+    """Return `str` or `bytes` if a list or array of objects has such, and None for any other."""
+    if type(column) is not list and not column.dtype.hasobject:
+        return None
+    values = column if type(column) is list else column.flat
+    first = next((each for each in values if each is not None), None)
+    return str if isinstance(first, str) else bytes if isinstance(first, bytes) else None
 
 
 def _concatenated(parts: list[Any]) -> Any:

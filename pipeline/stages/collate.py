@@ -15,7 +15,7 @@ from pipeline._calls import as_tensors as listed_as_tensors
 from pipeline.dtypes import native, object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.nest import ListParts, ListValue, Nest, TupleParts, has_nested, is_nested, kept
-from pipeline.stages.block import Block, Columns, Examples
+from pipeline.stages.block import Block, Columns, Examples, text_of
 from pipeline.stages.calls import called
 
 _NUMBERS = (bool, int, float, complex)
@@ -148,6 +148,8 @@ class Collate:
             holds = next((each for each in arrays if each.size), None)
             dtype = _dtype_of_empty(values, arrays, fill) if holds is None else holds.dtype
             arrays = [each if each.size or each.dtype == dtype else each.astype(dtype) for each in arrays]
+        if arrays[0].dtype.hasobject:
+            _refuse_texts([text_of(each) for each in arrays], where)
         if fill is not None and not isinstance(fill, (bytes, str)):
             fill = _empty_string(arrays, fill)
         try:
@@ -216,6 +218,8 @@ def stacked(values: list[Any], where: str, hint: str = _BY_BATCH) -> Any:
     if not all_arrays(values):
         _refuse_mixed(values, where)
         arrays = _as_arrays(values, where)
+    if arrays[0].dtype.hasobject:
+        _refuse_texts([text_of(each) for each in arrays], where)
     try:
         return native(stack(arrays))
     except InvalidArgumentError:
@@ -235,7 +239,8 @@ def _stacked_list(column: list[Any]) -> Any:
 def _refuse_mixed(values: list[Any], where: str) -> None:
     """Refuse arrays beside objects: else the first example would decide whether an array of objects comes, or an error.
 
-    None and texts are objects. So are structures, but a structure in one example is one in all of them.
+    None and texts are objects. So are structures, but a structure in one example is one in all of them. Text and bytes
+    are refused too: a batch of both is a mistake that is seen far away.
     """
     if len(set(map(type, values))) == 1:
         return
@@ -243,10 +248,25 @@ def _refuse_mixed(values: list[Any], where: str) -> None:
     forms = [listed if type(each) in (list, tuple) and not each else _form(each) for each in values]
     odd = next((i for i, form in enumerate(forms) if form != forms[0]), None)
     if odd is None:
+        _refuse_texts([_text_in(each) for each in values], where)
         return
     one, other = (_called(values[i]) for i in (0, odd))
     hint = "; fill in what is missing, or leave out these examples" if "None" in (one, other) else ""
     raise _odd(TypeError(f"{where} is {one} in one example and {other} in another{hint}"), odd)
+
+
+def _refuse_texts(kinds: list[type | None], where: str) -> None:
+    """Refuse values that are texts in some examples and bytes in others, by the kind of each."""
+    if str in kinds and bytes in kinds:
+        first, other = (str, bytes) if kinds.index(str) < kinds.index(bytes) else (bytes, str)
+        text = (
+            f"{where} is {first.__name__} in one example and {other.__name__} in another; decode or encode one of them"
+        )
+        raise _odd(TypeError(text), kinds.index(other))
+
+
+def _text_in(value: Any) -> type | None:
+    return str if isinstance(value, str) else bytes if isinstance(value, bytes) else None
 
 
 def _form(value: Any) -> str:
@@ -303,6 +323,8 @@ def as_array(value: Any, where: str) -> Any:
     strings = np.asarray(value, object)  # as NumPy's strings drop zeros at the end
     if not all(isinstance(each, (bytes, str)) for each in strings.flat):
         raise TypeError(f"{where} is a list of strings and other values: {value!r:.60}")
+    if {str, bytes} <= {_text_in(each) for each in strings.flat}:
+        raise TypeError(f"{where} is a list of str and bytes: {value!r:.60}; decode or encode some of them")
     return strings
 
 

@@ -45,3 +45,43 @@ def test_epochs_draw_anew():
 def test_an_unknown_stop():
     with pytest.raises(ValueError, match="stop must be 'all_exhausted' or 'first_exhausted'"):
         pipeline.mix([A], stop="never")
+
+
+def joined_in_each_way(one, other):
+    yield pipeline.mix([one, other], [0.5, 0.5], seed=1)
+    yield one.concatenate(other)
+    yield pipeline.interleave([one, other])
+
+
+@pytest.mark.parametrize(
+    "made", [lambda v: v, lambda v: [v], lambda v: np.array([v] * 2, object)], ids=["one", "list", "array"]
+)
+@pytest.mark.parametrize("by_block", [False, True])
+def test_text_and_bytes_make_no_batch(made, by_block):
+    one, other = ([{"n": i, "v": made(v)} for i in range(3)] for v in ("a", b"b"))
+    datasets = [stream(each) if by_block else pipeline.dataset(each) for each in (one, other)]
+    for data in joined_in_each_way(*datasets):
+        for batches in (
+            data.batch(6),
+            data.batch(6, pad=0),
+            data.shuffle(9, seed=1).batch(6),
+            data.prefetch(2).batch(6),
+        ):
+            with pytest.raises(
+                TypeError, match=r"component 'v' is (str|bytes) in one example and (str|bytes) in anoth"
+            ):
+                list(batches)
+    with pytest.raises(TypeError, match=r"component 'v' is "):
+        list(pipeline.batch_join(datasets, 6, num_threads=0))
+
+
+def test_text_and_missing_values_make_a_batch():
+    one, other = (stream([{"v": v}] * 2) for v in ("a", None))
+    for data in joined_in_each_way(one, other):
+        [batch] = data.batch(4)
+        assert sorted(map(str, batch["v"])) == ["None", "None", "a", "a"]
+
+
+def test_text_and_bytes_in_one_list():
+    with pytest.raises(TypeError, match=r"component 'v' is a list of str and bytes"):
+        list(pipeline.dataset([{"v": ["a", b"b"]}]).batch(1))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pipeline.decode.csv.block import decode_block
 from pipeline.decode.csv.record import STRING, ColumnType, RecordFormat
 from pipeline.diagnostics.frames import tell
+from pipeline.dtypes import object_vector
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
@@ -26,6 +27,7 @@ from pipeline.sources.csv_columns import (
     guessed,
     integers_among,
     is_rounded,
+    is_text,
     nearly_numbers,
     ordered,
     refuse_rounding,
@@ -71,8 +73,8 @@ def csv(
     Args:
         paths: A path, URL or pattern such as "part-*.csv.gz", or a list.
         columns: Names of the columns to read; None reads all.
-        dtypes: float32, float64, int32, int64, uint64, bool or str, by column
-            or for all. By default the first 1,000 rows decide.
+        dtypes: float32, float64, int32, int64, uint64, bool, str or bytes, by
+            column or for all. By default the first 1,000 rows decide.
         defaults: For missing fields, by column; else NaN, b"" or an error.
         names: Column names; by default the first line has them.
         skip_lines: Lines to leave out at each file's start.
@@ -106,11 +108,13 @@ class _Form(NamedTuple):
         columns: The names of the columns, in its order.
         records: The form of its records.
         integers: What reads a column as texts, for those that looked like integers and are floats.
+        texts: The columns that are str.
     """
 
     columns: tuple[str, ...]
     records: RecordFormat
     integers: Mapping[str, RecordFormat]
+    texts: frozenset[str]
 
     def decoded(self, records: Sequence[bytes]) -> dict[str, NDArray[Any]]:
         arrays = dict(zip(self.columns, decode_block(records, self.records), strict=True))
@@ -118,7 +122,18 @@ class _Form(NamedTuple):
             large = np.flatnonzero(np.abs(arrays[name]) >= _EXACT)
             if len(large):
                 self._check_exact(name, texts, records, large.tolist())
+        for name in self.texts:
+            arrays[name] = self._decoded_text(name, arrays[name])
         return arrays
+
+    def _decoded_text(self, name: str, fields: NDArray[Any]) -> NDArray[Any]:
+        try:
+            return object_vector([field.decode() for field in fields.tolist()])
+        except UnicodeDecodeError as error:
+            why = f"{error.object!r:.80} is not UTF-8, as str is: see dtypes=, as in dtypes={{{name!r}: bytes}}"
+            told = invalid(f"Field {self.columns.index(name)}: {why}")
+            vars(told)["record"] = fields.tolist().index(error.object)
+            raise told from None
 
     def _check_exact(self, name: str, texts: RecordFormat, records: Sequence[bytes], large: list[int]) -> None:
         """Refuse an integer that a float has rounded."""
@@ -191,6 +206,7 @@ class _Rows(Parts):
         self._columns = {
             name: self._guessed.get(name) or described(name, dtype_of(name, given[name]), defaults) for name in wanted
         }
+        self._texts = frozenset(name for name in wanted if name in given and is_text(name, given[name]))
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield pieces; a place is the byte where one begins."""
@@ -202,7 +218,7 @@ class _Rows(Parts):
                 return
             columns = self._in_order(header, name)
             texts = {each: self._syntax.form(header, {each: ColumnType(STRING, b"")}) for each in self._integers}
-            form = _Form(tuple(columns), self._syntax.form(header, columns), texts)
+            form = _Form(tuple(columns), self._syntax.form(header, columns), texts, self._texts)
             if place is not None:
                 file.go_to(place)
             for piece in cut_pieces(file, self._syntax.cut, name):
@@ -221,7 +237,10 @@ class _Rows(Parts):
         return given.piece.line(given.piece.lines_to(given.first + i))
 
     def facts(self) -> dict[str, Any]:
-        columns = [[name, column.dtype.name, str(column.default)] for name, column in self._columns.items()]
+        columns = [
+            [name, "str" if name in self._texts else column.dtype.name, str(column.default)]
+            for name, column in self._columns.items()
+        ]
         return {"files": len(self.names), "columns": columns, **self._syntax.facts()}
 
     def _look(self) -> tuple[str, list[str], Piece | None, list[bytes]]:

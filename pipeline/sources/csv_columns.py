@@ -185,8 +185,13 @@ def dtype_of(name: str, given: Any) -> np.dtype[Any]:
     if dtype.kind in "SUTO":
         return STRING
     if dtype.name not in TYPE_NAMES:
-        raise invalid(f"csv: column {name!r} cannot be {dtype}: dtypes are {', '.join(TYPE_NAMES)} and str")
+        raise invalid(f"csv: column {name!r} cannot be {dtype}: dtypes are {', '.join(TYPE_NAMES)}, str and bytes")
     return dtype
+
+
+def is_text(name: str, given: Any) -> bool:
+    """Whether a dtype that was given is that of str; other strings are bytes."""
+    return numpy_dtype(given, f"csv: dtypes of column {name!r}").kind in "UT"
 
 
 def told(columns: Mapping[str, ColumnType]) -> str:

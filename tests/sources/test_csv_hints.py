@@ -119,7 +119,7 @@ class TestIntegersThatFloatsRound:
         expected += f"see dtypes=, as in dtypes={{'h': {dtype}}}, and defaults="
         with raises(pipeline.InvalidArgumentError, expected):
             pipeline.csv(path, na_value="-")
-        [batch] = pipeline.batch(pipeline.csv(path, dtypes={"h": str}), len(fields))
+        [batch] = pipeline.batch(pipeline.csv(path, dtypes={"h": bytes}), len(fields))
         assert batch["h"].tolist() == [field.strip('"').encode() for field in fields]
         assert next(iter(pipeline.csv(path, ["n"]))) == {"n": 0}
         assert next(iter(pipeline.csv(path, dtypes={"h": "float64"}, na_value="-")))["h"] == float(fields[0].strip('"'))
@@ -194,7 +194,8 @@ class TestIntegersThatFloatsRound:
             with raises(ValueError, f"csv: {default!r} is not a valid default for column 'h' of uint64"):
                 pipeline.csv(path, dtypes={"h": "uint64"}, defaults={"h": default})
         with raises(
-            ValueError, "csv: column 'h' cannot be uint8: dtypes are float32, float64, int32, int64, uint64, bool and"
+            ValueError,
+            "csv: column 'h' cannot be uint8: dtypes are float32, float64, int32, int64, uint64, bool, str an",
         ):
             pipeline.csv(path, dtypes={"h": "uint8"})
         with raises(ValueError, "record_defaults[0]: decode_csv does not support dtype uint64"):
@@ -333,8 +334,38 @@ def test_later_integers_that_floats_round(tmp_path, missing):
         caught.value
     )
     path.write_text(rows_with(*numbers, LARGE))
-    batches = pipeline.csv(str(path), dtypes={"id": str}).batch(1202)
+    batches = pipeline.csv(str(path), dtypes={"id": bytes}).batch(1202)
     assert next(iter(batches))["id"][-1] == str(LARGE).encode()
+
+
+@pytest.mark.parametrize("dtype", [str, "str", "U5", np.str_], ids=repr)
+def test_strings_are_text_if_that_is_asked_for(dtype, path):
+    path.write_text("city,land\nKöln,DE\n,NO\n")
+    [batch] = pipeline.csv(path, dtypes={"city": dtype}).batch(2)
+    assert batch["city"].tolist() == ["Köln", ""]
+    assert batch["land"].tolist() == [b"DE", b"NO"]
+    assert next(iter(pipeline.csv(path, dtypes=dtype, defaults={"city": "?"}).skip(1))) == {"city": "?", "land": "NO"}
+    assert next(iter(pipeline.csv(path, dtypes=bytes)))["city"] == "Köln".encode()
+
+
+def test_text_that_is_not_utf8(path):
+    path.write_bytes(b"n,city\n1,Oslo\n2,K\xf6ln\n3,Turku\n")
+    source = pipeline.csv(path, dtypes={"city": str})
+    with raises(
+        ValueError, f"csv: {path}, line 3: column 'city': b'K\\xf6ln' is not UTF-8, as str is: see dtypes=, as"
+    ):
+        list(source)
+    with pipeline.batch(source, 2, on_error="skip") as batches:
+        assert [batch["city"].tolist() for batch in batches] == [["Oslo", "Turku"]]
+
+
+def test_a_state_of_bytes_is_none_of_text(path):
+    path.write_text("city\nOslo\nTurku\n")
+    with iter(pipeline.csv(path, dtypes=bytes)) as rows:
+        next(rows)
+        state = rows.state_dict()
+    with iter(pipeline.csv(path, dtypes=str)) as rows, pytest.raises(ValueError, match="columns"):
+        rows.load_state_dict(state)
 
 
 def test_first_integers_beside_a_spelled_out_nan(tmp_path):
@@ -388,7 +419,7 @@ class TestAFewBadFieldsInAColumnOfNumbers:
         assert np.flatnonzero(np.isnan(batch["age"])).tolist() == [7]
         with raises(pipeline.InvalidArgumentError, f"csv: {path}, line 9: column 'age' is not a valid double: unknown"):
             list(pipeline.csv(path, dtypes={"age": "float64"}))
-        assert next(iter(pipeline.csv(path, dtypes={"age": str})))["age"] == b"0"
+        assert next(iter(pipeline.csv(path, dtypes={"age": str})))["age"] == "0"
         assert caplog.messages == []
 
     @pytest.mark.parametrize("bad", [range(50), range(0, 50, 2), range(49), []])

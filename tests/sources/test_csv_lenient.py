@@ -32,7 +32,7 @@ class TestComments:
 
     def test_within_a_field_it_is_a_character(self, path):
         text = b'a,b\n1,"a\n# b"\n2,c # d\n" #3",e\n'
-        assert rows(path, text, comment="#", dtypes=str) == [(b"1", b"a\n# b"), (b"2", b"c # d"), (b" #3", b"e")]
+        assert rows(path, text, comment="#", dtypes=bytes) == [(b"1", b"a\n# b"), (b"2", b"c # d"), (b" #3", b"e")]
 
     def test_a_byte_that_is_no_ascii(self, path):
         assert rows(path, b"n\n1\n\xa72\n3\n", comment=b"\xa7") == [(1,), (3,)]
@@ -44,7 +44,7 @@ class TestComments:
     def test_wherever_a_piece_ends(self, chunk, path, monkeypatch):
         monkeypatch.setattr(ReadBuffer, "CHUNK", chunk)
         text = b'# a "\na,b\n1,2\n# b, "c\n3,"4\n#"\n#'
-        assert rows(path, text, comment="#", dtypes=str) == [(b"1", b"2"), (b"3", b"4\n#")]
+        assert rows(path, text, comment="#", dtypes=bytes) == [(b"1", b"2"), (b"3", b"4\n#")]
 
     def test_errors_tell_the_line(self, path):
         with pytest.raises(pipeline.InvalidArgumentError, match="line 5: column 'n' is not a valid int64: x"):
@@ -110,7 +110,7 @@ class TestLenient:
             if any(len(row) > 3 for row in expected):
                 continue
             try:
-                got = rows(path, text.encode(), lenient=True, dtypes=str)
+                got = rows(path, text.encode(), lenient=True, dtypes=bytes)
             except pipeline.InvalidArgumentError as error:
                 got = str(error)
             if isinstance(got, str):  # Python reads on to the end of the file

@@ -13,7 +13,7 @@ from pipeline.sources import csv, csv_syntax, text
 def write(path, rows, change=str):
     lines = [f"{i},{i / 4},t{i}" for i in range(rows)]
     path.write_text("\n".join(["n,quarter,text", *map(change, lines)]) + "\n")
-    return pipeline.csv(str(path), dtypes={"n": "int64", "quarter": "float64", "text": "str"})
+    return pipeline.csv(str(path), dtypes={"n": "int64", "quarter": "float64", "text": bytes})
 
 
 def expect(batch, first, count):
@@ -107,7 +107,7 @@ class TestManyWrongRows:
             line += 1 + text.count("\n")
             lines.append(text)
         path.write_text("\n".join(lines) + "\n")
-        source = pipeline.csv(str(path), dtypes={"a": int, "b": str})
+        source = pipeline.csv(str(path), dtypes={"a": int, "b": bytes})
         if resumed:
             with pipeline.batch(source, 1, on_error="skip", deterministic=True) as batches:
                 while int(next(batches)["a"][0]) < 499:

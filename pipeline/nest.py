@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -274,7 +274,8 @@ CONSTANT: frozenset[type] = _WHOLE - _ARRAY - {np.void}
 def kept(example: Any, converts: bool = True) -> Any:
     """Return an example that nobody changes later: a function may fill one array or container again and again.
 
-    Arrays, dicts, lists, tuples and dataclasses are copied, also those of derived classes; other objects are not.
+    Arrays, dicts, lists, tuples and dataclasses are copied, also those of derived classes; other objects are not. Other
+    mappings become dicts.
 
     Args:
         example: The example.
@@ -301,10 +302,44 @@ def kept(example: Any, converts: bool = True) -> Any:
         return with_parts(example, [kept(part, converts) for part in inner_parts(example)])
     if isinstance(example, bytearray):
         return bytes(example)
+    if isinstance(example, Mapping):  # a structure, as a dict is: before its attributes, which may be its keys
+        return {key: kept(example[key], converts) for key in example}
     if converts and hasattr(example, "__array__") and not isinstance(example, np.generic):
         refuse_missing(example, "what a function returned")
         return np.asarray(example).copy()  # np.array asks tensors for a copy, and warns as they do not know the word
     return example
+
+
+_NO_MAPPINGS: frozenset[type] = _WHOLE | {dict, list, tuple, ListValue}
+
+
+def without_mappings(examples: list[Any]) -> list[Any]:
+    """Return examples with dicts in the place of other mappings.
+
+    Whether there are some inside of dicts and tuples, the first example tells: to look into all of them would take half
+    as long as to batch them.
+    """
+    if all_of(examples, _NO_MAPPINGS) and not (examples and _has_mapping(examples[0])):
+        return examples
+    return list(map(_as_dicts, examples))
+
+
+def _has_mapping(value: Any) -> bool:
+    if type(value) in _WHOLE:
+        return False
+    parts = value.values() if type(value) is dict else parts_of(value)
+    if parts is None:
+        return isinstance(value, Mapping)
+    return not all_of(parts, _WHOLE) and any(map(_has_mapping, parts))
+
+
+def _as_dicts(value: Any) -> Any:
+    if not _has_mapping(value):
+        return value
+    parts = parts_of(value)
+    if parts is None:
+        return {key: _as_dicts(value[key]) for key in value}
+    return with_parts(value, list(map(_as_dicts, parts)))
 
 
 def inner_parts(value: Any) -> list[Any]:

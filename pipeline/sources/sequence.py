@@ -8,7 +8,7 @@ import numpy as np
 
 from pipeline._calls import items_at
 from pipeline.errors import invalid
-from pipeline.nest import kept
+from pipeline.nest import kept, without_mappings
 from pipeline.orders.numbered import digest
 from pipeline.stages.block import Block, Examples, Numbers
 from pipeline.stages.index import ENDLESS, Index
@@ -78,7 +78,8 @@ class Items(Index):
             if len(items) < self._length:
                 kind = type(items).__name__
                 raise invalid(f"dataset: the {kind} became shorter while it was read: it has {len(items)} items now")
-            return Block(Examples(items_at(items, np.ascontiguousarray(places))), places)
+            found = without_mappings(items_at(items, np.ascontiguousarray(places)))
+            return Block(Examples(found), places)
         listed = places.tolist()
         if self._together is not None:
             found = list(self._together(items, listed))

@@ -5,7 +5,10 @@ import contextlib
 import dataclasses
 import datetime
 import time
+import types
+from collections.abc import Mapping
 
+import chains
 import numpy as np
 import pytest
 
@@ -240,3 +243,63 @@ def test_dicts_keep_the_order_of_their_keys(step, mode, workers):
 
 def same(example):
     return example
+
+
+class Attributes(Mapping):
+    """Its keys are its attributes, and any other is a KeyError."""
+
+    def __init__(self, **given):
+        vars(self)["_given"] = given
+
+    def __getattr__(self, name):
+        return self._given[name]
+
+    def __getitem__(self, key):
+        return self._given[key]
+
+    def __iter__(self):
+        return iter(self._given)
+
+    def __len__(self):
+        return len(self._given)
+
+
+def mapping_proxy(**given):
+    return types.MappingProxyType(given)
+
+
+def chain_map(**given):
+    return collections.ChainMap(given)
+
+
+@pytest.mark.parametrize("kind", [collections.UserDict, mapping_proxy, chain_map, Attributes])
+@pytest.mark.parametrize(
+    "inner", [lambda each: each, lambda each: {"k": each}, lambda each: (each, 1)], ids=["it", "dict", "tuple"]
+)
+def test_mappings_are_dicts(kind, inner):
+    rows = [inner(kind(a=[i, i], b=np.zeros(2, int))) for i in range(3)]
+    expected = [inner({"a": [i, i], "b": [0, 0]}) for i in range(3)]
+
+    def generated():
+        yield from rows
+
+    calls = iter(rows)
+    for data in (
+        pipeline.dataset(rows),
+        pipeline.dataset(generated),
+        pipeline.dataset(iter(rows)),
+        pipeline.dataset(lambda: next(calls)),
+        pipeline.dataset(range(3)).map(lambda i: rows[i]),
+        pipeline.dataset(rows).map(same, workers=2),
+        pipeline.dataset(rows).map(same).map(same),
+    ):
+        found = list(data)
+        assert type(found[0]) is type(expected[0])
+        assert [chains.plain(each) for each in found] == [chains.plain(each) for each in expected]
+    [batch] = pipeline.dataset(rows).batch(3)
+    assert chains.plain(batch) == chains.plain(next(iter(pipeline.dataset(expected).batch(3))))
+
+
+def test_pack_takes_the_fields_of_a_mapping():
+    [row] = pipeline.dataset([collections.UserDict(ids=[1, 2]), collections.UserDict(ids=[3])]).pack(3)
+    assert row["ids"].tolist() == [1, 2, 3]

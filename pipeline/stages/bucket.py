@@ -13,7 +13,7 @@ from pipeline.nest import Nest, parts_of
 from pipeline.stages.arrivals import Arrival, Arrivals
 from pipeline.stages.block import Block, Examples, Names
 from pipeline.stages.calls import called, check_function, name_of
-from pipeline.stages.collate import Collate
+from pipeline.stages.collate import Collate, empty_string
 from pipeline.stages.node import Node, OneInput
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stage, Stream
@@ -189,6 +189,8 @@ def _longer(batch: Any, length: int, fill: Any) -> Any:
 def _padded(column: Any, length: int, value: Any) -> Any:
     if value is None or not isinstance(column, np.ndarray) or column.ndim < 2 or column.shape[1] >= length:
         return column
+    if not isinstance(value, (bytes, str)):  # as the rows of the batch were padded
+        value = empty_string([column], value)
     wide = np.full((column.shape[0], length, *column.shape[2:]), value, column.dtype)
     wide[:, : column.shape[1]] = column
     return wide

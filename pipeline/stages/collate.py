@@ -151,7 +151,7 @@ class Collate:
         if arrays[0].dtype.hasobject:
             _refuse_texts([text_of(each) for each in arrays], where)
         if fill is not None and not isinstance(fill, (bytes, str)):
-            fill = _empty_string(arrays, fill)
+            fill = empty_string(arrays, fill)
         try:
             if self._splits and fill is None:
                 if arrays[0].ndim == 0:
@@ -374,7 +374,7 @@ def _dtype_of_empty(values: list[Any], arrays: list[Any], fill: Any) -> np.dtype
     return dtype if dtype.kind in "biufc" else np.dtype(object)
 
 
-def _empty_string(arrays: list[Any], fill: Any) -> Any:
+def empty_string(arrays: list[Any], fill: Any) -> Any:
     """Return what fills rows of strings: an empty one; of others what is given."""
     if arrays[0].dtype.kind in "biufc":
         return fill

@@ -27,6 +27,16 @@ def test_up_to_the_boundary():
     check(data, list(data))
 
 
+@pytest.mark.parametrize("text", ["a", b"a"], ids=repr)
+def test_strings_are_padded_with_empty_ones_up_to_the_boundary(text):
+    data = stream([[text], [text] * 2]).bucket([4], [2, 2], pad_to_boundary=True)
+    [batch] = data
+    assert batch.tolist() == [[text, text[:0], text[:0], text[:0]], [text, text, text[:0], text[:0]]]
+    fill = text * 2
+    [batch] = stream([[text], [text] * 2]).bucket([4], [2, 2], pad=fill, pad_to_boundary=True)
+    assert batch.tolist() == [[text, fill, fill, fill], [text, text, fill, fill]]
+
+
 def test_a_length_of_its_own():
     data = stream([{"t": row} for row in ROWS]).bucket([4], [3, 3], length=lambda example: len(example["t"]))
     check(data, list(data))

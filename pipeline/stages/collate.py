@@ -56,7 +56,10 @@ class Collate:
         """Return the batch of the examples of a block. Nobody else has its memory."""
         if self._function is not None:
             examples = list(block.values.examples())
-            return kept(called(self._function, examples, lambda: _of_several(block)), converts=False)
+            made = called(self._function, examples, lambda: _of_several(block))
+            if isinstance(made, Mapping) and not isinstance(made, dict):  # such as a BatchEncoding, for its methods
+                return made
+            return kept(made, converts=False)
         try:
             return self._batch(block.values)
         except (InvalidArgumentError, TypeError) as error:

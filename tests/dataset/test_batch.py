@@ -76,3 +76,11 @@ def test_batches_of_batches_of_numbers(sizes, repeats):
     check(data, list(expected))
     shuffled = [each.tolist() for each in data.shuffle(seed=1)]
     assert sorted(shuffled) == sorted(expected.tolist())
+
+
+def test_a_mapping_of_a_collate_function_stays_what_it_is():
+    """Such as the BatchEncoding of a tokenizer, whose methods are wanted."""
+    data = pipeline.dataset(range(4)).batch(2, collate=lambda rows: collections.UserDict(x=np.array(rows)))
+    batches = list(data)
+    assert [type(each) for each in batches] == [collections.UserDict] * 2
+    assert [each["x"].tolist() for each in batches] == [[0, 1], [2, 3]]

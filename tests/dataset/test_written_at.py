@@ -109,7 +109,7 @@ def test_examples_that_do_not_fit_are_named(tmp_path, prefetch):
     ("rows", "options", "text"),
     [
         ([{"x": [1.5]}, {"x": [1, 2]}], {"pad": 0}, "component 'x': pad: arrays.1. has dtype int64, expected float64"),
-        ([{"x": [1]}, {"x": [[1]]}], {"pad": 0}, "component 'x': pad: "),
+        ([{"x": [1]}, {"x": [[1]]}], {"pad": 0}, "component 'x' is list in one example and ListValue in another"),
         ([{"x": [1.5]}, {"x": [1, 2]}], {"collate": "row_splits"}, "component 'x': concatenate: "),
         ([{"x": {"y": 1}}, {"x": {"z": 1}}], {}, "examples differ in structure: "),
         ([{"\ud800": {"y": 1}}, {"x": {"z": 1}}], {}, "examples differ in structure: "),

@@ -106,6 +106,8 @@ def interrupted(iterator, strikes, error):
             strikes.armed = False
         except error:
             pass
+        with pytest.raises(FailedPreconditionError, match=r"^example_rng: "):  # as no function runs
+            pipeline.example_rng()
     return [plain(each) for each in found]
 
 

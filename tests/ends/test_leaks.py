@@ -15,7 +15,7 @@ for name in {names}:
     grown = leaks.growth(getattr(leaks, name), {count})
     print(name, leaks.leaks(grown, {count}))
 """
-COUNTS = {"graphs": 200, "graph_pipelines": 100, "pipelines": 150, "runners": 300}  # cycles that take long
+COUNTS = {"graphs": 400, "graph_pipelines": 300, "pipelines": 200, "runners": 300}  # cycles that take long
 
 
 @pytest.mark.parametrize("name", [cycle.__name__ for cycle in CYCLES])

@@ -193,9 +193,8 @@ class Once(Iterated):
     """The items that an iterator has left."""
 
     def __init__(self, given: Iterator[Any], reader: OneReader, name: str) -> None:
-        super().__init__(
-            lambda: iter(given), 0
-        )  # as a `for` loop does: some begin anew by that, or are not ready before
+        # By `iter`, as in a `for` loop: some begin anew by that, or are not ready before.
+        super().__init__(lambda: iter(given), 0)
         self._reader = reader
         reader.begin(self, name)
 

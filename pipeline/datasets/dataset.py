@@ -497,10 +497,12 @@ class Dataset(Generic[T_co]):
             batch_sizes: Elements to a batch, for each bucket: one more than boundaries.
             length: Your function from an element to its length.
             pad: Value to fill shorter rows with, for all components or by name.
-            pad_to_boundary: Pad to the bucket's boundary instead.
+            pad_to_boundary: Pad to the bucket's boundary instead: the components that a dict `pad` names, or those
+                whose first dimension is the element's length or varies. Fixed vectors and images keep their shape.
 
         Raises:
-            ValueError: Boundaries do not ascend, or there is not one batch size more than boundaries.
+            ValueError: Boundaries do not ascend, or there is not one batch size more than boundaries. While you
+                iterate: an element's length is not a number, or elements do not make a batch.
 
         Examples:
             >>> words = pipeline.dataset([np.arange(n) for n in (1, 5, 2, 6)])

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from pipeline.errors import invalid
-from pipeline.nest import Nest, parts_of
 from pipeline.stages.arrivals import Arrival, Arrivals
 from pipeline.stages.block import Block, Examples, Names
+from pipeline.stages.boundary import ToBoundary
 from pipeline.stages.calls import called, check_function, name_of
-from pipeline.stages.collate import Collate, empty_string
+from pipeline.stages.collate import Collate
 from pipeline.stages.node import Node, OneInput
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stage, Stream
@@ -64,7 +64,8 @@ class Bucket(OneInput):
         return found | {name: True for name, given in flags.items() if given}
 
     def stream(self, run: Run, state: Any = None) -> Stream:
-        return Bucketing(Arrivals(self.source, run, state), self, run)
+        before, shapes = (None, None) if state is None else state
+        return Bucketing(Arrivals(self.source, run, before), self, run, ToBoundary(self.pad, shapes))
 
 
 class Holding(Stage):
@@ -118,22 +119,28 @@ class Holding(Stage):
 
 
 class Bucketing(Holding):
-    """Batches by length."""
+    """Batches by length. The state is [that of `Arrivals`, that of `ToBoundary`]."""
 
-    def __init__(self, source: Arrivals, node: Bucket, run: Run) -> None:
+    def __init__(self, source: Arrivals, node: Bucket, run: Run, to_boundary: ToBoundary) -> None:
         super().__init__(source, len(node.batch_sizes))
-        self._node, self._run = node, run
+        self._node, self._run, self._to_boundary = node, run, to_boundary
+
+    def state(self) -> Any:
+        return [super().state(), self._to_boundary.state()]
 
     def restored(self) -> None:
         if len(self.groups) != len(self._node.batch_sizes):
             raise invalid(f"load_state_dict: the state is damaged: it has {len(self.groups)} buckets")
 
     def put(self, arrival: Arrival) -> list[Arrival] | None:
-        which = self._bucket_of(arrival)
+        length, which = self._bucket_of(arrival)
+        if self._node.pad_to_boundary:
+            self._to_boundary.note(arrival.example, length)
         self.groups[which].append(arrival)
         return self._pop(which) if len(self.groups[which]) == self._node.batch_sizes[which] else None
 
-    def _bucket_of(self, arrival: Arrival) -> int:
+    def _bucket_of(self, arrival: Arrival) -> tuple[Any, int]:
+        """Return the length of an example, and its bucket."""
         if self._node.measure is len and isinstance(arrival.example, (dict, tuple)):
             kind = type(arrival.example).__name__
             raise invalid(
@@ -148,7 +155,7 @@ class Bucketing(Holding):
         if which is None:  # NaN too
             name = self._named(arrival)
             raise invalid(f"bucket: the length of an example must be a number, got {length!r:.80} for {name}")
-        return which
+        return length, which
 
     def _named(self, arrival: Arrival) -> str:
         number = np.array([arrival.number], np.int64)
@@ -169,28 +176,8 @@ class Bucketing(Holding):
         numbers = np.array([each.number for each in group], np.int64)
         block = Block(Examples([each.example for each in group]), numbers, names=names)
         batch = Collate("bucket", self._node.pad).batch(block)
-        boundaries, which = self._node.boundaries, self._bucket_of(group[0])
-        if self._node.pad_to_boundary and which < len(boundaries):
-            batch = _longer(batch, boundaries[which], self._node.pad)
+        if self._node.pad_to_boundary:
+            _, which = self._bucket_of(group[0])
+            if which < len(self._node.boundaries):
+                batch = self._to_boundary.padded(batch, self._node.boundaries[which])
         return batch
-
-
-def _longer(batch: Any, length: int, fill: Any) -> Any:
-    """Pad the second dimension of all arrays that are padded up to a length."""
-    nest = Nest(batch, True) if parts_of(batch) is not None else None
-    columns = [batch] if nest is None else nest.flatten(batch)
-    names = [None] if nest is None else nest.names
-    fills = [fill.get(name) if isinstance(fill, Mapping) else fill for name in names]
-    wide = [_padded(column, length, value) for column, value in zip(columns, fills, strict=True)]
-    made = wide[0] if nest is None else nest.pack(wide)
-    return {name: made[name] for name in batch} if isinstance(batch, dict) else made  # in their order
-
-
-def _padded(column: Any, length: int, value: Any) -> Any:
-    if value is None or not isinstance(column, np.ndarray) or column.ndim < 2 or column.shape[1] >= length:
-        return column
-    if not isinstance(value, (bytes, str)):  # as the rows of the batch were padded
-        value = empty_string([column], value)
-    wide = np.full((column.shape[0], length, *column.shape[2:]), value, column.dtype)
-    wide[:, : column.shape[1]] = column
-    return wide

@@ -37,6 +37,57 @@ def test_strings_are_padded_with_empty_ones_up_to_the_boundary(text):
     assert batch.tolist() == [[text, fill, fill, fill], [text, text, fill, fill]]
 
 
+def _tokens(row):
+    return len(row["tokens"])
+
+
+def _shapes(data, names):
+    return [tuple(batch[name].shape for name in names) for batch in data]
+
+
+def test_fixed_vectors_and_images_are_not_padded_up_to_the_boundary():
+    rows = [{"tokens": [1] * n, "box": [n] * 4, "image": np.zeros((2, 3))} for n in (1, 4, 2, 4, 4, 5, 1)]
+    data = stream(rows).bucket([7], [2, 2], length=_tokens, pad_to_boundary=True)
+    names = ("tokens", "box", "image")
+    full = ((2, 7), (2, 4), (2, 2, 3))
+    assert _shapes(data, names) == [full, full, full, ((1, 7), (1, 4), (1, 2, 3))]
+    check(data, list(data))
+
+
+def test_components_are_padded_up_to_the_boundary_by_name():
+    rows = [{"tokens": [1] * n, "box": [n] * 4} for n in (1, 2, 3)]
+    for pad, box in ({"tokens": 0}, 4), ({"tokens": 0, "box": 0}, 7):
+        data = stream(rows).bucket([7], [2, 2], length=_tokens, pad=pad, pad_to_boundary=True)
+        assert _shapes(data, ("tokens", "box")) == [((2, 7), (2, box)), ((1, 7), (1, box))]
+        check(data, list(data))
+
+
+def test_components_that_vary_are_padded_up_to_the_boundary():
+    rows = [(np.ones(n), {"frames": np.ones((n + 1, 2)), "words": [n] * (n % 2 + 1)}) for n in (1, 2, 3, 2, 2)]
+    data = stream(rows).bucket([6], [2, 2], length=lambda row: len(row[0]), pad_to_boundary=True)
+    shapes = [(x.shape, y["frames"].shape, y["words"].shape) for x, y in data]
+    assert shapes == [((2, 6), (2, 6, 2), (2, 6)), ((2, 6), (2, 6, 2), (2, 6)), ((1, 6), (1, 6, 2), (1, 6))]
+    check(data, list(data))
+
+
+def test_examples_of_one_length_are_padded_up_to_the_boundary():
+    rows = [{"tokens": [1, 2], "mask": np.ones(2), "pair": [np.ones(2), np.ones(3)], "n": 2}] * 3
+    data = stream(rows).bucket([4], [2, 2], length=_tokens, pad_to_boundary=True)
+    assert [batch["tokens"].shape for batch in data] == [(2, 4), (1, 4)]
+    assert [batch["mask"].shape for batch in data] == [(2, 4), (1, 4)]
+    assert [batch["pair"][1].shape for batch in data] == [(2, 3), (1, 3)]  # the first dimension is not the length
+    check(data, list(data))
+
+
+def test_a_fixed_vector_that_looked_like_a_sequence_is_an_error():
+    rows = [{"tokens": [1] * n, "box": [0] * 4} for n in (4, 4, 2, 3)]
+    data = stream(rows).bucket([7], [2, 2], length=_tokens, pad_to_boundary=True)
+    iterator = iter(data)
+    assert next(iterator)["tokens"].shape == (2, 7)
+    with pytest.raises(ValueError, match=r"component 'box' has shape \[4\] in all .* such as pad=\{'tokens': 0\}"):
+        next(iterator)
+
+
 def test_a_length_of_its_own():
     data = stream([{"t": row} for row in ROWS]).bucket([4], [3, 3], length=lambda example: len(example["t"]))
     check(data, list(data))

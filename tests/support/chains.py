@@ -271,7 +271,9 @@ def step(rng, chain, directory, workers):
     if name == "fit":
         return Chain(data.map(sequence, **w).pack(10, split=False), None, f"{text}.fit", "row")
     if name == "bucket":
-        return Chain(data.map(sequence, **w).bucket([3, 6], [4, 3, 2]), None, f"{text}.bucket", "row")
+        edge = rng.random() < 0.5
+        buckets = data.map(sequence, **w).bucket([3, 6], [4, 3, 2], pad_to_boundary=edge)
+        return Chain(buckets, None, f"{text}.bucket(pad_to_boundary={edge})", "row")
     if name == "unbatch":
         return Chain(data.unbatch(), None, f"{text}.unbatch")
     try:

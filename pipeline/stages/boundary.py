@@ -1,0 +1,115 @@
+"""Padding up to a bucket's boundary: which components have the length by which examples are put into buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pipeline.errors import invalid
+from pipeline.nest import ListValue, Nest, parts_of
+from pipeline.stages.collate import empty_string, is_array
+
+
+class Component:
+    """A component's first dimension in the examples so far.
+
+    Attributes:
+        rows: The first dimension in all of them; None if it varies.
+        follows: Whether it was always the length of the example.
+        padded: Whether a batch has been padded.
+    """
+
+    def __init__(self, rows: int | None = None, follows: bool = True, padded: bool = False) -> None:
+        self.rows, self.follows, self.padded = rows, follows, padded
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether batches are padded: a fixed vector stays as it is."""
+        return self.rows is None or self.follows
+
+    def state(self) -> list[Any]:
+        """Return plain data, from which `Component(*state)` makes the same."""
+        return [self.rows, self.follows, self.padded]
+
+
+class ToBoundary:
+    """Pads batches up to boundaries.
+
+    Components that `fill` names are always padded, and no others. Without names, those are padded whose first
+    dimension has varied so far, or was always the length of the example: batches of short runs need not show that it
+    varies. As this depends on the examples so far, it is part of the state.
+
+    Args:
+        fill: What fills rows, for all components or by name.
+        state: From `state()`; None at the beginning.
+    """
+
+    def __init__(self, fill: Any, state: Any = None) -> None:
+        self._fill = fill
+        self._seen = None if state is None else [Component(*each) for each in state]
+
+    def state(self) -> Any:
+        """Return plain data."""
+        return None if self._seen is None else [each.state() for each in self._seen]
+
+    def note(self, example: Any, length: Any) -> None:
+        """Note the shapes of an example with this length."""
+        if isinstance(self._fill, Mapping):
+            return
+        values = _components(example)
+        if self._seen is None:
+            self._seen = [Component(_rows(value)) for value in values]
+        for seen, value in zip(self._seen, values, strict=False):  # another structure is an error of the batch
+            rows = _rows(value)
+            seen.rows = rows if seen.rows == rows else None
+            seen.follows = seen.follows and rows == length
+
+    def padded(self, batch: Any, boundary: int) -> Any:
+        """Return a batch with these rows in all components that are padded.
+
+        Raises:
+            InvalidArgumentError: A batch before was padded, and now it looks as if the component had a fixed size.
+        """
+        nest = Nest(batch, False) if parts_of(batch) is not None else None
+        names: list[Any] = ["the value"] if nest is None else nest.names
+        columns = [batch] if nest is None else nest.flatten(batch)
+        wide = [self._longer(i, *each, boundary) for i, each in enumerate(zip(names, columns, strict=True))]
+        return wide[0] if nest is None else nest.pack(wide)
+
+    def _longer(self, i: int, name: Any, column: Any, boundary: int) -> Any:
+        fill = self._fill.get(name) if isinstance(self._fill, Mapping) else self._fill
+        if fill is None or not isinstance(column, np.ndarray) or column.ndim < 2 or column.shape[1] >= boundary:
+            return column
+        if self._seen is not None:
+            seen = self._seen[i]
+            if not seen.is_padded and seen.padded:
+                raise invalid(
+                    f"bucket: pad_to_boundary=True: component {name!r} has shape {list(column.shape[1:])} in all "
+                    "examples so far. It was padded in a batch before, as their length was the same. Name the "
+                    "components to pad, such as pad={'tokens': 0}"
+                )
+            if not seen.is_padded:
+                return column
+            seen.padded = True
+        if not isinstance(fill, (bytes, str)):  # as the rows of the batch were padded
+            fill = empty_string([column], fill)
+        wide = np.full((column.shape[0], boundary, *column.shape[2:]), fill, column.dtype)
+        wide[:, : column.shape[1]] = column
+        return wide
+
+
+def _components(example: Any) -> list[Any]:
+    """Return the components of an example, in the order of those of its batch."""
+    if parts_of(example) is None or (isinstance(example, list) and is_array(example)):
+        return [example]
+    return Nest(example, False).flatten(example)
+
+
+def _rows(value: Any) -> int | None:
+    """Return the first dimension of a value; -1 for one that has none, and is never padded."""
+    if isinstance(value, (list, tuple)):
+        return -1 if isinstance(value, ListValue) else len(value)
+    shape = getattr(value, "shape", None)
+    return int(shape[0]) if shape else -1

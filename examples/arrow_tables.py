@@ -2,7 +2,7 @@
 
     python examples/arrow_tables.py
 
-It needs `pip install 'queue-runner[arrow]'`.
+It needs `pip install pyarrow`.
 """
 
 import pathlib

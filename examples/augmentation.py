@@ -3,7 +3,7 @@
     python examples/augmentation.py
 
 The draws of an image follow from the seed, the epoch and its number. So the images are the same with any number of
-processes, which the program checks. Needs `queue-runner[image]`.
+processes, which the program checks. Needs `pip install pillow`.
 """
 
 import tempfile

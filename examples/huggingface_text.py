@@ -2,7 +2,7 @@
 
     python examples/huggingface_text.py
 
-It makes a small dataset. It needs `pip install 'queue-runner[huggingface]'`.
+It makes a small dataset. It needs `pip install datasets`.
 """
 
 import datasets

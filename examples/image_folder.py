@@ -2,7 +2,7 @@
 
     python examples/image_folder.py [FOLDER]
 
-Without a folder it draws 600 images first, in a temporary one. It needs `pip install 'queue-runner[image]'`.
+Without a folder it draws 600 images first, in a temporary one. It needs `pip install pillow`.
 """
 
 import pathlib

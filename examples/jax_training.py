@@ -2,7 +2,7 @@
 
     python examples/jax_training.py [STATE]
 
-Rows of a batch are laid out over all devices of JAX. It needs `pip install 'queue-runner[jax]'`.
+Rows of a batch are laid out over all devices of JAX. It needs `pip install jax`.
 """
 
 import os

@@ -2,7 +2,7 @@
 
     KERAS_BACKEND=jax python examples/keras_training.py
 
-It needs `pip install 'queue-runner[keras]'` and a backend: JAX, TensorFlow or PyTorch.
+It needs `pip install keras` and a backend: JAX, TensorFlow or PyTorch.
 """
 
 import os

@@ -2,7 +2,7 @@
 
     python examples/other_pipelines.py [grain] [tensorflow]
 
-Without arguments it takes those that are installed, by `pip install 'queue-runner[grain]'` or `[tensorflow]`.
+Without arguments it takes those that are installed, by `pip install grain` or `pip install tensorflow`.
 """
 
 import importlib.util

@@ -2,7 +2,7 @@
 
     python examples/parquet_batches.py [FOLDER]
 
-Without a folder it writes four files first, in a temporary one. It needs `pip install 'queue-runner[arrow]'`.
+Without a folder it writes four files first, in a temporary one. It needs `pip install pyarrow`.
 """
 
 import pathlib

@@ -2,7 +2,7 @@
 
     python examples/tar_shards.py [SHARD ...]
 
-Without shards it writes four first, in a temporary folder. It needs `pip install 'queue-runner[image]'`.
+Without shards it writes four first, in a temporary folder. It needs `pip install pillow`.
 """
 
 import io

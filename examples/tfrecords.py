@@ -2,7 +2,7 @@
 
     python examples/tfrecords.py [FOLDER]
 
-Without a folder it makes a temporary one. It needs `pip install 'queue-runner[tfrecord]'`.
+Without a folder it makes a temporary one. It needs `pip install google-crc32c`.
 """
 
 import pathlib

@@ -2,7 +2,7 @@
 
     python examples/torch_training.py
 
-It needs `pip install 'queue-runner[torch]'`.
+It needs `pip install torch`.
 """
 
 import numpy as np

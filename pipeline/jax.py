@@ -1,4 +1,4 @@
-"""JAX: batches on its devices. It needs `pip install 'queue-runner[jax]'`.
+"""JAX: batches on its devices. It needs `pip install jax`.
 
     loader = pipeline.jax.DataLoader(source.shuffle(seed=1).batch(128), sharding)
     for images, labels in loader:

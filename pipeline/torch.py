@@ -1,4 +1,4 @@
-"""PyTorch: batches as tensors, and Datasets as sources. It needs `pip install 'queue-runner[torch]'`.
+"""PyTorch: batches as tensors, and Datasets as sources. It needs `pip install torch`.
 
     dataset = source.shuffle(seed=1).batch(128)
     loader = pipeline.torch.DataLoader(dataset, device="cuda", pin_memory=True)

@@ -13,7 +13,7 @@ from pipeline.adaptors.refusals import array_of, place, refused
 from pipeline.errors import invalid
 from pipeline.sources.extras import needs
 
-jax: Any = needs("jax", "pipeline.jax", "jax")
+jax: Any = needs("jax", "pipeline.jax")
 
 
 def array_for(value: Any, name: str, library: str = "JAX") -> Any:

@@ -23,7 +23,7 @@ from pipeline.sources.source import Source
 
 _BACKENDS = ". Keras needs a backend: install jax, torch or tensorflow, and set KERAS_BACKEND to its name"
 
-keras: Any = needs("keras", "pipeline.keras", "keras", _BACKENDS)
+keras: Any = needs("keras", "pipeline.keras", hint=_BACKENDS)
 
 # Batches of the beginning of an epoch that are kept: Keras looks at some before it begins.
 _KEPT = 8

@@ -15,7 +15,7 @@ from pipeline.dtypes import object_vector, strings_as_bytes
 from pipeline.nest import ListParts, Nest, make_like, parts_of
 from pipeline.sources.extras import needs
 
-torch: Any = needs("torch", "pipeline.torch", "torch")
+torch: Any = needs("torch", "pipeline.torch")
 
 _PLAIN = (bool, int, float, complex, str, bytes)
 
@@ -118,6 +118,6 @@ def _array(value: Any) -> Any:
     try:
         return tensor.numpy()
     except TypeError:
-        types = needs("ml_dtypes", "a tensor of bfloat16 or float8", "bfloat16")
+        types = needs("ml_dtypes", "a tensor of bfloat16 or float8")
         bits = {1: torch.uint8, 2: torch.uint16}[tensor.element_size()]
         return tensor.view(bits).numpy().view(getattr(types, str(tensor.dtype).removeprefix("torch.")))

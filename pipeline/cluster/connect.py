@@ -37,7 +37,7 @@ def connect(what: str, address: str | None = None) -> Any:
         The module `ray`.
 
     Raises:
-        ImportError: Ray is not installed, or too old; it names the extra.
+        ImportError: Ray is not installed, or too old.
         TypeError, ValueError: `address` is none.
         UnavailableError: There is no cluster at the address.
         FailedPreconditionError: The cluster runs another version of Ray or Python, or this process is in another one.
@@ -92,11 +92,11 @@ def _ray(what: str) -> Any:
     try:
         ray = importlib.import_module("ray")  # an extra, and a second of import time
     except ImportError as error:
-        raise ImportError(f"{what} needs Ray: pip install 'queue-runner[ray]'") from error
+        raise ImportError(f"{what} needs Ray: pip install ray") from error
     found = tuple(int(each) for each in ray.__version__.split(".")[:2])
     if found < OLDEST:
         oldest = ".".join(map(str, OLDEST))
-        raise ImportError(f"{what} needs Ray {oldest} or newer, not {ray.__version__}: pip install 'queue-runner[ray]'")
+        raise ImportError(f"{what} needs Ray {oldest} or newer, not {ray.__version__}: pip install -U ray")
     return ray
 
 

@@ -18,7 +18,7 @@ def completion(parser: argparse.ArgumentParser, shell: str) -> str:
         # An extra, and only this command needs it.
         import shtab  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError as error:
-        raise ImportError("completion needs shtab: pip install 'queue-runner[completion]'") from error
+        raise ImportError("completion needs shtab: pip install shtab") from error
     for action in _actions(parser):
         if action.metavar in _FILES:
             action.complete = shtab.FILE

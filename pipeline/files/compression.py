@@ -163,8 +163,8 @@ def _engine(compression: str) -> Callable[[], _Engine]:
     try:
         engine: Callable[[], _Engine] = getattr(import_module(module), name)
     except ImportError as error:
-        extra = ": pip install 'queue-runner[zstd]'" if module == "backports.zstd" else ", which this Python lacks"
-        raise ImportError(f"files compressed by {compression.lower()} need {module}{extra}") from error
+        hint = f": pip install {module}" if module == "backports.zstd" else ", which this Python lacks"
+        raise ImportError(f"files compressed by {compression.lower()} need {module}{hint}") from error
     return engine
 
 

@@ -15,7 +15,7 @@ def crc_function() -> Callable[[bytes], int]:
     try:
         import google_crc32c
     except ImportError as error:
-        raise ImportError("TFRecord files need google-crc32c: pip install 'queue-runner[tfrecord]'") from error
+        raise ImportError("TFRecord files need google-crc32c: pip install google-crc32c") from error
     function: Callable[[bytes], int] = google_crc32c.value
     return function
 

@@ -193,8 +193,7 @@ def _by_fsspec(name: bytes, function: Callable[[Any, str], Any]) -> Any:
     try:
         import fsspec  # type: ignore[import-untyped, import-not-found, unused-ignore]
     except ImportError as error:
-        text = f"reading and writing {url} needs fsspec: pip install 'queue-runner[remote]'"
-        raise ImportError(text) from error
+        raise ImportError(f"reading and writing {url} needs fsspec: pip install fsspec") from error
     try:
         return function(fsspec, url)
     except ImportError as error:

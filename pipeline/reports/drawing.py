@@ -59,7 +59,7 @@ class Drawing:
             # An extra, and only PNG needs it.
             from resvg_py import svg_to_bytes  # type: ignore[import-not-found, unused-ignore]
         except ImportError as error:
-            raise ImportError("pictures as PNG need resvg_py: pip install 'queue-runner[draw]'") from error
+            raise ImportError("pictures as PNG need resvg_py: pip install resvg_py") from error
         letters = _PROBE.format(f'<text x="2" y="15" font-size="12" font-family="{FONTS}">x</text>')
         if svg_to_bytes(svg_string=letters) == svg_to_bytes(svg_string=_PROBE.format("")):
             raise RuntimeError("pictures as PNG need a font, and this system has none: install one, or save an SVG")

@@ -72,7 +72,7 @@ def _client() -> Any:
     try:
         import prometheus_client.core  # an extra: only programs that serve metrics have it
     except ImportError as error:
-        raise ImportError("metrics need prometheus_client: pip install 'queue-runner[metrics]'") from error
+        raise ImportError("metrics need prometheus_client: pip install prometheus_client") from error
     return prometheus_client
 
 
@@ -127,7 +127,7 @@ class MetricsServer:
     Raises:
         ValueError: There is no such port.
         TypeError: The port is not an integer.
-        ImportError: prometheus_client is missing; it names the extra.
+        ImportError: prometheus_client is not installed.
     """
 
     def __init__(self, port: int, host: str) -> None:

@@ -21,7 +21,7 @@ from pipeline.reports.words import held, printable, progress, rate
 _WINDOW = 10.0  # seconds that rates are about
 _OFTEN, _SELDOM = 0.5, 5.0  # seconds between two pictures, and between two lines
 _COST = 500  # a picture is drawn no sooner than after this many times what the last one took
-_HINT = "pipeline: a live table needs rich: pip install 'queue-runner[monitor]'"
+_HINT = "pipeline: a live table needs rich: pip install rich"
 
 _shown: list[Show] = []  # at most one in a process
 _choosing = threading.Lock()

@@ -58,7 +58,7 @@ def arrow(
         >>> list(pipeline.arrow(pyarrow.table({"age": [36, 41]})).batch(2))
         [{'age': array([36, 41])}]
     """
-    pyarrow = needs("pyarrow", "arrow", "arrow")
+    pyarrow = needs("pyarrow", "arrow")
     if not isinstance(table, (pyarrow.Table, pyarrow.RecordBatch)):
         if not hasattr(table, "__arrow_c_stream__"):
             raise TypeError(f"arrow: the table must be one of Arrow, not {table!r:.80}")
@@ -190,7 +190,7 @@ def _kinds(fields: Any, before: str = "") -> dict[str, Any]:
 
 def _filling(name: str, kind: Any, given: Any, where: str) -> Any:
     """The default of one column; that of times may be NaT, which is none, so that missing values stay missing."""
-    pyarrow, value = needs("pyarrow", where, "arrow"), None
+    pyarrow, value = needs("pyarrow", where), None
     if _is_time(kind) and (type(given).__name__ == "NaTType" or isinstance(given, (np.datetime64, np.timedelta64))):
         return _time_of(name, kind, given, where)
     with contextlib.suppress(pyarrow.ArrowException, TypeError, ValueError, OverflowError):
@@ -204,7 +204,7 @@ def _filling(name: str, kind: Any, given: Any, where: str) -> Any:
 
 def _time_of(name: str, kind: Any, given: Any, where: str) -> Any:
     """The default of a column of times or dates, from a scalar of NumPy or the NaT of pandas."""
-    pyarrow, unit = needs("pyarrow", where, "arrow"), "D" if _types().is_date(kind) else kind.unit
+    pyarrow, unit = needs("pyarrow", where), "D" if _types().is_date(kind) else kind.unit
     numpy_kind = "timedelta64" if _types().is_duration(kind) else "datetime64"
     own = given if isinstance(given, np.generic) else np.array("NaT", numpy_kind)[()]
     if own.dtype.name.startswith(numpy_kind):
@@ -239,7 +239,7 @@ def digest_of(table: Any) -> str:
 
 
 def _add_to(state: Any, column: Any) -> None:
-    pyarrow, types = needs("pyarrow", "arrow", "arrow"), _types()
+    pyarrow, types = needs("pyarrow", "arrow"), _types()
     if isinstance(column.type, pyarrow.BaseExtensionType):
         column = column.storage
     if types.is_dictionary(column.type):
@@ -272,7 +272,7 @@ def takeable(table: Any) -> Any:
 
     Of slices of fixed-size lists of such lists it takes other rows, or foreign memory (pyarrow 26.0): they are copied.
     """
-    pyarrow = needs("pyarrow", "arrow", "arrow")
+    pyarrow = needs("pyarrow", "arrow")
     for i, field in enumerate(table.schema):
         if not _nests_fixed(field.type):
             continue
@@ -345,14 +345,14 @@ def column_without_views(column: Any) -> Any:
 
 def schema_without_views(schema: Any) -> Any:
     """Return the schema that `without_views` makes of one."""
-    pyarrow = needs("pyarrow", "arrow", "arrow")
+    pyarrow = needs("pyarrow", "arrow")
     fields = [field.with_type(_without_views(field.type)) for field in schema]
     return pyarrow.schema(fields, schema.metadata)
 
 
 def _without_views(kind: Any) -> Any:
     """The same type with large strings and binaries for views, as polars has them, also inside."""
-    pyarrow, types = needs("pyarrow", "arrow", "arrow"), _types()
+    pyarrow, types = needs("pyarrow", "arrow"), _types()
     if types.is_string_view(kind):
         return pyarrow.large_string()
     if types.is_binary_view(kind):
@@ -371,7 +371,7 @@ def _without_views(kind: Any) -> Any:
 
 @functools.cache
 def _types() -> Any:
-    return needs("pyarrow.types", "arrow", "arrow")
+    return needs("pyarrow.types", "arrow")
 
 
 def _is_plain(kind: Any) -> bool:
@@ -444,7 +444,7 @@ def as_array(column: Any, name: str, where: str, fill: Mapping[str, Any] | None 
     Raises:
         InvalidArgumentError: It has missing values, and is not of floats.
     """
-    pyarrow, types = needs("pyarrow", where, "arrow"), _types()
+    pyarrow, types = needs("pyarrow", where), _types()
     column = in_one(column)
     kind = column.type
     if types.is_dictionary(kind):
@@ -477,7 +477,7 @@ def as_array(column: Any, name: str, where: str, fill: Mapping[str, Any] | None 
 
 def in_one(column: Any) -> Any:
     """Return a column that may come in chunks as one array of Arrow."""
-    pyarrow = needs("pyarrow", "arrow", "arrow")
+    pyarrow = needs("pyarrow", "arrow")
     if isinstance(column, pyarrow.ChunkedArray):
         column = column.combine_chunks()
         if isinstance(column, pyarrow.ChunkedArray):  # of no chunk, with some versions
@@ -504,7 +504,7 @@ def _ragged(column: Any, name: str, where: str, fill: Mapping[str, Any] | None) 
 
 def _objects(column: Any, name: str, where: str, fill: Mapping[str, Any] | None) -> NDArray[Any]:
     """The rows of a column of nested lists, as lists of what Python has for their values."""
-    pyarrow = needs("pyarrow", where, "arrow")
+    pyarrow = needs("pyarrow", where)
     default: Any = fill[name].as_py() if fill and name in fill else None
     if default is None:
         refuse_nulls(column, name, where, "fill them before" if fill is None else "see defaults=")

@@ -24,24 +24,23 @@ E = TypeVar("E", bound=Exception)
 MANY = 1 << 62  # for tables whose rows may be taken in blocks of any size
 
 
-def needs(module: str, function: str, extra: str, hint: str = "") -> Any:
+def needs(module: str, function: str, *, hint: str = "") -> Any:
     """Import a module that a function needs.
 
     Args:
         module: The module.
         function: What needs it.
-        extra: The extra that installs it.
         hint: What else it needs itself, for the error if it is installed and cannot be imported.
 
     Raises:
-        ImportError: It is not installed; the message names the extra. Or it is, and something that it imports is not.
+        ImportError: It is not installed; the message says how to install it. Or something that it imports is not.
     """
     try:
         return importlib.import_module(module)
     except ImportError as error:
         package, missing = module.partition(".")[0], error.name or ""
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{missing}."):
-            raise ImportError(f"{function} needs {package}: pip install 'queue-runner[{extra}]'") from error
+            raise ImportError(f"{function} needs {package}: pip install {package}") from error
         raise ImportError(f"{function}: {package} is installed, but cannot be imported: {error}{hint}") from error
 
 

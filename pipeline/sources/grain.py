@@ -62,7 +62,7 @@ def grain(
         >>> [batch.tolist() for batch in pipeline.grain(squares).batch(2)]
         [[0, 1], [4, 9]]
     """
-    library = needs("grain", "grain", "grain")
+    library = needs("grain", "grain")
     if isinstance(data, library.MapDataset):
         if batched:
             raise ValueError("grain: batched=True is for streams; of a MapDataset leave its .batch(...) out")

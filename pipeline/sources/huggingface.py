@@ -64,7 +64,7 @@ def huggingface(
         >>> [batch["label"].tolist() for batch in pipeline.huggingface(words).batch(2)]
         [[0, 1]]
     """
-    library = needs("datasets", "huggingface", "huggingface")
+    library = needs("datasets", "huggingface")
     columns = names_of(columns, "huggingface")
     if isinstance(dataset, library.Dataset):
         return TableSource(_Rows(_selected(dataset, columns), defaults), Epochs(num_epochs, shuffle, seed, shard))

@@ -95,7 +95,7 @@ class ArrowForm:
         refuse_nulls(column, name, "huggingface", _LEAVE_OUT)
         if not _is_decoded(feature):
             return _by_shape(column.to_numpy(zero_copy_only=False), feature)
-        features = needs("datasets", "huggingface", "huggingface").Features({name: feature})
+        features = needs("datasets", "huggingface").Features({name: feature})
         decoded = features.decode_batch({name: column.to_pylist()}, token_per_repo_id=self._tokens)
         return _of_lists(decoded[name], feature, f"huggingface: column {name!r}", join)
 
@@ -103,7 +103,7 @@ class ArrowForm:
         """Images and the like that are not decoded: their bytes or their path may be missing, and is empty then."""
         if f"{name}/bytes" not in self._fill:
             refuse_nulls(column, name, "huggingface", _LEAVE_OUT)
-        scalar = needs("pyarrow", "huggingface", "huggingface").scalar
+        scalar = needs("pyarrow", "huggingface").scalar
         empty = {f"{name}/{field.name}": scalar("", field.type) for field in column.type}
         return as_array(column, name, "huggingface", {**empty, **self._fill})
 
@@ -138,7 +138,7 @@ class RowsForm(ArrowForm):
         if isinstance(feature, dict):
             fields = _typed({each: [row[each] for row in rows] for each in feature}, feature)
             return {each: self._column(in_one(fields[each]), feature[each], f"{name}/{each}", join) for each in feature}
-        features = needs("datasets", "huggingface", "huggingface").Features({name: feature})
+        features = needs("datasets", "huggingface").Features({name: feature})
         decoded = [
             features.decode_example({name: row}, token_per_repo_id=self._tokens)[name] if _is_encoded(row) else row
             for row in rows
@@ -222,7 +222,7 @@ def _typed(rows: Mapping[str, list[Any]], features: Mapping[str, Any]) -> dict[s
 
 
 def _table(columns: Mapping[str, list[Any]], features: Mapping[str, Any]) -> Any:
-    library = needs("datasets", "huggingface", "huggingface")
+    library = needs("datasets", "huggingface")
     return library.Dataset.from_dict(columns, features=library.Features(features)).with_format("arrow")[:]
 
 
@@ -247,18 +247,18 @@ def _described(features: Mapping[str, Any]) -> list[list[str]]:
 
 def _is_decoded(feature: Any) -> bool:
     """Whether values have to be decoded, such as images."""
-    features = needs("datasets.features.features", "huggingface", "huggingface")
+    features = needs("datasets.features.features", "huggingface")
     return bool(features.require_decoding(feature))
 
 
 def _is_special(kind: Any, feature: Any) -> bool:
     """Whether a column is more than what its type of Arrow says."""
-    return _is_decoded(feature) or isinstance(kind, needs("pyarrow", "huggingface", "huggingface").BaseExtensionType)
+    return _is_decoded(feature) or isinstance(kind, needs("pyarrow", "huggingface").BaseExtensionType)
 
 
 def _is_of_files(kind: Any, feature: Any) -> bool:
     """Whether a feature is of images or the like that are not decoded."""
-    is_struct = needs("pyarrow.types", "huggingface", "huggingface").is_struct(kind)
+    is_struct = needs("pyarrow.types", "huggingface").is_struct(kind)
     return getattr(feature, "decode", True) is False and is_struct and {field.name for field in kind} == _FILE
 
 

@@ -24,7 +24,7 @@ def batch_sizes(file: Any) -> list[int]:
     Raises:
         ArrowInvalid: The metadata is damaged.
     """
-    damaged = needs("pyarrow", "feather", "arrow").ArrowInvalid
+    damaged = needs("pyarrow", "feather").ArrowInvalid
     try:
         file.seek(0, 2)
         end = file.tell() - 4 - len(_END)

@@ -75,7 +75,7 @@ def parquet(
         >>> list(pipeline.parquet("a.parquet").batch(2))
         [{'x': array([1, 2])}]
     """
-    needs("pyarrow", "parquet", "arrow")
+    needs("pyarrow", "parquet")
     table = _Files("parquet", "row groups", expanded(paths, "parquet"), columns, defaults, _Parquet)
     return TableSource(table, Epochs(num_epochs, shuffle, seed, shard))
 
@@ -109,7 +109,7 @@ def feather(
         >>> list(pipeline.feather("people.feather").batch(2))
         [{'age': array([36, 41])}]
     """
-    needs("pyarrow", "feather", "arrow")
+    needs("pyarrow", "feather")
     names, mapped = expanded(paths, "feather"), truth(memory_map, "feather: memory_map")
     remote = next((name for name in names if mapped and "://" in name), None)
     if remote is not None:
@@ -125,7 +125,7 @@ class _Parquet:
     unit = "row group"
 
     def __init__(self, name: str) -> None:
-        library = needs("pyarrow.parquet", "parquet", "arrow")
+        library = needs("pyarrow.parquet", "parquet")
         data = remote_file(os.fsencode(name), "rb") if "://" in name else name
         self._file = library.ParquetFile(data, page_checksum_verification=True)
         self.schema = schema_without_views(self._file.schema_arrow)
@@ -136,7 +136,7 @@ class _Parquet:
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         if min(sizes, default=0) < 0 or sum(sizes) != metadata.num_rows:
             shown = ", ".join(map(str, sizes[:5])) + ", ..." * (len(sizes) > 5)
-            damaged = needs("pyarrow", "parquet", "arrow").ArrowInvalid
+            damaged = needs("pyarrow", "parquet").ArrowInvalid
             raise damaged(f"its row groups say that they have {shown} rows, and the file {metadata.num_rows:,}")
         return sizes
 
@@ -152,8 +152,8 @@ class _Feather:
     unit = "record batch"
 
     def __init__(self, name: str, mapped: bool = False) -> None:
-        pyarrow = needs("pyarrow", "feather", "arrow")
-        self._ipc = needs("pyarrow.ipc", "feather", "arrow")
+        pyarrow = needs("pyarrow", "feather")
+        self._ipc = needs("pyarrow.ipc", "feather")
         local = pyarrow.memory_map if mapped else pyarrow.OSFile
         self._data = remote_file(os.fsencode(name), "rb") if "://" in name else local(name)
         self.schema = schema_without_views(self._ipc.open_file(self._data).schema)
@@ -240,7 +240,7 @@ class _Files(Table):
             names = without_index(schema) if columns is None else columns
             self._columns = chosen(schema.names, names, f"{self.kind}: {name}")
         selected = [schema.field(i) for each in self._columns if (i := schema.get_field_index(each)) >= 0]
-        pyarrow = needs("pyarrow", self.kind, "arrow")
+        pyarrow = needs("pyarrow", self.kind)
         if self._schema is None:
             self._schema = pyarrow.schema(selected)
             for field in selected:
@@ -272,7 +272,7 @@ class _Files(Table):
 
 def _told(name: str, call: Callable[[], Any]) -> Any:
     """Call what reads a file; its errors become the library's, with the name of the file."""
-    pyarrow = needs("pyarrow", name, "arrow")
+    pyarrow = needs("pyarrow", name)
     try:
         return call()
     except (pyarrow.ArrowException, UnicodeDecodeError) as error:

@@ -51,7 +51,7 @@ def tf_data(
         >>> [batch.tolist() for batch in pipeline.tf_data(tf.data.Dataset.range(4)).batch(2)]
         [[0, 1], [2, 3]]
     """
-    library = needs("tensorflow", "tf_data", "tensorflow")
+    library = needs("tensorflow", "tf_data")
     if not isinstance(dataset, library.data.Dataset):
         hint = "; an iterator is read once: pass what it is of" if hasattr(dataset, "__next__") else ""
         raise TypeError(f"tf_data: a {type(dataset).__name__} is not a tf.data.Dataset{hint}")

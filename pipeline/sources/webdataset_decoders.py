@@ -75,7 +75,7 @@ def _arrays(data: bytes, limit: int = MAX_RECORD_BYTES) -> dict[str, Any]:
 
 
 def _cbor(data: bytes) -> Any:
-    loads = needs("cbor2", "webdataset: decoding 'cbor'", "webdataset").loads
+    loads = needs("cbor2", "webdataset: decoding 'cbor'").loads
     if _MAY_REFER.search(data) and _refers(data):
         raise ValueError(
             "it has shared references (CBOR tag 29), by which a few bytes stand for any number of values: write it "
@@ -110,7 +110,7 @@ def _refers(data: bytes) -> bool:
 
 
 def _msgpack(data: bytes) -> Any:
-    msgpack = needs("msgpack", "webdataset: decoding 'mp' and 'msg'", "webdataset")
+    msgpack = needs("msgpack", "webdataset: decoding 'mp' and 'msg'")
     whole = msgpack.Unpacker(max_buffer_size=len(data))
     whole.feed(data)
     try:

@@ -12,7 +12,7 @@ def test_what_to_install(library, use):
         f"try:\n    {use.format(library)}\nexcept ImportError as error:\n    print(error)"
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"pipeline.{library} needs {library}: pip install 'queue-runner[{library}]'\n"
+    assert done.stdout == f"pipeline.{library} needs {library}: pip install {library}\n"
 
 
 BACKEND = ". Keras needs a backend: install jax, torch or tensorflow, and set KERAS_BACKEND to its name"

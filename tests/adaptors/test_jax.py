@@ -459,7 +459,7 @@ try:
 except ImportError as error:
     print(error)
 """
-    assert run_script(script).stdout == "pipeline.jax needs jax: pip install 'queue-runner[jax]'\n"
+    assert run_script(script).stdout == "pipeline.jax needs jax: pip install jax\n"
 
 
 def test_options_of_the_loop_are_told_where_they_belong(jax):

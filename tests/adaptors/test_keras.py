@@ -433,7 +433,7 @@ try:
 except ImportError as error:
     print(error)
 """
-    assert run_script(script).stdout == "pipeline.keras needs keras: pip install 'queue-runner[keras]'\n"
+    assert run_script(script).stdout == "pipeline.keras needs keras: pip install keras\n"
 
 
 def test_options_of_the_source_are_told_where_they_belong(keras):

@@ -27,4 +27,4 @@ def test_star_imports_everything_else():
 def test_it_is_not_there_but_says_why():
     assert lines("print(hasattr(tf, 'bfloat16'), hasattr(tf.dtypes, 'bfloat16'))") == ["False False"]
     [text] = lines("try: tf.bfloat16\nexcept AttributeError as error: print(error)")
-    assert text == "bfloat16 needs the package ml_dtypes: pip install 'queue-runner[bfloat16]'"
+    assert text == "bfloat16 needs ml_dtypes: pip install ml_dtypes"

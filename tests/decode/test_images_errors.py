@@ -168,7 +168,4 @@ def test_without_pillow():
             except ImportError as error:
                 print(error)
     """)
-    assert (
-        run_script(script).stdout
-        == "decoding and encoding images needs Pillow: pip install 'queue-runner[image]'\n" * 2
-    )
+    assert run_script(script).stdout == "decoding and encoding images needs Pillow: pip install pillow\n" * 2

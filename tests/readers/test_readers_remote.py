@@ -100,7 +100,7 @@ print(reader.read(queue).value)
 """
     done = run_script(script)
     first, second = done.stdout.splitlines()
-    assert first == "reading and writing memory://f needs fsspec: pip install 'queue-runner[remote]'"
+    assert first == "reading and writing memory://f needs fsspec: pip install fsspec"
     assert second == "b'abc'"
 
 

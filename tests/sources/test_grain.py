@@ -209,4 +209,4 @@ try:
 except ImportError as error:
     print(error)
 """
-    assert run_script(script).stdout == "grain needs grain: pip install 'queue-runner[grain]'\n"
+    assert run_script(script).stdout == "grain needs grain: pip install grain\n"

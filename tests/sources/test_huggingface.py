@@ -467,7 +467,7 @@ try:
 except ImportError as error:
     print(error)
 """
-    assert run_script(script).stdout == "huggingface needs datasets: pip install 'queue-runner[huggingface]'\n"
+    assert run_script(script).stdout == "huggingface needs datasets: pip install datasets\n"
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -532,7 +532,7 @@ for function in (pipeline.arrow, pipeline.parquet, pipeline.feather):
         print(error)
 """
         assert run_script(script).stdout.splitlines() == [
-            f"{name} needs pyarrow: pip install 'queue-runner[arrow]'" for name in ("arrow", "parquet", "feather")
+            f"{name} needs pyarrow: pip install pyarrow" for name in ("arrow", "parquet", "feather")
         ]
 
 

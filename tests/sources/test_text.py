@@ -478,7 +478,7 @@ for make in (pipeline.csv, lambda path: list(pipeline.text(path))):
     except ImportError as error:
         print(error)
 """
-        text = "files compressed by zstd need backports.zstd: pip install 'queue-runner[zstd]'"
+        text = "files compressed by zstd need backports.zstd: pip install backports.zstd"
         assert run_script(script).stdout.splitlines() == [text, text]
 
 

@@ -218,4 +218,4 @@ try:
 except ImportError as error:
     print(error)
 """
-    assert run_script(script).stdout == "tf_data needs tensorflow: pip install 'queue-runner[tensorflow]'\n"
+    assert run_script(script).stdout == "tf_data needs tensorflow: pip install tensorflow\n"

@@ -230,7 +230,7 @@ def _bfloat16() -> DType:
     try:
         import ml_dtypes
     except ImportError:
-        raise ImportError("bfloat16 needs the package ml_dtypes: pip install 'queue-runner[bfloat16]'") from None
+        raise ImportError("bfloat16 needs ml_dtypes: pip install ml_dtypes") from None
     made = _BY_NAME.get("bfloat16")
     if made is None:
         made = DType._make("bfloat16", ml_dtypes.bfloat16, 14)

@@ -12,7 +12,7 @@ import pipeline.compat.platform.flags as flags
 try:
     from absl import flags as absl_flags
 except ImportError as error:
-    raise ImportError("tf.flags and tf.app.run need absl-py: pip install 'queue-runner[tf1]'") from error
+    raise ImportError("tf.flags and tf.app.run need absl-py: pip install absl-py") from error
 
 from absl.flags import *  # noqa: F403
 

@@ -26,7 +26,7 @@ def pillow() -> Any:
         import PIL.JpegImagePlugin
         import PIL.PngImagePlugin
     except ImportError as error:
-        raise ImportError("decoding and encoding images needs Pillow: pip install 'queue-runner[image]'") from error
+        raise ImportError("decoding and encoding images needs Pillow: pip install pillow") from error
     return PIL
 
 

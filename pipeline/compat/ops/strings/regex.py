@@ -85,7 +85,7 @@ def library() -> Any:
     try:
         return importlib.import_module("re2")  # programs without patterns need not have it
     except ImportError as error:
-        raise ImportError("regular expressions need google-re2: pip install 'queue-runner[tf1]'") from error
+        raise ImportError("regular expressions need google-re2: pip install google-re2") from error
 
 
 def _next_character(value: bytes, at: int) -> int:

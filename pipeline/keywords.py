@@ -83,6 +83,7 @@ _OF_DATASETS = {
     "function": ("fn", "func", "map_func", "predicate", "transform"),
     "i": ("epoch", "index", "rank", "shard_index"),
     "length": ("element_length_func", "seq_length"),
+    "method": ("split",),
     "n": (
         *("batch_size", "buffer_size", "count", "num_epochs", "num_samples", "num_shards", "prefetch_factor", "size"),
         *("times", "world_size"),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.iterator import DatasetIterator
-from pipeline.dtypes import at_least, integer, items, refuse_missing, truth
+from pipeline.dtypes import at_least, integer, items, one_of, refuse_missing, truth
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
 from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
 from pipeline.stages import by_name as stages
@@ -523,31 +523,74 @@ class Dataset(Generic[T_co]):
         return self._then(stages.Bucket, ends, sizes, length, pad, to_boundary)
 
     @tells_keywords
-    def pack(self, length: int, *, split: bool = True, pad: Any = 0) -> Dataset[dict[str, NDArray[Any]]]:
-        """Concatenate your sequences into equally long rows.
+    def pack(
+        self,
+        length: int,
+        *,
+        method: str = "concat",
+        long: str = "split",
+        begin: Any = None,
+        end: Any = None,
+        labels: bool | str = False,
+        cu_seqlens: bool = False,
+        max_sequences: int | None = None,
+        buffer: int | None = None,
+        pad: Any = 0,
+    ) -> Dataset[dict[str, NDArray[Any]]]:
+        """Pack your sequences into equally long rows.
 
-        A row is a dict with the fields, `segment_ids` (from 1 in each row, 0 for padding) and `positions` (from 0 for
-        each piece of a sequence). If your sequences come in no dict, the field is "tokens".
+        A row is a dict with the fields, `segment_ids` (int32, from 1 in each row, 0 for padding) and `positions`
+        (int32, from 0 for each piece of a sequence). If your sequences come in no dict, the field is "tokens". Empty
+        sequences are left out.
 
         Args:
             length: A row's length.
-            split: Whether a sequence may continue in the next row. If not, each goes into the first open row with
-                room, out of up to 16, and a longer one is an error.
-            pad: Value at a row's end.
+            method: "concat" fills each row, and continues a sequence in the next one. "first_fit" and "best_fit" keep
+                sequences whole: a row begins with the oldest in a buffer, and then takes the oldest, or the longest,
+                that has room.
+            long: What becomes of a sequence longer than a row: "split" into several, "truncate", "drop" or "error".
+            begin, end: Values before and after each sequence, such as BOS and EOS; a dict by field.
+            labels: True adds `labels`, the token after each; -100 at the end of a sequence and for padding. A string
+                names the field with the tokens.
+            cu_seqlens: Whether rows have `cu_seqlens`, the ends of the pieces from 0 to `length`, and `max_seqlen`,
+                the longest piece, both int32. Padding counts as a piece. With `max_sequences=n` it has n + 2 numbers.
+            max_sequences: The most pieces of a row.
+            buffer: How many sequences "first_fit" and "best_fit" choose from; None for 64 and 1,000.
+            pad: Value at a row's end; a dict by field.
 
         Raises:
-            ValueError: `length` is less than 1; while you iterate: a sequence does not fit.
+            ValueError: An argument is wrong; while you iterate: a sequence, or a value, does not fit.
+            TypeError: While you iterate: sequences differ in dtype.
 
         Examples:
             >>> tokens = pipeline.dataset([np.array([1, 2, 3]), np.array([4, 5])])
             >>> row = next(iter(tokens.pack(6)))
             >>> row["tokens"].tolist(), row["segment_ids"].tolist()
             ([1, 2, 3, 4, 5, 0], [1, 1, 1, 2, 2, 0])
+            >>> row = next(iter(tokens.pack(8, method="best_fit", end=9, labels=True)))
+            >>> row["tokens"].tolist(), row["labels"].tolist()
+            ([1, 2, 3, 9, 4, 5, 9, 0], [2, 3, 9, -100, 5, 9, -100, -100])
         """
-        size, splits = at_least(1, length, "pack: length"), truth(split, "pack: split")
-        if not splits:  # sequences are held for later, and found again by their numbers
+        one_of(["concat", "first_fit", "best_fit"], method, "pack: method")
+        one_of(["split", "truncate", "drop", "error"], long, "pack: long")
+        if buffer is not None and method == "concat":
+            raise invalid("pack: buffer: method='concat' keeps no sequences: leave it out")
+        if method != "concat":  # sequences are held for later, and found again by their numbers
             self._needs_no_time("pack")
-        return self._then(stages.Pack, size, splits, pad)
+        size = (1000 if method == "best_fit" else 64) if buffer is None else at_least(1, buffer, "pack: buffer")
+        how = stages.Packing(
+            length=at_least(1, length, "pack: length"),
+            method=method,
+            long=long,
+            begin=begin,
+            end=end,
+            labels=labels if isinstance(labels, str) else truth(labels, "pack: labels"),
+            cu_seqlens=truth(cu_seqlens, "pack: cu_seqlens"),
+            max_sequences=None if max_sequences is None else at_least(1, max_sequences, "pack: max_sequences"),
+            buffer=size,
+            pad=pad,
+        )
+        return self._then(stages.Pack, how)
 
     @tells_keywords
     def prefetch(self, n: int = 2) -> Dataset[T_co]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pipeline.stages.block import Block, Names, handed_out, sizes_of
+from pipeline.stages.block import Block, Examples, Names, handed_out, sizes_of
 from pipeline.stages.journal import Journal, read_again
 from pipeline.stages.node import Node, opened
 from pipeline.stages.run import Run
@@ -33,6 +33,10 @@ class Arrival(NamedTuple):
     number: int
     size: int
     names: Names | None
+
+    def block(self) -> Block:
+        """Return it as a block."""
+        return Block(Examples([self.example]), np.array([self.number], np.int64), names=self.names)
 
 
 def arrivals_of(places: Iterable[int], block: Block) -> list[Arrival]:

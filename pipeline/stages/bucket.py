@@ -158,8 +158,7 @@ class Bucketing(Holding):
         return length, which
 
     def _named(self, arrival: Arrival) -> str:
-        number = np.array([arrival.number], np.int64)
-        return self._node.named(Block(Examples([arrival.example]), number, names=arrival.names), 0)
+        return self._node.named(arrival.block(), 0)
 
     def _pop(self, which: int) -> list[Arrival]:
         group, self.groups[which] = self.groups[which], []

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pipeline.stages.interleave import Interleave as Interleave
     from pipeline.stages.mix import Mix as Mix
     from pipeline.stages.pack import Pack as Pack
+    from pipeline.stages.packed import Packing as Packing
     from pipeline.stages.passes import Concatenate as Concatenate
     from pipeline.stages.passes import Enumerated as Enumerated
     from pipeline.stages.passes import Repeat as Repeat
@@ -41,6 +42,7 @@ _FILES = {
     "interleave": ("Interleave",),
     "mix": ("Mix",),
     "pack": ("Pack",),
+    "packed": ("Packing",),
     "passes": ("Concatenate", "Enumerated", "Repeat"),
     "pool": ("Shuffle",),
     "prefetch": ("Prefetched",),

@@ -5,7 +5,7 @@ import pytest
 
 import pipeline
 
-SPLIT = pytest.mark.parametrize("split", [True, False])
+METHODS = pytest.mark.parametrize("method", ["concat", "first_fit", "best_fit"])
 DIFFERING = [
     ([np.array([1], np.int8), np.array([300])], "dtype int8 in one example and int64 in another"),
     ([[1], [2.7]], "dtype int64 in one example and float64 in another"),
@@ -16,32 +16,32 @@ DIFFERING = [
 ]
 
 
-@SPLIT
+@METHODS
 @pytest.mark.parametrize(("rows", "text"), DIFFERING, ids=[text for _, text in DIFFERING])
-def test_dtypes(rows, text, split):
+def test_dtypes(rows, text, method):
     with pytest.raises(TypeError, match=text) as caught:
-        list(pipeline.dataset(rows).pack(4, split=split))
+        list(pipeline.dataset(rows).pack(4, method=method))
     assert "pack: 'tokens'" in str(caught.value)
 
 
-@SPLIT
-def test_shapes(split):
+@METHODS
+def test_shapes(method):
     rows = [np.zeros((1, 2)), np.zeros((1, 1))]
     with pytest.raises(pipeline.InvalidArgumentError, match=r"shape \[2\] in one example and \[1\] in another"):
-        list(pipeline.dataset(rows).pack(4, split=split))
+        list(pipeline.dataset(rows).pack(4, method=method))
 
 
-@SPLIT
+@METHODS
 @pytest.mark.parametrize("name", ["segment_ids", "positions"])
-def test_names(name, split):
+def test_names(name, method):
     with pytest.raises(pipeline.InvalidArgumentError, match=f"has the field '{name}'"):
-        list(pipeline.dataset([{"x": [1], name: [2]}]).pack(4, split=split))
+        list(pipeline.dataset([{"x": [1], name: [2]}]).pack(4, method=method))
 
 
-@SPLIT
-def test_padding(split):
+@METHODS
+def test_padding(method):
     data = pipeline.dataset([{"a": np.array([1, 2]), "b": np.array([0.5, 1.5], np.float32)}])
-    (row,) = data.pack(3, pad={"a": 5, "b": -0.25}, split=split)
+    (row,) = data.pack(3, pad={"a": 5, "b": -0.25}, method=method)
     assert (row["a"].tolist(), row["b"].tolist(), row["segment_ids"].tolist()) == (
         [1, 2, 5],
         [0.5, 1.5, -0.25],
@@ -49,14 +49,14 @@ def test_padding(split):
     )
     for pad, text in [(0.5, "0.5 does not fit 'a' of dtype int64"), ({"c": 1}, "no field 'c'"), ("x", "does not fit")]:
         with pytest.raises(pipeline.InvalidArgumentError, match=text):
-            list(data.pack(3, pad=pad, split=split))
+            list(data.pack(3, pad=pad, method=method))
 
 
-@SPLIT
-def test_strings_and_the_other_byte_order(split):
-    (row,) = pipeline.dataset([["a"], ["bcd"]]).pack(3, split=split)
+@METHODS
+def test_strings_and_the_other_byte_order(method):
+    (row,) = pipeline.dataset([["a"], ["bcd"]]).pack(3, method=method)
     assert row["tokens"].tolist() == ["a", "bcd", ""]
-    (row,) = pipeline.dataset([np.array(["ab"])]).pack(2, split=split)
+    (row,) = pipeline.dataset([np.array(["ab"])]).pack(2, method=method)
     assert row["tokens"].tolist() == ["ab", ""]
-    (row,) = pipeline.dataset([np.array([1], np.dtype("i4").newbyteorder())]).pack(2, split=split)
+    (row,) = pipeline.dataset([np.array([1], np.dtype("i4").newbyteorder())]).pack(2, method=method)
     assert (row["tokens"].dtype, row["tokens"].tolist()) == (np.int32, [1, 0])

@@ -55,6 +55,10 @@ def sequence(x):
     return np.full(int(x) % 9 + 1, float(x))
 
 
+def token_ids(x):
+    return sequence(x).astype(np.int64)
+
+
 def numbers(n):
     yield from map(float, range(n))
 
@@ -166,6 +170,7 @@ def step(rng, chain, directory, workers):
         names += ["map", "rng", "filter", "rare", "flat", "gen", "shuffle", "shuffle", "batch", "window", "mix"]
         names += ["zip", "interleave", "pack", "fit", "bucket", "all", "sample", "nested", "skipping", "enumerate"]
         names += ["checksum", "remainder", "collate", "kept by draw", "flat by draw", "padded", "splits", "sort"]
+        names += ["best", "cut"]
     elif kind == "batch":
         names += ["unbatch", "map", "total"]
     name = rng.choice(names)
@@ -269,7 +274,17 @@ def step(rng, chain, directory, workers):
     if name == "pack":
         return Chain(data.map(sequence, **w).pack(8), packed(expected, 8) if known else None, f"{text}.pack", "row")
     if name == "fit":
-        return Chain(data.map(sequence, **w).pack(10, split=False), None, f"{text}.fit", "row")
+        return Chain(
+            data.map(sequence, **w).pack(10, method="first_fit", buffer=2 * n), None, f"{text}.fit({2 * n})", "row"
+        )
+    if name == "best":
+        rows = data.map(token_ids, **w).pack(6, method="best_fit", buffer=n, end=-1, labels=True, cu_seqlens=True)
+        return Chain(rows, None, f"{text}.best({n})", "row")
+    if name == "cut":
+        rows = data.map(token_ids, **w).pack(
+            5, long="truncate", begin=-1, labels=True, max_sequences=2, cu_seqlens=True
+        )
+        return Chain(rows, None, f"{text}.cut", "row")
     if name == "bucket":
         edge = rng.random() < 0.5
         buckets = data.map(sequence, **w).bucket([3, 6], [4, 3, 2], pad_to_boundary=edge)

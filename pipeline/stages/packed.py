@@ -1,0 +1,319 @@
+"""Documents become pieces, and pieces become packed rows with segment ids, positions, labels and cumulative lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.dtypes import native
+from pipeline.errors import invalid
+from pipeline.stages.collate import full_array
+
+METHODS = ("concat", "first_fit", "best_fit")
+LONG = ("split", "truncate", "drop", "error")
+
+# The field of a sequence that does not come in a dict.
+BARE = "tokens"
+
+# The label of a token without a successor: the index that PyTorch's losses ignore.
+IGNORED = -100
+
+Fields = dict[str, NDArray[Any]]
+
+
+class Packing(NamedTuple):
+    """How sequences are packed: the arguments of `Dataset.pack`.
+
+    Attributes:
+        length: The length of a row.
+        method: "concat", "first_fit" or "best_fit".
+        long: Treatment of sequences longer than a row: "split", "truncate", "drop" or "error".
+        begin, end: Values before and after each sequence, for all fields or by name; None for nothing.
+        labels: The field whose next value is the label; True for the tokens; False for no labels.
+        cu_seqlens: Whether rows have cumulative lengths.
+        max_sequences: The most pieces of a row; None for any number.
+        buffer: How many sequences "first_fit" and "best_fit" choose from.
+        pad: Fills the end of a row, for all fields or by name.
+    """
+
+    length: int
+    method: str = "concat"
+    long: str = "split"
+    begin: Any = None
+    end: Any = None
+    labels: bool | str = False
+    cu_seqlens: bool = False
+    max_sequences: int | None = None
+    buffer: int | None = None
+    pad: Any = 0
+
+    @property
+    def most(self) -> int:
+        """The most pieces of a row."""
+        return self.length if self.max_sequences is None else self.max_sequences
+
+    @property
+    def added(self) -> set[str]:
+        """The fields of rows that sequences must not have."""
+        more = {"labels"} if self.labels else set()
+        return {"segment_ids", "positions"} | more | ({"cu_seqlens", "max_seqlen"} if self.cu_seqlens else set())
+
+
+class Piece(NamedTuple):
+    """A part of a sequence that stays together in a row.
+
+    Attributes:
+        fields: The sequence.
+        begin, end: The part.
+        number: Which piece of its sequence it is.
+    """
+
+    fields: Fields
+    begin: int
+    end: int
+    number: int = 0
+
+    @property
+    def length(self) -> int:
+        return self.end - self.begin
+
+
+class Documents:
+    """Prepares sequences: adds begin and end, and labels; applies the policy for long ones."""
+
+    def __init__(self, how: Packing) -> None:
+        self._how, self._added = how, how.added
+        self._plain = how.begin is None and how.end is None and not how.labels
+        self._marks: dict[Any, list[Any]] = {}  # begin and end by field
+
+    def prepared(self, example: Any, name: Callable[[], str]) -> Fields | None:
+        """Return a sequence as arrays by name, all of one length; None for an empty or dropped one.
+
+        Raises:
+            InvalidArgumentError: It is not a sequence, its fields differ in length, or it is too long.
+        """
+        how, fields = self._how, self._fields_of(example)
+        if not (length := length_of(fields)):
+            return None
+        if not self._plain:
+            fields = self._framed(fields)
+            length = length_of(fields)
+        if length <= how.length or how.long == "split":
+            return fields
+        if how.long == "drop":
+            return None
+        if how.long == "error":
+            text = f"{name()} has length {length:,}, and a row {how.length:,}"
+            raise invalid(f"pack: {text}: pass long='split', 'truncate' or 'drop'")
+        return {name: array[: how.length] for name, array in fields.items()}
+
+    def pieces(self, fields: Fields) -> list[Piece]:
+        """Return the pieces of a prepared sequence, each of the length of a row at most."""
+        length, size = length_of(fields), self._how.length
+        if length <= size:
+            return [Piece(fields, 0, length)]
+        return [Piece(fields, at, min(at + size, length), at // size) for at in range(0, length, size)]
+
+    def _fields_of(self, example: Any) -> Fields:
+        if type(example) is np.ndarray and example.ndim and example.dtype.isnative:  # 2 us instead of 6
+            return {BARE: example}
+        fields = example if isinstance(example, dict) else {BARE: example}
+        if taken := sorted(self._added & fields.keys()):
+            raise invalid(
+                f"pack: an example has the field {taken[0]!r}, which is the name of what pack adds: rename it"
+            )
+        arrays = {name: native(full_array(value, f"pack: {name!r}")) for name, value in fields.items()}
+        lengths = {name: len(array) if array.ndim else -1 for name, array in arrays.items()}
+        if -1 in lengths.values() and not isinstance(example, dict):
+            got = f"{type(example).__name__} {example!r:.40}"
+            raise invalid(
+                f"pack: an example must be a sequence, such as the tokens of a document, or a dict; got {got}"
+            )
+        if not lengths or -1 in lengths.values() or len(set(lengths.values())) > 1:
+            raise invalid(f"pack: the fields of an example must be sequences of one length, and have {lengths}")
+        return arrays
+
+    def _framed(self, fields: Fields) -> Fields:
+        """Return a sequence with its begin and end, and its labels."""
+        how = self._how
+        for given, what in ((how.begin, "begin"), (how.end, "end")):
+            _check_names(given, fields, what)
+        if how.begin is not None or how.end is not None:
+            fields = {name: self._marked(name, array) for name, array in fields.items()}
+        return {**fields, "labels": labels_of(self._labelled(fields))} if how.labels else fields
+
+    def _marked(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
+        """Return a field between its begin and its end."""
+        key = name, array.dtype, array.shape[1:]
+        marks = self._marks.get(key)
+        if marks is None:
+            given = (self._how.begin, "begin"), (self._how.end, "end")
+            marks = [None if mark is None else _mark(name, array, mark, what) for mark, what in given]
+            self._marks[key] = marks
+        begin, end = marks
+        first = begin is not None
+        made = np.empty((len(array) + first + (end is not None), *array.shape[1:]), array.dtype)
+        made[first : first + len(array)] = array
+        if first:
+            made[0] = begin
+        if end is not None:
+            made[-1] = end
+        return made
+
+    def _labelled(self, fields: Fields) -> NDArray[Any]:
+        """Return the field that labels are made of."""
+        name = self._how.labels
+        if name is True:
+            name = next(iter(fields)) if len(fields) == 1 else BARE
+        if name not in fields:
+            text = f"there is no field {name!r} to make labels of; there are {list(fields)}"
+            raise invalid(f"pack: labels: {text}: pass the name of one, such as labels={next(iter(fields))!r}")
+        return fields[name]
+
+
+def labels_of(tokens: NDArray[Any]) -> NDArray[Any]:
+    """Return the successor of each token, and IGNORED for the last; in a signed dtype of at least 32 bits."""
+    dtype = np.promote_types(tokens.dtype, np.int32) if tokens.dtype.kind in "iu" else None
+    if dtype is None or dtype.kind != "i" or tokens.ndim != 1:
+        text = f"labels need integers of at most 64 bits with a sign, one for each position; got dtype {tokens.dtype}"
+        raise invalid(f"pack: {text} and shape {list(tokens.shape)}")
+    labels = np.empty(len(tokens), dtype)
+    labels[:-1] = tokens[1:]
+    labels[-1] = IGNORED
+    return labels
+
+
+def length_of(fields: Fields) -> int:
+    """Return the length of a sequence."""
+    return len(next(iter(fields.values())))
+
+
+class Rows:
+    """Makes rows of pieces."""
+
+    def __init__(self, how: Packing) -> None:
+        self._how = how
+        self._fillers: dict[tuple[str, np.dtype[Any]], NDArray[Any]] = {}
+
+    def row(self, pieces: Sequence[Piece]) -> dict[str, Any]:
+        """Return one row.
+
+        Raises:
+            InvalidArgumentError: Pieces differ in their fields or in the shape of these, or `pad` does not fit.
+            TypeError: They differ in dtype.
+        """
+        first, size = pieces[0].fields, self._how.length
+        _check_names(self._how.pad, first, "pad")
+        for piece in pieces:
+            if piece.fields.keys() != first.keys():
+                raise invalid(f"pack: examples differ in their fields: {sorted(first)} and {sorted(piece.fields)}")
+        lengths = [piece.end - piece.begin for piece in pieces]
+        total = sum(lengths)
+        row: dict[str, Any] = {
+            name: self._joined(name, [each.fields[name][each.begin : each.end] for each in pieces], total)
+            for name in first
+        }
+        segments, positions = np.zeros(size, np.int32), np.zeros(size, np.int32)
+        at, count = 0, _counting(size)
+        for i, length in enumerate(lengths, 1):
+            segments[at : at + length] = i
+            positions[at : at + length] = count[:length]
+            at += length
+        row["segment_ids"], row["positions"] = segments, positions
+        return row | self._cumulative(lengths) if self._how.cu_seqlens else row
+
+    def _joined(self, name: str, arrays: list[NDArray[Any]], total: int) -> NDArray[Any]:
+        """Return a field of a row: arrays one after the other, then padding."""
+        first, size = arrays[0], self._how.length
+        dtype, shape = first.dtype, first.shape[1:]
+        for array in arrays:
+            if array.dtype is not dtype or array.shape[1:] != shape:
+                _check_alike(name, first, array)
+        filler = self._filler(name, first)
+        row = np.empty((size, *shape), dtype)
+        np.concatenate(arrays, out=row[:total])
+        if total < size:
+            row[total:] = filler
+        return row
+
+    def _filler(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
+        """Return what pads a field, as an array of rank 0."""
+        if array.dtype.hasobject:
+            return _filler(name, array, self._how)
+        found = self._fillers.get((name, array.dtype))
+        if found is None:
+            found = self._fillers[name, array.dtype] = _filler(name, array, self._how)
+        return found
+
+    def _cumulative(self, lengths: list[int]) -> dict[str, Any]:
+        """Return where pieces begin and end, and the longest one. Padding is a last piece: kernels compute all of a
+        row. Rows of at most n pieces all have n + 2 numbers, the last of which repeat, so that they stack."""
+        how = self._how
+        all_lengths = lengths + ([rest] if (rest := how.length - sum(lengths)) else [])
+        size = len(all_lengths) + 1 if how.max_sequences is None else how.most + 2
+        ends = np.full(size, how.length, np.int32)
+        ends[0] = 0
+        ends[1 : len(all_lengths) + 1] = np.cumsum(all_lengths)
+        return {"cu_seqlens": ends, "max_seqlen": np.int32(max(all_lengths))}
+
+
+_counted = np.arange(0, dtype=np.int32)
+
+
+def _counting(size: int) -> NDArray[np.int32]:
+    """Return the numbers from 0 to `size`, or more of them."""
+    global _counted
+    if len(_counted) < size:
+        _counted = np.arange(size, dtype=np.int32)
+    return _counted
+
+
+def _check_names(given: Any, fields: Fields, what: str) -> None:
+    """Refuse a value for a field that there is not."""
+    if isinstance(given, Mapping) and (other := next((name for name in given if name not in fields), None)) is not None:
+        raise invalid(f"pack: {what}: there is no field {other!r}; there are {list(fields)}")
+
+
+def _check_alike(name: str, first: NDArray[Any], array: NDArray[Any]) -> None:
+    """Refuse a piece that would be cast, or repeated, to fit into the row that another one has begun."""
+    if array.dtype != first.dtype:
+        raise TypeError(f"pack: {name!r} has dtype {first.dtype} in one example and {array.dtype} in another")
+    if array.shape[1:] != first.shape[1:]:
+        shapes = f"{list(first.shape[1:])} in one example and {list(array.shape[1:])} in another"
+        raise invalid(f"pack: what {name!r} is a sequence of has shape {shapes}")
+
+
+def _filler(name: str, array: NDArray[Any], how: Packing) -> NDArray[Any]:
+    """Return what pads a field, as an array of rank 0."""
+    if name == "labels" and how.labels:
+        return np.array(IGNORED, array.dtype)
+    fill = how.pad.get(name, 0) if isinstance(how.pad, Mapping) else how.pad
+    if array.dtype.hasobject and fill == 0 and isinstance(array.flat[0], (bytes, str)):
+        fill = type(array.flat[0])()
+    if array.dtype.kind in "SU" and fill == 0:
+        return np.zeros((), array.dtype)  # an empty one
+    return _exactly(name, array, fill, "pad")
+
+
+def _mark(name: str, array: NDArray[Any], given: Any, what: str) -> NDArray[Any]:
+    """Return the begin or the end of a field, as an array of rank 0."""
+    if isinstance(given, Mapping) and name not in given:
+        raise invalid(f"pack: {what}: there is no value for the field {name!r}; there are {list(given)}")
+    value = given[name] if isinstance(given, Mapping) else given
+    return _exactly(name, array, value, what)
+
+
+def _exactly(name: str, array: NDArray[Any], value: Any, what: str) -> NDArray[Any]:
+    """Return a value as an array of rank 0 of a field's dtype; InvalidArgumentError if it changes by that."""
+    try:
+        made = np.zeros((), array.dtype)
+        made[()] = value
+        fits = array.dtype.kind not in "biuSU" or made.item() == value
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits:
+        raise invalid(f"pack: {what}: {value!r} does not fit {name!r} of dtype {array.dtype}")
+    return made

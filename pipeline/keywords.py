@@ -61,14 +61,22 @@ _OF_SOURCES = frozenset({"num_epochs", "shuffle"})
 
 # What people pass to loaders, which take the `data`, and where a dataset has it.
 _IN_DATASETS = {
+    "batch_sampler": ".batch({}), .bucket({}) or .pack({})",
     "batch_size": ".batch({})",
     "collate_fn": ".batch(100, collate={})",
     "drop_last": ".batch(100, drop_remainder={})",
     "drop_remainder": ".batch(100, drop_remainder={})",
+    "generator": ".shuffle(seed={})",
+    "in_order": ".map(function, workers=4, ordered={})",
+    "multiprocessing_context": ".map(function, workers=pipeline.processes(4, method={}))",
     "num_workers": ".map(function, workers={})",
+    "persistent_workers": ".map(function, workers=4), whose workers live as long as the epoch",
     "prefetch_factor": ".prefetch({})",
+    "sampler": ".shuffle(seed=1), .sample({}) or .shard({})",
     "seed": ".shuffle(seed={})",
     "shuffle": ".shuffle(seed=1)",
+    "timeout": ".prefetch(1), and call loader.loop.next(timeout={})",
+    "worker_init_fn": ".map(function, workers=pipeline.processes(4, setup={}))",
     "workers": ".map(function, workers={})",
 }
 
@@ -127,13 +135,20 @@ def refusing_others(function: Callable[P, R], known: Sequence[str]) -> Callable[
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         if not names.issuperset(kwargs):
-            raise _unknown(function.__qualname__, [name for name in kwargs if name not in names], known)
+            raise unknown_keywords(function.__qualname__, [name for name in kwargs if name not in names], known)
         return function(*args, **kwargs)
 
     return checked
 
 
-def _unknown(function: str, names: Sequence[str], known: Sequence[str]) -> TypeError:
+def unknown_keywords(function: str, names: Sequence[str], known: Sequence[str]) -> TypeError:
+    """Return the error for keyword arguments that a function does not have.
+
+    Args:
+        function: Its name.
+        names: The arguments.
+        known: Those it has.
+    """
     if len(names) == 1:
         return TypeError(f"{function}() got an unexpected keyword argument '{names[0]}'. {_hint(names[0], known)}")
     lines = [f"'{name}': {_hint(name, known)}" for name in names]
@@ -146,10 +161,10 @@ def _meant(name: str, known: Sequence[str]) -> str | None:
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
-    if name in _IN_DATASETS and "data" in known and "num_epochs" not in known:
-        return f"Write it into the dataset: {_IN_DATASETS[name].format('...')}."
+    if name in _IN_DATASETS and known[0] in ("data", "dataset") and "num_epochs" not in known:
+        return f"Write it into the dataset: {_IN_DATASETS[name].replace('{}', '...')}."
     if name in _IN_DATASETS and list(known) == ["given"]:
-        return f"Write it behind: dataset(...){_IN_DATASETS[name].format('...')}."
+        return f"Write it behind: dataset(...){_IN_DATASETS[name].replace('{}', '...')}."
     if "num_epochs" not in known and (meant := _meant(name, known)) is not None:
         return f"Did you mean '{meant}'?"
     word, difference = _OTHER_WORDS.get(name, (name, ""))

@@ -9,7 +9,9 @@ See docs/torch.md.
 """
 
 from pipeline.adaptors.torch_dataset import dataset
-from pipeline.adaptors.torch_loader import DataLoader, IterableDataset, shard
+from pipeline.adaptors.torch_epochs import shard
+from pipeline.adaptors.torch_iterable import IterableDataset
+from pipeline.adaptors.torch_loader import DataLoader
 from pipeline.adaptors.torch_tensors import to_tensors
 
 __all__ = ["DataLoader", "IterableDataset", "dataset", "shard", "to_tensors"]

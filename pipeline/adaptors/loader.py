@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import collections
 import json
-from collections.abc import Collection, Iterator, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.adaptors.rounds import Round, round_of
-from pipeline.datasets.share import Share
+from pipeline.datasets.dataset import Dataset
+from pipeline.datasets.share import Share, draw_seeds
 from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError, invalid
+from pipeline.logs import logger
 from pipeline.tracebacks import from_handler, show_users
 
 if TYPE_CHECKING:
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
 _FORMAT = "queue-runner/loader"
 _KEYS = {"format", "round", "over", "loop"}
+
+_log = logger("pipeline.batches")
 
 Self = TypeVar("Self", bound="Loader")
 
@@ -46,7 +51,8 @@ class Loader:
             TypeError: `data` is something else, or `ahead` is not an integer.
             ValueError: `ahead` is negative or above 64.
         """
-        self._round = round_of(data, type(self).__name__.lstrip("_"))
+        self.data = data
+        self._round = round_of(data, self.called or type(self).__name__.lstrip("_"))
         self._ahead = integer(ahead, "prefetch")
         if not 0 <= self._ahead <= 64:
             raise ValueError(f"prefetch must be at least 0 and at most 64, got {ahead}")
@@ -57,6 +63,9 @@ class Loader:
         self._over = False  # whether the end of the last epoch was seen
         self._closed = False
         self._told_epoch: int | None = None
+        self._relative = False  # whether that may count from the first epoch of this process
+        self._shift = 0  # what is added to such numbers, after a state was loaded
+        self._loaded: tuple[int, bool] | None = None  # of a state, until its first batch: the epoch, whether it is over
 
     # What subclasses say
 
@@ -72,6 +81,11 @@ class Loader:
         """Return a converted batch, now that it is asked for."""
         return batch
 
+    def _left(self, number: int) -> None:
+        """Called when an iterator has ended, was dropped or is closed; they are counted from 1."""
+
+    called = ""  # what users call it, if that is not the class's name
+    fixed = False  # whether each epoch is the first one again
     _alike = False  # whether all processes have copies of one input, with its seeds
     _equal = True  # whether each process must have the same number of batches
 
@@ -99,7 +113,7 @@ class Loader:
         return True  # not whether there are batches, which may not be known
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} over {self._round!r}>"
+        return f"<{self.called or type(self).__name__} over {self._round!r}>"
 
     def __iter__(self) -> Iterator[Any]:
         """Begin an epoch.
@@ -111,18 +125,45 @@ class Loader:
         if self._over:
             here.warn_at_end()
         if (self._inside or self._over) and here.starts_over and not self._closed:
-            self._replace(here.another())
+            self._replace(here.another(here.number if self.fixed else None))
         self._inside = self._over = False
         self._end = None
         self._iters += 1
         return _Epoch(self, self._iters)
 
-    def set_epoch(self, epoch: int) -> None:
-        """Say which epoch, counted from 0, the next batch begins; in the middle of one it does nothing.
+    def from_start(self) -> Iterator[Any]:
+        """Begin an epoch as `iter` does, but at its first batch, also if a state from its middle was loaded.
 
-        Epochs are counted anyway. This is for programs that resume without a state, and for Lightning.
+        Raises:
+            FailedPreconditionError: The input can be read only once, and has begun.
         """
-        self._told_epoch = integer(epoch, "epoch")
+        batches = iter(self)
+        if self._round.batches._begun or self._round.batches._loaded is not None:
+            if not self._round.starts_over:
+                raise FailedPreconditionError(None, None, f"{self!r} can be read only once, and has begun")
+            self._replace(self._round.another(self._round.number))
+        return batches
+
+    def set_epoch(self, epoch: int) -> None:
+        """Set which epoch, counted from 0, the next `iter` begins; in the middle of one it does nothing.
+
+        The loader counts epochs anyway. Call this if your program counts them too: `iter` then begins the epoch you
+        name, continues it after you loaded a state from its middle, and is empty after you loaded a state from its end.
+        """
+        self._told_epoch, self._relative, self._shift = integer(epoch, "epoch"), False, 0
+
+    def count_epoch(self, epoch: int) -> None:
+        """As `set_epoch`, for a program whose numbers may begin with 0 again in each process, as those of Fabric do.
+
+        After a state was loaded, a number below that of its epoch stands for that epoch, and the next for the next.
+        """
+        self._told_epoch, self._relative = integer(epoch, "epoch"), True
+
+    def skip(self, n: int) -> None:
+        """Leave out the next n batches of an epoch of which none was taken yet."""
+        if self._told_epoch is not None:
+            self._go_to_told_epoch()
+        self._round.skip(n)
 
     def _replace(self, other: Round) -> None:
         """Continue with another round, and close the last one."""
@@ -144,9 +185,8 @@ class Loader:
             text = f"{self!r}: another iter() has begun an epoch since this one. For two at once make two loaders"
             raise FailedPreconditionError(None, None, text)
         if self._told_epoch is not None:
-            told, self._told_epoch = self._told_epoch, None
-            if not self._inside and told != self._round.number and self._round.starts_over:
-                self._replace(self._round.another(told))
+            self._go_to_told_epoch()
+        self._loaded = None
         self._inside = True
         self._fill()
         if self._held and type(self._held[0]) is _Converted:
@@ -156,6 +196,26 @@ class Loader:
             self._inside, self._over = False, True
             raise StopIteration
         raise self._end
+
+    def _go_to_told_epoch(self) -> None:
+        """Replace the round by that of the epoch that was set, at the beginning of one.
+
+        Raises:
+            StopIteration: It is that of the state that was loaded, of which nothing is left.
+        """
+        told, self._told_epoch = self._told_epoch, None
+        if told is None or self._inside or self.fixed or not self._round.starts_over:
+            return
+        loaded, self._loaded = self._loaded, None
+        if loaded is not None:
+            number, over = loaded
+            if not self._relative and over and told == number:
+                _log.info("%r: the state was saved after the end of epoch %s, of which nothing is left", self, told)
+                raise StopIteration
+            self._shift = max(0, number + over - told) if self._relative else 0
+        told += self._shift
+        if told != self._round.number:
+            self._replace(self._round.another(told))
 
     def _fill(self) -> None:
         """Convert batches until there is one to hand out, and `ahead` more; or the end, or an error."""
@@ -189,12 +249,18 @@ class Loader:
                 self._end = error
             raise
 
+    @property
+    def at_end(self) -> bool:
+        """Whether nothing is left of the epoch; only batches that are taken ahead tell before its end."""
+        return not self._held and isinstance(self._end, StopIteration)
+
     def close(self) -> None:
         """Stop the threads of the dataset; does nothing the second time.
 
         Raises:
             Exception: As `close` of the iterator.
         """
+        self._left(self._iters)
         self._closed = True
         self._iters += 1
         self._held.clear()
@@ -210,23 +276,31 @@ class Loader:
 
     # States
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self, *, behind: int = 0) -> dict[str, Any]:
         """Return the state after the last batch you got: a dict of the same few keys each time, with plain values.
 
         Save it together with the model.
 
+        Args:
+            behind: Go back this many batches of the epoch: those that you took but have not trained on yet. It is at
+                most 64, less the batches that the loader itself converts ahead.
+
         Raises:
             FailedPreconditionError: A source cannot be rewound.
+            TypeError, ValueError: `behind` is not an integer, or there were fewer batches.
         """
         here = self._here()
+        behind = integer(behind, "state_dict: behind")
+        if behind < 0:
+            raise invalid(f"state_dict: behind must be at least 0, got {behind}")
         try:
-            text = json.dumps(here.batches.state_dict(behind=len(self._held)))
+            text = json.dumps(here.batches.state_dict(behind=len(self._held) + behind))
         except FailedPreconditionError as error:
             if not here.starts_over:
                 raise
             self._without_state(error)
             text = ""
-        return {"format": _FORMAT, "round": here.number, "over": self._over, "loop": text}
+        return {"format": _FORMAT, "round": here.number, "over": self._over and not behind, "loop": text}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *, allow: Collection[str] = ()) -> None:
         """Continue from a state: the next `iter` continues its epoch, or begins the next one if its loop had ended.
@@ -256,7 +330,20 @@ class Loader:
         if other is not here:
             self._replace(other)
         self._inside, self._over = False, bool(state_dict["over"])
+        self._loaded, self._told_epoch = (number, self._over), None
         self._iters += 1
+
+    def state_if_begun(self) -> dict[str, Any] | None:
+        """Return the state, for a copy; None if nothing was read or loaded, and no epoch was left."""
+        batches = self._round.batches
+        fresh = not (batches._begun or self._over or self._inside or self._loaded)
+        return None if fresh else self.state_dict()
+
+    def seeded(self) -> Any:
+        """Return the input for a copy in another process: its seeds are drawn, so that the copy has the same."""
+        if isinstance(self.data, Dataset):
+            draw_seeds(self.data)
+        return self.data
 
     def _without_state(self, error: FailedPreconditionError) -> None:
         """Raise the error of a dataset without a state; or return, if a state may begin the epoch again."""
@@ -296,6 +383,11 @@ class _Epoch(Iterator[Any]):
             show_users(error)  # if Ctrl-C strikes here, the error comes again
             if isinstance(error, StopIteration) or error is loader._end:
                 self._loader = None
+                loader._left(self._number)
             raise
         del loader._held[0]  # no call between this and the caller, in which Ctrl-C could lose the batch
         return batch
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if self._loader is not None and not finalizing():
+            self._loader._left(self._number)

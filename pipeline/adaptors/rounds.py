@@ -11,6 +11,7 @@ from pipeline.datasets.share import Share, cannot_share, share_of, why_one_pass
 from pipeline.errors import FailedPreconditionError
 from pipeline.logs import logger
 from pipeline.sources.source import Source
+from pipeline.stages.groups import Batch
 
 _log = logger("pipeline.batches")
 
@@ -39,6 +40,9 @@ class Round(Protocol):
     def share(self, which: Share) -> Round:
         """Return the round of one process's share; it may not have begun."""
 
+    def skip(self, n: int) -> None:
+        """Leave out the first batches, of a round that has not begun."""
+
     def __len__(self) -> int: ...
     def load(self, state: Any, allow: Collection[str]) -> Round:
         """Return the round that continues from a state."""
@@ -61,6 +65,14 @@ def round_of(given: Any, name: str) -> Round:
         what = f"{what}: write pipeline.dataset(...).batch(batch_size)"
     text = "takes batches: a dataset such as source.batch(batch_size), or its iterator; not"
     raise TypeError(f"{name} {text} {what}")
+
+
+def nominal_batch(dataset: Dataset[Any]) -> Batch | None:
+    """Return the step that makes a dataset's batches; None if another one makes them, or changes how many they are."""
+    node = dataset._node
+    while node.kind in ("map", "prefetch", "checksum", "shard"):
+        (node,) = node.inputs
+    return node if isinstance(node, Batch) else None
 
 
 class DatasetRound:
@@ -91,6 +103,10 @@ class DatasetRound:
         if self.batches._begun:
             raise cannot_share(self._dataset, which, "it has begun to read before there were several processes")
         return DatasetRound(share_of(self._dataset, which), self.number, True)
+
+    def skip(self, n: int) -> None:
+        batch = nominal_batch(self._dataset)
+        self.batches._skip(n, 1 if batch is None else batch.size)
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -125,6 +141,9 @@ class IteratorRound:
         if which.of == 1:
             return self
         raise cannot_share(self.batches, which, "an iterator reads all of it. Pass the dataset")
+
+    def skip(self, n: int) -> None:
+        self.batches._skip(n, 1)
 
     def __len__(self) -> int:
         raise TypeError("how many batches an iterator has left is not known: pass the dataset")

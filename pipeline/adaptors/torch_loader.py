@@ -1,64 +1,32 @@
-"""DataLoader and IterableDataset of `pipeline.torch`: batches as tensors, shared out to processes."""
+"""DataLoader of `pipeline.torch`: a DataLoader of torch whose batches a dataset makes."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from types import SimpleNamespace
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from pipeline.adaptors.loader import Loader
-from pipeline.adaptors.rounds import round_of
-from pipeline.adaptors.structure import mapped
-from pipeline.adaptors.torch_tensors import tensor_of, torch
+from pipeline.adaptors.rounds import nominal_batch
+from pipeline.adaptors.torch_epochs import TensorEpochs
+from pipeline.adaptors.torch_face import Batches, BatchNumbers, EpochSampler, SizedBatches, passed_on
+from pipeline.adaptors.torch_tensors import torch
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
-from pipeline.datasets.share import Share, draw_seeds, further_share, is_share
-from pipeline.dtypes import integer
-from pipeline.errors import FailedPreconditionError
-from pipeline.keywords import tells_keywords
-from pipeline.logs import logger
+from pipeline.keywords import unknown_keywords
+from pipeline.stages.index import ENDLESS
 
-# Rounds of a dataset in a worker that was not told the epoch: some of so many.
-_ROUNDS = 1 << 20
+if TYPE_CHECKING:
+    from pipeline.reports.report import Report
 
-_log = logger("pipeline.batches")
+Self = TypeVar("Self", bound="DataLoader")
 
-# (rank, world size) of the process that started this worker, if the worker got its dataset by pickle.
-_of_parent: tuple[int, int] | None = None
+_OWN = ("dataset", "device", "pin_memory", "prefetch", "shard")
 
 
-def shard() -> tuple[int, int]:
-    """Return (index, count): this process's part of the input, for arguments called `shard`.
-
-    It counts the processes of an initialised `torch.distributed` group, and the workers of a torch DataLoader. Without
-    them it is (0, 1).
-
-    Thread safety: you may call it from any thread.
-
-    Examples:
-        >>> pipeline.torch.shard()
-        (0, 1)
-        >>> source = pipeline.arrays(np.arange(10), shard=pipeline.torch.shard())
-    """
-    rank, world = _rank()
-    worker = torch.utils.data.get_worker_info()
-    if worker is None:
-        return rank, world
-    return rank * worker.num_workers + worker.id, world * worker.num_workers
-
-
-def _rank() -> tuple[int, int]:
-    if _of_parent is not None:
-        return _of_parent
-    distributed = torch.distributed
-    if distributed.is_available() and distributed.is_initialized():
-        return distributed.get_rank(), distributed.get_world_size()
-    return 0, 1
-
-
-class DataLoader(Loader):
+class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
     """Give a dataset's batches as PyTorch tensors.
+
+    It is a `torch.utils.data.DataLoader`, so training frameworks take it as it is.
 
     Each `iter` begins the next epoch: epoch i is `dataset.epoch(i)`, with its
     own order. Your dataset's threads and processes prepare the batches, as
@@ -70,9 +38,16 @@ class DataLoader(Loader):
 
     `state_dict` describes the last batch you got, and works with
     `torch.distributed.checkpoint`. If your dataset cannot be rewound, a state
-    begins its epoch again, and a warning says so.
+    begins its epoch again, and a warning says so. Pickling keeps the state too.
 
     Thread safety: use it from one thread at a time.
+
+    Attributes:
+        dataset: What frameworks read the batches from; its `len` is the number of examples, if that is known.
+        batch_size: How many examples make a batch; None if the dataset has no `batch` at its end.
+        drop_last: Whether a smaller last batch is dropped.
+        sampler, batch_sampler: For frameworks, which tell the epoch or skip batches by them.
+        num_workers: Always 0: the dataset has its own workers.
 
     Examples:
         >>> data = pipeline.arrays((np.zeros((6, 2)), np.arange(6))).batch(4)
@@ -82,196 +57,168 @@ class DataLoader(Loader):
         (2, 2) [4, 5]
     """
 
-    @tells_keywords
     def __init__(
         self,
-        data: Dataset[Any] | DatasetIterator[Any],
+        dataset: Dataset[Any] | DatasetIterator[Any],
         *,
         device: Any = None,
         pin_memory: bool = False,
         prefetch: int = 1,
         shard: bool = True,
+        **others: Any,
     ) -> None:
         """Make a loader; nothing starts before the first batch.
 
         Args:
-            data: A dataset of batches, such as `source.batch(128)`; or its iterator, for one epoch.
+            dataset: A dataset of batches, such as `source.batch(128)`; or its iterator, for one epoch.
             device: Where to copy tensors, such as "cuda"; None leaves them in host memory. An accelerator copies each
                 batch in its own stream, while you work on the one before.
             pin_memory: Copy tensors into page-locked memory, which an accelerator copies from faster. Without an
                 accelerator it only logs a warning.
             prefetch: How many batches to copy to `device` ahead.
             shard: Whether processes split the batches; False if your data is one process's part already.
+            others: torch's other options, such as `batch_size` and `num_workers`, are refused: the error says where
+                to write them. Frameworks that make a loader again pass its `batch_sampler`.
 
         Raises:
-            TypeError: `data` gives no batches, such as a source.
+            TypeError: `dataset` gives no batches, such as a source; or there is another option.
             ValueError: `prefetch` is negative or above 64.
             RuntimeError: There is no such device.
         """
-        super().__init__(data, 0 if device is None else prefetch)
-        self._shared = shard
-        self._device: Any = None if device is None else torch.device(device)
-        self._pins = bool(pin_memory) and torch.accelerator.is_available()
-        if pin_memory and not self._pins:
-            _log.warning("%r: pin_memory does nothing, as there is no accelerator", self)
-        self._streams: Any = None if self._device is None else torch.get_device_module(self._device)
-        self._stream = None if self._streams is None else self._streams.Stream()
-        self._warned = False
+        numbers = _made_again(others)
+        fixed = numbers is not None and numbers.fixed
+        if isinstance(dataset, Batches):
+            epochs = dataset.epochs.again(fixed)
+        else:
+            epochs = TensorEpochs(dataset, device, pin_memory, prefetch, shard, fixed)
+        batch = nominal_batch(epochs.data) if isinstance(epochs.data, Dataset) else None
+        size, drops = (None, False) if batch is None else (batch.size, batch.drop_remainder)
+        count = None if batch is None else batch.inputs[0].length()
+        super().__init__(
+            Batches(epochs) if count in (None, ENDLESS) else SizedBatches(epochs, count),
+            batch_sampler=BatchNumbers(EpochSampler(epochs), size, drops),
+            collate_fn=passed_on,
+            pin_memory=bool(pin_memory),
+        )
+        self._epochs = epochs
+        # After the constructor torch's class lets nobody set these.
+        told = {"sampler": self.batch_sampler.sampler, "batch_size": size, "drop_last": drops}
+        if numbers is not None:
+            told["batch_sampler"] = others["batch_sampler"]
+        for name, value in told.items():
+            object.__setattr__(self, name, value)
 
     @property
-    def batch_sampler(self) -> SimpleNamespace:
-        """For Lightning, which tells the sampler in this place which epoch begins; see `set_epoch`."""
-        return SimpleNamespace(sampler=self)
+    def loop(self) -> Any:
+        """The iterator over the batches of the epoch; where there are several processes, of this one's share."""
+        return self._epochs.loop
 
-    def _shard(self) -> tuple[int, int]:
-        return shard() if self._shared else (0, 1)
+    def report(self) -> Report:
+        """Return what limits the epoch, as `report` of the iterator."""
+        return self._epochs.report()
 
-    def _without_state(self, error: FailedPreconditionError) -> None:
-        if not self._warned:
-            self._warned = True
-            _log.warning("%r: %s: this state begins the epoch again", self, error)
+    def __len__(self) -> int:
+        """Return the number of batches in an epoch; TypeError if it is not known."""
+        return len(self._epochs)
 
-    def _convert(self, batch: Any) -> Any:
-        if self._streams is None:
-            return mapped(self._pinned if self._pins else tensor_of, batch)
-        with self._streams.stream(self._stream):
-            return mapped(self._copied, batch)
+    def __bool__(self) -> bool:
+        return True  # not whether there are batches, which may not be known
 
-    def _pinned(self, value: Any, name: str) -> Any:
-        """Return a component as a tensor, in page-locked memory if it should be there."""
-        tensor = tensor_of(value, name)
-        return tensor.pin_memory() if self._pins and isinstance(tensor, torch.Tensor) else tensor
-
-    def _copied(self, value: Any, name: str) -> Any:
-        """Return a component as a tensor on the device."""
-        tensor = self._pinned(value, name)
-        return tensor.to(self._device, non_blocking=True) if isinstance(tensor, torch.Tensor) else tensor
-
-    def _given(self, batch: Any) -> Any:
-        """Make the caller's work wait for the copy of the batch, and keep its memory until that work is done."""
-        if self._streams is None:
-            return batch
-        stream = self._streams.current_stream()
-        stream.wait_stream(self._stream)
-        if self._device.type != "cpu":
-            mapped(lambda value, name: _record(value, stream), batch)
-        return batch
-
-
-def _record(value: Any, stream: Any) -> None:
-    if isinstance(value, torch.Tensor):
-        value.record_stream(stream)
-
-
-class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
-    """Give a dataset's batches to torch's own DataLoader, which needs `batch_size=None`.
-
-    Each worker of that DataLoader, and each `torch.distributed` process, runs the dataset for its part of the batches.
-    A dataset that cannot be split raises a FailedPreconditionError, because every worker would read all of it. If your
-    dataset has its own threads or processes, prefer `DataLoader` of this module.
-
-    Each `iter` begins an epoch. Workers that live for one epoch draw the order from the seed torch's DataLoader gives
-    them. With several `torch.distributed` processes call `set_epoch`.
-
-    Thread safety: use it from one thread at a time.
-
-    Examples:
-        >>> import torch
-        >>> data = pipeline.arrays(np.arange(6)).batch(2)
-        >>> loader = torch.utils.data.DataLoader(pipeline.torch.IterableDataset(data), batch_size=None)
-        >>> [batch.tolist() for batch in loader]
-        [[0, 1], [2, 3], [4, 5]]
-    """
-
-    @tells_keywords
-    def __init__(self, data: Dataset[Any] | Callable[[], Any], *, shard: bool = True) -> None:
-        """Make a dataset; nothing starts before the first batch.
-
-        Args:
-            data: A dataset of batches, or a function that makes one. Workers that are not forked
-                (multiprocessing_context="spawn" or "forkserver") get it by pickle.
-            shard: Whether workers and processes split the batches; False if your data has
-                `shard=pipeline.torch.shard()` already.
-
-        Raises:
-            TypeError: `data` is none of these.
-        """
-        if isinstance(data, Dataset):
-            round_of(data, "IterableDataset")
-        elif not callable(data):
-            text = "IterableDataset takes a dataset of batches, or a function that makes one, not"
-            raise TypeError(f"{text} {data!r:.80}")
-        if isinstance(data, Dataset):
-            draw_seeds(data)  # before there are workers: each would draw its own
-        self._given = data
-        self._shared = shard
-        self._check_shares()
-        self._epoch: int | None = None  # that was set since the last one began
-        self._worker: Any = None  # in which the loader was made
-        self._loader: DataLoader | None = None
-        self._parent: tuple[int, int] | None = None
-
-    def set_epoch(self, epoch: int) -> None:
-        """Say which epoch comes next, counted from 0: its random orders are the same in all processes and runs."""
-        self._epoch = integer(epoch, "epoch")
+    def __repr__(self) -> str:
+        return repr(self._epochs)
 
     def __iter__(self) -> Iterator[Any]:
-        """Begin an epoch, of this worker's share.
+        """Begin an epoch.
 
         Raises:
-            FailedPreconditionError: There are several workers or processes, and they cannot share the input.
+            FailedPreconditionError: There are several processes, and they cannot share the input.
         """
-        self._check_shares()
-        loader = self._here()
-        batches = iter(loader)
-        if self._epoch is not None:
-            loader.set_epoch(self._epoch)
-            self._epoch = None
-        return batches
+        return iter(self._epochs)
 
-    def _check_shares(self) -> None:
-        """Refuse where Accelerate would share out what is one share already: half of the examples would be lost."""
-        state = sys.modules.get("accelerate.state")
-        if self._shared and state is not None and state.PartialState._shared_state and _rank()[1] > 1:
-            text = (
-                "IterableDataset: Accelerate shares out the datasets of torch's DataLoader itself, and this one is "
-                "shared out already. Pass pipeline.torch.DataLoader(dataset) to its prepare(), or shard=False here"
-            )
-            raise FailedPreconditionError(None, None, text)
+    def set_epoch(self, epoch: int) -> None:
+        """Set which epoch, counted from 0, the next `iter` begins; in the middle of one it does nothing.
 
-    def _here(self) -> DataLoader:
-        """The loader of this process."""
-        worker = torch.utils.data.get_worker_info()
-        if self._loader is None or worker is not self._worker:
-            self._worker = worker
-            self._loader = self._made(worker)
-        return self._loader
+        The loader counts epochs anyway. Call this if your program counts them too: `iter` then begins the epoch you
+        name, continues it after you loaded a state from its middle, and is empty after you loaded a state from its end.
+        """
+        self._epochs.set_epoch(epoch)
 
-    def _made(self, worker: Any) -> DataLoader:
-        global _of_parent
-        if self._parent is not None:
-            _of_parent = self._parent
-        given = self._given if isinstance(self._given, Dataset) else self._given()
-        here = round_of(given, "IterableDataset")
-        data: Any = given
-        if worker is not None and here.starts_over:  # a fork has copied what its parent had begun
-            data = given.epoch((worker.seed - worker.id) % _ROUNDS if _rank()[1] == 1 else 0)
-        ranks = _rank()[1]
-        if given is self._given and worker is not None and self._shared and is_share(data):
-            mine = Share(worker.id, worker.num_workers, True, ranks > 1)  # of this process's share
-            return DataLoader(further_share(data, mine), shard=False)
-        loader = DataLoader(data, shard=self._shared)
-        loader._alike = given is self._given and ranks == 1  # workers have copies of one dataset
-        loader._equal = ranks > 1
-        return loader
+    def close(self) -> None:
+        """Stop the threads of the dataset; does nothing the second time.
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_loader": None, "_worker": None, "_parent": _rank()}
+        Raises:
+            Exception: As `close` of the iterator.
+        """
+        self._epochs.close()
 
-    def state_dict(self) -> dict[str, Any]:
-        """As that of `DataLoader`: of what runs in this process."""
-        return self._here().state_dict()
+    def __enter__(self: Self) -> Self:
+        return self
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """As that of `DataLoader`."""
-        self._here().load_state_dict(state_dict)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def state_dict(self, *, behind: int = 0) -> dict[str, Any]:
+        """Return the state after the last batch you got: a dict of the same few keys each time, with plain values.
+
+        Save it together with the model.
+
+        Args:
+            behind: Go back this many batches of the epoch: those that you took but have not trained on yet. It is at
+                most 64, less the batches on their way to the device.
+
+        Raises:
+            FailedPreconditionError: A source cannot be rewound.
+            TypeError, ValueError: `behind` is not an integer, or there were fewer batches.
+        """
+        return self._epochs.state_dict(behind=behind)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], *, allow: Collection[str] = ()) -> None:
+        """Continue from a state: the next `iter` continues its epoch, or begins the next one if its loop had ended.
+
+        Args:
+            state_dict: What `state_dict` returned, of a loader whose dataset was made in the same way.
+            allow: Differences to accept; see `DatasetIterator.load_state_dict`. Where several processes share a
+                dataset, their number may differ, if together they take the same number of examples.
+
+        Raises:
+            StateMismatchError: It was saved by another dataset, or over other files.
+            InvalidArgumentError: It is not a state.
+            FailedPreconditionError: The input has begun, and its source cannot be read again.
+        """
+        self._epochs.load_state_dict(state_dict, allow=allow)
+
+    # Accelerate
+
+    _is_accelerate_prepared = True  # each process reads its part already
+    use_stateful_dataloader = True  # save_state and load_state include the loader
+
+    @property
+    def end_of_dataloader(self) -> bool:
+        """Whether you have the last batch of the epoch, for Accelerate."""
+        return self._epochs.end_of_dataloader
+
+    @property
+    def remainder(self) -> int:
+        """How many rows of the last batch count, for Accelerate; 0 for all."""
+        return self._epochs.remainder
+
+
+def _made_again(others: dict[str, Any]) -> BatchNumbers | None:
+    """Return the batch sampler of the loader that a framework makes again with these options; None if it makes none.
+
+    Raises:
+        TypeError: There are options that the dataset has, or unknown ones.
+    """
+    numbers: Any = others.get("batch_sampler")
+    while hasattr(numbers, "_batch_sampler"):  # Lightning wraps it for predictions
+        numbers = numbers._batch_sampler
+    found = numbers if isinstance(numbers, BatchNumbers) else None
+    if found is not None:  # these come with it
+        expected = {"batch_sampler": others["batch_sampler"], "collate_fn": passed_on, "sampler": None}
+        expected |= {"shuffle": False, "batch_size": 1, "drop_last": False}
+        others = {name: value for name, value in others.items() if name not in expected or value != expected[name]}
+    if others:
+        raise unknown_keywords("DataLoader.__init__", list(others), _OWN)
+    return found

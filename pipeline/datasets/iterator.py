@@ -396,8 +396,8 @@ class DatasetIterator(Generic[T_co]):
             raise
         self._stream = None
 
-    def __del__(self) -> None:
-        if sys.is_finalizing():
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if finalizing():  # kept as a default, because the names of modules may be gone then
             return
         try:
             self._close_stream()
@@ -575,6 +575,28 @@ class DatasetIterator(Generic[T_co]):
         from pipeline.datasets.state import state_of  # with json: 2 ms, for programs that save states
 
         return state_of(self._node, self._run, record, self._sum is not None)
+
+    def _skip(self, n: int, size: int) -> None:
+        """Leave out the first elements: with an index none is made, and other sources are only read past them.
+
+        Args:
+            n: How many; there may be fewer.
+            size: How many examples one consists of.
+        """
+        if self._sum is not None:  # it is about all of them
+            for _ in itertools.islice(self, n):
+                pass
+        else:
+            self._not_within("skip")
+            self._alone(self._drop, n, size)
+
+    def _drop(self, n: int, size: int) -> None:
+        stream = self._stream or self._open()
+        self._interrupted = True
+        dropped = stream.drop(n)
+        record = Record(dropped, dropped * size, 0, stream.state())
+        self._records = deque([record], maxlen=BEHIND + 1)
+        self._made, self._interrupted = record, False
 
     def _open_once(self) -> None:
         if not self._records:

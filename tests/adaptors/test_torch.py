@@ -3,6 +3,7 @@
 import dataclasses
 import gc
 import importlib
+import inspect
 import logging
 import os
 import pathlib
@@ -433,24 +434,43 @@ def test_the_module_is_an_attribute_too():
     assert os.path.basename(pt.__file__) == "torch.py"
 
 
+HINTS = {
+    "batch_size": "Write it into the dataset: .batch(...).",
+    "num_workers": "Write it into the dataset: .map(function, workers=...).",
+    "drop_last": "Write it into the dataset: .batch(100, drop_remainder=...).",
+    "shuffle": "Write it into the dataset: .shuffle(seed=1).",
+    "collate_fn": "Write it into the dataset: .batch(100, collate=...).",
+    "prefetch_factor": "Write it into the dataset: .prefetch(...).",
+    "sampler": "Write it into the dataset: .shuffle(seed=1), .sample(...) or .shard(...).",
+    "batch_sampler": "Write it into the dataset: .batch(...), .bucket(...) or .pack(...).",
+    "generator": "Write it into the dataset: .shuffle(seed=...).",
+    "worker_init_fn": "Write it into the dataset: .map(function, workers=pipeline.processes(4, setup=...)).",
+    "multiprocessing_context": (
+        "Write it into the dataset: .map(function, workers=pipeline.processes(4, method=...))."
+    ),
+    "persistent_workers": (
+        "Write it into the dataset: .map(function, workers=4), whose workers live as long as the epoch."
+    ),
+    "timeout": "Write it into the dataset: .prefetch(1), and call loader.loop.next(timeout=...).",
+    "in_order": "Write it into the dataset: .map(function, workers=4, ordered=...).",
+}
+
+
+@pytest.mark.parametrize("value", [1, 0, None, False])
 @pytest.mark.parametrize("name", ["DataLoader", "IterableDataset"])
-def test_options_of_torchs_loader_are_told_where_they_belong(name):
+def test_options_of_torchs_loader_are_told_where_they_belong(name, value):
     loop = pipeline.arrays(np.arange(10)).batch(5)
-    hints = {
-        "batch_size": ".batch(...)",
-        "num_workers": ".map(function, workers=...)",
-        "drop_last": ".batch(100, drop_remainder=...)",
-        "shuffle": ".shuffle(seed=1)",
-        "collate_fn": ".batch(100, collate=...)",
-        "prefetch_factor": ".prefetch(...)",
-    }
-    for option, hint in hints.items():
+    for option, hint in HINTS.items():
         with pytest.raises(TypeError) as caught:
-            getattr(pt, name)(loop, **{option: 1})
-        told = f"{name}.__init__() got an unexpected keyword argument '{option}'. Write it into the dataset: {hint}."
-        assert str(caught.value) == told
-    with pytest.raises(TypeError, match=r"unexpected keyword argument 'sampler'\. It takes data, "):
-        getattr(pt, name)(loop, sampler=1)
+            getattr(pt, name)(loop, **{option: value})
+        assert str(caught.value) == f"{name}.__init__() got an unexpected keyword argument '{option}'. {hint}"
+
+
+def test_every_option_of_torchs_loader_is_refused_or_has_its_meaning():
+    given = inspect.signature(torch.utils.data.DataLoader).parameters
+    assert set(given) - {"dataset", "pin_memory", "pin_memory_device"} == set(HINTS)
+    with pytest.raises(TypeError, match=r"'pin_memory_device'\. Did you mean 'pin_memory'"):
+        pt.DataLoader(pipeline.arrays(np.arange(10)).batch(5), pin_memory_device="cuda")
 
 
 # Datasets -------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,169 @@
+"""What torch's DataLoader has besides batches: `dataset`, `sampler` and `batch_sampler`, for the frameworks that look.
+
+A framework that skips the first n batches of an epoch, or takes over a loader's `dataset`, gets the loader's own
+batches by these, and skips them without reading: `skip_first_batches` of Accelerate and the Trainer of Hugging Face
+run torch's DataLoader over `dataset` and what is left of `batch_sampler`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pipeline.adaptors.torch_epochs import TensorEpochs
+from pipeline.adaptors.torch_tensors import torch
+from pipeline.errors import FailedPreconditionError
+
+
+class Batches(torch.utils.data.Dataset):  # type: ignore[misc]
+    """The dataset of a loader. It gives the batches that the loader's `batch_sampler` names.
+
+    Args:
+        epochs: Those of the loader.
+    """
+
+    def __init__(self, epochs: TensorEpochs) -> None:
+        self.epochs = epochs
+
+    def __getitem__(self, ticket: Any) -> Any:
+        if not isinstance(ticket, Ticket):
+            text = f"{self!r} has batches, in the loader's order, and no examples by number: index your own data"
+            raise TypeError(text)
+        return ticket.batch()
+
+    def __getitems__(self, tickets: Sequence[Any]) -> Any:
+        (ticket,) = tickets if len(tickets) == 1 else (None,)
+        return self[ticket]
+
+    def __repr__(self) -> str:
+        return f"<the dataset of {self.epochs!r}>"
+
+
+class SizedBatches(Batches):
+    """The dataset of a loader with a known number of examples.
+
+    Args:
+        epochs: Those of the loader.
+        count: How many examples there are, in all processes together.
+    """
+
+    def __init__(self, epochs: TensorEpochs, count: int) -> None:
+        super().__init__(epochs)
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+
+class EpochSampler(torch.utils.data.distributed.DistributedSampler):  # type: ignore[misc]
+    """The sampler of a loader. The recipe chooses the order, and splits the batches among processes.
+
+    Lightning tells it which epoch begins, and leaves the loader as it is because this is a DistributedSampler.
+
+    Args:
+        epochs: Those of the loader.
+    """
+
+    def __init__(self, epochs: TensorEpochs) -> None:
+        self.epochs = epochs
+
+    @property
+    def rank(self) -> int:
+        return self.epochs._shard()[0]
+
+    @property
+    def num_replicas(self) -> int:
+        return self.epochs._shard()[1]
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epochs.count_epoch(epoch)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise FailedPreconditionError(None, None, f"{self.epochs!r} has no order of examples: iterate over the loader")
+
+    def __len__(self) -> int:
+        return len(self.epochs)
+
+
+class BatchNumbers(torch.utils.data.BatchSampler):  # type: ignore[misc]
+    """The batch sampler of a loader: names the batches of an epoch, from its beginning.
+
+    Args:
+        sampler: That of the loader, or one that Lightning puts in its place.
+        batch_size: How many examples make a batch; None if that is not known.
+        drop_last: Whether a smaller last batch is dropped.
+    """
+
+    def __init__(self, sampler: Any, batch_size: int | None, drop_last: bool) -> None:
+        self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
+
+    @property
+    def fixed(self) -> bool:
+        """Whether Lightning asks for the same order in each epoch, as `overfit_batches` does."""
+        return isinstance(self.sampler, torch.utils.data.SequentialSampler)
+
+    @property
+    def epochs(self) -> TensorEpochs:
+        """Those of the loader."""
+        found: TensorEpochs = self.sampler.data_source.epochs if self.fixed else self.sampler.epochs
+        return found
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epochs.set_epoch(epoch)
+
+    def __iter__(self) -> Iterator[list[Ticket]]:
+        course = Course(self.epochs)
+        return ([Ticket(course, number)] for number in itertools.count())
+
+    def __len__(self) -> int:
+        return len(self.epochs)
+
+
+class Course:
+    """One pass over the batches that a batch sampler names.
+
+    Args:
+        epochs: Those of the loader.
+    """
+
+    def __init__(self, epochs: TensorEpochs) -> None:
+        self._epochs, self._at = epochs, 0
+        self._batches: Any = None
+
+    def batch(self, number: int) -> Any:
+        """Return a batch by its number, which is above those before. Of those in between none is made, at first.
+
+        Raises:
+            StopIteration: There is none: the epoch is over.
+        """
+        if self._batches is None:
+            self._batches = self._epochs.from_start()
+            if number:
+                self._epochs.skip(number)
+            self._at = number
+        for _ in range(number - self._at):
+            next(self._batches)
+        self._at = number + 1
+        return next(self._batches)
+
+
+class Ticket:
+    """The name of a batch.
+
+    Args:
+        course: The pass it belongs to.
+        number: Its number in that.
+    """
+
+    def __init__(self, course: Course, number: int) -> None:
+        self._course, self._number = course, number
+
+    def batch(self) -> Any:
+        """Return the batch."""
+        return self._course.batch(self._number)
+
+
+def passed_on(batch: Any) -> Any:
+    """Return a batch as it is: the `collate_fn` of a loader."""
+    return batch

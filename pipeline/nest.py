@@ -11,6 +11,7 @@ import numpy as np
 
 from pipeline._calls import all_of
 from pipeline.dtypes import refuse_missing
+from pipeline.foreign import numpy_of
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _PLAIN_TYPES: frozenset[type] = frozenset(_PLAIN)
@@ -306,7 +307,7 @@ def kept(example: Any, converts: bool = True) -> Any:
         return {key: kept(example[key], converts) for key in example}
     if converts and hasattr(example, "__array__") and not isinstance(example, np.generic):
         refuse_missing(example, "what a function returned")
-        return np.asarray(example).copy()  # np.array asks tensors for a copy, and warns as they do not know the word
+        return numpy_of(example).copy()  # np.array asks tensors for a copy, and warns as they do not know the word
     return example
 
 

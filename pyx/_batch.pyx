@@ -31,6 +31,7 @@ import numpy as np
 
 from pipeline.dtypes import memory_of, refuse_missing
 from pipeline.errors import InvalidArgumentError
+from pipeline.foreign import numpy_of
 
 cnp.import_array()
 
@@ -71,7 +72,7 @@ cdef as_array(str name, intp index, value):
         raise TypeError(f"{name}: arrays[{index}] is of type {type(value).__name__}, not an array{COLLATE}")
     refuse_missing(value, f"{name}: arrays[{index}]")
     try:
-        return np.asarray(value)
+        return numpy_of(value)
     except ValueError as error:
         hint = COLLATE if isinstance(value, (list, tuple)) else ""
         text = f"{name}: arrays[{index}] is not an array: {str(error).rstrip('.')}{hint}"

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.dtypes import object_vector
+from pipeline.foreign import numpy_of
 
 
 def place(name: str) -> str:
@@ -18,7 +19,7 @@ def place(name: str) -> str:
 def array_of(value: Any) -> NDArray[Any]:
     """Return a component as an array; one of objects for a list whose rows differ in length."""
     try:
-        return np.asarray(value)
+        return numpy_of(value)
     except ValueError:
         return object_vector(value)
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pipeline.adaptors.refusals import place
 from pipeline.adaptors.structure import mapped
 from pipeline.dtypes import object_vector, strings_as_bytes
+from pipeline.foreign import numpy_of
 from pipeline.nest import ListParts, Nest, make_like, parts_of
 from pipeline.sources.extras import needs
 
@@ -114,10 +115,4 @@ def _array(value: Any) -> Any:
     """A tensor as an array; anything else as it is."""
     if not isinstance(value, torch.Tensor):
         return value
-    tensor = value.detach().cpu().resolve_conj().resolve_neg()
-    try:
-        return tensor.numpy()
-    except TypeError:
-        types = needs("ml_dtypes", "a tensor of bfloat16 or float8")
-        bits = {1: torch.uint8, 2: torch.uint16}[tensor.element_size()]
-        return tensor.view(bits).numpy().view(getattr(types, str(tensor.dtype).removeprefix("torch.")))
+    return numpy_of(value.detach().cpu())

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pipeline._batch import stack
 from pipeline.dtypes import items
 from pipeline.errors import InvalidArgumentError
+from pipeline.foreign import numpy_of
 from pipeline.nest import ListValue
 
 _NUMBERS = {bool: np.bool_, int: np.int_, float: np.float64, complex: np.complex128}  # what numpy.asarray makes of them
@@ -105,7 +106,7 @@ def _stack(values: list[Any], path: str) -> NDArray[Any]:
 
 def _misfit(values: Sequence[Any], path: str, error: Exception) -> Exception:
     """The error that says where the first array is that does not fit."""
-    arrays = [np.asarray(value) for value in values]
+    arrays = [numpy_of(value) for value in values]
     first = arrays[0]
     for i, array in enumerate(arrays):
         if array.shape != first.shape:

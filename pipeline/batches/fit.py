@@ -9,6 +9,7 @@ import numpy as np
 
 from pipeline.dtypes import refuse_missing
 from pipeline.errors import invalid
+from pipeline.foreign import numpy_of
 from pipeline.nest import Nest, is_nested, parts_of
 from pipeline.queues.components import parse_partial_shapes, parse_shapes
 from pipeline.queues.values import compatible
@@ -74,7 +75,7 @@ def _kind(value: Any) -> tuple[Any, tuple[int, ...]]:
         return np.dtype(object), ()
     refuse_missing(value, "an example")
     try:
-        array = np.asarray(value)
+        array = numpy_of(value)
     except ValueError as error:
         raise invalid(f"an example has a list of lists of different lengths: {value!r:.60}") from error
     refuse_none(array, value, "an example")

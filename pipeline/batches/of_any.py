@@ -17,6 +17,8 @@ from pipeline.producers.queue import ProducerQueue
 from pipeline.producers.slices import SliceSource
 from pipeline.queues.base import QueueBase
 from pipeline.sources.arrays import arrays
+from pipeline.sources.arrow import arrow
+from pipeline.sources.extras import is_frame
 from pipeline.sources.iterables import OfCallable, OfIterable, OfIterator, OfStateful
 from pipeline.sources.sequence import OfSequence, sequence_of
 from pipeline.stages.calls import name_of
@@ -53,6 +55,7 @@ def dataset(given: Any) -> Dataset[Any]:
         given: What to read:
 
             - an array, or a tuple or dict of arrays, row by row
+            - a DataFrame or Arrow table, row by row: each a dict, as of `arrow`
             - a list or another sequence, such as a torch `Dataset`
             - an iterable, read again in each epoch; an iterator is read once
             - a generator function, called in each epoch
@@ -79,8 +82,10 @@ def dataset(given: Any) -> Dataset[Any]:
     if isinstance(given, (str, bytes, bytearray)):
         raise TypeError(f"{_WANTED}, got {given!r:.80}; for the lines of a file use pipeline.text")
     kind = type(given)
-    if isinstance(given, (tuple, dict)) or (hasattr(kind, "__array__") and not hasattr(kind, "__next__")):
-        if isinstance(given, (tuple, dict)) and not parts_of(given):
+    if is_frame(kind):
+        return arrow(given)
+    if isinstance(given, (tuple, dict)) or _is_array(kind):
+        if not _is_array(kind) and not parts_of(given):
             raise TypeError(f"{_WANTED}, got an empty {kind.__name__}")
         return arrays(given)
     stateful = hasattr(given, "state_dict") and hasattr(given, "load_state_dict")
@@ -105,7 +110,14 @@ def dataset(given: Any) -> Dataset[Any]:
         hint = ": use a pipeline.FIFOQueue"
         if not inspect.iscoroutinefunction(given.get):  # as in asyncio, whose `get` nobody would await
             hint += ", or iter(q.get, None), which ends when q.get() returns None"
+    if hasattr(kind, "collect_schema"):  # a LazyFrame of polars
+        hint = ": pass its .collect()"
     raise TypeError(f"{_WANTED}, got {given!r:.80}{hint}")
+
+
+def _is_array(kind: type[Any]) -> bool:
+    arrays = hasattr(kind, "__array__") or hasattr(kind, "data_vars") or hasattr(kind, "tocsr")  # of xarray, and SciPy
+    return arrays and not hasattr(kind, "__next__")
 
 
 def _name(given: Any) -> str:

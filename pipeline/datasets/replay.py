@@ -24,6 +24,7 @@ from pipeline.errors import (
     invalid,
     show,
 )
+from pipeline.foreign import numpy_of
 from pipeline.nest import ListValue, Nest, is_nested, kept
 from pipeline.orders.seeds import Seed
 from pipeline.stages.block import Block, as_columns
@@ -410,12 +411,12 @@ class _Rows:
             text = f"has shape {show(form.shape)}, and in the first example {show(first.shape)}: {hint}"
             raise InvalidArgumentError(None, None, f"'{self._name}': {self._where(i)} {text}")
         if not form.fits(first):
-            own = form.text() if form.lists else f"dtype {np.asarray(value).dtype}"
+            own = form.text() if form.lists else f"dtype {numpy_of(value).dtype}"
             text = f"has {own}, and in the first example {first.text()}"
             raise TypeError(f"'{self._name}': {self._where(i)} {text}")
         if isinstance(value, (bytes, str, ListValue)):
             return kept(value)
-        array = np.asarray(value)
+        array = numpy_of(value)
         if first.dtype.kind in "OSU":
             return array if array.shape else array[()]
         return array if array.dtype == first.dtype else self._cast(i, first.dtype, array)
@@ -483,7 +484,7 @@ def _form(value: Any) -> _Form:
         return _Form((), np.dtype(object), True)
     if isinstance(value, (bytes, str)):  # not as an array, which would be a copy
         return _Form((), np.dtype("S" if isinstance(value, bytes) else "U"))
-    array = np.asarray(value)
+    array = numpy_of(value)
     return _Form(array.shape, np.dtype(array.dtype.kind) if array.dtype.kind in "SU" else array.dtype)
 
 

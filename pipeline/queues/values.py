@@ -10,6 +10,7 @@ import numpy as np
 from pipeline._lines import all_bytes
 from pipeline.dtypes import STRING, parse_dtype, refuse_missing, utf8
 from pipeline.errors import InvalidArgumentError, invalid, show
+from pipeline.foreign import numpy_of
 from pipeline.nest import ListValue
 from pipeline.queues.components import Component, Shape
 
@@ -148,7 +149,7 @@ def _array(value: Any, component: Component, where: str) -> np.ndarray[Any, Any]
         return _cast(np.asarray(value), component, where)
     if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
         refuse_missing(value, where)
-        return _cast(np.asarray(value), component, where)
+        return _cast(numpy_of(value), component, where)
     return _from_python(value, dtype, where)
 
 
@@ -179,7 +180,7 @@ def _owned(array: np.ndarray[Any, Any], source: Any) -> Any:
     """Return the array, copied if it shares memory with `source`; a scalar becomes a NumPy scalar."""
     if array.ndim == 0:
         return array[()]
-    return array.copy() if np.may_share_memory(array, source) else array
+    return array.copy() if np.may_share_memory(array, numpy_of(source)) else array
 
 
 def element(value: Any, component: Component, index: int, where: str) -> Any:
@@ -272,7 +273,7 @@ def infer(value: Any, many: bool, where: str) -> tuple[np.dtype[Any], Shape]:
     if many and isinstance(value, (list, tuple)) and value and all(isinstance(one, (bytes, str)) for one in value):
         return STRING, ()
     try:
-        array = np.asarray(copied_lists(value, where))
+        array = numpy_of(copied_lists(value, where))
     except ValueError:
         if many and isinstance(value, (list, tuple)):
             return np.dtype(object), ()

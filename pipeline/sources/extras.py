@@ -79,6 +79,11 @@ def of_record(error: E, key: str) -> E:
     return error
 
 
+def is_frame(kind: type[Any]) -> bool:
+    """Whether this is a table with named columns, such as a DataFrame of polars or pandas, or a Table of pyarrow."""
+    return hasattr(kind, "__dataframe__") or (hasattr(kind, "__arrow_c_stream__") and hasattr(kind, "columns"))
+
+
 def is_closed(stored: Any) -> bool:
     """Whether this is a Dataset of h5py whose file was closed."""
     return not getattr(getattr(stored, "id", None), "valid", True)

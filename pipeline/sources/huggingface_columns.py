@@ -9,6 +9,7 @@ import numpy as np
 
 from pipeline.dtypes import object_vector, strings_as_bytes
 from pipeline.errors import invalid
+from pipeline.foreign import numpy_of
 from pipeline.nest import ListValue
 from pipeline.sources.arrow import (
     as_array,
@@ -339,7 +340,7 @@ def _given(values: Any, feature: Any, where: str, join: Join) -> Any:
         return object_vector([ListValue(_plain(row)) for row in values])
     if feature is not None and _varies(feature):
         _refuse_none(values, where)
-        return object_vector([strings_as_bytes(np.asarray(row), where) for row in values])
+        return object_vector([strings_as_bytes(numpy_of(row), where) for row in values])
     if isinstance(values, list) or (feature is not None and _is_decoded(feature)):
         return join(list(values), where)
-    return strings_as_bytes(np.asarray(values), where)
+    return strings_as_bytes(numpy_of(values), where)

@@ -15,6 +15,7 @@ from pipeline._block import Examples as Examples
 from pipeline._block import Names as Names
 from pipeline._block import handed_out as handed_out
 from pipeline.dtypes import refuse_missing
+from pipeline.foreign import numpy_of
 from pipeline.nest import Nest, TupleParts, has_nested, holds_arrays, parts_of
 
 Numbers: TypeAlias = "NDArray[np.int64]"
@@ -115,7 +116,7 @@ _KINDS = frozenset({np.ndarray, list})
 
 def _column(values: Any) -> Any:
     refuse_missing(values, "a block")  # NumPy would make an array without the mask
-    return np.asarray(values) if hasattr(values, "__array__") else list(values)
+    return numpy_of(values) if hasattr(values, "__array__") else list(values)
 
 
 def is_plain(column: Any) -> bool:

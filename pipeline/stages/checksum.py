@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.foreign import numpy_of
 from pipeline.nest import TupleParts, is_dataclass, parts_of
 from pipeline.stages.block import Columns, as_columns
 from pipeline.stages.index import Index
@@ -152,7 +153,7 @@ def crc_of(value: Any, before: int) -> int:
     elif isinstance(value, (list, tuple)):
         items = list(value)
     elif hasattr(kind, "__array__"):
-        return crc_of(np.asarray(value), before)
+        return crc_of(numpy_of(value), before)
     else:
         raise TypeError(
             f"checksum: expected arrays, numbers and strings, got {kind.__name__}, whose bytes differ from run to run: "

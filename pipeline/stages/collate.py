@@ -14,6 +14,7 @@ from pipeline._calls import alike_arrays, all_arrays
 from pipeline._calls import as_tensors as listed_as_tensors
 from pipeline.dtypes import native, object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.foreign import numpy_of
 from pipeline.nest import ListParts, ListValue, Nest, TupleParts, has_nested, is_nested, kept
 from pipeline.stages.block import Block, Columns, Examples, text_of
 from pipeline.stages.calls import called
@@ -317,7 +318,7 @@ def as_array(value: Any, where: str) -> Any:
         return value
     refuse_missing(value, where)
     try:
-        array = np.asarray(value)
+        array = numpy_of(value)
     except ValueError as error:
         text = f"{where} is a list, and its items differ in shape, so that they make no array: {value!r:.60}"
         raise invalid(f"{text}. Use a tuple for the components of an example") from error

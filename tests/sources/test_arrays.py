@@ -145,7 +145,7 @@ class TestHDF5(SourceContract):
     @pytest.fixture(autouse=True)
     def _files(self, tmp_path, monkeypatch):
         h5py = pytest.importorskip("h5py")
-        monkeypatch.setattr("pipeline.sources.arrays._PIECE_BYTES", 1)  # so that a piece is a chunk
+        monkeypatch.setattr("pipeline.sources.stored._PIECE_BYTES", 1)  # so that a piece is a chunk
         with h5py.File(tmp_path / "data.h5", "w") as file:
             file.create_dataset("x", data=ROWS, chunks=(7, 3), compression="gzip")
             file.create_dataset("words", data=[b"%d" % i for i in range(COUNT)], chunks=(4,))
@@ -167,7 +167,7 @@ class TestZarr(SourceContract):
     @pytest.fixture(autouse=True)
     def _files(self, tmp_path, monkeypatch):
         zarr = pytest.importorskip("zarr")
-        monkeypatch.setattr("pipeline.sources.arrays._PIECE_BYTES", 1)  # a chunk is a piece
+        monkeypatch.setattr("pipeline.sources.stored._PIECE_BYTES", 1)  # a chunk is a piece
         zarr.save(str(tmp_path / "flat.zarr"), ROWS)
         self.x = zarr.open(str(tmp_path / "x.zarr"), mode="w", shape=ROWS.shape, chunks=(8, 2), dtype="float32")
         self.x[:] = ROWS
@@ -243,7 +243,7 @@ def test_no_value_is_missing_where_none_is_masked():
 
 class TestStores:
     def test_each_chunk_is_read_once(self, monkeypatch):
-        monkeypatch.setattr("pipeline.sources.arrays._PIECE_BYTES", 1)  # a chunk is a piece
+        monkeypatch.setattr("pipeline.sources.stored._PIECE_BYTES", 1)  # a chunk is a piece
         stored = Stored(ROWS, (7, 3))
         source = pipeline.arrays((stored, NUMBERS), shuffle=True, seed=1)
         got = [tuple(each.tolist()) for batch in pipeline.batch(source, 3) for each in batch]

@@ -1,0 +1,125 @@
+"""Columns that are stored in pieces: arrays of HDF5, Zarr and dask. They are read a piece at a time."""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.dtypes import native, object_vector, strings_as_bytes
+from pipeline.orders.numbered import digest
+from pipeline.sources.extras import RowSelection, closed, is_closed, last_used, place_of
+
+# Stored arrays are read in pieces of at least this many bytes of all of them: whole chunks.
+_PIECE_BYTES = 1 << 20
+
+# How many pieces of a stored array its digest reads, and of how many bytes at least.
+_SAMPLES, _SAMPLED_BYTES = 16, 64 << 10
+
+# Pieces do not become larger than this only for the chunks of all columns to end where they do.
+_ALIGNED_BYTES = 16 << 20
+
+# Each host gets at least about so many pieces, if there are chunks enough: then shares hardly differ in size.
+_PIECES_OF_A_HOST = 8
+
+
+def is_stored(given: Any) -> bool:
+    """Whether this is an array of a store, such as HDF5, Zarr or dask."""
+    if hasattr(given, "chunksizes") and given.chunks is None:  # of xarray: one array, which NumPy loads
+        return False
+    return hasattr(given, "chunks") and isinstance(getattr(given, "shape", 0), (tuple, type(None)))
+
+
+def step_of(columns: Sequence[Stored], rows: int, hosts: int) -> int:
+    """Return how many rows of stored columns to read at once, for `hosts` that share them.
+
+    Chunks of all columns end where a piece does, unless the pieces would be too large, or too few for the hosts. Then
+    the chunks of the widest rows do: parts of the narrower ones are cheap to read twice.
+    """
+    row_bytes = sum(each.row_bytes for each in columns)
+    if not rows:
+        return 1
+    share = sys.maxsize if hosts == 1 else rows // (_PIECES_OF_A_HOST * hosts)
+    unit = math.lcm(*(min(each.chunk, rows) for each in columns))
+    if unit > min(share, _ALIGNED_BYTES // row_bytes):
+        unit = max(columns, key=lambda each: each.row_bytes).chunk
+    return unit * max(1, min(-(-_PIECE_BYTES // (unit * row_bytes)), share // unit))
+
+
+def _rows_of_chunk(chunks: Any) -> int:
+    """Return how many rows are stored together; those of dask may differ, and are a tuple."""
+    rows = chunks[0] if isinstance(chunks, tuple) else 1
+    return max(1, int(max(rows) if isinstance(rows, tuple) else rows))
+
+
+class Stored:
+    """An array of HDF5, Zarr, dask or the like.
+
+    Attributes:
+        chunk: How many rows are stored together.
+        row_bytes: How many bytes a row has.
+    """
+
+    def __init__(self, stored: Any, where: str) -> None:
+        if not stored.shape:
+            what = "the scalar" if stored.shape == () else "an empty one,"  # of HDF5: it has no shape
+            raise ValueError(f"arrays: {where} must have rank 1 or more, got {what} {stored!r:.80}")
+        if not isinstance(stored.shape[0], (int, np.integer)):
+            raise ValueError(f"arrays: {where} has an unknown number of rows: call its compute_chunk_sizes() before")
+        self._stored = stored
+        self._rows = int(stored.shape[0])
+        self._where = f"arrays: {where}{place_of(stored)}"
+        self._lock = threading.Lock()  # what is thread safe differs from store to store
+        self.chunk = _rows_of_chunk(stored.chunks)
+        self.row_bytes: int = max(1, math.prod(stored.shape[1:]) * np.dtype(stored.dtype).itemsize)
+
+    def __len__(self) -> int:
+        return self._rows
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        """Return the rows from the first of these numbers to the last."""
+        with self._lock:
+            if is_closed(self._stored):
+                raise closed(self._where)
+            rows = np.asarray(self._stored[int(numbers[0]) : int(numbers[-1]) + 1])
+            return native(strings_as_bytes(rows, self._where))
+
+    def digest(self) -> str:
+        """A digest of up to 16 evenly spaced pieces, whole chunks of 64 KiB at least."""
+        step = max(1, _SAMPLED_BYTES // self.row_bytes // self.chunk) * self.chunk
+        pieces = max(1, -(-self._rows // step))
+        starts = sorted({place * (pieces - 1) // (_SAMPLES - 1) * step for place in range(_SAMPLES)})
+        bounds = [np.array([start, min(start + step, self._rows) - 1]) for start in starts if self._rows]
+        return digest([object_vector([digest([self.take(each)]) for each in bounds])])
+
+    def facts(self) -> Any:
+        return [str(self._stored.dtype), list(self._stored.shape), self.digest()]
+
+
+class Pieces:
+    """A stored column that is read piece by piece, `step` rows each; the last few stay in memory."""
+
+    def __init__(self, whole: Stored, step: int) -> None:
+        self._whole = whole
+        self._step = step
+        self._load = last_used(self._piece)
+
+    def __len__(self) -> int:
+        return len(self._whole)
+
+    def take(self, numbers: NDArray[np.int64]) -> Any:
+        piece = int(numbers[0]) // self._step
+        return RowSelection(numbers - piece * self._step).of(self._load(piece))
+
+    def _piece(self, piece: int) -> NDArray[Any]:
+        first = piece * self._step
+        rows: NDArray[Any] = self._whole.take(np.array([first, min(first + self._step, len(self)) - 1]))
+        return rows
+
+    def facts(self) -> Any:
+        return [*self._whole.facts(), self._step]  # which decides the random orders

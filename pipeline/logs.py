@@ -16,7 +16,7 @@ NAMES = {
     "pipeline.readers": "readers: options that cannot be used, TFRecord files that are cut short",
     "pipeline.runners": "coordinators and queue runners: errors of threads, threads that still run",
     "pipeline.sources": "sources: dtypes of CSV columns, and fields that make them strings; empty files",
-    "pipeline.workers": "workers that are chosen while a loop runs",
+    "pipeline.workers": "workers that are chosen while a loop runs; functions that use shared random generators",
     "pipeline.monitoring": "monitors and traces: files that cannot be written any more, what a trace left out",
 }
 MOST = 5  # warnings of one place

@@ -31,6 +31,7 @@ from pipeline.sync.stop_flag import StopFlag
 from pipeline.tracebacks import from_handler
 from pipeline.workers.chunks import WorkerDied, here
 from pipeline.workers.executor import Workers
+from pipeline.workers.generators import mark, scatter_generators, seed_generators
 
 _MOST = 1024  # inputs of a chunk
 _CANCELLED = 9  # times that workers may cancel the same work
@@ -51,14 +52,23 @@ _SOON = 0.002
 _Made = tuple[list[Any], list[tuple[float, float, int]]]
 
 
-def make_chunk(steps: Sequence[Step], block: Block) -> _Made:
+def make_chunk(steps: Sequence[Step], home: tuple[int, bytes], block: Block) -> _Made:
     """Make all outputs of a chunk. A worker calls it.
 
     Errors become part of the result, so that what was made before them is not lost.
+
+    Args:
+        steps: What is done to each example.
+        home: The mark of the user's process.
+        block: The examples.
     """
     working_for_others(True)
     try:
         steps = [step.anew() for step in steps]  # other threads use the same ones
+        if mark() != home:
+            scatter_generators()
+            for step in steps:
+                step.begins = seed_generators
         began, began_cpu = time.perf_counter(), time.thread_time()
         parts: list[Any] = list(outputs_of_steps(steps, block, max(1, len(block)), None, here.at))
         seconds, cpu = time.perf_counter() - began, time.thread_time() - began_cpu
@@ -107,7 +117,7 @@ class Segment:
         self.steps, self.limits = steps, limits
         self.meters = [None if each is None else each.meter for each in measured]
         self.workers, self.owned = workers, owned
-        self.call = functools.partial(make_chunk, self.steps)
+        self.call = functools.partial(make_chunk, self.steps, mark())
         self._stage = stage
         self._times = StepTimes(self.steps, self.meters, stage)
         for each in measured:

@@ -26,6 +26,9 @@ class NoDraws:
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
+    def resume(self, output: int) -> None:
+        """As that of a `Draw`."""
+
     def __iter__(self) -> Iterator[int]:
         raise FailedPreconditionError(None, None, f"example_rng: {self.reason}")
 

@@ -21,6 +21,7 @@ from pipeline.stages.node import Node, OneInput, functions_below, indexed, neare
 from pipeline.stages.run import Limited, Measured, Run
 from pipeline.stages.steps import Applied, FilterStep, FlatMapStep, Mapped, MapStep, Step
 from pipeline.stages.stream import Rest, Stream, whole
+from pipeline.workers.generators import Watch
 from pipeline.workers.judge import Chosen
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class Each(OneInput):
         self._own_seed = None if calls.seed is None else Seed(calls.seed, kind)
         self._seed = self._own_seed or nearest_seed(source) or Seed(None, kind)
         self._number = functions_below(source)
+        self._watch = Watch(kind, self.name, function)
         self.chosen = Chosen()
         super().__init__(source)
 
@@ -121,7 +123,7 @@ class Each(OneInput):
 
     def step_of(self, run: Run) -> Step:
         """Return what is done to an example in a pass."""
-        return self.does(self.function, self.name, self.on_error == "skip", self._draw(run))
+        return self.does(self.function, self.name, self.on_error == "skip", self._draw(run), self._watch)
 
     def own_step_of(self, run: Run) -> Step:
         """Return the same for the thread that takes, which stops when the iterator is closed."""

@@ -25,6 +25,7 @@ from pipeline.stages.stream import Maker, Skipped, Stream, Unit
 from pipeline.sync.stop_flag import StopFlag
 from pipeline.tracebacks import from_handler
 from pipeline.workers.chunks import FailedItem, here
+from pipeline.workers.generators import UNWATCHED, Watch
 
 # An example on its way through steps: which input of the block it comes from, its number, and what it is now. Without a
 # number it is an error that is skipped: the input, None, and the Failure.
@@ -57,6 +58,7 @@ class Step:
         name: What the user calls it.
         skip: Whether examples are left out for which it fails.
         draw: What seeds `example_rng` in it.
+        watch: Looks at its first call in the user's process.
 
     Attributes:
         one_to_one: Whether there is one output for each example.
@@ -64,13 +66,22 @@ class Step:
         seconds: How long the function took.
         count: How many outputs there were.
         bell: Is set when the iterator is closed, which ends the step between two calls; None where workers run it.
+        begins: Seeds the generators of the process before each call; None in the user's process.
     """
 
     one_to_one = renews = False
     bell: StopFlag | None = None
+    begins: Callable[[int], object] | None = None
 
-    def __init__(self, function: Callable[..., Any], name: str, skip: bool, draw: tuple[int, ...] | NoDraws) -> None:
-        self.function, self.name, self.skip, self.draw = function, name, skip, draw
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        name: str,
+        skip: bool,
+        draw: tuple[int, ...] | NoDraws,
+        watch: Watch = UNWATCHED,
+    ) -> None:
+        self.function, self.name, self.skip, self.draw, self.watch = function, name, skip, draw, watch
         self.seconds, self.count = 0.0, 0
 
     def anew(self) -> Step:
@@ -81,7 +92,10 @@ class Step:
 
     def drawing(self) -> Draw | NoDraws:
         """Return what `example_rng` draws from while a thread runs the step."""
-        return self.draw if isinstance(self.draw, NoDraws) else Draw(*self.draw)
+        if isinstance(self.draw, NoDraws):
+            return self.draw
+        seed, seed2, epoch, which = self.draw
+        return Draw(seed, seed2, epoch, which, self.begins)
 
     def over(self, examples: Iterable[Passing]) -> Iterator[Passing]:
         """Yield what becomes of examples.
@@ -97,8 +111,10 @@ class Step:
                 continue
             if bell is not None and bell.raised:
                 raise _closed()
+            looked = self.watch.begin() if self.watch.due else None
             began = clock()
-            before, thread.draw, draw.number = thread.draw, draw, number  # no call from here to the `try`
+            draw.number = number
+            before, thread.draw = thread.draw, draw  # no call from here to the `try`
             try:
                 outputs = self.outputs(function(example), i, number, example)
             except Exception as error:
@@ -109,6 +125,8 @@ class Step:
             finally:  # before anything is yielded, as whoever takes it runs then
                 thread.draw = before
                 self.seconds += clock() - began
+            if looked is not None:
+                self.watch.end(looked)
             yield from outputs
 
     def outputs(self, output: Any, i: int, number: int, example: Any) -> Iterable[Passing]:
@@ -185,6 +203,8 @@ class FlatMapStep(Step):
         draw.number = number
         while True:
             began = clock()
+            if k:
+                draw.resume(k)
             before, thread.draw = thread.draw, draw  # no call from here to the `try`
             try:
                 each = next(output, _END)
@@ -344,6 +364,7 @@ def called_with_each(
     found, thread = Kept(len(numbers), kept, here.empty), this_thread
     error: Exception | None = None
     drawn = draw if isinstance(draw, Draw) else None
+    looked = step.watch.begin() if step.watch.due else None
     began = time.perf_counter()
     outer, thread.draw = thread.draw, draw  # no call from here to the `try`
     try:
@@ -357,6 +378,8 @@ def called_with_each(
     finally:
         thread.draw = outer
         step.seconds += time.perf_counter() - began
+    if looked is not None:
+        step.watch.end(looked)
     count = found.count
     step.count += count
     if error is None and count < len(numbers):

@@ -374,3 +374,32 @@ said["own"] = len(list(pipeline.torch.DataLoader(mine)))
     assert one["epochs"][0] != one["epochs"][1]
     assert "without a seed each would draw another order. Pass seed= to shuffle" in one["error"]
     assert one["own"] == two["own"] == 7
+
+
+# Workers of this package ----------------------------------------------------------------------------------------------
+
+
+def torch_draws(_):
+    return np.array([torch.rand(()).item(), torch.randn(()).item(), np.random.random()])
+
+
+def test_torchs_generator_is_seeded_for_each_example_in_processes():
+    """It drew the same numbers in each worker."""
+
+    def drawn(count):
+        data = pipeline.dataset(range(400)).shuffle(seed=1).map(torch_draws, workers=pipeline.processes(count))
+        return np.array(list(data))
+
+    four = drawn(4)
+    assert [len(np.unique(column)) for column in four.T] == [400, 400, 400]
+    assert (drawn(1) == four).all()
+
+
+def test_torchs_generator_is_the_programs_elsewhere(caplog):
+    torch.manual_seed(1)
+    wanted = [torch.rand(()).item() for _ in range(9)]
+    torch.manual_seed(1)
+    assert list(pipeline.dataset(range(9)).map(lambda _: torch.rand(()).item())) == wanted
+    assert caplog.messages[0].startswith(
+        "map(<lambda>) uses torch's default generator, which your whole process shares"
+    )

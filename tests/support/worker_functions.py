@@ -4,12 +4,15 @@ import collections
 import contextlib
 import ctypes
 import os
+import random
 import signal
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
+
+import pipeline
 
 KB = 1024
 Point = collections.namedtuple("Point", "x y")
@@ -313,3 +316,14 @@ def drawn(number):
 
 def doubled(row):
     return 2 * row
+
+
+def shared_draws(_):
+    """Numbers of the generators that all code of a process shares, and one of `example_rng`."""
+    normal = np.random.randn(), random.gauss(0, 1)
+    return np.array([random.random(), np.random.random(), *normal, pipeline.example_rng().random()])
+
+
+def three_shared_draws(_):
+    for _ in range(3):
+        yield shared_draws(_)

@@ -1,0 +1,208 @@
+"""The random generators that all code of a process shares: Python's, NumPy's and torch's.
+
+In a worker process they are seeded for each example. In the user's process they belong to the program; functions that
+use them are reported once.
+
+Python and NumPy seed a Mersenne Twister by 624 steps or more, each of which needs the one before. Here a hash fills
+the state in place, which is faster. If the memory of a generator does not look as expected, its public functions set
+the same state.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import random
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._calls import fill_words
+from pipeline.diagnostics.frames import tell
+from pipeline.logs import logger
+
+_WORDS = 624  # of a Mersenne Twister
+
+_log = logger("pipeline.workers")
+
+
+def _at(address: int) -> NDArray[np.uint32]:
+    """Return the state of a generator in memory: its words, and one more for the position among them."""
+    return np.frombuffer((ctypes.c_uint32 * (_WORDS + 1)).from_address(address), np.uint32)
+
+
+class _Generator:
+    """A generator that all code of a process shares.
+
+    Attributes:
+        name: What users call it.
+        salt: Keeps the generators apart: with equal words they would draw equal numbers.
+    """
+
+    name: str
+    salt: int
+
+    def seed(self, key: int) -> None:
+        """Seed it with 64 bits."""
+        raise NotImplementedError
+
+    def state(self) -> bytes:
+        """Return its state, to be compared."""
+        raise NotImplementedError
+
+
+class _Python(_Generator):
+    name, salt = "Python's random", 0x243F6A8885A308D3
+
+    def __init__(self) -> None:
+        self._mine = random._inst  # type: ignore[attr-defined]
+        self._found = _at(id(self._mine) + object.__basicsize__)
+        known = random.getstate()[1]
+        self._in_place = [*self._found[1:].tolist(), int(self._found[0])] == list(known)
+        self._words = self._found[1:] if self._in_place else np.empty(_WORDS, np.uint32)
+
+    def seed(self, key: int) -> None:
+        fill_words(key ^ self.salt, self._words)
+        if self._in_place:
+            self._found[0], self._mine.gauss_next = _WORDS, None
+        else:
+            random.setstate((3, (*self._words.tolist(), _WORDS), None))
+
+    def state(self) -> bytes:
+        return self._found.tobytes() if self._in_place else repr(random.getstate()).encode()
+
+
+class _NumPy(_Generator):
+    name, salt = "NumPy's np.random", 0x13198A2E03707344
+
+    def __init__(self) -> None:
+        self._generator = np.random.get_bit_generator()
+        known: Any = np.random.get_state(legacy=False)
+        self._in_place = False
+        self._words = np.empty(_WORDS, np.uint32)
+        if known["bit_generator"] == "MT19937":
+            found = _at(self._generator.ctypes.state_address)
+            self._in_place = found.tolist() == [*known["state"]["key"].tolist(), known["state"]["pos"]]
+        if self._in_place:
+            self._found, self._words = found, found[:-1]
+
+    def seed(self, key: int) -> None:
+        if not self._in_place:
+            fill_words(key ^ self.salt, self._words)
+            np.random.set_state(("MT19937", self._words, _WORDS, 0, 0.0))
+        elif np.random.get_bit_generator() is self._generator:  # a program may set another, which is its own affair
+            fill_words(key ^ self.salt, self._words)
+            self._found[-1] = _WORDS
+            np.random.set_bit_generator(self._generator)  # forgets the second half of a pair of normal numbers
+
+    def state(self) -> bytes:
+        return self._found.tobytes() if self._in_place else repr(np.random.get_state(legacy=False)).encode()
+
+
+class _Torch(_Generator):
+    name, salt = "torch's default generator", 0xA4093822299F31D0
+
+    def __init__(self, torch: Any) -> None:
+        self._mine = torch.default_generator
+
+    def seed(self, key: int) -> None:
+        self._mine.manual_seed(key ^ self.salt)
+
+    def state(self) -> bytes:
+        found: bytes = self._mine.get_state().numpy().tobytes()
+        return found
+
+
+class _OfProcess:
+    """The generators of this process, as far as it has imported their libraries.
+
+    Attributes:
+        found: The generators.
+        mark: Tells this process from others, on other machines too.
+    """
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Know none, in a forked process: their states are those of its parent."""
+        self.found: list[_Generator] = []
+        self._complete = False
+        self.mark = os.getpid(), os.urandom(8)
+
+    def generators(self) -> list[_Generator]:
+        """Return the generators; the process may have imported torch meanwhile."""
+        if not self._complete:
+            if not self.found:
+                self.found += _Python(), _NumPy()
+            torch = sys.modules.get("torch")
+            if hasattr(torch, "default_generator"):  # while it is imported it has none
+                self.found.append(_Torch(torch))
+                self._complete = True
+        return self.found
+
+
+_here = _OfProcess()
+os.register_at_fork(after_in_child=_here.forget)
+
+
+def mark() -> tuple[int, bytes]:
+    """Return what tells this process from others, on other machines too."""
+    return _here.mark
+
+
+def seed_generators(key: int) -> None:
+    """Seed the generators of this process with 64 bits. It is for a process that does nothing else meanwhile."""
+    for each in _here.generators():
+        each.seed(key)
+
+
+def scatter_generators() -> None:
+    """Seed by chance the generators that this process did not have before: forked workers begin with equal ones."""
+    known = len(_here.found)
+    for each in _here.generators()[known:]:
+        each.seed(int.from_bytes(os.urandom(8), "little"))
+
+
+_told: set[Any] = set()  # functions that were reported
+
+
+class Watch:
+    """Reports a function of the user's that uses the generators of the user's own process, by a warning.
+
+    Args:
+        kind, name: How it is called, such as "map", and its name.
+        function: The function.
+
+    Attributes:
+        due: Whether it has yet to be looked at.
+    """
+
+    def __init__(self, kind: str, name: str, function: Any) -> None:
+        self._kind, self._name, self._code = kind, name, getattr(function, "__code__", type(function))
+        self.due = function is not None and self._code not in _told
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_code": None, "due": False}  # elsewhere it is not the user's process
+
+    def begin(self) -> list[tuple[_Generator, bytes]]:
+        """Return the states of the generators before the first call of the function."""
+        self.due = False
+        return [(each, each.state()) for each in _here.generators()]
+
+    def end(self, before: list[tuple[_Generator, bytes]]) -> None:
+        """Report the function if it has changed them."""
+        used = [each.name for each, state in before if each.state() != state]
+        if used and self._code not in _told:
+            _told.add(self._code)
+            tell(
+                _log,
+                f"{self._kind}({self._name}) uses {' and '.join(used)}, which your whole process shares. Its numbers "
+                "will differ after a resume, and in every run with threads. Draw from pipeline.example_rng(), or use "
+                "workers=pipeline.processes(n), which seeds the shared generators for each example",
+            )
+
+
+UNWATCHED = Watch("", "", None)

@@ -1,0 +1,95 @@
+"""The generators that all code of a process shares: seeded for each example in worker processes, reported elsewhere."""
+
+import itertools
+import multiprocessing
+import random
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+import worker_functions as functions
+
+import pipeline
+
+NUMBERS = 60
+
+
+def drawn(workers, state=None):
+    """What a map, and a flat_map behind it, draw for shuffled numbers."""
+    data = pipeline.dataset(range(NUMBERS)).shuffle(seed=1).map(functions.shared_draws, workers=workers)
+    data = data.flat_map(functions.three_shared_draws, workers=workers)
+    found = iter(data)
+    if state is not None:
+        found.load_state_dict(state)
+    return found
+
+
+@pytest.fixture(scope="module")
+def one():
+    return np.array(list(drawn(pipeline.processes(1))))
+
+
+def test_no_two_examples_draw_alike_in_processes():
+    data = pipeline.dataset(range(400)).map(functions.shared_draws, workers=pipeline.processes(4))
+    for column in np.array(list(data)).T:
+        assert len(np.unique(column)) == 400
+
+
+def test_the_numbers_are_those_of_any_processes(one):
+    assert (np.array(list(drawn(pipeline.processes(3)))) == one).all()
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as executor:
+        assert (np.array(list(drawn(executor))) == one).all()
+
+
+def test_the_numbers_are_those_of_a_run_that_was_not_stopped(one):
+    with drawn(pipeline.processes(2)) as first:
+        got = list(itertools.islice(first, 100))
+        state = first.state_dict()
+    got += drawn(pipeline.processes(1), state)
+    assert (np.array(got) == one).all()
+
+
+def test_two_functions_and_two_generators_do_not_draw_alike(one):
+    data = pipeline.dataset(range(NUMBERS)).shuffle(seed=1).map(functions.shared_draws, workers=pipeline.processes(1))
+    uniform = np.array(list(data))[:, [0, 1, 4]].ravel()
+    assert len(np.unique([*uniform, *one[:, [0, 1, 4]].ravel()])) == NUMBERS * 3 * 4
+
+
+def test_other_seeds_and_epochs_draw_other_numbers(one):
+    data = pipeline.dataset(range(NUMBERS)).map(functions.shared_draws, workers=pipeline.processes(1), seed=1)
+    first, second = np.array(list(data)), np.array(list(data.epoch(1)))
+    assert not np.isin(first, second).any()
+    assert not np.isin(first, one).any()
+
+
+@pytest.mark.parametrize("workers", [None, 1, 3])
+def test_those_of_the_program_are_left_alone(workers):
+    """They are those of its training too."""
+    random.seed(1)
+    wanted = [random.random() for _ in range(NUMBERS)]
+    random.seed(1)
+    got = list(pipeline.dataset(range(NUMBERS)).map(lambda _: random.random(), workers=workers, seed=1))
+    assert sorted(got) == sorted(wanted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "function", "names"),
+    [
+        ("map", lambda _: np.random.random(), "NumPy's np.random"),
+        ("map", lambda _: random.gauss(0, 1) + np.random.randn(), "Python's random and NumPy's np.random"),
+        ("filter", lambda _: np.random.random() < 2, "NumPy's np.random"),
+    ],
+)
+def test_a_function_that_draws_in_the_program_is_reported_once(kind, function, names, caplog):
+    data = getattr(pipeline.dataset(range(9)), kind)(function)
+    list(data.batch(4).prefetch(1))
+    list(data)
+    list(getattr(pipeline.dataset(range(9)), kind)(function))
+    (told,) = caplog.messages
+    assert told.startswith(f"{kind}(<lambda>) uses {names}, which your whole process shares")
+
+
+def test_others_are_not_reported(caplog):
+    data = pipeline.dataset(range(9)).map(lambda _: pipeline.example_rng().random()).filter(lambda x: x < 2)
+    assert len(list(data)) == 9
+    assert not caplog.messages

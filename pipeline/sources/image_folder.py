@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decode.image.rgb import EXTENSIONS, rgb_image
-from pipeline.dtypes import object_vector, path_text
+from pipeline.decode.image.upright import upright_image
+from pipeline.dtypes import object_vector, path_text, truth
 from pipeline.errors import NotFoundError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.opening import file_system, read_whole
@@ -35,6 +36,8 @@ def image_folder(
     root: str | os.PathLike[str],
     decode: Callable[[bytes], Any] | None = rgb_image,
     *,
+    exif: bool = False,
+    allow_empty: bool = False,
     num_epochs: int | None = 1,
     shuffle: bool = False,
     seed: int | None = None,
@@ -48,12 +51,14 @@ def image_folder(
         root: The folder, or a URL.
         decode: Your function from bytes to an image. None gives the bytes. By
             default images become uint8 [height, width, 3].
+        exif: Turn images by their EXIF orientation.
+        allow_empty: Accept classes that have no images.
         num_epochs: How often to read the images; None repeats for ever.
         shuffle, seed: Read in random order, another one each epoch.
         shard: (index, count): read every count-th image.
 
     Raises:
-        NotFoundError: There is no such folder, or a class has no images.
+        NotFoundError: There is no such folder, or there are no images.
         InvalidArgumentError: An image cannot be decoded: see the file it names.
         ValueError, TypeError, ImportError: An option or a library is wrong.
 
@@ -66,8 +71,13 @@ def image_folder(
     """
     if decode is not None and not callable(decode):
         raise TypeError(f"image_folder: decode must be callable or None, not {decode!r:.80}")
+    if truth(exif, "image_folder: exif"):
+        if decode is not rgb_image:
+            raise invalid("image_folder: exif=True is for the default decoder: leave out decode=, or exif=")
+        decode = upright_image
+    allows = truth(allow_empty, "image_folder: allow_empty")
     folder = at_home(path_text(root, "image_folder: root"))
-    return ImageFolder(_Images(folder, decode), Epochs(num_epochs, shuffle, seed, shard))
+    return ImageFolder(_Images(folder, decode, allows), Epochs(num_epochs, shuffle, seed, shard))
 
 
 class ImageFolder(TableSource):
@@ -92,7 +102,7 @@ class _Images(Table):
     most = 32  # the size of an image is not known
     one_by_one = True
 
-    def __init__(self, root: str, decode: Callable[[bytes], Any] | None) -> None:
+    def __init__(self, root: str, decode: Callable[[bytes], Any] | None, allow_empty: bool) -> None:
         self._decode = decode
         found = _found(root)
         self.classes = sorted(found)
@@ -101,9 +111,12 @@ class _Images(Table):
         self._root = root
         if not self.classes:
             raise NotFoundError(None, None, f"image_folder: there are no folders of classes in '{root}'")
+        if allow_empty and not self.paths:
+            raise NotFoundError(None, None, f"image_folder: there are no images in '{root}'")
         empty = [each for each in self.classes if not found[each]]
-        if empty:
-            raise NotFoundError(None, None, f"image_folder: there are no images of class {empty[0]!r} in '{root}'")
+        if empty and not allow_empty:
+            text = f"there are no images of class {empty[0]!r} in '{root}': pass allow_empty=True if that is right"
+            raise NotFoundError(None, None, f"image_folder: {text}")
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -113,7 +126,7 @@ class _Images(Table):
 
     def _alone(self, path: str) -> Any:
         image = self._image(path)
-        if self._decode is None or self._decode is rgb_image:
+        if any(self._decode is each for each in (None, rgb_image, upright_image)):
             return image  # a function of the user's may return the same array each time
         (example,) = as_columns(stacked([image], self.kind), 1).examples()
         return example
@@ -136,7 +149,8 @@ class _Images(Table):
 
     def facts(self) -> dict[str, Any]:
         names = object_vector([path.removeprefix(self._root) for path in self.paths])
-        return {"classes": len(self.classes), "digest": digest([names, self.labels])}
+        turned = {"exif": True} if self._decode is upright_image else {}
+        return {"classes": len(self.classes), "digest": digest([names, self.labels]), **turned}
 
 
 class _Found:

@@ -12,7 +12,7 @@ import fsspec
 import numpy as np
 import pytest
 from helpers import raises, run_script
-from PIL import Image
+from PIL import Image, ImageOps
 from source_contract import SourceContract
 
 import pipeline
@@ -169,6 +169,77 @@ def test_images_of_many_formats(tmp_path):
         (tmp_path / "class" / name).write_bytes(data)
     [(images, _)] = pipeline.batch(pipeline.image_folder(tmp_path), len(FORMATS))
     assert np.array_equal(images, [PIXELS] * len(FORMATS))
+
+
+def oriented(form, number, **options):
+    """The file of an image that looks like PIXELS once it is turned as its EXIF orientation says."""
+    # What is stored is the image turned the other way: numbers 6 and 8 undo each other, and all others themselves.
+    exif = Image.Exif()
+    exif[274] = {6: 8, 8: 6}.get(number, number)
+    image = Image.open(io.BytesIO(saved("PNG", exif=exif)))
+    stored = ImageOps.exif_transpose(image)
+    exif[274] = number
+    file = io.BytesIO()
+    stored.save(file, form, exif=exif, **options)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("number", range(1, 9))
+@pytest.mark.parametrize(("form", "options"), [("PNG", {}), ("WEBP", {"lossless": True}), ("TIFF", {})])
+def test_images_are_turned_by_exif(form, options, number, tmp_path):
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / f"a.{form.lower()}").write_bytes(oriented(form, number, **options))
+    [(image, _)] = pipeline.image_folder(tmp_path, exif=True)
+    assert np.array_equal(image, PIXELS)
+
+
+def test_photos_are_turned_by_exif(tmp_path):
+    photo = np.zeros((64, 32, 3), np.uint8)
+    photo[:32] = 255
+    exif = Image.Exif()
+    exif[274] = 6
+    (tmp_path / "class").mkdir()
+    Image.fromarray(photo).save(tmp_path / "class" / "a.jpg", exif=exif)
+    [(image, _)] = pipeline.image_folder(tmp_path, exif=True)
+    assert image.shape == (32, 64, 3)
+    assert np.array_equal(image[:, 48:] > 128, np.ones((32, 16, 3), bool))
+    [(image, _)] = pipeline.image_folder(tmp_path)
+    assert image.shape == (64, 32, 3)
+
+
+def test_damaged_exif_turns_nothing(tmp_path):
+    data = oriented("PNG", 6).replace(b"eXIfMM", b"eXIfXX")
+    (tmp_path / "class").mkdir()
+    (tmp_path / "class" / "a.png").write_bytes(data)
+    [(image, _)] = pipeline.image_folder(tmp_path, exif=True)
+    assert image.shape == (5, 4, 3)
+
+
+def test_a_state_knows_whether_images_are_turned(tmp_path):
+    write(tmp_path / "images")
+    state = iter(pipeline.image_folder(tmp_path / "images")).state_dict()
+    with pytest.raises(pipeline.StateMismatchError, match="exif"):
+        iter(pipeline.image_folder(tmp_path / "images", exif=True)).load_state_dict(state)
+
+
+def test_exif_is_for_the_default_decoder(tmp_path):
+    write(tmp_path / "images")
+    with raises(pipeline.InvalidArgumentError, "image_folder: exif=True is for the default decoder"):
+        pipeline.image_folder(tmp_path / "images", None, exif=True)
+
+
+def test_classes_may_be_empty(tmp_path):
+    write(tmp_path)
+    (tmp_path / "bee").mkdir()
+    with pytest.raises(pipeline.NotFoundError, match=r"class 'bee' in .*: pass allow_empty=True if that is right"):
+        pipeline.image_folder(tmp_path)
+    source = pipeline.image_folder(tmp_path, allow_empty=True)
+    assert source.classes == ["bee", *CLASSES]
+    [(_, labels)] = source.batch(99, pad=0)
+    assert np.bincount(labels).tolist() == [0, *np.bincount(LABELS)]
+    (tmp_path / "none" / "bee").mkdir(parents=True)
+    with raises(pipeline.NotFoundError, "image_folder: there are no images in"):
+        pipeline.image_folder(tmp_path / "none", allow_empty=True)
 
 
 def test_a_bmp_with_a_palette_has_its_colours(tmp_path):

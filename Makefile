@@ -108,7 +108,7 @@ $(VENV)-cluster/.installed: pyproject.toml
 	$(@D)/bin/python -m pip install --quiet --group cluster
 	touch $@
 
-# The tests of pipeline.torch, with PyTorch, Lightning and Accelerate.
+# The tests of pipeline.torch, with PyTorch, Lightning, Accelerate and the Trainer of Hugging Face.
 test-torch: $(VENV)-torch/.installed
 	$(VENV)-torch/bin/python -m pytest tests/adaptors tests/docs tests/resume/test_recipes.py
 

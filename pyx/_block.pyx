@@ -76,15 +76,15 @@ def bounds(const int64_t[:] places not None):
     return low, high
 
 
-def spread(const int64_t[::1] places not None, Py_ssize_t size):
-    """Return each place, and the `size - 1` numbers after it, one group after another: int64."""
+def spread(const int64_t[::1] places not None, Py_ssize_t size, Py_ssize_t step=1):
+    """Return each place, and the `size - 1` places after it, `step` apart, one group after another: int64."""
     cdef cnp.npy_intp n = places.shape[0] * max(size, 0)
     cdef cnp.ndarray out = cnp.PyArray_EMPTY(1, &n, cnp.NPY_INT64, 0)
     cdef int64_t[::1] made = out
     cdef Py_ssize_t i, k, at = 0
     for i in range(places.shape[0]):
         for k in range(size):
-            made[at] = places[i] + k
+            made[at] = places[i] + k * step
             at += 1
     return out
 

@@ -294,7 +294,7 @@ class Loader:
         if behind < 0:
             raise invalid(f"state_dict: behind must be at least 0, got {behind}")
         try:
-            text = json.dumps(here.batches.state_dict(behind=len(self._held) + behind))
+            text = json.dumps(here.batches._saved(len(self._held) + behind, self._over and not behind))
         except FailedPreconditionError as error:
             if not here.starts_over:
                 raise
@@ -307,8 +307,8 @@ class Loader:
 
         Args:
             state_dict: What `state_dict` returned, of a loader whose dataset was made in the same way.
-            allow: Differences to accept; see `DatasetIterator.load_state_dict`. Where several processes share a
-                dataset, their number may differ, if together they take the same number of examples.
+            allow: Differences to accept; see `DatasetIterator.load_state_dict`. The number of processes that share a
+                dataset may differ.
 
         Raises:
             StateMismatchError: It was saved by another dataset, or over other files.
@@ -323,10 +323,11 @@ class Loader:
         except (TypeError, ValueError) as error:
             raise invalid(f"load_state_dict: the state is damaged: {error}") from error
         here = self._here()
+        other = here
         if state is not None:
-            other = here.load(state, {*allow, *self._allowed()})
-        else:  # it only says which epoch
-            other = here.another(number) if here.starts_over else here
+            other = here.load(state, allow)
+        elif here.starts_over:  # it only says which epoch
+            other = here.another(number)
         if other is not here:
             self._replace(other)
         self._inside, self._over = False, bool(state_dict["over"])
@@ -348,9 +349,6 @@ class Loader:
     def _without_state(self, error: FailedPreconditionError) -> None:
         """Raise the error of a dataset without a state; or return, if a state may begin the epoch again."""
         raise error
-
-    def _allowed(self) -> tuple[str, ...]:
-        return ("shard",) if self._shard()[1] > 1 else ()
 
 
 class _Converted:

@@ -556,6 +556,15 @@ class DatasetIterator(Generic[T_co]):
         Thread safety: you may call it from any thread.
         """
         behind = integer(behind, "state_dict: behind")
+        return self._saved(behind, self._over and not behind)
+
+    def _saved(self, behind: int, ended: bool) -> dict[str, Any]:
+        """Return the state some elements ago.
+
+        Args:
+            behind: How many elements ago.
+            ended: Whether the caller knows that there were no more elements.
+        """
         loaded = self._loaded  # another thread may open the stream meanwhile
         if loaded is not None and not behind:
             return copy.deepcopy(loaded)
@@ -574,7 +583,7 @@ class DatasetIterator(Generic[T_co]):
             raise FailedPreconditionError(None, None, reason)
         from pipeline.datasets.state import state_of  # with json: 2 ms, for programs that save states
 
-        return state_of(self._node, self._run, record, self._sum is not None)
+        return state_of(self._node, self._run, record, self._sum is not None, ended)
 
     def _skip(self, n: int, size: int) -> None:
         """Leave out the first elements: with an index none is made, and other sources are only read past them.
@@ -605,14 +614,15 @@ class DatasetIterator(Generic[T_co]):
     def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
         """Continue from a state: the next element is the one you would have got next when you saved it.
 
-        Your dataset must have the same recipe, except for workers and prefetch.
+        Your dataset must have the same recipe, except for workers, prefetch, and the hosts of `shard`.
 
         Args:
             state: What `state_dict` returned, in this process or another.
-            allow: Differences to accept: "batch_size", "num_epochs", "shard", "mtime".
+            allow: Differences to accept: "batch_size", "num_epochs", "mtime". "shard" is accepted and means nothing.
 
         Raises:
-            StateMismatchError: Another dataset, or other files. Nothing has changed.
+            StateMismatchError: Another dataset, other files, or other hosts, where each has a state of its own. Nothing
+                has changed.
             InvalidArgumentError, TypeError: It is not a state, or is damaged.
             FailedPreconditionError: The iterator has given an element, or is closed.
         """

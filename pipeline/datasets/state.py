@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipeline import __version__
+from pipeline.datasets.moving import Moving, Pairs, check_batches, check_hosts
 from pipeline.diagnostics.wording import named
 from pipeline.dtypes import items, one_of
 from pipeline.errors import InvalidArgumentError, StateMismatchError, invalid
@@ -18,6 +19,7 @@ from pipeline.resume.mismatch import Comparison
 from pipeline.resume.plain import not_plain
 from pipeline.stages.node import Node, facts_of, seeds_of
 from pipeline.stages.run import Run
+from pipeline.stages.stream import fitting
 
 if TYPE_CHECKING:
     from pipeline.datasets.record import Record
@@ -26,18 +28,16 @@ FORMAT = "queue-runner/dataset"
 VERSION = 3
 
 # What a caller may allow to differ, and the options of a recipe that this is about.
-ALLOWED = {"batch_size": {"n"}, "num_epochs": {"num_epochs"}, "shard": {"i", "shard"}, "mtime": set[str]()}
+# "shard" is accepted as programs of before write it: another number of hosts needs no word.
+ALLOWED = {"batch_size": {"n"}, "num_epochs": {"num_epochs"}, "shard": set[str](), "mtime": set[str]()}
 
 _KEYS = {
-    *("format", "version", "made_by", "delivered", "fingerprint", "epoch", "recipe", "seeds", "state", "files"),
-    "checksum",
+    *("format", "version", "made_by", "delivered", "ended", "fingerprint", "epoch", "recipe", "seeds", "state"),
+    *("files", "checksum"),
 }
 
-# Steps that may come after a batch in a state for batches of another size: they count none.
-_ONE_TO_ONE = ("map", "prefetch", "checksum", "unbatch")
 
-
-def state_of(node: Node, run: Run, record: Record, summed: bool) -> dict[str, Any]:
+def state_of(node: Node, run: Run, record: Record, summed: bool, ended: bool) -> dict[str, Any]:
     """Return the state of an iterator.
 
     Args:
@@ -45,12 +45,14 @@ def state_of(node: Node, run: Run, record: Record, summed: bool) -> dict[str, An
         run: Of the iterator: its epoch, its seeds, and the files that were read.
         record: What was handed out.
         summed: Whether there is a checksum.
+        ended: Whether the iterator had no element behind that.
     """
     state = {
         "format": FORMAT,
         "version": VERSION,
         "made_by": __version__,
         "delivered": {"batches": record.batches, "elements": record.examples},
+        "ended": ended,
         "fingerprint": f"{record.examples}-{record.value:016x}" if summed else None,
         "epoch": run.epoch,
         "recipe": _plain(facts_of(node)),
@@ -113,10 +115,14 @@ def loaded_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> 
         raise invalid(f"load_state_dict: the state is damaged: {named(error)}") from error
     comparison.conclude()
     found = copy.deepcopy(state)
-    if "batch_size" in allow:
-        _check_batches(state["recipe"], here)
-    if "shard" in allow:
-        found["state"] = _of_hosts(node, found)
+    if state["recipe"] != here:
+        pairs = Pairs(node, state["recipe"])
+        check_batches(pairs)
+        check_hosts(pairs, state["ended"])
+        with fitting():
+            found["state"] = Moving(pairs).state(found["state"])
+        found["recipe"] = here
+        found["checksum"] = _checksum(found)
     _adopt_seeds(state, node)
     return found  # type: ignore[no-any-return]
 
@@ -151,6 +157,8 @@ def _check_whole(state: Mapping[str, Any]) -> None:
 
 def _check_values(state: Mapping[str, Any]) -> None:
     """Raise ValueError if the values that every recipe's state has are not of their kinds."""
+    if type(state["ended"]) is not bool:
+        raise ValueError("ended must be True or False")
     counts = [state["epoch"], *state["delivered"].values()]
     seeds = [number for pair in state["seeds"] for number in pair]
     if not all(type(number) is int for number in [*counts, *seeds]) or not all(0 <= each < 2**62 for each in counts):
@@ -184,17 +192,18 @@ def _check_digests(noted: Any) -> None:
 
 
 def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison) -> None:
-    """Note how two recipes differ."""
+    """Note how two recipes differ, besides the hosts that `check_hosts` compares."""
+    if saved[0] != here[0] and "shard" in (saved[0], here[0]):  # without a shard there is one host
+        saved = saved if saved[0] == "shard" else ["shard", here[1], [saved]]
+        here = here if here[0] == "shard" else ["shard", saved[1], [here]]
     if saved[0] != here[0]:
         comparison.note("the recipe", saved[0], here[0], f"the recipe had {saved[0]} where it has {here[0]} now")
         return
-    ignored = set(but) - ({"n"} if saved[0] not in ("batch", "shard") else set())
-    if saved[0] == "shard" and "i" not in but:
-        ignored -= {"n"}
-    if saved[0] == "shard" and "i" in but:
-        ignored |= {"n"}
+    ignored = {*but, "shard"} - ({"n"} if saved[0] != "batch" else set())
+    if saved[0] == "shard":
+        ignored |= {"i", "n"}
     was, now = _hosts_of_source(saved[1]), _hosts_of_source(here[1])
-    if was != now and "shard" in ignored:  # a place in one share of a source says nothing of the places of others
+    if was != now:  # a place in one share of a source says nothing of the places of others
         text = (
             f"{saved[0]}: shard= had {was} hosts when the state was saved and has {now} now: only "
             f"{saved[0]}(...).shard(i, n) goes on with others"
@@ -211,67 +220,3 @@ def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison
 def _hosts_of_source(options: Mapping[str, Any]) -> int:
     """Return among how many hosts `shard=` of a source shares it out."""
     return options["shard"][1] if "shard" in options else 1
-
-
-def _check_batches(saved: Any, here: Any) -> None:
-    """Raise StateMismatchError if batches have another size, and a step after them has counted those of the state."""
-    if saved == here:
-        return
-    kind, options, inputs = saved
-    counts = kind not in _ONE_TO_ONE or options.get("on_error") == "skip"
-    for one, other in zip(inputs, here[2], strict=True):
-        was, now = _batch_sizes(one), _batch_sizes(other)
-        if counts and was != now:
-            text = (
-                f"batch_size was {was} when the state was saved and is {now} now: allow={{'batch_size'}} is not "
-                f"possible, as the {kind} behind it had counted batches of {was}"
-            )
-            raise StateMismatchError([("batch_size", was, now)], text)
-        _check_batches(one, other)
-
-
-def _batch_sizes(recipe: Any) -> Any:
-    """Return the size of the last batch of a recipe."""
-    kind, options, inputs = recipe
-    if kind == "batch":
-        return options["n"]
-    return next((found for each in inputs if (found := _batch_sizes(each)) is not None), None)
-
-
-def _of_hosts(node: Node, state: Mapping[str, Any]) -> Any:
-    """Return where a host continues from the state of another one, or of another number of hosts.
-
-    Raises:
-        StateMismatchError: A step after shard leaves elements out, or holds some, so that hosts differ.
-    """
-    saved, here = state["recipe"], node
-    after = []
-    while saved[0] != "shard":
-        if len(saved[2]) != 1:
-            return state["state"]
-        after.append(saved[0] if saved[1].get("on_error") != "skip" else f"{saved[0]}(on_error='skip')")
-        saved = saved[2][0]
-        while here.kind in ("prefetch", "checksum"):
-            (here,) = here.inputs
-        (here,) = here.inputs
-    while here.kind in ("prefetch", "checksum"):
-        (here,) = here.inputs
-    was, now = saved[1]["n"], here.options()["n"]
-    if was == now:
-        return state["state"]
-    odd = next((each for each in after if each not in ("map", "batch")), None)
-    if odd is not None:
-        raise _refused(was, now, f"the {odd} after shard has counted the elements of {was}")
-    place = state["state"]
-    if not node.indexed:
-        return place  # of a shard: the next round of all hosts
-    if place * was % now:
-        raise _refused(was, now, f"{place * was:,} examples are not a multiple of {now}")
-    return place * was // now
-
-
-def _refused(was: int, now: int, why: str) -> StateMismatchError:
-    text = (
-        f"shard: there were {was} hosts when the state was saved and there are {now} now, which is not possible: {why}"
-    )
-    return StateMismatchError([("shard: n", was, now)], text)

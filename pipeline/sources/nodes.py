@@ -243,6 +243,9 @@ class OfTable(OfSource):
     def about(self) -> str:
         return f"{len(self.table):,} {self.table.unit}"
 
+    def shares_equally(self) -> bool:
+        return bool(self.order.rows % self.order.numbered().shard[1] == 0)
+
     def length(self) -> int | None:
         epochs = self.order.num_epochs
         return min(ENDLESS, int(self.order.length * (ENDLESS if epochs is None else epochs)))

@@ -13,14 +13,14 @@ from pipeline.foreign import numpy_of
 from pipeline.nest import TupleParts, is_dataclass, parts_of
 from pipeline.stages.block import Columns, as_columns
 from pipeline.stages.index import Index
-from pipeline.stages.node import OneInput, indexed, opened
+from pipeline.stages.node import OneForOne, indexed, opened
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stream
 
 _LOW, _WORD = 0x9E3779B97F4A7C15, (1 << 64) - 1
 
 
-class Checksum(OneInput):
+class Checksum(OneForOne):
     """Elements whose bytes count in the fingerprint. They pass through."""
 
     kind = "checksum"
@@ -34,18 +34,11 @@ class Checksum(OneInput):
     def waits(self) -> bool:
         return self.source.waits
 
-    @property
-    def step(self) -> int:
-        return self.source.step
-
     def index(self, run: Run) -> Index:
         return indexed(self.source, run)
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         return opened(self.source, run, state)
-
-    def state_at(self, place: int) -> Any:
-        return place
 
 
 class Sum:

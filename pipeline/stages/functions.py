@@ -17,7 +17,7 @@ from pipeline.orders.seeds import Seed
 from pipeline.stages.calls import check_function, name_of
 from pipeline.stages.draws import NoDraws
 from pipeline.stages.index import Index
-from pipeline.stages.node import Node, OneInput, functions_below, indexed, nearest_seed, opened
+from pipeline.stages.node import Node, OneForOne, functions_below, indexed, nearest_seed, opened
 from pipeline.stages.run import Limited, Measured, Run
 from pipeline.stages.steps import Applied, FilterStep, FlatMapStep, Mapped, MapStep, Step
 from pipeline.stages.stream import Rest, Stream, whole
@@ -47,7 +47,7 @@ class CallSettings(NamedTuple):
     seed: int | None = None
 
 
-class Each(OneInput):
+class Each(OneForOne):
     """A function that is called with each example: the base of map, filter and flat_map.
 
     Args:
@@ -95,10 +95,6 @@ class Each(OneInput):
     def one_to_one(self) -> bool:
         """Whether there is exactly one output for each input, in order."""
         return self.does.one_to_one and self.on_error == "raise" and self.ordered
-
-    @property
-    def step(self) -> int:
-        return self.source.step
 
     @property
     def works_ahead(self) -> bool:

@@ -16,9 +16,9 @@ from pipeline.stages.block import Block, Columns, Examples, Numbers, is_plain, j
 from pipeline.stages.calls import check_function
 from pipeline.stages.collate import Collate
 from pipeline.stages.index import ENDLESS, Index
-from pipeline.stages.node import Node, OneInput, index_of, opened
+from pipeline.stages.node import Node, OneInput, indexed, opened
 from pipeline.stages.run import Run
-from pipeline.stages.selection import Take, arranged
+from pipeline.stages.selection import Until, arranged
 from pipeline.stages.stream import Ahead, Stage, Stream, exactly, whole
 
 _WAYS = ("stack", "pad", "row_splits")
@@ -46,7 +46,10 @@ class Group(OneInput):
 
     @property
     def step(self) -> int:
-        return self.stride
+        return self.stride * self.source.step
+
+    def stop(self) -> int:
+        return self.source.stop() - (self.size - 1 if self.drop_remainder else 0) * self.source.step
 
     def length(self) -> int | None:
         length = self.source.length()
@@ -55,7 +58,7 @@ class Group(OneInput):
         return max(0, -(-(length - self.size + 1 if self.drop_remainder else length) // self.stride))
 
     def index(self, run: Run) -> Index:
-        source = index_of(self.source, run)
+        source = indexed(self.source, run)
         if self.drop_remainder and self.size == self.stride and len(source) < ENDLESS:
             run.note_dropped(self.written, len(source) % self.size)
         return Grouped(source, self.size, self.stride, self.drop_remainder, self.how())
@@ -152,16 +155,16 @@ class Batch(Group):
 
             inputs = promptly(self.source, run, state, 2 * self.size)
             return TimedBatching(inputs, self.size, self.how(), self.max_wait, run)
-        source, node = self.source, self.source
+        node = self.source
         if self.drop_remainder and self.indexed:  # then nothing is made that would be dropped
-            count = (self.length() or 0) * self.size
-            node = arranged(Take(source, count, written=False))
-            state = None if state is None else state // source.step * node.step
-            run.note_dropped(self.written, (source.length() or 0) - count)
+            begin, gap = 0 if state is None else whole(state), node.step
+            left = max(0, -(-(node.stop() - begin) // gap))
+            run.note_dropped(self.written, left % self.size)
+            node = arranged(Until(node, begin + (left - left % self.size) * gap))
         return Batching(opened(node, run, state), self.how(), self, run)
 
     def state_at(self, place: int) -> Any:
-        return place * self.source.step
+        return place
 
     def summed_after(self, batches: int) -> int:
         return batches + 1 if self.how().plain and not self.tensors else super().summed_after(batches)
@@ -219,7 +222,7 @@ class Window(Group):
         return Windowing(source, self.size, self.stride, self.drop_remainder, self.how(), whole(gap))
 
     def state_at(self, place: int) -> Any:
-        return [0, [place * self.source.step, 0]]
+        return [0, [place, 0]]
 
 
 class Grouped(Index):
@@ -233,8 +236,8 @@ class Grouped(Index):
 
     def __init__(self, source: Index, size: int, stride: int, whole: bool, how: Collate) -> None:
         keep_pages()  # of batches that were dropped: with fresh ones a batch of 128 f32[784] took twice as long
-        self._source, self._size, self.step, self._whole, self._how = source, size, stride, whole, how
-        self._length = len(source)
+        self._source, self._size, self._gap, self._whole, self._how = source, size, source.step, whole, how
+        self.step, self._end, self._length = stride * source.step, source.stop, len(source)
         self.ahead = source.ahead and how.plain
         self._stacks = source.of_numbers and how.plain
         self.of_numbers = self._stacks and whole
@@ -244,20 +247,20 @@ class Grouped(Index):
 
     @property
     def stop(self) -> int:
-        return self._length - self._size + 1 if self._whole else self._length
+        return self._end - (self._size - 1 if self._whole else 0) * self._gap
 
     def block(self, places: Numbers) -> Block:
         size, last = self._size, int(places[0] if len(places) == 1 else places.max())
-        full = last + size <= self._length
+        full = last + (size - 1) * self._gap < self._end
         if self._stacks and full and (size > 1 or len(places) > 1):  # of one example, a group gives no columns
             return self._of_numbers(places)
         size = min(size, self._length)
-        inner = spread(places, size)
-        rows = self._source.block(inner if full else inner[inner < self._length])
+        inner = spread(places, size, self._gap)
+        rows = self._source.block(inner if full else inner[inner < self._end])
         made, sizes, starts, error = [], [], [], rows.error
         begin = 0
         for place in places.tolist():
-            end = begin + min(size, self._length - place)
+            end = begin + min(size, -(-(self._end - place) // self._gap))
             if end > len(rows):
                 break  # the error comes among these
             part = rows if end - begin == len(rows) else rows.part(begin, end)
@@ -277,7 +280,7 @@ class Grouped(Index):
         found = self._source.runs(places, size)
         if found is not None:
             return self._bare(found)
-        rows = self._bare(self._source.block(spread(places, size)))
+        rows = self._bare(self._source.block(spread(places, size, self._gap)))
         values: Any = rows.values  # Columns, as `of_numbers` says
         if count == 1:  # 5 % of a batch of 128 x f32[784]
             return Block(Examples([values.packed(values.arrays)]), rows.numbers[:1], sizes=rows.size_in_all())

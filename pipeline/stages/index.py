@@ -24,8 +24,9 @@ class Index:
     Thread safety: any thread may call it, as far as the user's own sources and functions allow that.
 
     Attributes:
-        step: Example i has the place i * step: the place of a batch is that of its first example, so that a place
-            means the same for batches of another size.
+        step: Example i has the place i * step. The place of a batch is that of its first example, and the place of an
+            example of `shard` is that of the first of its round of all hosts: so a place means the same for batches
+            of another size, and for another number of hosts.
         ahead: Whether examples may be made before they are asked for. Not where that calls a function of the user's.
         of_numbers: Whether all blocks are columns of numbers of the same dtypes and shapes.
         of_sources: Whether examples are those of sources, chosen or paired: then one that cannot be made can be left
@@ -55,6 +56,30 @@ class Index:
             None where `block` is as good.
         """
         return None
+
+
+class Spaced(Index):
+    """Examples of another index at equal distances. Its places are those of the other index, before `offset`.
+
+    Args:
+        source: The other index.
+        offset: How far behind its place an example is found there.
+        step, stop: See `Index`.
+    """
+
+    def __init__(self, source: Index, offset: int, step: int, stop: int) -> None:
+        self._source, self._offset, self.step, self._stop = source, offset, step, stop
+        self.ahead, self.of_numbers, self.of_sources = source.ahead, source.of_numbers, source.of_sources
+
+    def __len__(self) -> int:
+        return max(0, -(-self._stop // self.step))
+
+    @property
+    def stop(self) -> int:
+        return self._stop
+
+    def block(self, places: Numbers) -> Block:
+        return self._source.block(places + self._offset if self._offset else places)
 
 
 class Picked(Index):

@@ -28,7 +28,7 @@ class Node:
         kind: The method or function that makes it.
         inputs: The nodes it reads from.
         indexed: Whether any element can be had by its place: `index` is defined.
-        step: How many examples lie between the places of two elements; see `Index.step`.
+        step: The distance between the places of two elements; see `Index.step`.
         works_ahead: Whether threads or processes work ahead somewhere in the recipe, so that it has to run as streams.
         ordered: Whether elements keep the order of the input.
         exclusive: Whether it is a source that only one stream at a time can read, if it has one pass.
@@ -84,6 +84,10 @@ class Node:
         """Whether it gives one share of several, each of which another process may read."""
         return False
 
+    def shares_equally(self) -> bool:
+        """Whether all shares are known to have equally many elements. Only where `is_share`."""
+        return False
+
     def seed(self) -> Seed | None:
         """Return the seed of this step alone; None if it draws nothing."""
         return None
@@ -118,6 +122,10 @@ class Node:
     @property
     def step(self) -> int:
         return 1
+
+    def stop(self) -> int:
+        """Return the first place that no element has. Only where `indexed`."""
+        return (self.length() or 0) * self.step
 
     @property
     def written(self) -> Node:
@@ -200,12 +208,29 @@ class OneInput(Node):
         return name or self.source.name_of(int(block.numbers[i])) or block.named(i)
 
 
+class OneForOne(OneInput):
+    """A step whose elements have the places of those that they are made of."""
+
+    @property
+    def step(self) -> int:
+        return self.source.step
+
+    def stop(self) -> int:
+        return self.source.stop()
+
+    def state_at(self, place: int) -> Any:
+        return place
+
+
 def opened(node: Node, run: Run, state: Any = None) -> Stream:
     """Return the stream of a recipe, from a state on.
 
     Raises:
         InvalidArgumentError: It is not a state of the recipe, as one that was edited.
     """
+    if type(state) is dict:
+        with fitting():
+            return Further(opened(node, run, state["state"]), whole(state["more"]))
     with nullcontext() if state is None else fitting():
         if not node.indexed:
             return metered(node.stream(run, state), node, run)
@@ -230,6 +255,41 @@ def metered(stream: Stream, node: Node, run: Run) -> Stream:
     """Return the stream of a step, measured."""
     measured = run.measured.get(node.written)
     return stream if measured is None else Metered(stream, measured.meter, run.clock)  # type: ignore[return-value]
+
+
+def further(state: Any, more: int) -> Any:
+    """Return the state of any stream some elements further on: `opened` leaves these out."""
+    return {"state": state, "more": more} if more else state
+
+
+class Further(Stage):
+    """A stream without its next elements. Until it is asked for one, its state is that before these."""
+
+    def __init__(self, source: Stream, more: int) -> None:
+        super().__init__(source)
+        self._more = more
+
+    def _pass(self) -> None:
+        more, self._more = self._more, 0
+        self.source.drop(more)
+
+    def take(self, n: int) -> Any:
+        self._pass()
+        return self.source.take(n)
+
+    def drop(self, n: int) -> int:
+        self._pass()
+        return self.source.drop(n)
+
+    def state(self) -> Any:
+        return further(self.source.state(), self._more)
+
+    def begin(self) -> None:
+        self.source.begin()
+
+    def wait(self, timeout: float) -> bool:
+        self._pass()
+        return self.source.wait(timeout)
 
 
 class Placed(Stage):

@@ -13,7 +13,7 @@ from pipeline._block import bounds
 from pipeline.errors import invalid
 from pipeline.stages.block import Block, Examples, Numbers, joined
 from pipeline.stages.index import ENDLESS, Index
-from pipeline.stages.node import Node, OneInput, index_of, note_written, opened, total
+from pipeline.stages.node import Node, OneForOne, OneInput, index_of, indexed, note_written, opened, total
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stage, Stream, whole
 
@@ -230,21 +230,21 @@ class OneByOne(Stream):
             self._stream.close()
 
 
-class Enumerated(OneInput):
+class Enumerated(OneForOne):
     """Pairs of a number and an element."""
 
     kind = "enumerate"
     stage = ""
 
     def index(self, run: Run) -> Index:
-        return EnumeratedIndex(index_of(self.source, run))
+        return EnumeratedIndex(indexed(self.source, run))
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         count, before = (0, None) if state is None else state
         return Enumerating(opened(self.source, run, before), whole(count))
 
     def state_at(self, place: int) -> Any:
-        return [place, place * self.source.step]
+        return [place // self.step, place]
 
 
 def paired(numbers: Numbers, block: Block) -> Block:
@@ -257,14 +257,18 @@ class EnumeratedIndex(Index):
     """Pairs of a number and an element of an index."""
 
     def __init__(self, source: Index) -> None:
-        self._source, self.ahead = source, source.ahead
+        self._source, self.ahead, self.step = source, source.ahead, source.step
 
     def __len__(self) -> int:
         return len(self._source)
 
+    @property
+    def stop(self) -> int:
+        return self._source.stop
+
     def block(self, places: Numbers) -> Block:
         block = self._source.block(places)
-        return paired(places[: len(block)], block)
+        return paired(places[: len(block)] // self.step, block)
 
 
 class Enumerating(Stage):

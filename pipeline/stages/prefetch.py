@@ -22,7 +22,7 @@ from pipeline.reports import spans
 from pipeline.stages.block import Block
 from pipeline.stages.draws import this_thread
 from pipeline.stages.index import Index
-from pipeline.stages.node import Node, OneInput, indexed, opened
+from pipeline.stages.node import Node, OneForOne, indexed, opened
 from pipeline.stages.run import Clock, Run
 from pipeline.stages.stream import Stage, Stream
 from pipeline.sync.ending import EndingThread
@@ -34,7 +34,7 @@ Room: TypeAlias = "queue.SimpleQueue[int]"
 _LOOK = 1.0
 
 
-class Prefetched(OneInput):
+class Prefetched(OneForOne):
     """Elements that a thread takes ahead.
 
     Args:
@@ -59,10 +59,6 @@ class Prefetched(OneInput):
     def waits(self) -> bool:
         return self.n > 0 or self.source.waits
 
-    @property
-    def step(self) -> int:
-        return self.source.step
-
     def index(self, run: Run) -> Index:
         return indexed(self.source, run)
 
@@ -70,9 +66,6 @@ class Prefetched(OneInput):
         if not self.n:
             return opened(self.source, run, state)
         return Fetching(opened(self.source, run, state), self.n, run, prefetch_meter(self, run))
-
-    def state_at(self, place: int) -> Any:
-        return place
 
     def summed_after(self, batches: int) -> int:
         return batches

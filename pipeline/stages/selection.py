@@ -20,8 +20,8 @@ from pipeline.orders.seeds import Seed
 from pipeline.stages.block import Block, Numbers
 from pipeline.stages.draws import uniform
 from pipeline.stages.functions import Each
-from pipeline.stages.index import ENDLESS, Index, Picked
-from pipeline.stages.node import Node, OneInput, index_of, opened
+from pipeline.stages.index import ENDLESS, Index, Picked, Spaced
+from pipeline.stages.node import Node, OneInput, index_of, indexed, opened
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stage, Stream, whole
 
@@ -44,47 +44,46 @@ class Choice(OneInput):
 
 
 class Sliced(Choice):
-    """Elements at equal distances: take, skip and shard."""
+    """Neighbours: take and skip."""
 
-    def places(self) -> tuple[int, int, int]:
-        """Return the first element, the one before which to stop, and the distance."""
+    def places(self) -> tuple[int, int]:
+        """Return the first element, and the one before which to stop."""
         raise NotImplementedError
 
     def length(self) -> int | None:
         length = self.source.length()
-        start, stop, step = self.places()
-        return None if length is None else min(ENDLESS, max(0, -(-(min(stop, length) - start) // step)))
+        start, stop = self.places()
+        return None if length is None else max(0, min(stop, length) - start)
 
     def index(self, run: Run) -> Index:
-        start, _, step = self.places()
-        return Picked(index_of(self.source, run), self.length() or 0, Line(start, step))
+        start, _ = self.places()
+        return Picked(index_of(self.source, run), self.length() or 0, Behind(start))
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         at, before = (0, None) if state is None else state
         return Slicing(opened(self.source, run, before), *self.places(), whole(at))
 
     def state_at(self, place: int) -> Any:
-        start, _, step = self.places()
-        at = start + place * step
+        at = self.places()[0] + place
         return [at, at * self.source.step]
 
 
-class Line:
-    """Numbers at equal distances."""
+class Behind:
+    """Numbers behind the first one."""
 
-    def __init__(self, start: int, step: int) -> None:
-        self.start, self.step = start, step
+    def __init__(self, start: int) -> None:
+        self.start = start
 
     def __call__(self, numbers: Numbers) -> Numbers:
-        return numbers * self.step + self.start
+        return numbers + self.start
 
 
 class Slicing(Stage):
-    """Elements of a stream at equal distances. The state is [elements of the input that came, its state]."""
+    """Neighbours of a stream. The state is [elements of the input that came, its state]."""
 
-    def __init__(self, source: Stream, start: int, stop: int, step: int, at: int) -> None:
+    def __init__(self, source: Stream, start: int, stop: int, at: int) -> None:
         super().__init__(source)
-        self._start, self._stop, self._step, self._at = start, stop, step, at
+        self._start, self._stop, self._at = start, stop, at
 
     def take(self, n: int) -> Block | None:
         count = self._neighbours(n)
@@ -94,24 +93,19 @@ class Slicing(Stage):
         return block
 
     def drop(self, n: int) -> int:
-        left = n
-        while left and (count := self._neighbours(left)):
-            passed = self.source.drop(count)
-            self._at += passed
-            left -= passed
-            if passed < count:
-                break
-        return n - left
+        count = self._neighbours(n)
+        passed = self.source.drop(count) if count else 0
+        self._at += passed
+        return passed
 
     def _neighbours(self, n: int) -> int:
-        """Go to the next element that is chosen; return how many up to n there may be without others between them."""
-        rounds = -(-max(0, self._at - self._start) // self._step)
-        others = self._start + rounds * self._step - self._at
+        """Go to the first element that is chosen; return how many up to n there may be."""
+        others = max(0, self._start - self._at)
         if self._at + others >= self._stop:
             return 0
         passed = self.source.drop(others)
         self._at += passed
-        return 0 if passed < others else min(n if self._step == 1 else 1, self._stop - self._at)
+        return 0 if passed < others else min(n, self._stop - self._at)
 
     def state(self) -> Any:
         return [self._at, self.source.state()]
@@ -129,8 +123,8 @@ class Take(Sliced):
     def options(self) -> dict[str, Any]:
         return {"n": self.n}
 
-    def places(self) -> tuple[int, int, int]:
-        return 0, self.n, 1
+    def places(self) -> tuple[int, int]:
+        return 0, self.n
 
 
 class Skip(Sliced):
@@ -145,28 +139,68 @@ class Skip(Sliced):
     def options(self) -> dict[str, Any]:
         return {"n": self.n}
 
-    def places(self) -> tuple[int, int, int]:
-        return self.n, ENDLESS, 1
+    def places(self) -> tuple[int, int]:
+        return self.n, ENDLESS
 
 
-class Shard(Sliced):
+class Until(Choice):
+    """The elements before a place, where those behind it would be dropped."""
+
+    kind = "take"
+
+    def __init__(self, source: Node, place: int) -> None:
+        super().__init__(source, written=False)
+        self._place = place
+
+    @property
+    def step(self) -> int:
+        return self.source.step
+
+    def stop(self) -> int:
+        return min(self._place, self.source.stop())
+
+    def length(self) -> int:
+        return -(-self.stop() // self.step)
+
+    def index(self, run: Run) -> Index:
+        return Spaced(indexed(self.source, run), 0, self.step, self.stop())
+
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        place = 0 if state is None else whole(state)
+        count = -(-(self.stop() - place) // self.step)
+        return Slicing(opened(self.source, run, state), 0, max(0, count), 0)
+
+    def state_at(self, place: int) -> Any:
+        return place
+
+
+class Shard(Choice):
     """Every n-th element, from number i on: the part of one host.
+
+    The place of its elements is that of the first element of their round of all hosts, so it is the same on all hosts.
 
     Args:
         source: The elements of all hosts.
         i, n: Which host this is, and how many there are.
         drop_remainder: Whether all hosts get the same number of elements.
         alike: Whether the other hosts have copies of this recipe, whose seeds are equal even if chance drew them.
+        written: See `OneInput`.
     """
 
     kind = "shard"
 
-    def __init__(self, source: Node, i: int, n: int, drop_remainder: bool, alike: bool = False) -> None:
-        super().__init__(source)
+    def __init__(
+        self, source: Node, i: int, n: int, drop_remainder: bool, alike: bool = False, written: bool = True
+    ) -> None:
+        super().__init__(source, written)
         self.i, self.n, self.drop_remainder, self._alike = i, n, drop_remainder, alike
 
     def is_share(self) -> bool:
         return True
+
+    def shares_equally(self) -> bool:
+        length = self.source.length()
+        return self.drop_remainder or (length is not None and (length == ENDLESS or length % self.n == 0))
 
     def goes_below(self, node: Node) -> bool:
         skips = isinstance(node, Each) and node.does.one_to_one and node.ordered and node.on_error == "skip"
@@ -175,21 +209,26 @@ class Shard(Sliced):
     def options(self) -> dict[str, Any]:
         return {"i": self.i, "n": self.n, "drop_remainder": self.drop_remainder}
 
-    def places(self) -> tuple[int, int, int]:
-        return self.i, ENDLESS, self.n
+    @property
+    def step(self) -> int:
+        return self.n * self.source.step
+
+    def stop(self) -> int:
+        return self.source.stop() - (self.n - 1 if self.drop_remainder else self.i) * self.source.step
 
     def length(self) -> int | None:
         length = self.source.length()
-        if not self.drop_remainder or length is None:
-            return super().length()
-        return length if length == ENDLESS else length // self.n
+        if length is None or length == ENDLESS:
+            return length
+        return length // self.n if self.drop_remainder else max(0, -(-(length - self.i) // self.n))
 
     def _of_hosts(self, run: Run) -> Run:
         """Return the run of the source. Draws do not decide which host has an element of an indexed one."""
         return run if self._alike or self.n == 1 or self.source.indexed else run.of_hosts()
 
     def index(self, run: Run) -> Index:
-        return super().index(self._of_hosts(run))
+        source = indexed(self.source, self._of_hosts(run))
+        return Spaced(source, self.i * source.step, self.step, self.stop())
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         before, left = (None, 0) if state is None else state
@@ -197,7 +236,7 @@ class Shard(Sliced):
         return Sharding(source, self.i, self.n, self.drop_remainder, whole(left))
 
     def state_at(self, place: int) -> Any:
-        return [place * self.n * self.source.step, 0]
+        return [place, 0]
 
 
 class Sharding(Stage):

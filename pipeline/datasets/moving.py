@@ -1,0 +1,248 @@
+"""Moving: where a state is in a recipe with other hosts or with batches of another size, and which recipes have it.
+
+The place of an index counts the examples of all hosts, so it is the same for any number of them. The states of streams
+also count outputs since a place: `Moving` counts these, such as batches of one host, in examples of all hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pipeline.errors import StateMismatchError, invalid
+from pipeline.stages.functions import Each, neighbours
+from pipeline.stages.groups import Batch
+from pipeline.stages.node import Node, further, nodes_of
+from pipeline.stages.passes import Enumerated
+from pipeline.stages.selection import Shard, arranged, with_inputs
+from pipeline.stages.stream import whole
+from pipeline.stages.unbatch import Unbatch
+
+# Steps that hold or leave out elements by number alone: hosts with equally many elements have equal states.
+_BY_NUMBER = ("take", "skip", "window", "shuffle", "sort", "repeat", "sample", "mix", "zip", "concatenate")
+
+# Steps behind a batch that count none.
+_UNCOUNTED = ("map", "prefetch", "checksum", "unbatch", "shard")
+
+_PASSED = ("prefetch", "checksum")
+
+
+class Pairs:
+    """The steps of a recipe here, each with what it was when a state was saved.
+
+    Attributes:
+        recipe: The recipe. It has a shard for one host where only the saved one has a shard.
+        arranged: The same in the order in which it runs.
+        options: The saved options, by the step as it was written.
+        missing: The shards that only the saved recipe has.
+        added: The shards that only the recipe here has.
+    """
+
+    def __init__(self, node: Node, saved: Any) -> None:
+        self.options: dict[Node, Mapping[str, Any]] = {}
+        self.missing: set[Node] = set()
+        self.added: set[Node] = set()
+        self.recipe = self._paired(node, saved)
+        self.arranged = arranged(self.recipe)
+
+    def _paired(self, node: Node, saved: Any) -> Node:
+        if node.kind in _PASSED:
+            return with_inputs(node, (self._paired(node.inputs[0], saved),))
+        kind, options, inputs = saved
+        if kind == "shard" and not isinstance(node, Shard):
+            shard = Shard(self._paired(node, inputs[0]), 0, 1, options["drop_remainder"], written=False)
+            self.options[shard] = options
+            self.missing.add(shard)
+            return shard
+        if isinstance(node, Shard) and kind != "shard":
+            self.added.add(node.written)
+            self.options[node.written] = {"i": 0, "n": 1}
+            return with_inputs(node, (self._paired(node.source, saved),))
+        self.options[node.written] = options
+        pairs = zip(node.inputs, inputs, strict=True)
+        return with_inputs(node, tuple(self._paired(each, before) for each, before in pairs)) if inputs else node
+
+    def hosts(self, node: Node) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return (number, count) of the host whose state it is, and of the one here, at a step that shares."""
+        then, now = self.options[node.written], node.options()
+        if isinstance(node, Shard):
+            return (then["i"], then["n"]), (now["i"], now["n"])
+        return tuple(then.get("shard", (0, 1))), tuple(now.get("shard", (0, 1)))
+
+    def differs(self, node: Node) -> bool:
+        """Whether a step shares among other hosts, or makes batches of another size."""
+        if isinstance(node, Batch):
+            return bool(self.options[node.written]["n"] != node.size)
+        if not node.is_share():
+            return False
+        then, now = self.hosts(node)
+        return then != now or node.written in self.missing or node.written in self.added
+
+
+def check_hosts(pairs: Pairs, ended: bool) -> None:
+    """Check that the state of another host, or of another number of them, says where this one continues.
+
+    Args:
+        pairs: The recipe, and what it was.
+        ended: Whether the host that saved the state had come to its end.
+
+    Raises:
+        StateMismatchError: Each host has a state that only it can continue from.
+    """
+    for node, behind in _with_steps_behind(pairs.arranged):
+        if not node.is_share():
+            continue
+        then, now = pairs.hosts(node)
+        if not pairs.differs(node):
+            continue
+        odd = next((each for each in behind if not _carries_on(each)), None)
+        if then[1] != now[1] and odd is not None:
+            raise _refused(then, now, f"{_told(odd)} behind shard works on the examples of one host", odd)
+        equal = node.shares_equally()
+        by_number = equal and all(_carries_on(each) or each.kind in _BY_NUMBER for each in behind)
+        if odd is not None and not by_number:
+            raise _refused(then, now, f"{_told(odd)} behind shard is at another place on each host", odd)
+        if not isinstance(node, Shard) and not equal:
+            text = f"shard= of {node.call()} does not give all hosts the same number of examples"
+            raise _refused(then, now, text, None)
+        if ended and then[0] and not equal:
+            text = "it had ended, where others may have had one element more"
+            raise _refused(then, now, text, None)
+
+
+def check_batches(pairs: Pairs) -> None:
+    """Check that no step behind a batch has counted batches of another size.
+
+    Raises:
+        StateMismatchError: One has.
+    """
+    for node, behind in _with_steps_behind(pairs.recipe):
+        if not isinstance(node, Batch) or not pairs.differs(node):
+            continue
+        odd = next((each for each in behind if each.kind not in _UNCOUNTED or _skips(each)), None)
+        if odd is not None:
+            was, now = pairs.options[node.written]["n"], node.size
+            text = (
+                f"batch_size was {was} when the state was saved and is {now} now: allow={{'batch_size'}} is not "
+                f"possible, as the {odd.kind} behind it had counted batches of {was}"
+            )
+            raise StateMismatchError([("batch_size", was, now)], text)
+
+
+def _with_steps_behind(node: Node, behind: Sequence[Node] = ()) -> Iterator[tuple[Node, Sequence[Node]]]:
+    """Yield each node of a recipe with the steps behind it, the nearest first."""
+    for each in node.inputs:
+        yield from _with_steps_behind(each, (node, *behind))
+    yield node, behind
+
+
+def _carries_on(node: Node) -> bool:
+    """Whether element i of a step is made of element i of its input, or of the next n, on any number of hosts."""
+    if isinstance(node, Each):
+        return node.one_to_one
+    return node.kind in (*_PASSED, "shard", "enumerate") or (isinstance(node, Batch) and node.max_wait is None)
+
+
+def _skips(node: Node) -> bool:
+    return isinstance(node, Each) and node.on_error == "skip"
+
+
+def _told(node: Node) -> str:
+    return f"{node.call()} with on_error='skip'" if _skips(node) else node.call()
+
+
+def _refused(then: Sequence[int], now: Sequence[int], why: str, odd: Node | None) -> StateMismatchError:
+    """Return the error of a state that serves one host only; it says what to write."""
+    (i, was), (j, count) = then, now
+    if was != count:
+        first = f"shard: there were {was} hosts when the state was saved and there are {count} now"
+        own = "load the state of host 0" if odd is None else f"continue with {was} hosts, each from its own state"
+    else:
+        first = f"shard: the state is that of host {i} of {was}, and this is host {j}"
+        own = f"load the state that host {j} has saved"
+    if odd is None:
+        advice = own
+    elif isinstance(odd, Each) and odd.does.one_to_one and odd.ordered:
+        advice = f"write .shard(i, {count}, drop_remainder=True) behind it, or {own}"
+    else:
+        advice = f"write shard behind it, or {own}"
+    return StateMismatchError([("shard", list(then), list(now))], f"{first}: {why}. To resume, {advice}")
+
+
+class Moving:
+    """Where the state of one recipe is in another that differs in hosts and in the sizes of batches.
+
+    Args:
+        pairs: The recipe, and what it was.
+    """
+
+    def __init__(self, pairs: Pairs) -> None:
+        self._pairs = pairs
+
+    def state(self, state: Any) -> Any:
+        """Return the state of the recipe here."""
+        return self.moved(self._pairs.arranged, state)
+
+    def moved(self, node: Node, state: Any, more: int = 0) -> Any:
+        """Return the state of a step here.
+
+        Args:
+            node: The step.
+            state: Its saved state.
+            more: Elements behind that state, as they were when it was saved.
+
+        Raises:
+            InvalidArgumentError: It is not a state of the recipe.
+        """
+        if not more and (node.indexed or not self._differs_below(node)):
+            return state
+        if not self._differs_below(node) and not isinstance(node, (Each, Unbatch)):
+            return further(state, more)
+        if node.kind in _PASSED:
+            return self.moved(node.inputs[0], state, more)
+        if isinstance(node, Each):
+            return self._of_functions(node, state, more)
+        if isinstance(node, Unbatch):
+            before, given = state
+            return [self.moved(node.source, before), whole(given) + more]
+        if isinstance(node, Batch) and (node.max_wait is None or not more):
+            return self.moved(node.source, state, more * whole(self._pairs.options[node.written]["n"]))
+        if isinstance(node, Enumerated):
+            count, before = state
+            was, now = self._hosts_below(node)
+            return [(whole(count) + more) * was // now, self.moved(node.source, before, more)]
+        if isinstance(node, Shard):
+            return self._of_shard(node, state, more)
+        if not more:
+            return state
+        raise invalid(f"load_state_dict: the state does not fit this recipe: it is within an element of {node.call()}")
+
+    def _of_functions(self, node: Each, state: Any, more: int) -> Any:
+        (before, count), given = state
+        _, source = neighbours(node, whole(count))
+        given = whole(given) + more
+        if not self._differs_below(source):
+            return [[before, count], given]
+        return [[self.moved(source, before, given), count], 0]
+
+    def _of_shard(self, node: Shard, state: Any, more: int) -> Any:
+        before, left = (state, 0) if node.written in self._pairs.added else state
+        left = whole(left) + more * whole(self._pairs.hosts(node)[0][1])
+        if node.written in self._pairs.missing:
+            return self.moved(node.source, before, left)
+        if self._differs_below(node.source):
+            return [self.moved(node.source, before, left), 0]
+        return [before, left]
+
+    def _differs_below(self, node: Node) -> bool:
+        return any(map(self._pairs.differs, nodes_of(node)))
+
+    def _hosts_below(self, node: Node) -> tuple[int, int]:
+        """Return among how many hosts the input of a step was shared, and is now."""
+        was = now = 1
+        while len(node.inputs) == 1:
+            (node,) = node.inputs
+            if isinstance(node, Shard):
+                (_, then), (_, here) = self._pairs.hosts(node)
+                was, now = was * then, now * here
+        return was, now

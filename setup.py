@@ -18,7 +18,7 @@ MODULES = [
     "_rows",
     "_steps",
 ]
-IMAGES = ["_chain", "_colour", "_resize"]
+IMAGES = ["_chain", "_colour", "_crops", "_resize"]
 # Products and sums are rounded one by one on every processor; a loop may divide by zero where the result is not used.
 EXACT = ["-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno"]
 JOBS = os.cpu_count() or 1
@@ -42,8 +42,9 @@ setup(
                 f"pipeline.{name}",
                 [f"pyx/{name}.pyx"],
                 language="c++",
-                include_dirs=[numpy.get_include()],
+                include_dirs=[numpy.get_include(), "pyx"],
                 define_macros=MACROS,
+                depends=["pyx/antialias.h", "pyx/region.h"] if name == "_crops" else [],
                 extra_compile_args=["-std=c++17", "-g" if LINES else "-g0", *(EXACT if name in IMAGES else [])],
             )
             for name in MODULES + IMAGES

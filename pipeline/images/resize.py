@@ -8,23 +8,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import integer
+from pipeline.dtypes import integer, truth
 from pipeline.errors import invalid
 from pipeline.images import resizing
+from pipeline.images.boxes import resize_box
 from pipeline.images.checks import images_of
 
 METHODS = ("nearest", "bilinear", "bicubic", "area")
+_FILTERS = {"bilinear": 0, "bicubic": 1}
 
 
-def resize(images: Any, size: Sequence[int], method: str = "bilinear") -> NDArray[Any]:
+def resize(images: Any, size: Sequence[int], method: str = "bilinear", *, antialias: bool = True) -> NDArray[Any]:
     """Resize an image, or each image in a batch.
 
-    Pixels lie half a pixel from the edges, as in Pillow, OpenCV and PyTorch. Threads resize in parallel.
+    "bilinear" and "bicubic" give Pillow's pixels, within one unit of uint8. Pixels lie half a pixel from the edges, as
+    in Pillow, OpenCV and PyTorch. Threads resize in parallel.
 
     Args:
         images: Numbers, [height, width, channels] or [batch, height, width, channels].
         size: New height and width.
-        method: "nearest", "bilinear" (4 pixels), "bicubic" (16), or "area", to shrink an image to less than half.
+        method: "bilinear", "bicubic", "area" (the mean of what a pixel covers) or "nearest".
+        antialias: Whether "bilinear" and "bicubic" take in all pixels that a smaller image covers, as Pillow does and
+            torchvision by default. False: only the nearest 4 or 16, as OpenCV and `tf.image.resize`.
 
     Returns:
         A new array with the dtype of `images`.
@@ -37,11 +42,11 @@ def resize(images: Any, size: Sequence[int], method: str = "bilinear") -> NDArra
         >>> image = np.array([[[0], [100]]], np.uint8)
         >>> pipeline.image.resize(image, (1, 4))[0, :, 0].tolist()
         [0, 25, 75, 100]
-        >>> pipeline.image.resize(image, (1, 1), "area").item()
+        >>> pipeline.image.resize(image, (1, 1)).item()
         50
 
     See Also:
-        crop, decode_image, image_folder
+        random_resized_crop, center_crop_resize, crop, decode_image
     """
     batch, single = images_of(images, "resize")
     if method not in METHODS:
@@ -49,7 +54,9 @@ def resize(images: Any, size: Sequence[int], method: str = "bilinear") -> NDArra
     height, width = pair_of(size, "resize")
     if not batch.shape[1] or not batch.shape[2]:
         raise invalid(f"resize: the images have no pixels: their shape is {np.shape(images)}")
-    if method == "area":
+    if truth(antialias, "resize: antialias") and method in _FILTERS:
+        made = _antialiased(batch, height, width, _FILTERS[method])
+    elif method == "area":
         made = resizing.area(batch, height, width)
     else:
         made = getattr(resizing, method)(batch, height, width, half_pixel=True)
@@ -65,6 +72,17 @@ def pair_of(size: Any, who: str) -> tuple[int, int]:
     if height < 1 or width < 1:
         raise invalid(f"{who}: size must be positive, not {(height, width)}")
     return height, width
+
+
+def _antialiased(batch: NDArray[Any], height: int, width: int, cubic: int) -> NDArray[Any]:
+    """Return the images as uint8 if they are, else as float32."""
+    channels = batch.shape[3]
+    if batch.dtype != np.uint8:
+        batch = batch.astype(np.float32, copy=False)
+    made = np.empty((len(batch), height, width, channels), batch.dtype)
+    for image, out in zip(batch, made, strict=True) if channels else ():
+        resize_box(image, (0, 0, *image.shape[:2]), out, cubic=cubic)
+    return made
 
 
 def _rounded(made: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -14,6 +14,7 @@ import numpy as np
 
 import pipeline
 from pipeline._random import built_with
+from pipeline.libjpeg import libjpeg
 
 _EXTRA = re.compile(r"""([\w.-]+).*;.*\bextra\s*==\s*["']([\w.-]+)["']""")  # a requirement that only an extra has
 
@@ -42,7 +43,7 @@ def show_config(mode: str = "stdout") -> dict[str, dict[str, Any]] | None:
     Examples:
         >>> config = pipeline.show_config("dicts")
         >>> sorted(config)
-        ['NumPy', 'Python', 'compiled with', 'extras', 'queue-runner', 'system']
+        ['NumPy', 'Python', 'compiled with', 'extras', 'images', 'queue-runner', 'system']
     """
     if mode not in ("stdout", "dicts"):
         raise ValueError(f"show_config: mode must be 'stdout' or 'dicts', got {mode!r}")
@@ -53,6 +54,7 @@ def show_config(mode: str = "stdout") -> dict[str, dict[str, Any]] | None:
         "NumPy": {"version": np.__version__},
         "compiled with": built_with(),
         "extras": _extras(),
+        "images": {"parts of JPEG are decoded by": libjpeg() or None},
     }
     if mode == "dicts":
         return parts

@@ -6,7 +6,8 @@ They are private: the functions of `pipeline.image` call them with arrays that f
 import numpy as np
 import pytest
 
-from pipeline import _chain, _colour, _resize
+from pipeline import _chain, _colour, _crops, _resize
+from pipeline.libjpeg import libjpeg, search
 
 IMAGES = np.zeros((1, 4, 6), np.float32)  # 4 x 2 pixels
 ROWS, COLUMNS = np.zeros((2, 3), np.intp), np.ones((2, 5), np.intp)
@@ -125,3 +126,59 @@ def test_each_two_operations_of_a_chain(first, second, dtype):
         ):
             made = _chain.chained(given, bytes(codes), numbers[: len(codes)])
             np.testing.assert_array_equal(made, wanted, strict=True)
+
+
+PICTURE, ONES = np.zeros((4, 5, 3), np.uint8), np.ones(3, np.float32)
+
+
+def resized(**changed):
+    given = {"images": PICTURE, "top": 0, "left": 0, "bottom": 4, "right": 5, "cubic": 0, "flip": False}
+    given |= {"out": np.empty((2, 2, 3), np.uint8), "channels_first": False, "factor": ONES, "offset": ONES}
+    return _crops.resized(**{**given, **changed})
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"top": -1},
+        {"top": 4},
+        {"bottom": 5},
+        {"right": 5.1},
+        {"left": float("nan")},
+        {"images": np.zeros((4, 5, 6), np.uint8)[:, :, ::2]},
+        {"images": np.zeros((4, 10, 3), np.uint8)[:, ::2]},
+        {"images": np.zeros((4, 5, 1), np.uint8)},
+        {"images": np.zeros((0, 5, 3), np.uint8), "bottom": 1},
+        {"out": np.empty((2, 2, 1), np.uint8)},
+        {"out": np.empty((2, 0, 3), np.float32)},
+        {"channels_first": True},
+        {"factor": ONES[:2]},
+        {"offset": ONES[:0]},
+    ],
+)
+def test_boxes_and_results_that_do_not_fit(changed):
+    resized()
+    with pytest.raises(ValueError, match="expected"):
+        resized(**changed)
+
+
+def test_headers_of_jpeg_that_say_nothing():
+    for data in (b"", b"\xff", b"\xff\xd8", b"\xff\xd8\xff", b"\xff\xd8\xff\xc0\x00", b"\xff\xd8" + b"\xff" * 99):
+        assert _crops.frame_of(data) is None
+    start = b"\xff\xd8\xff\xe0\x00\x04ab\xff\xc0\x00\x11\x08\x00\x10\x00\x20\x03\x01\x22\x00\x02\x11\x01\x03\x11\x01"
+    assert _crops.frame_of(start) == (16, 32, 3, 2)
+    for cut in range(len(start)):
+        assert _crops.frame_of(start[:cut]) is None
+
+
+def test_a_library_that_is_none(tmp_path):
+    text = tmp_path / "libjpeg.so"
+    text.write_bytes(b"not a library")
+    found = libjpeg()
+    try:
+        assert _crops.open_libjpeg(bytes(text)) == 0
+        assert _crops.open_libjpeg(b"libm.so.6") == 0
+        assert _crops.region_of_jpeg(b"\xff\xd8", (1, 1, 3, 1), (0, 0, 1, 1), 1, False, True) is None
+    finally:
+        search()
+    assert libjpeg() == found

@@ -43,6 +43,23 @@ def bicubic(size, wanted):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
+def antialiased(weight):
+    def weights(size, wanted):
+        wide = max(size / wanted, 1)
+        centres = (np.arange(wanted)[:, None] + 0.5) * (size / wanted)
+        pixels = np.arange(size) + 0.5
+        found = np.vectorize(weight)((pixels - centres) / wide)
+        return found / found.sum(axis=1, keepdims=True)
+
+    return weights
+
+
+FILTERS = {
+    "bilinear": antialiased(lambda distance: max(0.0, 1 - abs(distance))),
+    "bicubic": antialiased(cubic),
+}
+
+
 def area(size, wanted):
     edges = np.arange(wanted + 1) * (size / wanted)
     pixels = np.arange(size)
@@ -67,13 +84,37 @@ def expected(images, size, method):
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 def test_methods(method, shape, size, dtype):
     images = np.random.default_rng(0).uniform(0, 255, shape).astype(dtype)
-    found = pipeline.resize(images, size, method.__name__)
+    found = pipeline.resize(images, size, method.__name__, antialias=False)
     assert found.dtype == dtype
     wanted = expected(images, size, method)
     if dtype == np.uint8:
         wanted = wanted.clip(0, 255)
     tolerance = 0.52 if dtype == np.uint8 else 0.02  # float32 holds positions of pixels
     np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance + (0.3 if method is bicubic else 0))
+
+
+@pytest.mark.parametrize("method", FILTERS)
+@pytest.mark.parametrize(("shape", "size"), [*SHAPES, ((300, 9, 3), (20, 4)), ((64, 64, 1), (1, 1))])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_all_pixels_that_a_smaller_image_covers_count(method, shape, size, dtype):
+    images = np.random.default_rng(0).uniform(0, 255, shape).astype(dtype)
+    found = pipeline.resize(images, size, method)
+    assert found.dtype == dtype
+    wanted = expected(images, size, FILTERS[method])
+    if dtype == np.uint8:
+        wanted = wanted.clip(0, 255)
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=0.52 if dtype == np.uint8 else 0.001)
+
+
+def test_it_equals_pillow():
+    Image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        height, width, high, wide = rng.integers(1, 200, 4).tolist()
+        image = rng.integers(0, 256, (height, width, 3)).astype(np.uint8)
+        theirs = np.asarray(Image.fromarray(image).resize((wide, high), Image.BILINEAR))
+        ours = pipeline.resize(image, (high, wide))
+        assert np.abs(theirs.astype(int) - ours.astype(int)).max() <= 1
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int16, np.int32, np.int64, np.float16, np.float64])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.decode.image.gif import gif_array
-from pipeline.decode.image.jpeg import jpeg_array
+from pipeline.decode.image.jpeg import Part, check_part, jpeg_array, jpeg_frame
 from pipeline.decode.image.pillow import check_size, damage, pillow, pixels
 from pipeline.decode.image.png import png_array
 from pipeline.decode.image.png_chunks import SIGNATURE
@@ -98,7 +98,7 @@ def decode_png(
     return _as(_still(data, found, _channels(channels), max_pixels, "DecodePng", kind == np.uint8), kind, found)
 
 
-def decode_jpeg(
+def decode_jpeg(  # noqa: PLR0913
     contents: Any,
     channels: int = 0,
     ratio: int = 1,
@@ -106,9 +106,13 @@ def decode_jpeg(
     *,
     fancy_upscaling: bool = True,
     dct_method: str = "",
+    crop: Sequence[int] | None = None,
+    min_size: Sequence[int] | None = None,
     max_pixels: int = MAX_PIXELS,
 ) -> NDArray[Any]:
     """Decode a JPEG image; as in TensorFlow, also a PNG or a GIF with one frame. Errors as for `decode_image`.
+
+    Thread safe; threads decode in parallel.
 
     Args:
         contents: The file as bytes.
@@ -118,6 +122,10 @@ def decode_jpeg(
         fancy_upscaling: False: repeat the pixels of colours that are stored at half the resolution. simplejpeg only.
         dct_method: "" or "INTEGER_FAST", TensorFlow's default, or "INTEGER_ACCURATE". Without simplejpeg (extra
             `image`) it is always the accurate one, which differs by a few units.
+        crop: The part to return: first row, first column, height and width, in pixels of the image shrunk by `ratio`.
+            Its pixels are those of the whole image. Where `show_config` names a libjpeg, only the part is decoded.
+        min_size: Height and width that a JPEG is to have at least; it is shrunk by the largest `ratio` that leaves
+            them. Instead of `ratio` and `crop`.
         max_pixels: As for `decode_image`.
 
     Returns:
@@ -129,8 +137,13 @@ def decode_jpeg(
 
     Examples:
         >>> data = pipeline.image.encode_jpeg(np.zeros((16, 32, 3), np.uint8))
-        >>> pipeline.image.decode_jpeg(data, ratio=2).shape
+        >>> pipeline.image.decode_jpeg(data, min_size=(8, 8)).shape
         (8, 16, 3)
+        >>> pipeline.image.decode_jpeg(data, crop=(2, 3, 4, 5)).shape
+        (4, 5, 3)
+
+    See Also:
+        random_resized_crop, center_crop_resize, decode_image
     """
     if ratio not in (1, 2, 4, 8):
         raise invalid(f"ratio must be 1, 2, 4, or 8, got {ratio!r:.80}")
@@ -138,12 +151,21 @@ def decode_jpeg(
     fancy = truth(fancy_upscaling, "decode_jpeg: fancy_upscaling")
     if dct_method not in DCT_METHODS:
         raise invalid(f"dct_method must be one of {', '.join(map(repr, DCT_METHODS))}, got {dct_method!r}")
+    if min_size is not None and (crop is not None or ratio != 1):
+        raise invalid("decode_jpeg: min_size chooses the ratio for a whole image; ratio and crop go without it")
+    part = None if crop is None else _part(crop)
     data, found = _open(contents)
     wanted = _channels(channels)
+    most = _pixels(max_pixels)
     if found == "JPEG":
-        accurate = dct_method == "INTEGER_ACCURATE"
-        return jpeg_array(data, wanted, _pixels(max_pixels), ratio, recover, fancy, accurate)
-    return _as(_still(data, found, wanted, max_pixels, "DecodeJpeg"), np.dtype(np.uint8), found)
+        if min_size is not None:
+            ratio = _ratio(data, min_size, most)
+        return jpeg_array(data, wanted, most, ratio, recover, fancy, dct_method == "INTEGER_ACCURATE", part)
+    image = _as(_still(data, found, wanted, max_pixels, "DecodeJpeg"), np.dtype(np.uint8), found)
+    if part is None:
+        return image
+    check_part(part, *image.shape[:2])
+    return image[part[0] : part[2], part[1] : part[3]].copy()
 
 
 def decode_gif(contents: Any, *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
@@ -202,6 +224,28 @@ def _open(contents: Any) -> tuple[bytes, str]:
     guess = f", which looks like {named}" if named else ""
     text = "Unknown image file format. One of JPEG, PNG, GIF, BMP required."
     raise invalid(f"{text}\ngot {len(data)} bytes that begin with {data[:16]!r}{guess}")
+
+
+def _part(crop: Any) -> Part:
+    """Return top, left, bottom and right of a crop."""
+    if not isinstance(crop, (Sequence, np.ndarray)) or isinstance(crop, (str, bytes)) or len(crop) != 4:
+        raise invalid(f"decode_jpeg: crop must be (first row, first column, height, width), not {crop!r:.80}")
+    top, left, height, width = (integer(each, "decode_jpeg: crop") for each in crop)
+    return top, left, top + height, left + width
+
+
+def _ratio(data: bytes, min_size: Any, max_pixels: int) -> int:
+    """Return the largest ratio that leaves an image at least so many pixels."""
+    if not isinstance(min_size, (Sequence, np.ndarray)) or isinstance(min_size, (str, bytes)) or len(min_size) != 2:
+        raise invalid(f"decode_jpeg: min_size must be (height, width), not {min_size!r:.80}")
+    height, width = (integer(each, "decode_jpeg: min_size") for each in min_size)
+    if height < 1 or width < 1:
+        raise invalid(f"decode_jpeg: min_size must be positive, not {(height, width)}")
+    frame = jpeg_frame(data, max_pixels)
+    if frame is None:  # of four colours, or damaged, as decoding will say
+        return 1
+    fitting = (each for each in (8, 4, 2) if -(-frame[0] // each) >= height and -(-frame[1] // each) >= width)
+    return next(fitting, 1)
 
 
 def _channels(channels: int) -> int:

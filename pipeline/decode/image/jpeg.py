@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._crops import frame_of, region_of_jpeg
 from pipeline.decode.image.pillow import check_size, damage, pillow, pixels
 from pipeline.errors import invalid
+from pipeline.libjpeg import libjpeg
 
 _END = b"\xff\xd9"
 _ERRORS = (ValueError, KeyError)  # simplejpeg's, of what is damaged or unknown to it
@@ -22,6 +24,24 @@ _SHORT = 4096  # bytes that are searched faster than their markers are walked th
 _MARKER = re.compile(rb"\xff+([^\x00\xff])")
 
 
+Frame = tuple[int, int, int, int]  # height, width, components and the largest horizontal sampling factor
+Part = tuple[int, int, int, int]  # top, left, bottom and right, in pixels of the image as it is returned
+
+
+def jpeg_frame(data: bytes, max_pixels: int) -> Frame | None:
+    """Return the frame of a gray or colour JPEG image, parts of which may be decoded alone; None for other data.
+
+    Raises:
+        InvalidArgumentError: The image is too large, or has too many scans.
+    """
+    frame = frame_of(data) if data.startswith(b"\xff\xd8\xff") else None
+    if frame is None or frame[2] not in (1, 3):
+        return None
+    check_size((frame[1], frame[0]), 1, max_pixels)
+    _check_markers(data)
+    return frame
+
+
 def jpeg_array(
     data: bytes,
     channels: int,
@@ -30,8 +50,9 @@ def jpeg_array(
     recover: bool = False,
     fancy_upscaling: bool = True,
     accurate: bool = False,
+    part: Part | None = None,
 ) -> NDArray[np.uint8]:
-    """Return the pixels of a JPEG image; the arguments are those of `decode_jpeg`.
+    """Return the pixels of a JPEG image, or of a part of it; the other arguments are those of `decode_jpeg`.
 
     Raises:
         InvalidArgumentError: The data is damaged or too large.
@@ -40,6 +61,8 @@ def jpeg_array(
     if channels == 4:
         raise invalid("JPEG does not support 4 channels")
     inverted = _check_markers(data)
+    if part is not None:
+        return _part(data, channels, max_pixels, ratio, recover, fancy_upscaling, accurate, part)
     data = data + _END if recover else data
     quick = _simplejpeg()
     if quick is not None:
@@ -55,6 +78,41 @@ def jpeg_array(
         if image.mode == "CMYK" and not gray:
             return _from_cmyk(255 - pixels(image, "CMYK"), inverted)  # Pillow inverts them
         return pixels(image, "L" if gray else "RGB")
+
+
+def _part(
+    data: bytes,
+    channels: int,
+    max_pixels: int,
+    ratio: int,
+    recover: bool,
+    fancy_upscaling: bool,
+    accurate: bool,
+    part: Part,
+) -> NDArray[np.uint8]:
+    """Return a part of an image, decoded alone where that is possible; the arguments are those of `jpeg_array`."""
+    top, left, bottom, right = part
+    frame = jpeg_frame(data, max_pixels) if fancy_upscaling and not recover and libjpeg() else None
+    if frame:
+        check_part(part, -(-frame[0] // ratio), -(-frame[1] // ratio))
+        gray = channels == 1 or (channels == 0 and frame[2] == 1)
+        decoded = region_of_jpeg(data, frame, part, ratio, gray, not accurate)
+        if decoded is not None:
+            return decoded
+    array = jpeg_array(data, channels, max_pixels, ratio, recover, fancy_upscaling, accurate)
+    check_part(part, *array.shape[:2])
+    return array[top:bottom, left:right].copy()
+
+
+def check_part(part: Part, height: int, width: int) -> None:
+    """Raise InvalidArgumentError unless a part lies inside an image of this size."""
+    top, left, bottom, right = part
+    if not (0 <= top < bottom <= height and 0 <= left < right <= width):
+        wanted = f"{bottom - top} x {right - left} pixels from row {top} and column {left} on"
+        raise invalid(
+            f"jpeg::Uncompress failed. Invalid JPEG data or crop window: {wanted} are not inside an image of "
+            f"{height} x {width} pixels"
+        )
 
 
 def _may_have_many_scans(data: bytes) -> bool:

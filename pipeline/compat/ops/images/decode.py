@@ -69,12 +69,14 @@ def _jpeg_attrs(channels: int, ratio: Any, fancy: Any, recover: Any, fraction: A
     }
 
 
-def _jpeg_kernel(attrs: dict[str, Any]) -> Callable[[bytes], Any]:
+def _jpeg_kernel(attrs: dict[str, Any]) -> Callable[..., Any]:
     channels, ratio, recover = attrs["channels"], attrs["ratio"], attrs["try_recover_truncated"]
     fancy, method = attrs["fancy_upscaling"], attrs["dct_method"]
 
-    def kernel(contents: bytes) -> Any:
-        return images.decode_jpeg(contents, channels, ratio, recover, fancy_upscaling=fancy, dct_method=method)
+    def kernel(contents: bytes, crop: Any = None) -> Any:
+        return images.decode_jpeg(
+            contents, channels, ratio, recover, fancy_upscaling=fancy, dct_method=method, crop=crop
+        )
 
     return kernel
 
@@ -133,12 +135,7 @@ def decode_and_crop_jpeg(
             raise invalid(f"crop_window must have four elements {show(window.shape)}")
         if not _one(contents).startswith(b"\xff\xd8\xff"):
             raise invalid("Trying to decode a format other than JPEG using DecodeAndCropJpeg op.")
-        image = decode(contents)
-        top, left, height, width = window.tolist()
-        fits = top >= 0 and left >= 0 and height > 0 and width > 0
-        if not fits or top + height > image.shape[0] or left + width > image.shape[1]:
-            raise invalid(f"jpeg::Uncompress failed. Invalid JPEG data or crop window, data size {len(contents)}")
-        return image[top : top + height, left : left + width]
+        return decode(contents, window.tolist())
 
     with name_scope(name, "DecodeAndCropJpeg", [contents, crop_window]) as scope:
         tensor = text(contents, "contents", "DecodeAndCropJpeg")

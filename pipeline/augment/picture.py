@@ -1,0 +1,94 @@
+"""Picture: an image of which one box is wanted."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._crops import resized_of_jpeg
+from pipeline.decode.image.decode import decode_image
+from pipeline.decode.image.jpeg import Frame, jpeg_array, jpeg_frame
+from pipeline.errors import invalid
+from pipeline.images.boxes import Corners, Form, resize_box
+from pipeline.images.checks import images_of
+from pipeline.libjpeg import libjpeg
+
+
+class Picture:
+    """An image from which a box is wanted: a JPEG file is not decoded before it is known which.
+
+    Attributes:
+        height, width: Its pixels.
+        channels: 3 for files; those of an array.
+
+    Raises:
+        InvalidArgumentError: A file is damaged, unknown or too large, or an array has other axes or no pixels.
+        TypeError: An array holds no numbers.
+        ImportError: A file needs Pillow, which is not installed.
+    """
+
+    def __init__(self, data: Any, who: str, max_pixels: int) -> None:
+        self._max_pixels = max_pixels
+        self._file = bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else None
+        self._frame: Frame | None = jpeg_frame(self._file, max_pixels) if self._file else None
+        if self._frame:
+            self.height, self.width, self.channels = *self._frame[:2], 3
+        else:
+            if self._file is None:
+                self._array = _picture(data, who)
+            else:
+                self._array = decode_image(self._file, 3, expand_animations=False, max_pixels=max_pixels)
+            self.height, self.width, self.channels = self._array.shape
+
+    def cut(self, box: Corners, only: bool, shrink: bool, flip: bool, out: NDArray[Any], form: Form) -> None:
+        """Write a box of the image, resized, to `out`.
+
+        Args:
+            box: Top, left, bottom and right, in pixels.
+            only: Whether nothing outside of the box counts; its corners are whole numbers then.
+            shrink: Whether a JPEG file may be shrunk while it is decoded.
+            flip: Whether to mirror left and right.
+            out: The result, as `form` says.
+            form: How it is written.
+        """
+        height, width = out.shape[1:] if form.channels_first else out.shape[:2]
+        ratio = ratio_for(box[2] - box[0], box[3] - box[1], height, width) if shrink and self._frame else 1
+        rows, columns = -(-self.height // ratio), -(-self.width // ratio)
+        shrunk = (box[0] / ratio, box[1] / ratio, min(box[2] / ratio, rows), min(box[3] / ratio, columns))
+        top, bottom = _counted(shrunk[0], shrunk[2], height, rows, only)
+        left, right = _counted(shrunk[1], shrunk[3], width, columns, only)
+        part = (top, left, bottom, right)
+        if self._file and self._frame:
+            if libjpeg() and resized_of_jpeg(self._file, self._frame, shrunk, ratio, True, flip, out, *form, part):
+                return
+            pixels = jpeg_array(self._file, 3, self._max_pixels, ratio)[top:bottom, left:right]
+        else:
+            pixels = self._array[top:bottom, left:right]
+        moved = (shrunk[0] - top, shrunk[1] - left, shrunk[2] - top, shrunk[3] - left)
+        resize_box(pixels, moved, out, form, flip=flip)
+
+
+def _picture(data: Any, who: str) -> NDArray[Any]:
+    """Return an array as an image uint8 or float32 [height, width, channels]."""
+    batch, single = images_of(data, who)
+    if not single or not batch.size:
+        raise invalid(f"{who}: expected the bytes of a file or [height, width, channels], got shape {np.shape(data)}")
+    image: NDArray[Any] = batch[0]
+    return image if image.dtype == np.uint8 else image.astype(np.float32, copy=False)
+
+
+def ratio_for(tall: float, wide: float, height: int, width: int) -> int:
+    """Return by how much a JPEG file may be shrunk so that a box keeps at least the pixels of its result."""
+    ratio = 1
+    while ratio < 8 and tall // (2 * ratio) >= height and wide // (2 * ratio) >= width:
+        ratio *= 2
+    return ratio
+
+
+def _counted(start: float, end: float, results: int, size: int, only: bool) -> tuple[int, int]:
+    """Return which pixels of an axis count for a box: those in it, or those too that the filter reaches beyond it."""
+    more = 0 if only else math.ceil(max(1.0, (end - start) / results)) + 1
+    return max(math.floor(start) - more, 0), min(math.ceil(end) + more, size)

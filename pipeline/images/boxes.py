@@ -1,0 +1,57 @@
+"""Boxes of images, cut out and resized in one pass by the kernels of `_crops`."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._crops import resized
+
+Corners = tuple[float, float, float, float]
+
+
+class Form(NamedTuple):
+    """How results are written.
+
+    Attributes:
+        channels_first: Whether they are [channels, height, width].
+        factor: What each channel is multiplied by.
+        offset: What is added to it then.
+    """
+
+    channels_first: bool
+    factor: NDArray[np.float32]
+    offset: NDArray[np.float32]
+
+
+@lru_cache(32)
+def as_it_is(channels: int, channels_first: bool = False) -> Form:
+    """Return the form of results with the values of the image."""
+    return Form(channels_first, np.ones(channels, np.float32), np.zeros(channels, np.float32))
+
+
+def resize_box(
+    image: NDArray[Any],
+    box: Corners,
+    out: NDArray[Any],
+    form: Form | None = None,
+    cubic: int = 0,
+    flip: bool = False,
+) -> None:
+    """Write a box of an image, resized, to `out`.
+
+    Args:
+        image: uint8 or float32 [height, width, channels].
+        box: Top, left, bottom and right, in pixels; what lies around it counts where the filter reaches it.
+        out: The result, as `form` says.
+        form: By default `as_it_is`.
+        cubic: 0: bilinear; 1: bicubic.
+        flip: Whether to mirror left and right.
+    """
+    item, channels = image.itemsize, image.shape[2]
+    if image.strides[1:] != (channels * item, item) or image.strides[0] % item:
+        image = image.copy()  # not ascontiguousarray, which keeps strides of axes with one value
+    resized(image, *box, cubic, flip, out, *(form or as_it_is(channels)))

@@ -53,8 +53,8 @@ def show_config(mode: str = "stdout") -> dict[str, dict[str, Any]] | None:
         "system": _system(),
         "NumPy": {"version": np.__version__},
         "compiled with": built_with(),
-        "extras": _extras(),
         "images": {"parts of JPEG are decoded by": libjpeg() or None},
+        "extras": _extras(),
     }
     if mode == "dicts":
         return parts

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
 from pipeline.orders.numbered import parse_shard, sampled
-from pipeline.sources.arrow import digest_of, without_views
+from pipeline.sources.arrow_columns import digest_of, table_as
+from pipeline.sources.arrow_types import schema_as_read
 from pipeline.sources.extras import names_of, needs
 from pipeline.sources.huggingface_columns import apart, form_of
 from pipeline.sources.nodes import Parts, Table
@@ -117,7 +118,11 @@ class _Rows(Table):
 
     def facts(self) -> dict[str, Any]:
         sample = self._dataset.with_format("arrow")[sampled(len(self), _SAMPLED).tolist()]
-        return {**self._form.facts(), "rows": len(self), "digest": digest_of(without_views(sample))}
+        return {
+            **self._form.facts(),
+            "rows": len(self),
+            "digest": digest_of(table_as(sample, schema_as_read(sample.schema), "huggingface")),
+        }
 
 
 def _with_own_place(dataset: Any) -> Any:

@@ -11,16 +11,9 @@ from pipeline.dtypes import object_vector, strings_as_bytes
 from pipeline.errors import invalid
 from pipeline.foreign import numpy_of
 from pipeline.nest import ListValue
-from pipeline.sources.arrow import (
-    as_array,
-    check,
-    column_without_views,
-    facts_of,
-    fillings,
-    in_one,
-    refuse_nulls,
-    schema_without_views,
-)
+from pipeline.sources.arrow_columns import Arrays, column_as, in_one, refuse_nulls
+from pipeline.sources.arrow_options import facts_of, fillings
+from pipeline.sources.arrow_types import as_read, check, schema_as_read
 from pipeline.sources.extras import MANY, needs, stacked
 from pipeline.sources.stream import BlockPiece
 from pipeline.stages.block import as_columns
@@ -59,7 +52,7 @@ class ArrowForm:
 
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:
         features = dataset.features
-        fields = list(schema_without_views(features.arrow_schema))
+        fields = list(schema_as_read(features.arrow_schema))
         for field in fields:
             _check(field.type, features[field.name], field.name)
         plain = [field for field in fields if not _is_special(field.type, features[field.name])]
@@ -83,11 +76,11 @@ class ArrowForm:
         return {"columns": _described(self._features), **facts_of(self._fill)}
 
     def _column(self, column: Any, feature: Any, name: str, join: Join) -> Any:
-        column = in_one(column_without_views(column))
+        column = in_one(column_as(column, as_read(column.type), name, "huggingface"))
         if _is_of_files(column.type, feature):
             return self._of_files(column, name)
         if not _is_special(column.type, feature):
-            return as_array(column, name, "huggingface", self._fill)
+            return Arrays("huggingface", self._fill).of(column, name)
         if isinstance(feature, dict):
             fields = zip(column.type, column.flatten(), strict=True)
             return {
@@ -106,7 +99,7 @@ class ArrowForm:
             refuse_nulls(column, name, "huggingface", _LEAVE_OUT)
         scalar = needs("pyarrow", "huggingface").scalar
         empty = {f"{name}/{field.name}": scalar("", field.type) for field in column.type}
-        return as_array(column, name, "huggingface", {**empty, **self._fill})
+        return Arrays("huggingface", {**empty, **self._fill}).of(column, name)
 
 
 class RowsForm(ArrowForm):
@@ -266,7 +259,7 @@ def _is_of_files(kind: Any, feature: Any) -> bool:
 def _check(kind: Any, feature: Any, name: str) -> None:
     """Raise InvalidArgumentError for a type that does not become an array."""
     if not _is_special(kind, feature):
-        check(kind, name, "huggingface")
+        check(kind, name, "huggingface", dtypes=False)
     elif isinstance(feature, dict):
         for field in kind:
             _check(field.type, feature[field.name], f"{name}/{field.name}")

@@ -28,14 +28,15 @@ def batch_sizes(file: Any) -> list[int]:
     try:
         file.seek(0, 2)
         end = file.tell() - 4 - len(_END)
-        (size,) = struct.unpack("<i", _read(file, end, 4, end + 4))
-        footer = _Table.root(_read(file, end - size, size, end))
-        return [_rows(_read(file, start, size, end)) for start, size in footer.blocks(_RECORD_BATCHES)]
+        (size,) = struct.unpack("<i", read_at(file, end, 4, end + 4))
+        footer = FlatTable.root(read_at(file, end - size, size, end))
+        return [_rows(read_at(file, start, size, end)) for start, size in footer.blocks(_RECORD_BATCHES)]
     except (struct.error, OverflowError) as error:
         raise damaged(f"its list of record batches is damaged: {error}") from error
 
 
-def _read(file: Any, start: int, size: int, end: int) -> bytes:
+def read_at(file: Any, start: int, size: int, end: int) -> bytes:
+    """Return some bytes of a file that ends there; struct.error if it does not have them."""
     if not 0 <= start <= start + size <= end:
         raise struct.error(f"bytes {start:,} to {start + size:,} are not in the file")
     file.seek(start)
@@ -45,21 +46,25 @@ def _read(file: Any, start: int, size: int, end: int) -> bytes:
 def _rows(metadata: bytes) -> int:
     (mark,) = struct.unpack_from("<I", metadata)
     # Files from before Arrow 0.15 have no mark before the length.
-    batch = _Table.root(metadata[8 if mark == 0xFFFFFFFF else 4 :]).table(_HEADER)
+    return checked_rows(FlatTable.root(metadata[8 if mark == 0xFFFFFFFF else 4 :]).table(_HEADER))
+
+
+def checked_rows(batch: FlatTable) -> int:
+    """Return how many rows a RecordBatch has; struct.error if its columns have others."""
     rows, column = batch.int64(_LENGTH), batch.first_int64(_NODES)
     if rows < 0 or rows != column:
         raise struct.error(f"a batch says that it has {rows:,} rows, and its first column {column:,}")
     return rows
 
 
-class _Table:
+class FlatTable:
     """A table of FlatBuffers in some bytes."""
 
     def __init__(self, data: bytes, place: int) -> None:
         self._data, self._place = data, place
 
     @classmethod
-    def root(cls, data: bytes) -> _Table:
+    def root(cls, data: bytes) -> FlatTable:
         return cls(data, *struct.unpack_from("<I", data))
 
     def int64(self, number: int) -> int:
@@ -67,12 +72,17 @@ class _Table:
         place = self._field(number)
         return 0 if place is None else self._at("<q", place)
 
-    def table(self, number: int) -> _Table:
+    def uint8(self, number: int) -> int:
+        """A field that is a small number or a bool; 0 if it is left out."""
+        place = self._field(number)
+        return 0 if place is None else self._at("<B", place)
+
+    def table(self, number: int) -> FlatTable:
         """A field that is a table."""
         place = self._field(number)
         if place is None:
             raise struct.error("a table is left out")
-        return _Table(self._data, place + self._at("<I", place))
+        return FlatTable(self._data, place + self._at("<I", place))
 
     def first_int64(self, number: int) -> int:
         """The first number in a field that is a vector of structs; 0 if that is empty."""

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import json
+import re
 
 import fsspec
 import numpy as np
@@ -388,11 +389,19 @@ class TestErrors:
         assert pipeline.feather(path, ["a"])[0] == {"a": 1}
 
     def test_of_types(self):
-        for kind in (pa.decimal128(5), pa.list_(pa.decimal128(5)), pa.map_(pa.string(), pa.int8()), pa.time32("s")):
-            with pytest.raises(ValueError, match=r"arrow: column 'a' has the type .*, which does not become an array"):
+        for kind, name in [
+            (pa.decimal128(5), "a"),
+            (pa.list_(pa.decimal128(5)), "a/item"),
+            (pa.list_(pa.list_(pa.decimal128(5), 2)), "a/item/item"),
+            (pa.struct([("b", pa.decimal128(5))]), "a/b"),
+            (pa.list_(pa.null()), "a/item"),
+        ]:
+            text = f"which has no dtype of NumPy: pass dtypes={{'{name}': float}}, or leave it out"
+            with pytest.raises(ValueError, match=re.escape(text)):
                 pipeline.arrow(pa.table({"a": pa.array([], kind)}))
-        with pytest.raises(ValueError, match=r"arrow: column 'a/b' has the type decimal128"):
-            pipeline.arrow(pa.table({"a": pa.array([], pa.struct([("b", pa.decimal128(5))]))}))
+        text = "arrow: column 'a' has the type month_day_nano_interval, which has no dtype of NumPy: cast it before, or"
+        with raises(ValueError, text):
+            pipeline.arrow(pa.table({"a": pa.array([], pa.month_day_nano_interval())}))
         with raises(TypeError, "arrow: the table must be one of Arrow, not [1]"):
             pipeline.arrow([1])
 
@@ -400,7 +409,9 @@ class TestErrors:
         a, b = tmp_path / "a.parquet", tmp_path / "b.parquet"
         pa.parquet.write_table(pa.table({"n": [1], "m": [1]}), a)
         pa.parquet.write_table(pa.table({"n": [1.5]}), b)
-        text = f"parquet: '{b}' has another schema than '{a}': 'n' is double, in the first file int64, 'm' is not there"
+        text = (
+            f"parquet: '{b}' does not fit the files before it: column 'n' is double, and int64 in '{a}'; column 'm' is"
+        )
         with raises(ValueError, text):
             pipeline.parquet([a, b])
         pa.parquet.write_table(pa.table({"m": ["x"], "n": [1]}), b)  # other columns may differ, and their order
@@ -570,7 +581,7 @@ def test_dictionaries_without_the_value():
 
 
 def test_structs_without_fields():
-    with pytest.raises(pipeline.InvalidArgumentError, match="column 'c' has the type struct<>, which does not become"):
+    with pytest.raises(pipeline.InvalidArgumentError, match="column 'c' has the type struct<>, which has no dtype"):
         pipeline.arrow(pa.table({"c": pa.array([{}] * 3, pa.struct([]))}))
 
 

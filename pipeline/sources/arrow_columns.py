@@ -1,0 +1,358 @@
+"""Columns of Arrow as arrays, and the rows of tables as blocks."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.dtypes import object_vector
+from pipeline.errors import DataLossError, InvalidArgumentError, invalid
+from pipeline.nest import ListValue, map_values
+from pipeline.sources.arrow_types import (
+    arrow_types,
+    holds_objects,
+    is_bytes,
+    is_clock,
+    is_extension,
+    is_list,
+    is_list_view,
+    is_plain,
+    is_time,
+)
+from pipeline.sources.extras import RowSelection, needs
+
+
+class ArrowRows:
+    """The rows of a Table, as blocks.
+
+    Args:
+        table: The rows.
+        arrays: Makes arrays of its columns.
+        ready: Columns that become arrays at once. Others are made for the rows that are asked for; so are those with
+            missing values, as the rest of their rows can be had.
+    """
+
+    def __init__(self, table: Any, arrays: Arrays, ready: Sequence[str]) -> None:
+        self._table, self._made = takeable(table), arrays
+        self._arrays: dict[str, Any] = {}
+        for name in ready:
+            if holds_objects(table.schema.field(name).type):  # Python objects take more memory than Arrow's
+                continue
+            with contextlib.suppress(InvalidArgumentError):
+                self._arrays[name] = arrays.of(table[name], name)
+        self._others = [name for name in table.schema.names if name not in self._arrays]
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def sample(self, numbers: NDArray[np.int64]) -> Any:
+        """The rows of these numbers as they are stored."""
+        return self._table.take(numbers)
+
+    def ready(self) -> list[NDArray[Any]] | None:
+        """The columns, if all of them are arrays already."""
+        return None if self._others else list(self._arrays.values())
+
+    def take(self, numbers: NDArray[np.int64]) -> dict[str, Any]:
+        """Return the rows of these numbers; InvalidArgumentError if a value is missing."""
+        block: dict[str, Any] = dict.fromkeys(self._table.schema.names)  # in this order
+        rows_of = RowSelection(numbers).of
+        block |= {
+            name: rows_of(array) if type(array) is np.ndarray else map_values(rows_of, array)
+            for name, array in self._arrays.items()
+        }
+        if self._others:
+            rows = self._table.select(self._others).take(numbers)
+            block |= {name: self._array(rows[name], name) for name in self._others}
+        return block
+
+    def _array(self, rows: Any, name: str) -> Any:
+        try:
+            return self._made.of(rows, name)
+        except InvalidArgumentError:
+            self._made.of(self._table[name], name)  # tells how many values are missing in all
+            raise
+
+
+class Arrays:
+    """Makes arrays of columns, or dicts of arrays of structs; see `pipeline.arrow`.
+
+    Args:
+        where: What errors begin with.
+        fill: See `fillings`.
+        texts: The columns whose strings become str.
+    """
+
+    def __init__(self, where: str, fill: Mapping[str, Any], texts: frozenset[str] = frozenset()) -> None:
+        self._where, self._fill, self._texts = where, fill, texts
+
+    def of(self, column: Any, name: str) -> Any:
+        """Return the array of a column, as it is read.
+
+        Raises:
+            InvalidArgumentError: It has missing values, and is not of floats.
+            DataLossError: A value is none of its dictionary.
+        """
+        types, column = arrow_types(), in_one(column)
+        kind = column.type
+        if types.is_dictionary(kind):
+            return self.of(self._decoded(column, name), name)
+        if is_extension(kind):
+            return _meant(kind, self.of(column.storage, name))
+        if holds_objects(kind) and not types.is_struct(kind):
+            return self._objects(column, name)
+        column = self._filled(column, name)
+        if types.is_struct(kind):
+            fields = zip(kind, column.flatten(), strict=True)
+            return {field.name: self.of(values, f"{name}/{field.name}") for field, values in fields}
+        if types.is_fixed_size_list(kind):
+            values = self.of(column.flatten(), f"{name}/item")
+            return values.reshape(len(column), kind.list_size, *values.shape[1:])
+        if is_list(kind):
+            return self._ragged(column, name)
+        if name in self._texts:
+            return _as_texts(column, name, self._where)
+        return _values(column)
+
+    def _decoded(self, column: Any, name: str) -> Any:
+        try:
+            return column.dictionary_decode()
+        except needs("pyarrow", self._where).ArrowException as error:
+            text = f"{self._where}: column {name!r} has a value that its dictionary does not have: {error}"
+            raise DataLossError(None, None, text) from error
+
+    def _filled(self, column: Any, name: str) -> Any:
+        """The column with its default for missing values; InvalidArgumentError if there are others."""
+        types, default = arrow_types(), self._fill.get(name)
+        if column.null_count and default is not None:
+            if types.is_null(column.type):
+                return needs("pyarrow", self._where).repeat(default, len(column))
+            column = column.fill_null(default)
+        stays = default is not None and not default.is_valid  # which is NaT, as for floats NaN
+        if not (types.is_floating(column.type) or types.is_struct(column.type) or stays):  # of a struct, its fields
+            refuse_nulls(column, name, self._where, "see defaults=")
+        return column
+
+    def _ragged(self, column: Any, name: str) -> NDArray[Any]:
+        """The rows of a column of lists, each an array of its own."""
+        values = self.of(column.flatten(), f"{name}/item")
+        ends = np.cumsum(column.value_lengths().to_numpy(zero_copy_only=False))
+        rows, first = np.empty(len(column), object), 0
+        for i, end in enumerate(ends.tolist()):
+            rows[i], first = values[first:end], end
+        return rows
+
+    def _objects(self, column: Any, name: str) -> NDArray[Any]:
+        """The rows of a column of nested lists or maps, as lists of what Python has for their values."""
+        pyarrow = needs("pyarrow", self._where)
+        default: Any = self._fill[name].as_py() if name in self._fill else None
+        if default is None:
+            refuse_nulls(column, name, self._where, "see defaults=")
+        try:
+            values = column.to_pylist()
+        except (pyarrow.ArrowException, ValueError) as error:
+            text = f"{self._where}: column {name!r} has a value that does not become an object: {error}"
+            raise invalid(text) from error
+        return object_vector([ListValue(default if value is None else value) for value in values])
+
+
+def _values(column: Any) -> NDArray[Any]:
+    """The array of a column of numbers, strings or times without missing values, but NaN and NaT."""
+    pyarrow, kind = needs("pyarrow", "arrow"), column.type
+    if is_bytes(kind):
+        column = column.cast(pyarrow.large_binary())
+    elif is_clock(kind):  # NumPy has no times of day, but times since midnight
+        column = column.view(f"int{kind.bit_width}").cast(pyarrow.int64()).view(pyarrow.duration(kind.unit))
+    array: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return array
+
+
+def _as_texts(column: Any, name: str, where: str) -> NDArray[Any]:
+    try:
+        return object_vector(column.to_pylist())
+    except UnicodeDecodeError as error:
+        text = f"{where}: column {name!r} has {error.object!r:.80}, which is not UTF-8, as str is"
+        raise invalid(f"{text}: see dtypes=, as in dtypes={{{name!r}: bytes}}") from error
+
+
+def _meant(kind: Any, values: Any) -> Any:
+    """The values of a column of an extension type, by what its storage holds."""
+    if kind.extension_name == "arrow.fixed_shape_tensor":
+        order = kind.permutation or range(len(kind.shape))
+        values = values.reshape(len(values), *(kind.shape))
+        return values.transpose(0, *(1 + axis for axis in order))
+    if kind.extension_name == "arrow.bool8":
+        return values != 0
+    if kind.extension_name == "arrow.json":
+        return object_vector([value.decode() for value in values])
+    return values
+
+
+def in_one(column: Any) -> Any:
+    """Return a column that may come in chunks as one array of Arrow."""
+    pyarrow = needs("pyarrow", "arrow")
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.combine_chunks()
+        if isinstance(column, pyarrow.ChunkedArray):  # of no chunk, with some versions
+            column = pyarrow.concat_arrays(column.chunks) if column.num_chunks else pyarrow.array([], column.type)
+    return column
+
+
+def refuse_nulls(column: Any, name: str, where: str, hint: str) -> None:
+    """Raise InvalidArgumentError if a column has missing values; the hint says what to do."""
+    if column.null_count:
+        count = f"{column.null_count:,} of {len(column):,}"
+        raise invalid(f"{where}: column {name!r} of type {column.type} has missing values, {count}: {hint}")
+
+
+def table_as(table: Any, schema: Any, where: str) -> Any:
+    """Return a Table whose columns have the types of a schema; InvalidArgumentError if a value does not fit one."""
+    for i, (field, wanted) in enumerate(zip(table.schema, schema, strict=True)):
+        if field.type != wanted.type:
+            table = table.set_column(i, wanted, column_as(table.column(i), wanted.type, field.name, where))
+    return table
+
+
+def column_as(column: Any, kind: Any, name: str, where: str) -> Any:
+    """Return a column with another type; InvalidArgumentError if a value does not fit it."""
+    pyarrow = needs("pyarrow", where)
+    try:
+        if isinstance(column, pyarrow.ChunkedArray):
+            return pyarrow.chunked_array([_converted(chunk, kind) for chunk in column.chunks], kind)
+        return _converted(column, kind)
+    except pyarrow.ArrowException as error:
+        text = f"{where}: column {name!r} of type {column.type} has a value that does not become {kind}: {error}"
+        raise invalid(text) from error
+
+
+def _converted(array: Any, kind: Any) -> Any:
+    array = _without_views(array)
+    for each in (_between(array.type, kind), kind):
+        array = array if array.type == each else array.cast(each)
+    return array
+
+
+def _between(given: Any, wanted: Any) -> Any:
+    """The type by whose values Arrow comes from one type to another: texts for decimals that become floats.
+
+    At once they come out up to a unit in the last place off, 99.99 as 99.99000000000001 (pyarrow 26.0).
+    """
+    pyarrow, types = needs("pyarrow", "arrow"), arrow_types()
+    if types.is_dictionary(given):
+        given = given.value_type
+    if types.is_decimal(given) and types.is_floating(wanted):
+        return pyarrow.large_string()
+    if types.is_struct(given) and types.is_struct(wanted) and len(given) == len(wanted):
+        kinds = [(field.name, _between(given.field(field.name).type, field.type)) for field in wanted]
+        return pyarrow.struct(kinds)
+    if not (is_list(given) and is_list(wanted)):
+        return wanted
+    item = _between(given.value_type, wanted.value_type)
+    if types.is_fixed_size_list(wanted):
+        return pyarrow.list_(item, wanted.list_size)
+    return pyarrow.large_list(item) if types.is_large_list(wanted) else pyarrow.list_(item)
+
+
+def _without_views(array: Any) -> Any:
+    """An array of Arrow with lists in place of views of lists and runs, also inside: Arrow casts neither."""
+    pyarrow, types, kind = needs("pyarrow", "arrow"), arrow_types(), array.type
+    if types.is_run_end_encoded(kind):
+        return _without_views(needs("pyarrow.compute", "arrow").run_end_decode(array))
+    if not _has_views(kind):
+        return array
+    if types.is_struct(kind):
+        fields = [_without_views(part) for part in array.flatten()]
+        return pyarrow.StructArray.from_arrays(fields, [field.name for field in kind], mask=array.is_null())
+    if types.is_fixed_size_list(kind):
+        values = _without_views(array.values.slice(array.offset * kind.list_size, len(array) * kind.list_size))
+        return pyarrow.FixedSizeListArray.from_arrays(values, kind.list_size, mask=array.is_null())
+    lengths = array.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    return pyarrow.LargeListArray.from_arrays(offsets, _without_views(array.flatten()), mask=array.is_null())
+
+
+def _has_views(kind: Any) -> bool:
+    types = arrow_types()
+    if types.is_struct(kind):
+        return any(_has_views(field.type) for field in kind)
+    views = is_list_view(kind) or types.is_run_end_encoded(kind)
+    return views or (is_list(kind) and _has_views(kind.value_type))
+
+
+def takeable(table: Any) -> Any:
+    """Return a Table from which Arrow takes the right rows.
+
+    Of slices of fixed-size lists of such lists it takes other rows, or foreign memory (pyarrow 26.0): they are copied.
+    """
+    pyarrow = needs("pyarrow", "arrow")
+    for i, field in enumerate(table.schema):
+        if not _nests_fixed(field.type):
+            continue
+        chunks = table.column(i).chunks
+        if any(map(_is_sliced, chunks)):
+            whole = [pyarrow.concat_arrays([chunk, chunk.slice(0, 0)]) for chunk in chunks]
+            table = table.set_column(i, field, pyarrow.chunked_array(whole, field.type))
+    return table
+
+
+def _nests_fixed(kind: Any) -> bool:
+    """Whether there are lists of fixed size in lists of fixed size."""
+    types = arrow_types()
+    if is_extension(kind):
+        return _nests_fixed(kind.storage_type)
+    if types.is_struct(kind):
+        return any(_nests_fixed(field.type) for field in kind)
+    if not is_list(kind):
+        return False
+    inner = kind.value_type
+    inner = inner.storage_type if is_extension(inner) else inner
+    return bool(types.is_fixed_size_list(kind) and types.is_fixed_size_list(inner)) or _nests_fixed(inner)
+
+
+def _is_sliced(array: Any) -> bool:
+    types, kind = arrow_types(), array.type
+    if is_extension(kind):
+        return _is_sliced(array.storage)
+    if types.is_struct(kind):
+        inside = [array.field(i) for i in range(kind.num_fields)]
+    else:
+        inside = [array.values] if is_list(kind) else []
+    return bool(array.offset) or any(map(_is_sliced, inside))
+
+
+def digest_of(table: Any) -> str:
+    """Return a digest of the values of a table, 16 hex digits; how they are laid out has no part in it."""
+    import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
+
+    state = hashlib.blake2b(digest_size=8)
+    for name in table.schema.names:
+        _add_to(state, in_one(table[name]))
+    return state.hexdigest()
+
+
+def _add_to(state: Any, column: Any) -> None:
+    pyarrow, types = needs("pyarrow", "arrow"), arrow_types()
+    if is_extension(column.type):
+        column = column.storage
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    state.update(column.is_valid().to_numpy(zero_copy_only=False).tobytes())
+    if types.is_struct(kind):
+        for part in column.flatten():
+            _add_to(state, part)
+        return
+    column = column.drop_null()
+    if is_list(kind):
+        state.update(column.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64).tobytes())
+        _add_to(state, column.flatten())
+    elif is_plain(kind) or is_time(kind):
+        state.update(column.to_numpy(zero_copy_only=False).tobytes())
+    else:
+        for value in (column.cast(pyarrow.large_binary()) if is_bytes(kind) else column).to_pylist():
+            data = value if isinstance(value, bytes) else repr(value).encode(errors="surrogateescape")
+            state.update(b"%d:" % len(data) + data)

@@ -1,0 +1,208 @@
+"""The options of sources of Arrow: defaults for missing values, dtypes, and which rows to read."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.dtypes import numpy_dtype
+from pipeline.errors import invalid
+from pipeline.sources.arrow_types import arrow_types, holds_objects, is_clock, is_list, is_time, stored
+from pipeline.sources.extras import chosen, needs
+
+
+def casts_of(schema: Any, dtypes: Mapping[str, Any] | None, where: str) -> dict[str, Any]:
+    """Return the types of Arrow for the dtypes of columns, by name.
+
+    Args:
+        schema: The columns.
+        dtypes: By column, "struct/field" or "list/item".
+        where: What errors begin with.
+
+    Raises:
+        InvalidArgumentError: There is no such column, or it cannot have the dtype.
+        TypeError: They have no names, or are no dtypes.
+    """
+    kinds = _named(schema, dtypes, "dtypes", where)
+    return {name: _cast(name, kind, (dtypes or {})[name], where) for name, kind in kinds.items()}
+
+
+def texts_of(dtypes: Mapping[str, Any] | None) -> frozenset[str]:
+    """Return the columns whose dtype is str."""
+    return frozenset(name for name, dtype in (dtypes or {}).items() if np.dtype(dtype).kind in "UT")
+
+
+def _named(schema: Any, given: Any, option: str, where: str) -> dict[str, Any]:
+    """The types of the columns that an option names."""
+    if given is not None and not isinstance(given, Mapping):
+        what = "dtypes" if option == "dtypes" else "values"
+        raise TypeError(f"{where}: {option} must be a dict of {what} by column, not {given!r:.80}")
+    if not given:
+        return {}
+    kinds = _kinds(schema)
+    return {name: kinds[name] for name in chosen(list(kinds), list(given), f"{where}: {option}")}
+
+
+def _cast(name: str, kind: Any, given: Any, where: str) -> Any:
+    pyarrow, dtype = needs("pyarrow", where), numpy_dtype(given, f"{where}: dtypes of column {name!r}")
+    what = f"{where}: column {name!r} of type {kind} cannot be {dtype}"
+    if is_list(kind) or arrow_types().is_struct(kind) or arrow_types().is_map(kind):
+        inner = f"{name}/item" if is_list(kind) else f"{name}/field"
+        raise invalid(f"{what}: dtypes= takes what is in it, as in {{{inner!r}: float}}")
+    try:
+        if dtype.kind in "UT":
+            target = pyarrow.large_string()
+        else:
+            target = pyarrow.large_binary() if dtype.kind == "S" else pyarrow.from_numpy_dtype(dtype)
+        pyarrow.array([], kind).cast(target)
+    except pyarrow.ArrowException as error:
+        raise invalid(f"{what}: {error}") from error
+    return target
+
+
+def fillings(schema: Any, defaults: Mapping[str, Any] | None, where: str) -> dict[str, Any]:
+    """Return the defaults of columns, and of fields of structs, as scalars of Arrow.
+
+    Raises:
+        InvalidArgumentError: There is no such column, or one does not fit it.
+        TypeError: They have no names.
+    """
+    kinds = _named(schema, defaults, "defaults", where)
+    return {name: _filling(name, kind, (defaults or {})[name], where) for name, kind in kinds.items()}
+
+
+def _kinds(fields: Any, before: str = "") -> dict[str, Any]:
+    """The type of each column, and of each field of a struct; of a dictionary that of its values."""
+    found = {}
+    for field in fields:
+        name, kind = before + field.name, stored(field.type)
+        found[name] = kind
+        if arrow_types().is_struct(kind):
+            found |= _kinds(kind, f"{name}/")
+        while is_list(kind) and not holds_objects(kind):
+            name, kind = f"{name}/item", stored(kind.value_type)
+            found[name] = kind
+    return found
+
+
+def _filling(name: str, kind: Any, given: Any, where: str) -> Any:
+    """The default of one column; that of times may be NaT, which is none, so that missing values stay missing."""
+    pyarrow, value = needs("pyarrow", where), None
+    timed = is_time(kind) or is_clock(kind)
+    if timed and (type(given).__name__ == "NaTType" or isinstance(given, (np.datetime64, np.timedelta64))):
+        return _time_of(name, kind, given, where)
+    with contextlib.suppress(pyarrow.ArrowException, TypeError, ValueError, OverflowError):
+        value = pyarrow.scalar(given, None if arrow_types().is_null(kind) else kind)
+    cut = value is not None and arrow_types().is_integer(kind) and value.as_py() != given  # such as 1.5
+    cut = cut or (timed and isinstance(given, float))
+    if value is None or not value.is_valid or cut:
+        raise invalid(f"{where}: {given!r:.80} is not a valid default for column {name!r} of {kind}")
+    return value
+
+
+def _time_of(name: str, kind: Any, given: Any, where: str) -> Any:
+    """The default of a column of times or dates, from a scalar of NumPy or the NaT of pandas."""
+    pyarrow, unit = needs("pyarrow", where), "D" if arrow_types().is_date(kind) else kind.unit
+    numpy_kind = "timedelta64" if arrow_types().is_duration(kind) or is_clock(kind) else "datetime64"
+    own = given if isinstance(given, np.generic) else np.array("NaT", numpy_kind)[()]
+    if own.dtype.name.startswith(numpy_kind):
+        if np.isnat(own):
+            return pyarrow.scalar(None, kind)
+        value = own.astype(f"{numpy_kind}[{unit}]")
+        if value == own:
+            return _scalar(value, kind)
+    raise invalid(f"{where}: {given!r:.80} is not a valid default for column {name!r} of {kind}")
+
+
+def _scalar(value: Any, kind: Any) -> Any:
+    pyarrow = needs("pyarrow", "arrow")
+    if is_clock(kind):  # Arrow casts no durations to times of day
+        return pyarrow.array([int(value.astype(np.int64))]).cast(f"int{kind.bit_width}").view(kind)[0]
+    return pyarrow.array(np.array([value]))[0].cast(kind)
+
+
+def facts_of(fill: Mapping[str, Any], texts: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """The defaults, if there are any, and which columns are texts, as plain data."""
+    facts: dict[str, Any] = {"defaults": {name: _as_text(value) for name, value in fill.items()}} if fill else {}
+    return {**facts, "texts": sorted(texts)} if texts else facts
+
+
+def _as_text(value: Any) -> str:
+    try:
+        return str(value)
+    except ValueError:  # nanoseconds, which Python has not
+        return str(value.cast("string"))
+
+
+class Where:
+    """Which rows to read: an expression of pyarrow over columns, as they are read.
+
+    Args:
+        expression: The expression.
+        schema: All columns there are, as they are read.
+        where: What errors begin with.
+
+    Attributes:
+        columns: The columns that it needs.
+
+    Raises:
+        TypeError: It is no expression.
+        InvalidArgumentError: It needs another column, or is no condition.
+    """
+
+    def __init__(self, expression: Any, schema: Any, where: str) -> None:
+        pyarrow, compute = needs("pyarrow", where), needs("pyarrow.compute", where)
+        if not isinstance(expression, compute.Expression):
+            text = "must be an expression such as pyarrow.compute.field('x') > 3"
+            raise TypeError(f"{where}: where {text}, got {type(expression).__name__} {expression!r:.80}")
+        self.expression, self._where = expression, where
+        fields = [field for field in schema if schema.get_field_index(field.name) >= 0]  # whose names are there once
+        try:
+            pyarrow.schema(fields).empty_table().filter(expression)
+        except (pyarrow.ArrowException, TypeError) as error:
+            names = ", ".join(map(repr, schema.names))
+            raise invalid(f"{where}: where={expression}: {error}; the columns are {names}") from error
+        # At least one, so that the number of rows is known.
+        self.columns = [field.name for field in self._needed([], fields) or fields[:1]]
+
+    def _needed(self, others: Sequence[Any], fields: Sequence[Any]) -> list[Any]:
+        """Those of some fields without which it does not work, with the others there."""
+        pyarrow = needs("pyarrow", self._where)
+        with contextlib.suppress(pyarrow.ArrowException):
+            pyarrow.schema(others).empty_table().filter(self.expression)
+            return []
+        if len(fields) == 1:
+            return list(fields)
+        left, right = fields[: len(fields) // 2], fields[len(fields) // 2 :]
+        first = self._needed([*others, *right], left)
+        return [*first, *self._needed([*others, *first], right)]
+
+    def rows(self, table: Any, place: str) -> NDArray[np.int64]:
+        """Return the numbers of the rows of a Table for which it is true.
+
+        Raises:
+            InvalidArgumentError: It cannot be computed; `place` is where the rows are.
+        """
+        pyarrow, dataset = needs("pyarrow", place), needs("pyarrow.dataset", place)
+        try:
+            scanner = dataset.Scanner.from_batches(
+                table.to_batches(), schema=table.schema, columns={"kept": self.expression}, use_threads=False
+            )
+            kept = scanner.to_table()["kept"]
+        except (pyarrow.ArrowException, TypeError) as error:
+            raise invalid(f"{place}: where={self.expression} cannot be computed: {error}") from error
+        return np.flatnonzero(kept.fill_null(False).to_numpy())
+
+    def facts(self) -> dict[str, Any]:
+        """What tells it from another one, as plain data."""
+        text = str(self.expression)
+        if "..." in text:  # long lists of values are shortened
+            import hashlib
+
+            text += " " + hashlib.blake2b(pickle.dumps(self.expression), digest_size=8).hexdigest()
+        return {"where": text}

@@ -1,0 +1,258 @@
+"""Types of Arrow: those of columns, the type in which a column is read, and the one type that two files agree on."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pipeline.errors import invalid
+from pipeline.sources.extras import needs
+
+_UNITS = ("s", "ms", "us", "ns")  # of times, the finest last
+
+
+@functools.cache
+def arrow_types() -> Any:
+    """Return pyarrow.types."""
+    return needs("pyarrow.types", "arrow")
+
+
+def _arrow() -> Any:
+    return needs("pyarrow", "arrow")
+
+
+def is_plain(kind: Any) -> bool:
+    """Whether values are numbers or bools, as NumPy has them."""
+    types = arrow_types()
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def is_clock(kind: Any) -> bool:
+    """Whether values are times of day."""
+    return bool(arrow_types().is_time(kind))
+
+
+def is_time(kind: Any) -> bool:
+    """Whether values are moments, dates or durations."""
+    types = arrow_types()
+    return bool(types.is_timestamp(kind) or types.is_date(kind) or types.is_duration(kind))
+
+
+def is_text(kind: Any) -> bool:
+    """Whether values are strings."""
+    types = arrow_types()
+    return bool(types.is_string(kind) or types.is_large_string(kind))
+
+
+def is_bytes(kind: Any) -> bool:
+    """Whether values become bytes."""
+    types = arrow_types()
+    binary = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
+    return bool(binary or is_text(kind))
+
+
+def is_extension(kind: Any) -> bool:
+    """Whether a type adds a meaning to how it is stored, as that of UUIDs does."""
+    return isinstance(kind, _arrow().BaseExtensionType)
+
+
+def is_list(kind: Any) -> bool:
+    """Whether values are lists, as they are read."""
+    types = arrow_types()
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def is_list_view(kind: Any) -> bool:
+    """Whether values are lists whose items may lie in any order."""
+    types = arrow_types()
+    return bool(types.is_list_view(kind) or types.is_large_list_view(kind))
+
+
+def stored(kind: Any) -> Any:
+    """Return the type of what is stored: that of the values of a dictionary, or of an extension type."""
+    while True:
+        if arrow_types().is_dictionary(kind):
+            kind = kind.value_type
+        elif is_extension(kind):
+            kind = kind.storage_type
+        else:
+            return kind
+
+
+def inside(kind: Any) -> Any:
+    """Return the type of what is in a list, through lists of fixed size."""
+    inner = kind.value_type
+    while arrow_types().is_fixed_size_list(inner):
+        inner = inner.value_type
+    return inner
+
+
+def holds_objects(kind: Any) -> bool:
+    """Whether a column of a type, or a field of a struct, has rows that become lists of Python objects."""
+    types, kind = arrow_types(), stored(kind)
+    if types.is_struct(kind):
+        return any(holds_objects(field.type) for field in kind)
+    if types.is_map(kind):
+        return True
+    inner = stored(inside(kind)) if is_list(kind) else kind
+    return inner is not kind and bool(types.is_list(inner) or types.is_large_list(inner) or _is_record(inner))
+
+
+def _is_record(kind: Any) -> bool:
+    return bool(arrow_types().is_struct(kind) or arrow_types().is_map(kind))
+
+
+def check(kind: Any, name: str, where: str, dtypes: bool = True) -> None:
+    """Raise InvalidArgumentError for a type that becomes no column of a batch.
+
+    Args:
+        kind: The type, as it is read.
+        name: The column.
+        where: What errors begin with.
+        dtypes: Whether the user can pass `dtypes=`.
+    """
+    types, kind = arrow_types(), stored(kind)
+    if types.is_struct(kind) and kind.num_fields:
+        for field in kind:
+            check(field.type, f"{name}/{field.name}", where, dtypes)
+        return
+    if types.is_null(kind) or holds_objects(kind):
+        return
+    inner = kind
+    while is_list(inner):
+        name, inner = f"{name}/item", stored(inner.value_type)
+    if is_plain(inner) or is_bytes(inner) or is_time(inner) or is_clock(inner):
+        return
+    do = "cast it before"
+    if dtypes and (types.is_decimal(inner) or types.is_null(inner)):
+        do = f"pass dtypes={{{name!r}: float}}"
+    raise invalid(f"{where}: column {name!r} has the type {inner}, which has no dtype of NumPy: {do}, or leave it out")
+
+
+def as_read(kind: Any, name: str = "", casts: Mapping[str, Any] | None = None) -> Any:
+    """Return the type in which columns of a type are read.
+
+    Arrow cannot take rows of views, and casts those of lists wrongly (pyarrow 26.0).
+
+    Args:
+        kind: The type.
+        name: The column.
+        casts: The types that were asked for, by name; see `casts_of`.
+    """
+    pyarrow, types = _arrow(), arrow_types()
+    if casts and name in casts:
+        return casts[name]
+    if types.is_run_end_encoded(kind):
+        return as_read(kind.value_type, name, casts)
+    if types.is_string_view(kind):
+        return pyarrow.large_string()
+    if types.is_binary_view(kind):
+        return pyarrow.large_binary()
+    if types.is_dictionary(kind):
+        return pyarrow.dictionary(kind.index_type, as_read(kind.value_type), kind.ordered)
+    if types.is_struct(kind):
+        return pyarrow.struct([field.with_type(as_read(field.type, f"{name}/{field.name}", casts)) for field in kind])
+    if types.is_map(kind):
+        return pyarrow.map_(as_read(kind.key_type), as_read(kind.item_type), kind.keys_sorted)
+    if not (is_list(kind) or is_list_view(kind)):
+        return kind
+    item = kind.value_field.with_type(as_read(kind.value_type, f"{name}/item", casts))
+    if types.is_fixed_size_list(kind):
+        return pyarrow.list_(item, kind.list_size)
+    return pyarrow.list_(item) if types.is_list(kind) else pyarrow.large_list(item)
+
+
+def schema_as_read(schema: Any, casts: Mapping[str, Any] | None = None) -> Any:
+    """Return a schema with the types in which its columns are read."""
+    fields = [field.with_type(as_read(field.type, field.name, casts)) for field in schema]
+    return _arrow().schema(fields, schema.metadata)
+
+
+def unified(one: Any, other: Any) -> Any:
+    """Return the type that holds the values of both types and gives the same arrays; None if there is none.
+
+    Args:
+        one, other: Types as they are read.
+    """
+    pyarrow, types = _arrow(), arrow_types()
+    if one == other or types.is_null(other):
+        return one
+    if types.is_null(one):
+        return other
+    if types.is_dictionary(one) or types.is_dictionary(other):
+        return unified(*(kind.value_type if types.is_dictionary(kind) else kind for kind in (one, other)))
+    for alike in (types.is_integer, types.is_floating):
+        if alike(one) and alike(other):
+            kind = pyarrow.from_numpy_dtype(np.promote_types(one.to_pandas_dtype(), other.to_pandas_dtype()))
+            return kind if alike(kind) else None  # float64 is no answer for int64 and uint64
+    if is_text(one) and is_text(other):
+        return pyarrow.large_string()
+    if is_bytes(one) and is_bytes(other):
+        return pyarrow.large_binary()
+    if types.is_date(one) and types.is_date(other):
+        return pyarrow.date64()
+    return _unified_times(one, other) or _unified_nested(one, other)
+
+
+def _unified_times(one: Any, other: Any) -> Any:
+    pyarrow, types = _arrow(), arrow_types()
+    for alike in (types.is_timestamp, types.is_duration, types.is_time):
+        if not (alike(one) and alike(other)):
+            continue
+        unit = max(one.unit, other.unit, key=_UNITS.index)
+        if types.is_timestamp(one):  # both are moments, or both times of some wall clock
+            return pyarrow.timestamp(unit, one.tz) if (one.tz is None) == (other.tz is None) else None
+        if types.is_duration(one):
+            return pyarrow.duration(unit)
+        return pyarrow.time32(unit) if unit in ("s", "ms") else pyarrow.time64(unit)
+    return None
+
+
+def _unified_nested(one: Any, other: Any) -> Any:
+    pyarrow, types = _arrow(), arrow_types()
+    if types.is_struct(one) and types.is_struct(other):
+        others = {field.name: field.type for field in other}
+        kinds = [unified(field.type, others[field.name]) if field.name in others else None for field in one]
+        if None in kinds or len(others) != len(kinds):
+            return None
+        return pyarrow.struct([(field.name, kind) for field, kind in zip(one, kinds, strict=True)])
+    if types.is_map(one) and types.is_map(other):
+        key, item = unified(one.key_type, other.key_type), unified(one.item_type, other.item_type)
+        return None if key is None or item is None else pyarrow.map_(key, item)
+    if not (is_list(one) and is_list(other)):
+        return None
+    item, sizes = unified(one.value_type, other.value_type), {_size(one), _size(other)}
+    if item is None or len(sizes) > 1:
+        return None
+    size = sizes.pop()
+    if size is not None:
+        return pyarrow.list_(item, size)
+    return pyarrow.large_list(item) if types.is_large_list(one) or types.is_large_list(other) else pyarrow.list_(item)
+
+
+def _size(kind: Any) -> int | None:
+    """The number of items in each list; None if it varies."""
+    return kind.list_size if arrow_types().is_fixed_size_list(kind) else None
+
+
+def field_names(fields: Any) -> list[str]:
+    """The names of fields and of those inside them; UnicodeDecodeError if one is no text, as in a damaged file."""
+    types, names = arrow_types(), []
+    for field in fields:
+        names.append(field.name)
+        kind = field.type
+        if types.is_struct(kind):
+            names += field_names(kind)
+        elif types.is_map(kind):
+            names += field_names([kind.key_field, kind.item_field])
+        elif is_list(kind) or is_list_view(kind):
+            names += field_names([kind.value_field])
+    return names
+
+
+def columns_of(schema: Any) -> list[list[str]]:
+    """Name and type of each column, as plain data."""
+    return [[field.name, str(field.type)] for field in schema]

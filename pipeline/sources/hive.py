@@ -1,0 +1,47 @@
+"""Folders of Hive, such as `year=2024/`, as columns of the files in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import unquote
+
+from pipeline.sources.extras import needs
+
+_FOLDER = re.compile(r"([^=]+)=(.*)", re.DOTALL)
+_NULL = "__HIVE_DEFAULT_PARTITION__"
+_INTEGER = re.compile(r"-?[0-9]{1,18}")  # which int64 holds
+
+
+def folder_columns(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the values that the folders of each file have, by column, as scalars of Arrow.
+
+    A column is of int64 if all of its values are integers, else of strings.
+
+    Args:
+        names: The files.
+    """
+    pyarrow = needs("pyarrow", "parquet")
+    found = [_values(name) for name in names]
+    texts: dict[str, list[str]] = {}
+    for values in found:
+        for key, value in values.items():
+            texts.setdefault(key, []).extend([] if value is None else [value])
+    kinds = {
+        key: pyarrow.int64() if values and all(map(_INTEGER.fullmatch, values)) else pyarrow.string()
+        for key, values in texts.items()
+    }
+    return [{key: _scalar(value, kinds[key]) for key, value in values.items()} for values in found]
+
+
+def _values(name: str) -> dict[str, str | None]:
+    """What the folders of a file say; None for a missing value."""
+    path = name.partition("?")[0] if name.startswith(("http://", "https://")) else name
+    pairs = (_FOLDER.fullmatch(folder) for folder in re.split(r"[/\\]" if "\\" in path else "/", path)[:-1])
+    return {unquote(pair[1]): None if pair[2] == _NULL else unquote(pair[2]) for pair in pairs if pair is not None}
+
+
+def _scalar(value: str | None, kind: Any) -> Any:
+    pyarrow = needs("pyarrow", "parquet")
+    return pyarrow.scalar(int(value) if value is not None and kind == pyarrow.int64() else value, kind)

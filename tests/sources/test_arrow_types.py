@@ -1,0 +1,297 @@
+"""Columns of every type of Arrow, in tables, Parquet files, Feather files and streams."""
+
+import datetime
+import decimal
+import uuid
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from helpers import raises
+
+import pipeline
+
+IDS = [uuid.UUID(int=i << 64) for i in range(4)]
+
+
+def stored(kind, values, storage):
+    return pa.ExtensionArray.from_storage(kind, pa.array(values, storage))
+
+
+def tensors(shape=(2, 3), permutation=None, missing=False):
+    """Four tensors of NumPy, and the column of them."""
+    kind = pa.fixed_shape_tensor(pa.int16(), shape, permutation=permutation)
+    rows = [list(range(6 * i, 6 * i + 6)) for i in range(4)]
+    column = stored(kind, [None, *rows[1:]] if missing else rows, pa.list_(pa.int16(), 6))
+    arrays = np.array(rows, np.int16).reshape(4, *shape)
+    order = range(len(shape)) if permutation is None else permutation
+    return arrays.transpose(0, *(axis + 1 for axis in order)), column
+
+
+@pytest.fixture(params=["arrow", "parquet", "feather", "stream"])
+def read(request, tmp_path):
+    """Reads a column of four rows, of two chunks, in the order 3, 0, 1, 2 of its rows, and whether it is right."""
+
+    def read(column, **options):
+        table = pa.table({"a": column, "n": range(len(column))})
+        table = pa.concat_tables([table.slice(0, 1), table.slice(1)])
+        return source(table, **options)
+
+    def source(table, **options):
+        path = str(tmp_path / "t")
+        if request.param == "arrow":
+            return pipeline.arrow(table, **options)
+        if request.param == "parquet":
+            pa.parquet.write_table(table, path, row_group_size=3)
+            return pipeline.parquet(path, **options)
+        make = pa.ipc.new_file if request.param == "feather" else pa.ipc.new_stream
+        with make(path, table.schema) as writer:
+            writer.write_table(table)
+        return pipeline.feather(path, **options)
+
+    return read
+
+
+def check(source, wanted):
+    """The rows come in any order, alone and in batches, with and without workers."""
+    for data in (source, source.map(dict), source.map(dict, workers=pipeline.processes(1)), source.shuffle(3, seed=1)):
+        rows = list(data)
+        assert sorted(int(row["n"]) for row in rows) == list(range(len(wanted)))
+        for row in rows:
+            one = wanted[int(row["n"])]
+            assert type(row["a"]) is type(one)
+            if isinstance(one, np.ndarray):
+                assert row["a"].dtype == one.dtype
+            np.testing.assert_array_equal(row["a"], one)
+    [batch] = source.batch(len(wanted), pad=0 if isinstance(wanted[0], np.ndarray) else None)
+    return batch["a"]
+
+
+@pytest.mark.parametrize(
+    ("shape", "permutation"), [((2, 3), None), ((2, 3), [1, 0]), ((1, 2, 3), [2, 0, 1]), ((6,), None)]
+)
+def test_tensors(read, shape, permutation):
+    wanted, column = tensors(shape, permutation)
+    batch = check(read(column), list(wanted))
+    assert batch.dtype == np.int16
+    assert batch.shape == wanted.shape
+
+
+def test_slices_of_tensors():
+    wanted, column = tensors()
+    table = pa.table({"a": column, "box": pa.StructArray.from_arrays([column], ["t"])})
+    for given in (table.slice(1, 2), table.to_batches()[0].slice(1, 2)):
+        [batch] = pipeline.arrow(given).batch(2)
+        np.testing.assert_array_equal(batch["a"], wanted[1:3])
+        np.testing.assert_array_equal(batch["box"]["t"], wanted[1:3])
+
+
+def test_lists_of_tensors():
+    wanted, column = tensors()
+    lists = pa.ListArray.from_arrays([0, 1, 4], column)
+    rows = [row["a"] for row in pipeline.arrow(pa.table({"a": lists}))]
+    np.testing.assert_array_equal(rows[0], wanted[:1])
+    np.testing.assert_array_equal(rows[1], wanted[1:])
+
+
+def test_missing_tensors(read):
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"column 'a' of type .* has missing values, 1 of"):
+        list(read(tensors(missing=True)[1]))
+    wanted = tensors()[0]
+    for row in read(tensors(missing=True)[1], defaults={"a": [9] * 6}):
+        np.testing.assert_array_equal(row["a"], wanted[row["n"]] if row["n"] else np.full((2, 3), 9))
+
+
+def test_uuids(read):
+    column = stored(pa.uuid(), [each.bytes for each in IDS], pa.binary(16))
+    check(read(column), [each.bytes for each in IDS])
+
+
+def test_bool8(read):
+    column = stored(pa.bool8(), [1, 0, 2, -1], pa.int8())
+    assert check(read(column), [np.bool_(x) for x in (1, 0, 1, 1)]).dtype == bool
+    with pytest.raises(pipeline.InvalidArgumentError, match="column 'a' of type int8 has missing values, 1 of"):
+        list(read(stored(pa.bool8(), [1, None], pa.int8())))
+
+
+TEXTS = ['{"a": 1}', "[]", '"é"', "3"]
+
+
+def test_json_is_text(read):
+    assert check(read(stored(pa.json_(), TEXTS, pa.string())), TEXTS).tolist() == TEXTS
+
+
+def test_strings_as_text(read):
+    check(read(pa.array(TEXTS), dtypes={"a": str}), TEXTS)
+    check(read(pa.array(TEXTS).dictionary_encode(), dtypes={"a": str}), TEXTS)
+    check(read(pa.array(TEXTS)), [text.encode() for text in TEXTS])
+
+
+PRICES = [decimal.Decimal(x) for x in ("1.50", "-2.25", "0.00", "99.99")]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.decimal128(5, 2), pa.decimal256(50, 2), pa.decimal32(5, 2), pa.decimal64(9, 2)], ids=str
+)
+def test_decimals(read, kind):
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"pass dtypes=\{'a': float\}, or leave it out"):
+        read(pa.array(PRICES, kind))
+    for dtype in ("float64", "float32"):
+        wanted = [np.dtype(dtype).type(each) for each in PRICES]
+        assert check(read(pa.array(PRICES, kind), dtypes={"a": dtype}), wanted).dtype == dtype
+    [batch] = read(pa.array([None, *PRICES[1:]], kind), dtypes={"a": float}).batch(4)
+    assert batch["a"].tolist()[1:] == [-2.25, 0, 99.99]
+    assert np.isnan(batch["a"][0])
+
+
+def test_decimals_inside(read):
+    kind = pa.list_(pa.decimal128(5, 2))
+    check(
+        read(pa.array([PRICES[:2], [], PRICES[2:]], kind), dtypes={"a/item": float}),
+        [np.array(each, float) for each in ([1.5, -2.25], [], [0, 99.99])],
+    )
+    box = pa.array([{"price": each} for each in PRICES], pa.struct([("price", pa.decimal128(5, 2))]))
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"dtypes=\{'a/price': float\}"):
+        read(box)
+    check(read(box, dtypes={"a/price": float}), [{"price": np.float64(each)} for each in PRICES])
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit"),
+    [(pa.time32("s"), "s"), (pa.time32("ms"), "ms"), (pa.time64("us"), "us"), (pa.time64("ns"), "ns")],
+    ids=str,
+)
+def test_times_of_day(read, kind, unit):
+    times = [datetime.time(1, 2, 3), datetime.time(), datetime.time(23, 59, 59), datetime.time(0, 0, 1)]
+    wanted = [
+        np.timedelta64(each.hour * 3600 + each.minute * 60 + each.second, "s").astype(f"m8[{unit}]") for each in times
+    ]
+    units = {unit, "ms"} if unit == "s" else {unit}  # Parquet stores no seconds
+    assert np.datetime_data(check(read(pa.array(times, kind)), wanted).dtype)[0] in units
+    missing = pa.array([None, *times[1:]], kind)
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"column 'a' of type time.* has missing values, 1 of"):
+        list(read(missing))
+    for default, first in [
+        (datetime.time(1, 2, 3), wanted[0]),
+        (np.timedelta64(3723, "s"), wanted[0]),
+        (np.timedelta64("NaT"), np.timedelta64("NaT", unit)),
+    ]:
+        check(read(missing, defaults={"a": default}), [first, *wanted[1:]])
+    with pytest.raises(ValueError, match="is not a valid default for column 'a' of time"):
+        read(missing, defaults={"a": np.datetime64("2024-01-01")})
+
+
+def test_maps_are_lists_of_pairs(read):
+    pairs = [[("a", 1), ("b", None)], [], [("c", 3)], [("a", 1), ("a", 2)]]
+    column = pa.array(pairs, pa.map_(pa.string(), pa.int32()))
+    batch = check(read(column), [pipeline.ListValue(each) for each in pairs])
+    assert batch.tolist() == pairs
+    missing = pa.array([None, *pairs[1:]], column.type)
+    with pytest.raises(pipeline.InvalidArgumentError, match="has missing values, 1 of"):
+        list(read(missing))
+    check(read(missing, defaults={"a": []}), [pipeline.ListValue(each) for each in ([], *pairs[1:])])
+
+
+def test_null_columns(read):
+    """All of their values are missing."""
+    column = pa.nulls(4)
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"column 'a' of type null has missing values, \d of"):
+        list(read(column))
+    assert [list(row) for row in read(column, columns=["n"])] == [["n"]] * 4
+    check(read(column, defaults={"a": 7}), [np.int64(7)] * 4)
+    check(read(column, defaults={"a": "x"}), [b"x"] * 4)
+    check(read(column, dtypes={"a": "int16"}, defaults={"a": 7}), [np.int16(7)] * 4)
+    check(read(column, dtypes={"a": float}), [np.float64("nan")] * 4)
+    empty = pa.array([[], []])
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"pass dtypes=\{'a/item': float\}"):
+        read(empty)
+    check(read(empty, dtypes={"a/item": "int32"}), [np.empty(0, np.int32)] * 2)
+
+
+@pytest.mark.parametrize("view", [pa.list_view, pa.large_list_view])
+def test_list_views(read, view):
+    rows = [["a", "b"], [], ["c" * 20], ["d"]]
+    check(read(pa.array(rows, view(pa.string()))), [np.array([x.encode() for x in row], object) for row in rows])
+    numbers = [[1, 2], [], [3], [4, 5, 6]]
+    check(read(pa.array(numbers, view(pa.int32()))), [np.array(row, np.int32) for row in numbers])
+    with pytest.raises(pipeline.InvalidArgumentError, match="has missing values, 1 of"):
+        list(read(pa.array([None, *numbers[1:]], view(pa.int32()))))
+    missing = read(pa.array([None, *numbers[1:]], view(pa.int32())), defaults={"a": []})
+    check(missing, [np.array(row, np.int32) for row in ([], *numbers[1:])])
+
+
+@pytest.mark.parametrize("view", [pa.list_view, pa.large_list_view])
+def test_list_views_inside(view):
+    """Items that lie in any order, views of strings, slices, and lists, arrays and structs of them."""
+    unordered = pa.ListViewArray.from_arrays(
+        pa.array([3, 0, 1], pa.int32()), pa.array([2, 3, 1], pa.int32()), pa.array([1, 2, 3, 4, 5])
+    )
+    assert [row["a"].tolist() for row in pipeline.arrow(pa.table({"a": unordered}))] == [[4, 5], [1, 2, 3], [2]]
+    words = pa.array([["a"], ["b", "c" * 20], []], view(pa.string_view()))
+    assert [row["a"].tolist() for row in pipeline.arrow(pa.table({"a": words}).slice(1))] == [[b"b", b"c" * 20], []]
+    pairs = pa.array([[[1], [2]], [[], [3, 4]], [[5], []]], pa.list_(view(pa.int64()), 2))
+    assert [row["a"] for row in pipeline.arrow(pa.table({"a": pairs}).slice(1))] == [[[], [3, 4]], [[5], []]]
+    boxes = pa.array([{"v": [1, 2]}, {"v": []}, {"v": [3]}], pa.struct([("v", view(pa.int64()))]))
+    assert [row["a"]["v"].tolist() for row in pipeline.arrow(pa.table({"a": boxes}).slice(1))] == [[], [3]]
+    deep = pa.array([[[1], []], [], [[2, 3]]], view(view(pa.int64())))
+    assert [row["a"] for row in pipeline.arrow(pa.table({"a": deep}).slice(1))] == [[], [[2, 3]]]
+
+
+def test_runs():
+    column = pa.array([1, 1, 1, 5], pa.run_end_encoded(pa.int32(), pa.int64()))
+    assert [row["a"] for row in pipeline.arrow(pa.table({"a": column}).slice(1))] == [1, 1, 5]
+
+
+class TestDtypes:
+    def test_numbers(self, read):
+        column = pa.array([1, 2, 3, 4], pa.int64())
+        assert check(read(column, dtypes={"a": np.int8}), [np.int8(i) for i in range(1, 5)]).dtype == np.int8
+        check(read(pa.array([1, None, 3, 4]), dtypes={"a": float}), [np.float64(x) for x in (1, "nan", 3, 4)])
+        check(read(pa.array(["1.5", "2", "3", "4"]), dtypes={"a": float}), [np.float64(x) for x in (1.5, 2, 3, 4)])
+
+    def test_a_value_that_does_not_fit(self, read):
+        """Nothing is rounded or cut in silence."""
+        for column, dtype in [
+            (pa.array([1, 2, 3, 300]), "int8"),
+            (pa.array([1, 2, 3, 0.5]), int),
+            (pa.array([1, 2, 3, (1 << 53) + 1]), float),
+            (pa.array(["1", "2", "3", "x"]), int),
+        ]:
+            with pytest.raises(pipeline.InvalidArgumentError, match=r"column 'a' of type .* does not become") as error:
+                list(read(column, dtypes={"a": dtype}))
+            assert (
+                "arrow" in str(error.value) or "row group 1" in str(error.value) or "record batch 1" in str(error.value)
+            )
+
+    def test_wrong_dtypes(self, read):
+        column = pa.array([[1], [2]])
+        with pytest.raises(ValueError, match=r"dtypes: there is no column 'b'; the columns are 'a', 'a/item', 'n'"):
+            read(column, dtypes={"b": float})
+        with pytest.raises(
+            ValueError, match=r"cannot be float64: dtypes= takes what is in it, as in \{'a/item': float\}"
+        ):
+            read(column, dtypes={"a": float})
+        with pytest.raises(TypeError, match=r"dtypes of column 'n' must be a dtype, such as np\.float32, got str 'no'"):
+            read(column, dtypes={"n": "no"})
+        with pytest.raises(TypeError, match="dtypes must be a dict of dtypes by column, not "):
+            read(column, dtypes=float)
+        for bad in (object, "V8", "datetime64"):
+            with pytest.raises(ValueError, match="column 'n' of type int64 cannot be "):
+                read(column, dtypes={"n": bad})
+
+    def test_text_that_is_none(self):
+        bad = pa.array([b"\xff"])
+        text = pa.Array.from_buffers(pa.string(), 1, bad.buffers())
+        with raises(pipeline.InvalidArgumentError, "arrow: column 'a' has "):
+            list(pipeline.arrow(pa.table({"a": text}), dtypes={"a": str}))
+
+    def test_are_part_of_the_state(self, read):
+        column = pa.array(["1", "2", "3", "4"])
+        batches = iter(read(column).batch(1))
+        next(batches)
+        state = batches.state_dict()
+        for dtype in (str, bytes, int):
+            with pytest.raises(pipeline.StateMismatchError):
+                iter(read(column, dtypes={"a": dtype}).batch(1)).load_state_dict(state)

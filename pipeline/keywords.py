@@ -91,13 +91,16 @@ _OF_DATASETS = {
     "function": ("fn", "func", "map_func", "predicate", "transform"),
     "i": ("epoch", "index", "rank", "shard_index"),
     "length": ("element_length_func", "seq_length"),
-    "method": ("split",),
+    "max_tokens": ("batch_tokens", "max_batch_tokens", "token_budget", "tokens"),
+    "method": ("packing_algorithm", "split"),
     "n": (
         *("batch_size", "buffer_size", "count", "num_epochs", "num_samples", "num_shards", "prefetch_factor", "size"),
         *("times", "world_size"),
     ),
     "ordered": ("deterministic",),
     "pad": ("fill_value", "pad_value", "padding_value", "padding_values"),
+    "pad_side": ("padding_side",),
+    "pad_to": ("max_length", "pad_to_length"),
     "stride": ("shift", "step"),
     "workers": ("num_parallel_calls", "num_threads", "num_workers", "parallel", "threads"),
 }

@@ -399,47 +399,67 @@ class Dataset(Generic[T_co]):
     @overload
     def batch(
         self,
-        n: int,
+        n: int | None = ...,
         *,
         drop_remainder: bool = ...,
         pad: None = ...,
         collate: Callable[[list[T_co]], U],
         max_wait: float | None = ...,
+        max_tokens: int | None = ...,
+        length: str | Callable[[Any], int] = ...,
     ) -> Dataset[U]: ...
     @overload
     def batch(
         self,
-        n: int,
+        n: int | None = ...,
         *,
         drop_remainder: bool = ...,
         pad: Any = ...,
         collate: str | None = ...,
         max_wait: float | None = ...,
+        max_tokens: int | None = ...,
+        length: str | Callable[[Any], int] = ...,
+        pad_to: int | None = ...,
+        pad_to_multiple_of: int = ...,
+        pad_side: str = ...,
     ) -> Dataset[Any]: ...
 
     @tells_keywords
     def batch(
         self,
-        n: int,
+        n: int | None = None,
         *,
         drop_remainder: bool = False,
         pad: Any = None,
         collate: str | Callable[[list[Any]], Any] | None = None,
         max_wait: float | None = None,
+        max_tokens: int | None = None,
+        length: str | Callable[[Any], int] = len,
+        pad_to: int | None = None,
+        pad_to_multiple_of: int = 1,
+        pad_side: str = "right",
     ) -> Dataset[Any]:
         """Make batches of n elements, in their structure.
 
         Args:
-            n: How many elements to a batch.
+            n: How many elements to a batch; with `max_tokens`, at most.
             drop_remainder: Whether the last batch is dropped if it is smaller.
             pad: Fills up rows to the batch's longest; a dict by array. None stacks.
             collate: "stack", "pad", "row_splits" for (values, row_splits), or your
                 function from a list of elements to a batch.
             max_wait: Seconds an element waits before a smaller batch goes out. The
                 input then runs in a thread.
+            max_tokens: A batch has as many elements as fit after padding: elements
+                times the longest; with "row_splits" their sum. `pad` is 0 by default.
+            length: For `max_tokens`: the field that has the length, or your function
+                from an element to its length.
+            pad_to: Pad rows to this length. A longer one is an error.
+            pad_to_multiple_of: Pad rows to a multiple of this.
+            pad_side: "right" or "left": where padding goes.
 
         Raises:
-            ValueError, TypeError: An argument is wrong.
+            ValueError, TypeError: An argument is wrong; while you iterate: an element
+                is longer than `max_tokens` or `pad_to`, or its length is not a number.
 
         Examples:
             >>> [batch.tolist() for batch in pipeline.dataset(range(5)).batch(2)]
@@ -447,9 +467,30 @@ class Dataset(Generic[T_co]):
             >>> words = pipeline.dataset([[1, 2], [3]]).batch(2, pad=0)
             >>> next(iter(words)).tolist()
             [[1, 2], [3, 0]]
+            >>> words = pipeline.dataset([[1], [2, 2], [3], [4, 4, 4, 4]])
+            >>> [batch.shape for batch in words.batch(max_tokens=6)]
+            [(3, 2), (1, 4)]
         """
-        size = at_least(1, n, "batch: n")
-        return self._then(stages.Batch, size, drop_remainder, pad, collate, max_wait)
+        one_of(["right", "left"], pad_side, "batch: pad_side")
+        length_to = None if pad_to is None else at_least(1, pad_to, "batch: pad_to")
+        to = stages.PadTo(at_least(1, pad_to_multiple_of, "batch: pad_to_multiple_of"), length_to, pad_side == "left")
+        if length_to is not None and to.multiple > 1:
+            raise invalid("batch: pad_to= and pad_to_multiple_of= contradict each other: give one of them")
+        if n is None and max_tokens is None:
+            raise TypeError("batch: give n, the number of elements of a batch, or max_tokens=")
+        most = None if n is None else at_least(1, n, "batch: n")
+        if max_tokens is None:
+            if length is not len:
+                raise invalid("batch: length= is for max_tokens=, which is not given")
+            return self._then(stages.Batch, most, drop_remainder, pad, collate, max_wait, False, to)
+        if max_wait is not None or collate == "stack":
+            other = "max_wait=" if max_wait is not None else "collate='stack'"
+            raise invalid(f"batch: max_tokens= and {other} contradict each other: give one of them")
+        tokens = at_least(1, max_tokens, "batch: max_tokens")
+        if length_to is not None and length_to > tokens:
+            raise invalid(f"batch: pad_to={length_to:,} is above max_tokens={tokens:,}: no element fits")
+        self._needs_no_time("batch(max_tokens=...)")
+        return self._then(stages.TokenBatch, tokens, most, length, drop_remainder, pad, collate, to)
 
     def unbatch(self) -> Dataset[Any]:
         """Take batches apart into their rows.
@@ -483,44 +524,67 @@ class Dataset(Generic[T_co]):
     @tells_keywords
     def bucket(
         self,
-        boundaries: Sequence[int],
-        batch_sizes: Sequence[int],
+        boundaries: Sequence[int] | None = None,
+        batch_sizes: Sequence[int] | None = None,
         *,
-        length: Callable[[Any], int] = len,
+        max_tokens: int | None = None,
+        length: str | Callable[[Any], int] = len,
         pad: Any = 0,
         pad_to_boundary: bool = False,
+        multiple_of: int = 1,
+        drop_remainder: bool = False,
     ) -> Dataset[Any]:
         """Make batches of elements with similar lengths, padded to the longest in each batch.
 
         Args:
-            boundaries: Where buckets end, ascending. An element shorter than a boundary goes left.
+            boundaries: Where buckets end, ascending. An element shorter than a boundary goes left. With `max_tokens`,
+                None for lengths that differ by an eighth.
             batch_sizes: Elements to a batch, for each bucket: one more than boundaries.
-            length: Your function from an element to its length.
+            max_tokens: Instead of `batch_sizes`: a batch has as many elements as fit after padding.
+            length: The field that has the length, or your function from an element to its length.
             pad: Value to fill shorter rows with, for all components or by name.
             pad_to_boundary: Pad to the bucket's boundary instead: the components that a dict `pad` names, or those
                 whose first dimension is the element's length or varies. Fixed vectors and images keep their shape.
+            multiple_of: Pad to a multiple of this, the same components.
+            drop_remainder: Whether elements at the end that fill no batch are dropped.
 
         Raises:
             ValueError: Boundaries do not ascend, or there is not one batch size more than boundaries. While you
-                iterate: an element's length is not a number, or elements do not make a batch.
+                iterate: an element's length is not a number or above `max_tokens`, or elements do not make a batch.
 
         Examples:
             >>> words = pipeline.dataset([np.arange(n) for n in (1, 5, 2, 6)])
             >>> [batch.shape for batch in words.bucket([4], [2, 2])]
             [(2, 2), (2, 6)]
+            >>> [batch.shape for batch in words.bucket(max_tokens=16, multiple_of=8)]
+            [(2, 8), (2, 8)]
         """
-        ends = [integer(each, "bucket: a boundary") for each in items(boundaries, "bucket: boundaries", "integers")]
-        given = items(batch_sizes, "bucket: batch_sizes", "integers")
-        sizes = [at_least(1, each, "bucket: a batch size") for each in given]
+        if (batch_sizes is None) == (max_tokens is None):
+            raise invalid("bucket: give either boundaries and batch_sizes, or max_tokens=")
+        multiple = at_least(1, multiple_of, "bucket: multiple_of")
+        tokens = 0 if max_tokens is None else at_least(1, max_tokens, "bucket: max_tokens")
+        if tokens and multiple > tokens:
+            raise invalid(f"bucket: multiple_of={multiple:,} is above max_tokens={tokens:,}: no element fits")
+        if boundaries is None and tokens:
+            ends = stages.boundaries_up_to(tokens, multiple)
+        else:
+            ends = [integer(each, "bucket: a boundary") for each in items(boundaries, "bucket: boundaries", "integers")]
+        sizes: list[int] | int = tokens
+        if batch_sizes is not None:
+            given = items(batch_sizes, "bucket: batch_sizes", "integers")
+            sizes = [at_least(1, each, "bucket: a batch size") for each in given]
         if ends != sorted(set(ends)):
             raise invalid(f"bucket: boundaries must ascend, got {ends}")
-        if len(sizes) != len(ends) + 1:
+        if isinstance(sizes, list) and len(sizes) != len(ends) + 1:
             raise invalid(
                 f"bucket: {len(ends)} boundaries make {len(ends) + 1} buckets, and {len(sizes)} batch sizes are given"
             )
-        self._needs_no_time("bucket")
         to_boundary = truth(pad_to_boundary, "bucket: pad_to_boundary")
-        return self._then(stages.Bucket, ends, sizes, length, pad, to_boundary)
+        if tokens and to_boundary and ends and ends[-1] > tokens:
+            raise invalid(f"bucket: the boundary {ends[-1]:,} is above max_tokens={tokens:,}: no element fits")
+        self._needs_no_time("bucket")
+        dropped = truth(drop_remainder, "bucket: drop_remainder")
+        return self._then(stages.Bucket, ends, sizes, length, pad, to_boundary, dropped, multiple)
 
     @tells_keywords
     def pack(

@@ -71,8 +71,8 @@ class Pairs:
 
     def differs(self, node: Node) -> bool:
         """Whether a step shares among other hosts, or makes batches of another size."""
-        if isinstance(node, Batch):
-            return bool(self.options[node.written]["n"] != node.size)
+        if node.kind == "batch":
+            return _sizes(self.options[node.written]) != _sizes(node.options())
         if not node.is_share():
             return False
         then, now = self.hosts(node)
@@ -117,16 +117,22 @@ def check_batches(pairs: Pairs) -> None:
         StateMismatchError: One has.
     """
     for node, behind in _with_steps_behind(pairs.recipe):
-        if not isinstance(node, Batch) or not pairs.differs(node):
+        if node.kind != "batch" or not pairs.differs(node):
             continue
         odd = next((each for each in behind if each.kind not in _UNCOUNTED or _skips(each)), None)
         if odd is not None:
-            was, now = pairs.options[node.written]["n"], node.size
+            was, now = _sizes(pairs.options[node.written]), _sizes(node.options())
             text = (
                 f"batch_size was {was} when the state was saved and is {now} now: allow={{'batch_size'}} is not "
                 f"possible, as the {odd.kind} behind it had counted batches of {was}"
             )
             raise StateMismatchError([("batch_size", was, now)], text)
+
+
+def _sizes(options: Mapping[str, Any]) -> Any:
+    """Return how large batches are: n, or n and the number of tokens."""
+    n, tokens = options.get("n"), options.get("max_tokens")
+    return n if tokens is None else [n, tokens]
 
 
 def _with_steps_behind(node: Node, behind: Sequence[Node] = ()) -> Iterator[tuple[Node, Sequence[Node]]]:

@@ -29,7 +29,12 @@ VERSION = 3
 
 # What a caller may allow to differ, and the options of a recipe that this is about.
 # "shard" is accepted as programs of before write it: another number of hosts needs no word.
-ALLOWED = {"batch_size": {"n"}, "num_epochs": {"num_epochs"}, "shard": set[str](), "mtime": set[str]()}
+ALLOWED = {
+    "batch_size": {"n", "max_tokens"},
+    "num_epochs": {"num_epochs"},
+    "shard": set[str](),
+    "mtime": set[str](),
+}
 
 _KEYS = {
     *("format", "version", "made_by", "delivered", "ended", "fingerprint", "epoch", "recipe", "seeds", "state"),
@@ -199,7 +204,7 @@ def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison
     if saved[0] != here[0]:
         comparison.note("the recipe", saved[0], here[0], f"the recipe had {saved[0]} where it has {here[0]} now")
         return
-    ignored = {*but, "shard"} - ({"n"} if saved[0] != "batch" else set())
+    ignored = {*but, "shard"} - ({"n", "max_tokens"} if saved[0] != "batch" else set())
     if saved[0] == "shard":
         ignored |= {"i", "n"}
     was, now = _hosts_of_source(saved[1]), _hosts_of_source(here[1])

@@ -12,11 +12,23 @@ from pipeline.errors import invalid
 from pipeline.stages.arrivals import Arrival, Arrivals
 from pipeline.stages.block import Block, Examples, Names
 from pipeline.stages.boundary import ToBoundary
-from pipeline.stages.calls import called, check_function, name_of
 from pipeline.stages.collate import Collate
+from pipeline.stages.lengths import Lengths, rounded, too_long
 from pipeline.stages.node import Node, OneInput
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stage, Stream
+
+# The first boundary where none are given, and how much longer the next one is: 6 % of a batch is padding on average.
+_FIRST, _GROWTH = 8, 1.125
+
+
+def boundaries_up_to(length: int, multiple: int) -> list[int]:
+    """Return boundaries of buckets for examples of up to a length: multiples of a number, the larger the farther."""
+    found, edge = [], rounded(_FIRST, multiple)
+    while edge <= length:
+        found.append(edge)
+        edge = max(edge + multiple, rounded(int(edge * _GROWTH), multiple))
+    return found
 
 
 class Bucket(OneInput):
@@ -25,11 +37,13 @@ class Bucket(OneInput):
     Args:
         source: The examples.
         boundaries: Where buckets end, ascending: an example shorter than a boundary goes left of it.
-        batch_sizes: How many examples make a batch, for each bucket: one more than boundaries.
-        measure: Returns the length of an example.
+        sizes: How many examples make a batch, for each bucket: one more than boundaries. Or a number: the most tokens
+            of a batch after padding, examples times the longest.
+        measure: Returns the length of an example; or the name of the field that has it.
         pad: What fills shorter rows, for all components or by name.
         pad_to_boundary: Whether rows are padded up to the boundary of their bucket.
         drop_remainder: Whether examples at the end that fill no batch are dropped.
+        multiple_of: What padded lengths are a multiple of.
     """
 
     kind = "bucket"
@@ -38,15 +52,17 @@ class Bucket(OneInput):
         self,
         source: Node,
         boundaries: Sequence[int],
-        batch_sizes: Sequence[int],
-        measure: Callable[[Any], int],
+        sizes: Sequence[int] | int,
+        measure: str | Callable[[Any], int],
         pad: Any,
         pad_to_boundary: bool,
         drop_remainder: bool = False,
+        multiple_of: int = 1,
     ) -> None:
-        check_function("bucket: length", measure, "a number")
-        self.boundaries, self.batch_sizes, self.measure = list(boundaries), list(batch_sizes), measure
+        self.boundaries, self.measure = list(boundaries), Lengths("bucket: length", measure)
+        self.batch_sizes = None if isinstance(sizes, int) else list(sizes)
         self.pad, self.pad_to_boundary, self.drop_remainder = pad, pad_to_boundary, drop_remainder
+        self.max_tokens, self.multiple_of = sizes if isinstance(sizes, int) else 0, multiple_of
         super().__init__(source)
 
     def indexed_over(self, source: Node) -> bool:
@@ -56,10 +72,16 @@ class Bucket(OneInput):
         return None
 
     def functions(self) -> tuple[Any, ...]:
-        return (self.measure,)
+        return self.measure.functions()
 
     def options(self) -> dict[str, Any]:
-        found = {"boundaries": self.boundaries, "batch_sizes": self.batch_sizes, "length": name_of(self.measure)}
+        found: dict[str, Any] = {"boundaries": self.boundaries, "length": self.measure.name}
+        if self.batch_sizes is None:
+            found["max_tokens"] = self.max_tokens
+        else:
+            found["batch_sizes"] = self.batch_sizes
+        if self.multiple_of > 1:
+            found["multiple_of"] = self.multiple_of
         flags = {"pad_to_boundary": self.pad_to_boundary, "drop_remainder": self.drop_remainder}
         return found | {name: True for name, given in flags.items() if given}
 
@@ -68,115 +90,98 @@ class Bucket(OneInput):
         return Bucketing(Arrivals(self.source, run, before), self, run, ToBoundary(self.pad, shapes))
 
 
-class Holding(Stage):
-    """A stage that holds groups of examples. Its state is that of `Arrivals`.
-
-    Args:
-        source: The examples.
-        count: How many groups there are at first.
-    """
+class Bucketing(Stage):
+    """Batches by length. The state is [that of `Arrivals`, that of `ToBoundary`]."""
 
     source: Arrivals
 
-    def __init__(self, source: Arrivals, count: int) -> None:
+    def __init__(self, source: Arrivals, node: Bucket, run: Run, to_boundary: ToBoundary) -> None:
         super().__init__(source)
-        self.groups: list[list[Arrival]] = [[] for _ in range(count)]
+        self._node, self._run, self._to_boundary = node, run, to_boundary
+        self._groups: list[list[Arrival]] = [[] for _ in range(len(node.boundaries) + 1)]
+        self._widths = [0] * len(self._groups)  # of the batch of each bucket, padded; where that is asked for
+        self._measured = node.batch_sizes is None or node.multiple_of > 1  # whether lengths are widths
+        self._padded = node.pad_to_boundary or node.multiple_of > 1
         self._begun = False
 
     def take(self, n: int) -> Block | None:
         if not self._begun:
-            self.groups = self.source.restored() or self.groups
-            self.restored()
+            self._restore()
             self._begun = True
         while (arrival := self.source.next()) is not None:
-            group = self.put(arrival)
-            if group is not None:
-                return self._block(group)
-        group = self.left()
-        return None if group is None else self._block(group)
+            made = self._put(arrival)
+            if made is not None:
+                return made
+        return self._left()
 
-    def _block(self, group: list[Arrival]) -> Block:
-        sizes = np.array([sum(each.size for each in group)], np.int64)
-        return Block(Examples([self.made(group)]), np.array([group[0].number], np.int64), sizes=sizes)
+    def _restore(self) -> None:
+        groups = self.source.restored() or self._groups
+        if len(groups) != len(self._groups):
+            raise invalid(f"load_state_dict: the state is damaged: it has {len(groups)} buckets")
+        for which, group in enumerate(groups):
+            self._groups[which] = group
+            if self._measured:
+                self._widths[which] = max((self._width(*self._bucket_of(each)) for each in group), default=0)
 
-    def restored(self) -> None:
-        """The groups are those of a state."""
-
-    def put(self, arrival: Arrival) -> list[Arrival] | None:
-        """Put an example into a group; return a group that goes out, if one does."""
-        raise NotImplementedError
-
-    def left(self) -> list[Arrival] | None:
-        """Return a group that goes out at the end."""
-        raise NotImplementedError
-
-    def made(self, group: list[Arrival]) -> Any:
-        """Return what is made of a group."""
-        raise NotImplementedError
-
-    def state(self) -> Any:
-        return self.source.state_with(self.groups)
-
-
-class Bucketing(Holding):
-    """Batches by length. The state is [that of `Arrivals`, that of `ToBoundary`]."""
-
-    def __init__(self, source: Arrivals, node: Bucket, run: Run, to_boundary: ToBoundary) -> None:
-        super().__init__(source, len(node.batch_sizes))
-        self._node, self._run, self._to_boundary = node, run, to_boundary
-
-    def state(self) -> Any:
-        return [super().state(), self._to_boundary.state()]
-
-    def restored(self) -> None:
-        if len(self.groups) != len(self._node.batch_sizes):
-            raise invalid(f"load_state_dict: the state is damaged: it has {len(self.groups)} buckets")
-
-    def put(self, arrival: Arrival) -> list[Arrival] | None:
+    def _put(self, arrival: Arrival) -> Block | None:
+        """Put an example into its bucket; return a batch, if one is full."""
         length, which = self._bucket_of(arrival)
-        if self._node.pad_to_boundary:
+        if self._padded:
             self._to_boundary.note(arrival.example, length)
-        self.groups[which].append(arrival)
-        return self._pop(which) if len(self.groups[which]) == self._node.batch_sizes[which] else None
+        group, node = self._groups[which], self._node
+        width = self._width(length, which) if self._measured else 0
+        if node.batch_sizes is not None:
+            group.append(arrival)
+            self._widths[which] = max(width, self._widths[which])
+            return self._batch(which) if len(group) == node.batch_sizes[which] else None
+        if width > node.max_tokens:
+            raise too_long("bucket", self._named(arrival), length, width, node.max_tokens)
+        made = None
+        if (len(group) + 1) * max(width, self._widths[which]) > node.max_tokens:
+            made = self._batch(which)
+        group = self._groups[which]
+        group.append(arrival)
+        self._widths[which] = max(width, self._widths[which])
+        full = made is None and (len(group) + 1) * self._widths[which] > node.max_tokens
+        return self._batch(which) if full else made
+
+    def _width(self, length: int, which: int) -> int:
+        """Return what an example of a bucket is padded to."""
+        boundaries = self._node.boundaries
+        if self._node.pad_to_boundary and which < len(boundaries):
+            length = boundaries[which]
+        return rounded(length, self._node.multiple_of)
 
     def _bucket_of(self, arrival: Arrival) -> tuple[Any, int]:
         """Return the length of an example, and its bucket."""
-        if self._node.measure is len and isinstance(arrival.example, (dict, tuple)):
-            kind = type(arrival.example).__name__
-            raise invalid(
-                f"bucket: an example is a {kind}, whose len() is how many components it has: pass length=, such as "
-                "length=lambda example: len(example['tokens'])"
-            )
-        length = called(self._node.measure, arrival.example, lambda: self._named(arrival))
-        try:
-            which = bisect.bisect_right(self._node.boundaries, length) if length == length else None
-        except TypeError:
-            which = None
-        if which is None:  # NaN too
-            name = self._named(arrival)
-            raise invalid(f"bucket: the length of an example must be a number, got {length!r:.80} for {name}")
-        return length, which
+        measure = self._node.measure
+        lengths = measure.whole if self._measured else measure.number
+        length = lengths(arrival.example, lambda: self._named(arrival))
+        return length, bisect.bisect_right(self._node.boundaries, length)
 
     def _named(self, arrival: Arrival) -> str:
         return self._node.named(arrival.block(), 0)
 
-    def _pop(self, which: int) -> list[Arrival]:
-        group, self.groups[which] = self.groups[which], []
-        return group
-
-    def left(self) -> list[Arrival] | None:
+    def _left(self) -> Block | None:
+        """Return a batch that goes out at the end."""
         if self._node.drop_remainder:
-            self._run.note_dropped(self._node.written, sum(map(len, self.groups)))
+            self._run.note_dropped(self._node.written, sum(map(len, self._groups)))
             return None
-        return next((self._pop(i) for i, group in enumerate(self.groups) if group), None)
+        return next((self._batch(i) for i, group in enumerate(self._groups) if group), None)
 
-    def made(self, group: list[Arrival]) -> Any:
+    def _batch(self, which: int) -> Block:
+        """Return the batch of the examples in a bucket, which is empty then."""
+        group, width = self._groups[which], self._widths[which]
+        self._groups[which], self._widths[which] = [], 0
         names = Names(lambda i: None if (given := group[i].names) is None else given(0))
         numbers = np.array([each.number for each in group], np.int64)
         block = Block(Examples([each.example for each in group]), numbers, names=names)
         batch = Collate("bucket", self._node.pad).batch(block)
-        if self._node.pad_to_boundary:
-            _, which = self._bucket_of(group[0])
-            if which < len(self._node.boundaries):
-                batch = self._to_boundary.padded(batch, self._node.boundaries[which])
-        return batch
+        if self._padded:
+            boundaries = self._node.boundaries
+            if self._measured or which < len(boundaries):
+                batch = self._to_boundary.padded(batch, width if self._measured else boundaries[which])
+        return Block(Examples([batch]), numbers[:1], sizes=np.array([sum(each.size for each in group)], np.int64))
+
+    def state(self) -> Any:
+        return [self.source.state_with(self._groups), self._to_boundary.state()]

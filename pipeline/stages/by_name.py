@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pipeline.stages.bucket import Bucket as Bucket
+    from pipeline.stages.bucket import boundaries_up_to as boundaries_up_to
     from pipeline.stages.checksum import Checksum as Checksum
     from pipeline.stages.functions import CallSettings as CallSettings
     from pipeline.stages.functions import Filter as Filter
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pipeline.stages.mix import Mix as Mix
     from pipeline.stages.pack import Pack as Pack
     from pipeline.stages.packed import Packing as Packing
+    from pipeline.stages.padding import PadTo as PadTo
     from pipeline.stages.passes import Concatenate as Concatenate
     from pipeline.stages.passes import Enumerated as Enumerated
     from pipeline.stages.passes import Repeat as Repeat
@@ -29,13 +31,14 @@ if TYPE_CHECKING:
     from pipeline.stages.selection import Take as Take
     from pipeline.stages.selection import WeightedSample as WeightedSample
     from pipeline.stages.sort import Sort as Sort
+    from pipeline.stages.token_batches import TokenBatch as TokenBatch
     from pipeline.stages.unbatch import Unbatch as Unbatch
     from pipeline.stages.zipped import Zip as Zip
 
 _ROOM = __name__.rpartition(".")[0]
 
 _FILES = {
-    "bucket": ("Bucket",),
+    "bucket": ("Bucket", "boundaries_up_to"),
     "checksum": ("Checksum",),
     "functions": ("CallSettings", "Filter", "FlatMap", "Map"),
     "groups": ("Batch", "Window"),
@@ -43,11 +46,13 @@ _FILES = {
     "mix": ("Mix",),
     "pack": ("Pack",),
     "packed": ("Packing",),
+    "padding": ("PadTo",),
     "passes": ("Concatenate", "Enumerated", "Repeat"),
     "pool": ("Shuffle",),
     "prefetch": ("Prefetched",),
     "selection": ("Shard", "ShuffleAll", "Skip", "Take", "WeightedSample"),
     "sort": ("Sort",),
+    "token_batches": ("TokenBatch",),
     "unbatch": ("Unbatch",),
     "zipped": ("Zip",),
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline._batch import concatenate, pad, stack
+from pipeline._batch import concatenate, stack
 from pipeline._block import finished
 from pipeline._calls import alike_arrays, all_arrays
 from pipeline._calls import as_tensors as listed_as_tensors
@@ -18,6 +18,7 @@ from pipeline.foreign import numpy_of
 from pipeline.nest import ListParts, ListValue, Nest, TupleParts, has_nested, is_nested, kept
 from pipeline.stages.block import Block, Columns, Examples, text_of
 from pipeline.stages.calls import called
+from pipeline.stages.padding import TO_LONGEST, PadTo
 
 _NUMBERS = (bool, int, float, complex)
 
@@ -39,6 +40,7 @@ class Collate:
         function: Called with a list of examples, returns the batch; None for this class's own way.
         tensors: Whether examples are as in TensorFlow: a list is a container of components, and the only component of
             a list or tuple comes bare.
+        pad_to: What rows are padded to.
     """
 
     def __init__(
@@ -48,8 +50,9 @@ class Collate:
         splits: bool = False,
         function: Callable[[list[Any]], Any] | None = None,
         tensors: bool = False,
+        pad_to: PadTo = TO_LONGEST,
     ) -> None:
-        self._kind = kind
+        self._kind, self._pad_to = kind, pad_to
         self._pad, self._splits, self._function, self.tensors = pad, splits, function, tensors
         self.plain = pad is None and not splits and function is None
 
@@ -78,7 +81,7 @@ class Collate:
         return self._stacked(values)
 
     def _stacked(self, values: Columns | Examples) -> Any:
-        if type(values) is Columns:
+        if type(values) is Columns and not self._pad_to.widens:
             with contextlib.suppress(InvalidArgumentError, TypeError):  # below, the error names the component
                 made = finished(values, self._splits, _stacked_list)
                 if made is not None:
@@ -90,6 +93,8 @@ class Collate:
         kind = type(first)
         if kind is np.ndarray:
             return self._leaf(examples, None)
+        if self._pad_to.widens and not isinstance(self._pad, Mapping):
+            self._check_one_row(first)
         if kind is dict and not has_nested(first, False):
             self._check_names(list(first))
             self._check_keys(examples, first)
@@ -117,6 +122,16 @@ class Collate:
             for name in self._pad:
                 if name not in names:
                     raise invalid(f"{self._kind}: pad: there is no component {name!r}; there are {list(names)}")
+
+    def _check_one_row(self, example: Any) -> None:
+        """Refuse to guess which of several components are to be longer than they are."""
+        if not is_nested(example, False) or (type(example) is list and is_array(example)):
+            return
+        nest = Nest(example, False)
+        rows = [name for name, value in zip(nest.names, nest.flatten(example), strict=True) if _is_row(value)]
+        if len(rows) > 1:
+            text = f"an example has several arrays, {rows}: name those to pad, such as pad={{{rows[0]!r}: 0}}"
+            raise invalid(f"{self._kind}: pad_to= and pad_to_multiple_of=: {text}")
 
     def _check_keys(self, examples: list[Any], first: dict[Any, Any]) -> None:
         keys = first.keys()
@@ -163,12 +178,20 @@ class Collate:
                 splits = np.zeros(len(arrays) + 1, np.int64)
                 np.cumsum([len(each) for each in arrays], out=splits[1:])
                 return native(concatenate(arrays)), splits
-            return stacked(arrays, where) if arrays[0].ndim == 0 else native(pad(arrays, fill))
+            return stacked(arrays, where) if arrays[0].ndim == 0 else native(self._pad_to.padded(arrays, fill))
         except (InvalidArgumentError, TypeError) as error:
             told = _with_text(error, f"{where}: {error}")
+            if hasattr(error, "odd"):
+                vars(told)["alone"] = True
+                raise _odd(told, error.odd) from error
             first = arrays[0].dtype, arrays[0].ndim
             odd = next((i for i, each in enumerate(arrays) if (each.dtype, each.ndim) != first), None)
             raise told if odd is None else _odd(told, odd) from error
+
+
+def _is_row(value: Any) -> bool:
+    """Whether a component of an example has a length that padding changes."""
+    return bool(is_array(value) and np.ndim(value))
 
 
 def _of_several(block: Block) -> str:

@@ -17,6 +17,7 @@ from pipeline.stages.calls import check_function
 from pipeline.stages.collate import Collate
 from pipeline.stages.index import ENDLESS, Index
 from pipeline.stages.node import Node, OneInput, indexed, opened
+from pipeline.stages.padding import TO_LONGEST, PadTo
 from pipeline.stages.run import Run
 from pipeline.stages.selection import Until, arranged
 from pipeline.stages.stream import Ahead, Stage, Stream, exactly, whole
@@ -75,6 +76,7 @@ class Batch(Group):
         collate: "stack", "pad", "row_splits", or a function of a list of examples.
         max_wait: Seconds from the first example of a batch until it goes out, however small; None for no limit.
         tensors: Whether examples are as in TensorFlow; see `Collate`.
+        pad_to: What rows are padded to.
 
     Raises:
         TypeError, ValueError: An argument is wrong.
@@ -91,22 +93,19 @@ class Batch(Group):
         collate: str | Callable[[list[Any]], Any] | None,
         max_wait: float | None,
         tensors: bool = False,
+        pad_to: PadTo = TO_LONGEST,
     ) -> None:
         self.size = self.stride = n
         self.drop_remainder = truth(drop_remainder, "batch: drop_remainder")
-        if callable(collate):
-            check_function("batch: collate", collate, "a batch")
-        elif collate is not None and collate not in _WAYS:
-            raise ValueError(f"batch: collate must be 'stack', 'pad', 'row_splits' or a function, got {collate!r:.80}")
-        if pad is not None and collate not in (None, "pad"):
-            raise ValueError(f"batch: pad= and collate={collate!r:.40} contradict each other: give one of them")
+        check_collate(collate, pad, pad_to)
         if max_wait is not None and not (
             isinstance(max_wait, (int, float)) and not isinstance(max_wait, bool) and max_wait > 0
         ):
             raise ValueError(f"batch: max_wait must be a number of seconds above 0, got {max_wait!r:.80}")
-        if collate in (None, "stack") and pad is None:
+        self.pad_to = pad_to
+        if collate in (None, "stack") and pad is None and pad_to == TO_LONGEST:
             _check_batches_stack(source, n, self.drop_remainder)
-        self.pad = 0 if pad is None and collate == "pad" else pad
+        self.pad = 0 if pad is None and (collate == "pad" or pad_to != TO_LONGEST) else pad
         self.collate, self.max_wait, self.tensors = collate, max_wait, tensors
         super().__init__(source)
 
@@ -117,12 +116,7 @@ class Batch(Group):
         found: dict[str, Any] = {"n": self.size}
         if self.drop_remainder:
             found["drop_remainder"] = True
-        if self.pad is not None:
-            found["pad"] = str(self.pad)
-        elif callable(self.collate):
-            found["collate"] = getattr(self.collate, "__qualname__", type(self.collate).__qualname__)
-        elif self.collate == "row_splits":
-            found["collate"] = self.collate
+        found |= options_of(self.pad, self.collate, self.pad_to)
         if self.max_wait is not None:
             found["max_wait"] = self.max_wait
         return found
@@ -132,7 +126,7 @@ class Batch(Group):
 
     def how(self) -> Collate:
         function = self.collate if callable(self.collate) else None
-        return Collate("batch", self.pad, self.collate == "row_splits", function, self.tensors)
+        return Collate("batch", self.pad, self.collate == "row_splits", function, self.tensors, self.pad_to)
 
     def length(self) -> int | None:
         return None if self.max_wait is not None else super().length()
@@ -174,6 +168,41 @@ class Batch(Group):
 
     def label(self) -> str:
         return f"batch({self.size:,})"
+
+
+def check_collate(collate: Any, pad: Any, to: PadTo) -> None:
+    """Refuse a way of putting examples together that there is not, and padding beside another one.
+
+    Raises:
+        TypeError, ValueError: As it says.
+    """
+    if callable(collate):
+        check_function("batch: collate", collate, "a batch")
+    elif collate is not None and collate not in _WAYS:
+        raise ValueError(f"batch: collate must be 'stack', 'pad', 'row_splits' or a function, got {collate!r:.80}")
+    if pad is not None and collate not in (None, "pad"):
+        raise ValueError(f"batch: pad= and collate={collate!r:.40} contradict each other: give one of them")
+    given = options_of(None, None, to)
+    if given and collate not in (None, "pad"):
+        raise ValueError(f"batch: {next(iter(given))}= and collate={collate!r:.40} contradict each other")
+
+
+def options_of(pad: Any, collate: Any, to: PadTo) -> dict[str, Any]:
+    """Return how examples are put together, for `options`."""
+    found: dict[str, Any] = {}
+    if pad is not None:
+        found["pad"] = str(pad)
+    elif callable(collate):
+        found["collate"] = getattr(collate, "__qualname__", type(collate).__qualname__)
+    elif collate == "row_splits":
+        found["collate"] = collate
+    if to.left:
+        found["pad_side"] = "left"
+    if to.length is not None:
+        found["pad_to"] = to.length
+    if to.multiple > 1:
+        found["pad_to_multiple_of"] = to.multiple
+    return found
 
 
 def _check_batches_stack(source: Node, n: int, whole: bool) -> None:

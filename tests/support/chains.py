@@ -170,7 +170,7 @@ def step(rng, chain, directory, workers):
         names += ["map", "rng", "filter", "rare", "flat", "gen", "shuffle", "shuffle", "batch", "window", "mix"]
         names += ["zip", "interleave", "pack", "fit", "bucket", "all", "sample", "nested", "skipping", "enumerate"]
         names += ["checksum", "remainder", "collate", "kept by draw", "flat by draw", "padded", "splits", "sort"]
-        names += ["best", "cut"]
+        names += ["best", "cut", "by tokens", "left", "bucket by tokens"]
     elif kind == "batch":
         names += ["unbatch", "map", "total"]
     name = rng.choice(names)
@@ -285,6 +285,14 @@ def step(rng, chain, directory, workers):
             5, long="truncate", begin=-1, labels=True, max_sequences=2, cu_seqlens=True
         )
         return Chain(rows, None, f"{text}.cut", "row")
+    if name == "by tokens":
+        batches = batches_of_tokens([sequence(x) for x in expected], 20) if known else None
+        return Chain(data.map(sequence, **w).batch(max_tokens=20), batches, f"{text}.tokens(20)", "rows")
+    if name == "left":
+        options = {"pad_side": "left", "pad_to_multiple_of": 4, "drop_remainder": True}
+        return Chain(data.map(sequence, **w).batch(n, max_tokens=30, **options), None, f"{text}.left({n})", "rows")
+    if name == "bucket by tokens":
+        return Chain(data.map(sequence, **w).bucket(max_tokens=24, multiple_of=4), None, f"{text}.bucket(24)", "rows")
     if name == "bucket":
         edge = rng.random() < 0.5
         buckets = data.map(sequence, **w).bucket([3, 6], [4, 3, 2], pad_to_boundary=edge)
@@ -325,6 +333,21 @@ def round_robin(lists, block, cycle=None):
 def packed(values, size):
     tokens = [float(v) for x in values for v in sequence(x)]
     return [tokens[i : i + size] for i in range(0, len(tokens), size)]
+
+
+def batches_of_tokens(rows, most):
+    """Rows padded to the longest, as many as `most` has room for."""
+    groups = [[]]
+    for row in rows:
+        if (len(groups[-1]) + 1) * max(map(len, [*groups[-1], row])) > most:
+            groups.append([])
+        groups[-1].append(row)
+    widths = [max(map(len, group), default=0) for group in groups]
+    return [
+        np.array([np.pad(row, (0, width - len(row))) for row in group])
+        for group, width in zip(groups, widths, strict=True)
+        if group
+    ]
 
 
 def plain(element):

@@ -1,0 +1,106 @@
+"""Lengths of examples: by a function, or of a field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from pipeline.errors import invalid
+from pipeline.stages.calls import called, check_function, name_of
+
+# The name by which bare sequences go too, as those that `pack` makes fields of.
+BARE = "tokens"
+
+
+class Lengths:
+    """Measures examples.
+
+    Args:
+        what: The argument, for errors, such as "bucket: length".
+        given: A function from an example to its length, or the name of a field.
+
+    Raises:
+        TypeError: It is neither.
+    """
+
+    def __init__(self, what: str, given: str | Callable[[Any], Any]) -> None:
+        if not isinstance(given, str):
+            check_function(what, given, "a number")
+        self.what, self.given = what, given
+
+    @property
+    def name(self) -> str:
+        """What options and errors call it."""
+        return self.given if isinstance(self.given, str) else name_of(self.given)
+
+    def functions(self) -> tuple[Any, ...]:
+        """Return the user's function, if there is one."""
+        return () if isinstance(self.given, str) else (self.given,)
+
+    def number(self, example: Any, name: Callable[[], str]) -> Any:
+        """Return the length of an example, which `name` names.
+
+        Raises:
+            InvalidArgumentError: It is not a number, or there is no such field.
+        """
+        if isinstance(self.given, str):
+            length = self._of_field(example, name)
+        else:
+            if self.given is len and isinstance(example, (dict, tuple)):
+                step, argument = self.what.split(": ")
+                text = f"an example is a {type(example).__name__}, whose len() is how many components it has"
+                hint = f"{argument}='tokens', or {argument}=lambda example: len(example['tokens'])"
+                raise invalid(f"{step}: {text}: pass {argument}=, such as {hint}")
+            length = called(self.given, example, name)
+        try:
+            if not (length < 0 or length >= 0):  # NaN
+                raise TypeError
+        except (TypeError, ValueError):
+            raise self._wrong("a number", length, name) from None
+        return length
+
+    def whole(self, example: Any, name: Callable[[], str]) -> int:
+        """Return the length of an example as an integer.
+
+        Raises:
+            InvalidArgumentError: It is not one.
+        """
+        length = self.number(example, name)
+        if isinstance(length, (bool, np.bool_)) or not isinstance(length, (int, np.integer)) or length < 0:
+            raise self._wrong("an integer of at least 0", length, name)
+        return int(length)
+
+    def _of_field(self, example: Any, name: Callable[[], str]) -> int:
+        field: Any = self.given
+        if not isinstance(example, Mapping):
+            if field != BARE:
+                text = f"{name()} is a {type(example).__name__}, and only a dict has a field {field!r}"
+                raise invalid(f"{self.what}: {text}")
+            value = example
+        elif field in example:
+            value = example[field]
+        else:
+            raise invalid(f"{self.what}: {name()} has no field {field!r}; there are {list(example)}")
+        try:
+            return len(value)
+        except TypeError:
+            raise invalid(f"{self.what}: {field!r} has no length: {value!r:.60} in {name()}") from None
+
+    def _wrong(self, expected: str, length: Any, name: Callable[[], str]) -> Exception:
+        step, _ = self.what.split(": ")
+        return invalid(f"{step}: the length of an example must be {expected}, got {length!r:.80} for {name()}")
+
+
+def rounded(length: int, multiple: int) -> int:
+    """Return the next multiple: at least one."""
+    return max(multiple, -(-length // multiple) * multiple)
+
+
+def too_long(step: str, name: str, length: int, padded: int, most: int) -> Exception:
+    """Return the error of an example that alone has more tokens than a batch."""
+    more = "" if padded == length else f", padded {padded:,},"
+    return invalid(
+        f"{step}: {name} has length {length:,}{more} and max_tokens is {most:,}: cut or filter such examples"
+    )

@@ -1,0 +1,55 @@
+"""Padding rows of a batch: to the longest, a multiple or a given length, on the right or on the left."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline._batch import pad
+from pipeline.errors import invalid
+
+
+class PadTo(NamedTuple):
+    """What rows are padded to, along their first dimension.
+
+    Attributes:
+        multiple: A multiple of this.
+        length: This length; None for the longest of the batch.
+        left: Whether padding comes before the row.
+    """
+
+    multiple: int = 1
+    length: int | None = None
+    left: bool = False
+
+    @property
+    def widens(self) -> bool:
+        """Whether rows may become longer than the longest."""
+        return self.multiple > 1 or self.length is not None
+
+    def padded(self, arrays: list[Any], fill: Any) -> Any:
+        """Return arrays of rank 1 or more as one array, each filled up.
+
+        Raises:
+            InvalidArgumentError, TypeError: As `pipeline.pad`; or one is too long: `odd` of the error says which.
+        """
+        first = arrays[0]
+        if self == TO_LONGEST or any(each.dtype != first.dtype or each.ndim != first.ndim for each in arrays):
+            return pad(arrays, fill)
+        lengths = [len(each) for each in arrays]
+        width = -(-max(lengths) // self.multiple) * self.multiple if self.length is None else self.length
+        if max(lengths) > width:
+            error = invalid(f"a row has length {max(lengths):,}, and pad_to= is {width:,}")
+            vars(error)["odd"] = lengths.index(max(lengths))
+            raise error
+        filler = pad([np.zeros(0, first.dtype), np.zeros(1, first.dtype)], fill)[0, 0]  # if the dtype holds it
+        others = np.max([each.shape[1:] for each in arrays], axis=0).astype(int)
+        made = np.full((len(arrays), width, *others), filler, first.dtype)
+        for row, array, length in zip(made, arrays, lengths, strict=True):
+            at = width - length if self.left else 0
+            row[(slice(at, at + length), *map(slice, array.shape[1:]))] = array
+        return made
+
+
+TO_LONGEST = PadTo()

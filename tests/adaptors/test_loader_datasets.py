@@ -234,6 +234,48 @@ def test_the_state_of_a_share():
     assert first == read(chain(), 0)[1]
 
 
+def lines():
+    yield from range(96)
+
+
+SHARED = {
+    "indexed": lambda size: pipeline.arrays(np.arange(96)).shuffle(seed=1).batch(size),
+    "workers": lambda size: pipeline.arrays(np.arange(96)).map(abs, workers=2).shuffle(9, seed=1).batch(size),
+    "stream": lambda size: pipeline.dataset(lines).map(abs, workers=2).batch(size).map_batches(abs, workers=2),
+    "filter": lambda size: pipeline.dataset(lines).filter(lambda x: True).batch(size).prefetch(3),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+@pytest.mark.parametrize("ahead", [0, 3])
+def test_a_state_goes_to_any_number_of_processes(name, ahead):
+    """Nothing is lost but what fills no round of all at the end, nothing comes twice, and the order stays."""
+
+    def of_all(count, state, rounds, size=4):
+        found, states = [], []
+        for i in range(count):
+            with Lists(SHARED[name](size), ahead, (i, count)) as loader:
+                if state is not None:
+                    loader.load_state_dict(state, allow={"shard", "batch_size"})
+                found.append(list(itertools.islice(loader, rounds)))
+                states.append(loader.state_dict())
+        return joined(joined(zip(*found, strict=True))), states
+
+    whole = joined(Lists(SHARED[name](4)))
+    first, states = of_all(4, None, 2)
+    for state in states:
+        assert first + of_all(2, state, None)[0] == whole
+        assert first + of_all(1, state, None)[0] == whole
+        rest = first + of_all(3, state, None)[0]
+        assert rest == whole[: len(rest)]
+        assert len(whole) - len(rest) < 3 * 4
+    second, states = of_all(3, states[1], 1)
+    third, states = of_all(2, states[2], 2, 8)
+    rest = first + second + third + of_all(5, states[0], None, 2)[0]
+    assert rest == whole[: len(rest)]
+    assert len(whole) - len(rest) < 5 * 2
+
+
 @pytest.mark.parametrize(
     ("dataset", "reason"),
     [

@@ -162,7 +162,7 @@ def deterministic():
 # Process groups -------------------------------------------------------------------------------------------------------
 
 GROUP = """
-import json, sys
+import itertools, json, sys
 import numpy as np
 import torch
 import torch.distributed
@@ -285,6 +285,27 @@ said["again"] = [batch.tolist() for batch in other]
     for each in parts:
         assert each["rest"] == each["again"]
         assert len(each["rest"]) == 4
+
+
+def test_a_state_of_four_ranks_is_loaded_by_two_and_by_three(tmp_path):
+    program = f"""
+loader, path = pipeline.torch.DataLoader(loop()), {str(tmp_path / "input.pt")!r}
+if world != 4:
+    loader.load_state_dict(torch.load(path))
+batches = iter(loader)
+said["found"] = [batch.tolist() for batch in itertools.islice(batches, 2)]
+if world == 4 and rank == 2:  # that of any rank will do
+    torch.save(loader.state_dict(), path)
+"""
+    found = {}
+    for world in (4, 2, 3):
+        (folder := tmp_path / str(world)).mkdir()
+        parts = [each["found"] for each in in_group(program, folder, world)]
+        found[world] = [batch for of_all in zip(*parts, strict=True) for batch in of_all]
+    source = pipeline.arrays(np.arange(50), shuffle=True, seed=1)  # as LOOP has it
+    alone = [batch.tolist() for batch in source.shuffle(10, seed=2).batch(4, drop_remainder=True)]
+    assert found[4] + found[2] == alone
+    assert found[4] + found[3] == alone[:11]
 
 
 # Datasets -------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,198 @@
+"""The table of docs/reproducibility.md: what may differ between a state and the program that loads it, by step.
+
+`python tests/support/resume_matrix.py` prints it. Each cell is a run that is stopped and continued: "yes" where nothing
+was lost and nothing came twice, "error" where the state is refused. Another outcome is an AssertionError.
+"""
+
+import itertools
+import json
+from collections import Counter
+
+import numpy as np
+
+import pipeline
+from pipeline.datasets.dataset import interleave, mix
+from pipeline.datasets.dataset import zip as zipped
+from pipeline.datasets.state import ALLOWED
+
+COUNT = 240
+
+
+def numbers():
+    yield from range(COUNT)
+
+
+def itself(x):
+    return x
+
+
+def is_even(x):
+    return x % 2 == 0
+
+
+def pair(x):
+    return [x, x + COUNT]
+
+
+def no_seven(x):
+    if x % 7 == 0:
+        raise ValueError(x)
+    return x
+
+
+def sequence(x):
+    return np.full(x % 5 + 1, x)
+
+
+def packed(data, size=16, **how):
+    return data.map(sequence).pack(size, **how)
+
+
+EQUAL = ", `shard(..., drop_remainder=True)`"  # in a name: how the hosts share
+
+# Each step over a stream, or over an index where it needs one. A second argument is its weight or its length.
+STREAM = {
+    "`map`, also `workers=`": lambda data: data.map(itself, workers=2),
+    '`map(on_error="skip")`': lambda data: data.map(no_seven, on_error="skip"),
+    f'`map(on_error="skip")`{EQUAL}': lambda data: data.map(no_seven, on_error="skip"),
+    "`filter`": lambda data: data.filter(is_even),
+    "`flat_map`": lambda data: data.flat_map(pair),
+    "`shuffle(n)`": lambda data: data.shuffle(20, seed=1),
+    "`sort(n)`": lambda data: data.sort(20, itself, reverse=True),
+    "`take`": lambda data: data.take(60),
+    "`skip`": lambda data: data.skip(7),
+    "`repeat`": lambda data: data.repeat(2),
+    "`enumerate`": lambda data: data.enumerate().map(second),
+    "`concatenate`": lambda data: data.concatenate(data),
+    "`pipeline.zip`": lambda data: zipped(data, data).map(second),
+    "`pipeline.mix`": lambda data, weight=2: mix([data, data], [1, weight], seed=1),
+    "`pipeline.interleave`": lambda data: interleave([data, data], 2),
+    "`window`": lambda data, size=4: data.window(size, size),
+    '`pack`, `method="concat"`': packed,
+    '`pack`, `method="best_fit"`': lambda data, size=16: packed(data, size, method="best_fit"),
+    "`bucket`": lambda data: data.map(sequence).bucket([3], [4, 4]),
+    "`batch`": lambda data: data.batch(4),
+    "`unbatch`": lambda data: data.batch(4).unbatch(),
+    "`prefetch`": lambda data: data.prefetch(3),
+    "`checksum`": lambda data: data.checksum(),
+}
+INDEXED = {
+    "`shuffle()`": lambda data: data.shuffle(seed=1),
+    "`sample`": lambda data, weight=2: data.sample(
+        [1.0, weight] * (len(data) // 2) + [1.0] * (len(data) % 2), 120, seed=1
+    ),
+}
+WEIGHTED = ("`pipeline.mix`", "`sample`")
+LONG = ("`window`", '`pack`, `method="concat"`', '`pack`, `method="best_fit"`')
+NOT_BATCHED = ("`bucket`", *LONG)
+AFTER = ("`checksum`",)  # which shard may not follow
+
+
+def second(pair):
+    return pair[1]
+
+
+def values(element):
+    """The numbers in an element; of a packed row without its padding."""
+    if isinstance(element, dict):
+        return element["tokens"][element["segment_ids"] > 0].tolist()
+    return np.ravel(element).tolist()
+
+
+def taken(datasets, state, count, allow=()):
+    """What each of several iterators gives: `count` elements from a state on, None for all; and the state of each."""
+    found, states = [], []
+    for data in datasets:
+        with iter(data) as iterator:
+            if state is not None:
+                iterator.load_state_dict(state, allow=allow)
+            found.append([values(each) for each in itertools.islice(iterator, count)])
+            states.append(json.loads(json.dumps(iterator.state_dict())))
+    order = [each for of_all in itertools.zip_longest(*found, fillvalue=[]) for each in of_all]
+    return [x for each in order for x in each], states
+
+
+def continued(before, after, allow=(), ordered=True, count=3, whole=None):
+    """Whether recipes continue from a state of others: "yes" or "error".
+
+    Args:
+        before, after: The recipes of all hosts.
+        allow: Differences to accept.
+        ordered: Whether the order stays.
+        count: Elements before the state.
+        whole: What all give; None for what those before give alone.
+    """
+    whole = taken(before, None, None)[0] if whole is None else whole
+    first, states = taken(before, None, count)
+    for state in states:
+        try:
+            rest, _ = taken(after, state, None, allow)
+        except pipeline.StateMismatchError:
+            return "error"
+        if ordered and len(after) > 1 and after[0]._node.options().get("drop_remainder"):
+            assert first + rest == whole[: len(first + rest)]
+            assert len(whole) - len(first + rest) < len(after)  # which fill no round
+        elif ordered:
+            assert first + rest == whole
+        else:
+            assert Counter(first + rest) == Counter(whole)
+    return "yes"
+
+
+def hosts(step, source, behind, equal, was, now):
+    """Whether `now` hosts continue from the state of `was`, with the step behind shard or before it.
+
+    Where it is before, the hosts together give what one host gives, in this order.
+    """
+
+    def share(i, n):
+        if behind:
+            return step(source.shard(i, n, drop_remainder=equal))
+        return step(source).shard(i, n, drop_remainder=equal)
+
+    before, after = ([share(i, count) for i in range(count)] for count in (was, now))
+    if behind:
+        return continued(before, after, ordered=False)
+    return continued(before, after, whole=taken([step(source)], None, None)[0])
+
+
+def row(name, step, source, workers):
+    """The cells of a step."""
+    equal, pairs = name.endswith(EQUAL), ((4, 2), (2, 3))
+    cells = [hosts(step, source, False, equal, *each) if name not in AFTER else "-" for each in pairs]
+    cells += [hosts(step, source, True, equal, *each) for each in pairs]
+    cells.append(continued([step(source.map(itself))], [step(source.map(itself, workers=workers))]))
+    if name == "`unbatch`":
+        cells.append(continued([source.batch(4).unbatch()], [source.batch(6).unbatch()], {"batch_size"}))
+    elif name == "`batch`":
+        cells.append(continued([source.batch(4)], [source.batch(6)], {"batch_size"}))
+    elif name in NOT_BATCHED:  # their elements do not stack, or are no examples
+        cells.append("-")
+    else:
+        cells.append(continued([step(source).batch(4)], [step(source).batch(6)], {"batch_size"}))
+    cells.append(changed(step, source, 3, "weights") if name in WEIGHTED else "-")
+    cells.append(changed(step, source, 24, "length") if name in LONG else "-")
+    _, (state,) = taken([step(source)], None, 9)
+    return [*cells, f"{len(json.dumps(state)) / 1000:.1f} kB"]
+
+
+def changed(step, source, value, word):
+    """Whether another weight or length continues, with the word for it, if there is one."""
+    allow = {word} if word in ALLOWED else set()
+    return continued([step(source)], [step(source, value)], allow, ordered=False)
+
+
+def table(workers=2):
+    """The table as Markdown."""
+    head = ["step", "before `shard`: 4 to 2 hosts", "2 to 3", "behind `shard`: 4 to 2 hosts", "2 to 3", "workers"]
+    head += ["batch size", "weights", "row length", "state"]
+    lines = [head, ["---"] * len(head)]
+    for name, step in STREAM.items():
+        lines.append([name, *row(name, step, pipeline.dataset(numbers), workers)])
+    for name, step in INDEXED.items():
+        lines.append([name, *row(name, step, pipeline.dataset(list(range(COUNT))), workers)])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
+
+
+if __name__ == "__main__":
+    print(table(), end="")

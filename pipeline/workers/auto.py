@@ -18,6 +18,7 @@ from pipeline.errors import ResourceExhaustedError
 from pipeline.workers import needs
 from pipeline.workers.executor import Workers
 from pipeline.workers.judge import HERE, PROCESSES, THREADS, Choice, Chosen, Judge, Period
+from pipeline.workers.pickling import importable
 from pipeline.workers.processes import Processes
 from pipeline.workers.threads import AtOnce, Threads
 
@@ -216,13 +217,7 @@ def processors() -> int:
 
 def _processes_for(function: Callable[..., Any]) -> int:
     """Return how many processes may call a function; 0 if none can."""
-    if not _is_guarded():
-        return 0
-    try:
-        Processes(1, None, "forkserver").check(function)
-    except TypeError:
-        return 0
-    return _room()
+    return _room() if _is_guarded() and importable(function) else 0
 
 
 def _is_guarded() -> bool:

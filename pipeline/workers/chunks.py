@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pipeline.errors import AbortedError, UnknownError
 from pipeline.on_error import of_record, set_on
 from pipeline.tracebacks import RemoteTraceback, of_user
+from pipeline.workers import pickling
 
 
 class FailedItem:
@@ -31,7 +32,7 @@ class FailedItem:
     def __reduce__(self) -> tuple[Any, ...]:
         error = self.error
         try:
-            data = pickle.dumps(error)
+            data = pickling.result(error)
         except Exception:
             data = b""
         only = "".join(traceback.format_exception_only(type(error), error)).strip()

@@ -25,12 +25,14 @@ from pipeline.logs import logger
 
 _WORDS = 624  # of a Mersenne Twister
 
+_np_random: Any = np.random  # its stubs do not list all functions
+
 _log = logger("pipeline.workers")
 
 
 def _at(address: int) -> NDArray[np.uint32]:
     """Return the state of a generator in memory: its words, and one more for the position among them."""
-    return np.frombuffer((ctypes.c_uint32 * (_WORDS + 1)).from_address(address), np.uint32)
+    return np.frombuffer(memoryview((ctypes.c_uint32 * (_WORDS + 1)).from_address(address)), np.uint32)
 
 
 class _Generator:
@@ -57,7 +59,7 @@ class _Python(_Generator):
     name, salt = "Python's random", 0x243F6A8885A308D3
 
     def __init__(self) -> None:
-        self._mine = random._inst  # type: ignore[attr-defined]
+        self._mine: Any = random._inst
         self._found = _at(id(self._mine) + object.__basicsize__)
         known = random.getstate()[1]
         self._in_place = [*self._found[1:].tolist(), int(self._found[0])] == list(known)
@@ -78,7 +80,7 @@ class _NumPy(_Generator):
     name, salt = "NumPy's np.random", 0x13198A2E03707344
 
     def __init__(self) -> None:
-        self._generator = np.random.get_bit_generator()
+        self._generator = _np_random.get_bit_generator()
         known: Any = np.random.get_state(legacy=False)
         self._in_place = False
         self._words = np.empty(_WORDS, np.uint32)
@@ -92,10 +94,10 @@ class _NumPy(_Generator):
         if not self._in_place:
             fill_words(key ^ self.salt, self._words)
             np.random.set_state(("MT19937", self._words, _WORDS, 0, 0.0))
-        elif np.random.get_bit_generator() is self._generator:  # a program may set another, which is its own affair
+        elif _np_random.get_bit_generator() is self._generator:  # a program may set another, which is its own affair
             fill_words(key ^ self.salt, self._words)
             self._found[-1] = _WORDS
-            np.random.set_bit_generator(self._generator)  # forgets the second half of a pair of normal numbers
+            _np_random.set_bit_generator(self._generator)  # forgets the second half of a pair of normal numbers
 
     def state(self) -> bytes:
         return self._found.tobytes() if self._in_place else repr(np.random.get_state(legacy=False)).encode()

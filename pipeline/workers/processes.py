@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import atexit
 import functools
-import io
 import itertools
 import os
-import pickle
 import time
 import weakref
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
-from types import FunctionType, TracebackType
+from types import TracebackType
 from typing import Any
 
 from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
 from pipeline.tracebacks import from_handler
-from pipeline.workers import needs, spares
+from pipeline.workers import pickling, spares
 from pipeline.workers.chunks import FailedItem, WorkerDied
 from pipeline.workers.executor import Workers
+from pipeline.workers.pickling import pickled
 from pipeline.workers.pool import BrokenWorkers, Promise, SubmittedCall, WorkerPool, WorkerThread
 from pipeline.workers.process import Worker
 from pipeline.workers.worker import Unknown
@@ -57,8 +56,8 @@ class Processes(Workers):
         self._pid = os.getpid()
         self._kept = False
         self._known: weakref.WeakKeyDictionary[functools.partial[Any], tuple[int, bytes]] = weakref.WeakKeyDictionary()
-        pickled, modules = (None, set[str]()) if setup is None else _pickled(setup, "setup")
-        self._starter = spares.Starter(method, pickled, preload)
+        first, modules = (None, set[str]()) if setup is None else pickled(setup, "setup")
+        self._starter = spares.Starter(method, first, preload)
         self._starter.need(modules)
         self._pool = WorkerPool(count, functools.partial(_ProcessThread, self._starter))
         weakref.finalize(self, self._pool.drop).atexit = False
@@ -76,7 +75,8 @@ class Processes(Workers):
             a WorkerDied, which is an AbortedError, if the worker died; or a BrokenWorkers if none can start.
 
         Raises:
-            TypeError: Processes cannot import the function.
+            TypeError: The function cannot be sent to processes.
+            ImportError: It needs cloudpickle, which is not installed.
             RuntimeError: After `shutdown`, or in a forked process.
         """
         if os.getpid() != self._pid:
@@ -84,7 +84,7 @@ class Processes(Workers):
         defined = self._defined(fn)
         future = Promise()
         try:
-            arguments = pickle.dumps((args, kwargs), 5)
+            arguments = pickling.arguments((args, kwargs))
         except Exception as error:
             if from_handler(error):
                 raise
@@ -95,8 +95,8 @@ class Processes(Workers):
         return future
 
     def check(self, function: Callable[..., Any]) -> None:
-        """Raise TypeError for a function that processes cannot import."""
-        _pickled(function, "the function")
+        """Raise TypeError for a function that cannot be sent to processes; ImportError without cloudpickle."""
+        pickled(function, "the function")
 
     def rest(self) -> None:
         """Let go of workers that have nothing to do, but not within a `with` block. `submit` takes others."""
@@ -141,51 +141,12 @@ class Processes(Workers):
         known = self._known.get(function) if isinstance(function, functools.partial) else None
         if known is None:
             parts = function.args if isinstance(function, functools.partial) else ()
-            data, modules = _pickled(function, "the function", parts)
+            data, modules = pickled(function, "the function", parts)
             self._starter.need(modules)
             known = next(_numbers), data
             if isinstance(function, functools.partial):
                 self._known[function] = known
         return known
-
-
-class _Pickler(pickle.Pickler):
-    """Notes which modules the functions and classes come from."""
-
-    def __init__(self, file: io.BytesIO) -> None:
-        super().__init__(file, 5)
-        self.modules: set[str] = set()
-
-    def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, (type, FunctionType)):
-            self.modules.add(obj.__module__)
-        return NotImplemented
-
-
-def _pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[bytes, set[str]]:
-    """A function as it is sent to a process, and the modules that it comes from.
-
-    Raises:
-        TypeError: It cannot be sent, or could not be found there.
-    """
-    named = next((part for part in (*parts, function) if callable(part)), function)
-    file = io.BytesIO()
-    pickler = _Pickler(file)
-    try:
-        pickler.dump(function)
-    except Exception as error:
-        if from_handler(error):
-            raise
-        raise TypeError(
-            f"{named!r:.80} cannot be sent to other processes ({error}): {what} must be defined at the top level of a "
-            "module, not be a lambda or defined in a function"
-        ) from error
-    if getattr(named, "__module__", None) == "__main__" and not needs.has_program():
-        raise TypeError(
-            f"{named!r:.80} cannot be sent to other processes, which cannot import what an interactive session "
-            f"defines: put {what} into a module (a file) and import it from there, or use pipeline.threads"
-        )
-    return file.getvalue(), pickler.modules
 
 
 @atexit.register  # after multiprocessing has registered what kills its processes, and so before that is called

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._batch import MappedMemory
+from pipeline.workers import pickling
 
 # Bytes from which something lies in a segment; what is smaller is sent in the message.
 LARGE = 1 << 16
@@ -143,7 +144,7 @@ class Writer:
             return raw.nbytes < LARGE
 
         try:
-            stream: Any = pickle.dumps(result, 5, buffer_callback=kept_in_stream)
+            stream: Any = pickling.result(result, kept_in_stream)
             buffers = [(segment.number, size) for segment, size in used]
             if len(stream) >= LARGE:
                 used.append((self._place(memoryview(stream)), len(stream)))

@@ -5,6 +5,7 @@ import gc
 import itertools
 import os
 import pickle
+import sys
 import threading
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -229,16 +230,19 @@ class TestChoice:
             pipeline.processes(1, method="fork")
 
     def test_of_functions_that_cannot_be_sent(self, pool):
-        with pytest.raises(TypeError, match=r"<lambda>.* cannot be sent to other processes .* top level of a module"):
-            pipeline.dataset([1]).map(lambda i: i, workers=pool)
-        with pytest.raises(TypeError, match=r"setup must be defined at the top level"):
-            pipeline.processes(1, setup=lambda: None)
+        lock = threading.Lock()
+        with pytest.raises(TypeError, match=r"<lambda>.* cannot be sent to other .*: the function must not hold open"):
+            pipeline.dataset([1]).map(lambda i: (i, lock), workers=pool)
+        with pytest.raises(TypeError, match=r"setup must not hold open files, locks or the like"):
+            pipeline.processes(1, setup=functools.partial(print, lock))
 
-    def test_of_a_function_of_an_interactive_session(self):
-        done = run_script(
-            "import pipeline\ndef f(i): return i\nlist(pipeline.dataset([1]).map(f, workers=pipeline.processes(1)))"
+    def test_of_functions_that_need_cloudpickle(self, pool, monkeypatch):
+        monkeypatch.setitem(sys.modules, "cloudpickle", None)
+        needed = (
+            r"<lambda>.* need cloudpickle \(pip install cloudpickle\). Or define the function at the top level of a m"
         )
-        assert "cannot import what an interactive session defines: put the function into a module" in done.stderr
+        with pytest.raises(ImportError, match=needed):
+            pipeline.dataset([1]).map(lambda i: i, workers=pool)
 
     def test_setup(self):
         for method in ("forkserver", "spawn"):

@@ -1,0 +1,151 @@
+"""Functions, arguments and results on their way to worker processes and back: by pickle, or by cloudpickle.
+
+pickle sends a function by its module and name. Lambdas, closures, and functions and classes that an interactive session
+defines have no name that a worker could import: cloudpickle sends their code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import pickle
+import sys
+from collections.abc import Callable
+from types import FunctionType, ModuleType
+from typing import Any
+
+from pipeline.tracebacks import from_handler
+from pipeline.workers import needs
+
+_INTERACTIVE = "__main__"
+
+
+class _Pickler(pickle.Pickler):
+    """Notes which modules the functions and classes come from."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, 5)
+        self.modules: set[str] = set()
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, (type, FunctionType)):
+            self.modules.add(obj.__module__)
+        return NotImplemented
+
+
+def _by_name(value: Any) -> tuple[bytes, set[str]]:
+    file = io.BytesIO()
+    pickler = _Pickler(file)
+    pickler.dump(value)
+    return file.getvalue(), pickler.modules
+
+
+def _by_value(value: Any) -> tuple[bytes, set[str]]:
+    """As `_by_name`, with the code of what has no name elsewhere. The caller has imported cloudpickle."""
+    cloudpickle = sys.modules["cloudpickle"]
+    modules: set[str] = set()
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc, name-defined]
+        def reducer_override(self, obj: Any) -> Any:
+            if isinstance(obj, ModuleType):
+                modules.add(obj.__name__)
+            elif isinstance(obj, (type, FunctionType)):
+                modules.add(obj.__module__)
+            return super().reducer_override(obj)
+
+    file = io.BytesIO()
+    Pickler(file, 5).dump(value)
+    return file.getvalue(), modules - {_INTERACTIVE}
+
+
+def _reachable(modules: set[str]) -> bool:
+    """Return whether processes can import these modules."""
+    return _INTERACTIVE not in modules or needs.has_program()
+
+
+def importable(function: Any) -> bool:
+    """Return whether processes can import a function."""
+    try:
+        _, modules = _by_name(function)
+    except Exception as error:
+        if from_handler(error):
+            raise
+        return False
+    return _reachable(modules)
+
+
+def pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[bytes, set[str]]:
+    """Return a function as it is sent to a process, and the modules that it comes from.
+
+    Args:
+        function: The function.
+        what: What errors call it.
+        parts: What it consists of, if it is not the user's own.
+
+    Raises:
+        TypeError: It cannot be sent.
+        ImportError: It needs cloudpickle, which is not installed.
+    """
+    named = next((part for part in (*parts, function) if callable(part)), function)
+    try:
+        data, modules = _by_name(function)
+        if _reachable(modules):
+            return data, modules
+    except TypeError as error:  # it holds something that no process can have twice
+        if from_handler(error):
+            raise
+        raise _unsendable(named, what, error) from error
+    except Exception as error:
+        if from_handler(error):
+            raise
+    try:
+        importlib.import_module("cloudpickle")
+    except ImportError as error:
+        raise ImportError(
+            f"{named!r:.80} cannot be sent to other processes by its name: lambdas, closures and what an interactive "
+            f"session defines need cloudpickle (pip install cloudpickle). Or define {what} at the top level of a module"
+        ) from error
+    try:
+        return _by_value(function)
+    except Exception as error:
+        if from_handler(error):
+            raise
+        raise _unsendable(named, what, error) from error
+
+
+def _unsendable(named: Any, what: str, error: Exception) -> TypeError:
+    return TypeError(
+        f"{named!r:.80} cannot be sent to other processes ({error}): {what} must not hold open files, locks or the "
+        "like; make these in setup="
+    )
+
+
+def arguments(value: Any) -> bytes:
+    """Return the arguments of a call as they are sent to a process. An interactive session may have made their classes.
+
+    Raises:
+        Exception: They cannot be pickled.
+    """
+    if needs.has_program() or "cloudpickle" not in sys.modules:
+        return pickle.dumps(value, 5)
+    data, modules = _by_name(value)
+    return data if _reachable(modules) else _by_value(value)[0]
+
+
+def result(value: Any, apart: Callable[[pickle.PickleBuffer], Any] | None = None) -> bytes:
+    """Return a result, or an error, as a worker sends it back; its class may have come by cloudpickle.
+
+    Args:
+        value: The result.
+        apart: Gets each large buffer; what it returns is as for pickle.
+
+    Raises:
+        Exception: It cannot be pickled.
+    """
+    try:
+        return pickle.dumps(value, 5, buffer_callback=apart)
+    except (pickle.PicklingError, AttributeError):
+        cloudpickle = sys.modules.get("cloudpickle")
+        if cloudpickle is None:
+            raise
+        return cloudpickle.dumps(value, 5, buffer_callback=apart)  # type: ignore[no-any-return]

@@ -149,7 +149,7 @@ class TestSegments:
         writer, _, send = self.pair()
         for _ in range(3):
             with pytest.raises((AttributeError, TypeError, pickle.PicklingError)):
-                send([writer.empty((100_000,), np.dtype("f8")), np.ones(100_000), lambda: None])
+                send([writer.empty((100_000,), np.dtype("f8")), np.ones(100_000), threading.Lock()])
         assert send(np.ones(100_000)).sum() == 100_000
         assert writer._count == 2
 

@@ -146,7 +146,8 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.readers.lmdb import LMDBReader
     from pipeline.readers.text import TextLineReader
     from pipeline.readers.tfrecord import TFRecordReader
-    from pipeline.readers.whole import IdentityReader, WholeFileReader
+    from pipeline.readers.whole import IdentityReader as IdentityReader
+    from pipeline.readers.whole import WholeFileReader
     from pipeline.reports.about import show_config
     from pipeline.reports.drawing import Drawing as Drawing
     from pipeline.reports.drawing import draw
@@ -171,6 +172,8 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.sources.text import text
     from pipeline.sources.tf_data import tf_data
     from pipeline.sources.tfrecord import tfrecord
+    from pipeline.sources.token_writer import write_tokens
+    from pipeline.sources.tokens import tokens
     from pipeline.sources.webdataset import webdataset
     from pipeline.stages.draws import example_rng
     from pipeline.stats import QueueStats as QueueStats
@@ -185,7 +188,6 @@ __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
     "FixedLengthRecordReader",
-    "IdentityReader",
     "LMDBReader",
     "ListValue",
     "MetricsCollector",
@@ -254,9 +256,11 @@ __all__ = [
     "tf_data",
     "tfrecord",
     "threads",
+    "tokens",
     "trace",
     "types",
     "webdataset",
+    "write_tokens",
     "zip",
 ]
 
@@ -287,7 +291,7 @@ _ROOMS = {
     ".readers.lmdb": "LMDBReader",
     ".readers.text": "TextLineReader",
     ".readers.tfrecord": "TFRecordReader",
-    ".readers.whole": "IdentityReader WholeFileReader",
+    ".readers.whole": "WholeFileReader",
     ".reports.about": "show_config",
     ".reports.drawing": "draw",
     ".reports.monitor": "monitor",
@@ -310,6 +314,8 @@ _ROOMS = {
     ".sources.text": "text",
     ".sources.tf_data": "tf_data",
     ".sources.tfrecord": "tfrecord",
+    ".sources.token_writer": "write_tokens",
+    ".sources.tokens": "tokens",
     ".sources.webdataset": "webdataset",
     ".workers.choice": "processes threads",
 }
@@ -322,8 +328,8 @@ _MOVED = {
     "image": "central_crop crop decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png "
     "flip_left_right flip_up_down random_crop resize",
     "proto": "BytesList Example Feature Features FloatList Int64List",
-    "types": "DatasetIterator Drawing LooperThread QueueBase QueueStats ReaderBase ReplayBuffer SparseTensorValue "
-    "TFRecordCompressionType TFRecordOptions",
+    "types": "DatasetIterator Drawing IdentityReader LooperThread QueueBase QueueStats ReaderBase ReplayBuffer "
+    "SparseTensorValue TFRecordCompressionType TFRecordOptions",
     "files.tfrecord_cutter": "tf_record_iterator",  # `tfrecord` is the name now
 }
 _MODULES = (

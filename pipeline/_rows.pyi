@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
@@ -11,6 +12,22 @@ class Gatherer:
     def __init__(self, arrays: tuple[NDArray[Any], ...]) -> None: ...
     def take(self, numbers: NDArray[np.int64]) -> list[NDArray[Any]]: ...
     def runs(self, starts: NDArray[np.int64], size: int) -> list[NDArray[Any]]: ...
+
+@final
+class RunGatherer:
+    size: int
+    length: int
+    stride: int
+    def __init__(
+        self,
+        arrays: tuple[NDArray[Any], ...],
+        counts: Sequence[int] | NDArray[np.int64],
+        length: int,
+        stride: int,
+        shifts: tuple[int, ...] = (0,),
+    ) -> None: ...
+    def take(self, numbers: NDArray[np.int64]) -> list[NDArray[Any]]: ...
+    def runs(self, starts: NDArray[np.int64], size: int) -> None: ...
 
 @final
 class RowSlots:

@@ -6,6 +6,7 @@ from pipeline.decode.example.sparse_value import SparseTensorValue
 from pipeline.files.tfrecord import TFRecordCompressionType, TFRecordOptions
 from pipeline.queues.base import QueueBase
 from pipeline.readers.base import ReaderBase
+from pipeline.readers.whole import IdentityReader
 from pipeline.reports.drawing import Drawing
 from pipeline.runners.looper import LooperThread
 from pipeline.stats import QueueStats
@@ -13,6 +14,7 @@ from pipeline.stats import QueueStats
 __all__ = [
     "DatasetIterator",
     "Drawing",
+    "IdentityReader",
     "LooperThread",
     "QueueBase",
     "QueueStats",

@@ -58,6 +58,13 @@ cdef void refer(PyObject** to, PyObject** rows, const int64_t[::1] numbers, Py_s
             Py_XDECREF(old)
 
 
+cdef object new_rows(Array* like, int rank, intp* dims, intp size, recycler):
+    """Return an array for rows of so many bytes; above SHARED in the memory of a recycler."""
+    if size < RECYCLED:
+        return empty_like(like, rank, dims)
+    return recycled_array(RECYCLER if size <= SHARED else recycler, rank, dims, <object>descr_of(like))
+
+
 @cython.final
 cdef class Gatherer:
     """Copies rows of arrays into new arrays.
@@ -125,14 +132,9 @@ cdef class Gatherer:
             refer(<PyObject**>data_of(<Array*>out), <PyObject**>data_of(given), numbers, 0, n,
                   row // <intp>sizeof(PyObject*))
             return out
-        if RECYCLED <= n * run <= SHARED:
-            out = recycled_array(RECYCLER, rank + more, dims, <object>descr_of(given))
-        elif n * run > SHARED:
-            if self.recycler is None:
-                self.recycler = new_recycler()
-            out = recycled_array(self.recycler, rank + more, dims, <object>descr_of(given))
-        else:
-            out = empty_like(given, rank + more, dims)
+        if n * run > SHARED and self.recycler is None:
+            self.recycler = new_recycler()
+        out = new_rows(given, rank + more, dims, n * run, self.recycler)
         if size:
             copy_runs(data_of(<Array*>out), data_of(given), numbers, row, run)
         elif n * row >= RELEASE:
@@ -154,6 +156,98 @@ cdef void copy_runs(char* to, const char* rows, const int64_t[::1] starts, intp 
     else:
         for i in range(starts.shape[0]):
             memcpy(&to[i * run], &rows[starts[i] * row], run)
+
+
+@cython.final
+cdef class RunGatherer:
+    """Copies rows of equal length out of flat arrays, such as mapped files, into new arrays.
+
+    Row i of an array begins at item i * stride. Rows are counted through all arrays; none spans two of them.
+
+    Args:
+        arrays: Contiguous, of one dimension and the same dtype, without objects.
+        counts: How many rows each array has.
+        length: Items in a row.
+        stride: Items from the start of a row to that of the next.
+        shifts: For each array to return, how many items after its start a row begins.
+
+    Raises:
+        ValueError: There are no arrays, they differ, or a row would end behind its array.
+
+    Thread safety: every method may be called from every thread. The copies release the GIL: a mapped file may have to
+    be read.
+    """
+
+    cdef tuple arrays, shifts
+    cdef const int64_t[::1] ends        # how many rows this array and those before it have
+    cdef object recycler
+    cdef readonly Py_ssize_t size, length, stride
+
+    def __cinit__(self, tuple arrays not None, counts, Py_ssize_t length, Py_ssize_t stride, tuple shifts=(0,)):
+        if not arrays or len(arrays) != len(counts) or length < 1 or stride < 1 or min(shifts) < 0:
+            raise ValueError("RunGatherer: expected arrays, as many counts, and lengths of 1 and more")
+        for array, count in zip(arrays, counts):
+            if not gathers((array,), len(array)) or rank_of(<Array*>array) != 1 or array.dtype != arrays[0].dtype:
+                raise ValueError(f"RunGatherer: expected flat arrays of {arrays[0].dtype}, got {array!r:.80}")
+            if count < 0 or (count and (count - 1) * stride + length + max(shifts) > len(array)):
+                raise ValueError(f"RunGatherer: there are no {count} rows of {length} in {len(array)} items")
+        self.ends = np.cumsum(np.asarray(counts, np.int64))
+        self.size = self.ends[len(arrays) - 1]
+        self.arrays, self.length, self.stride, self.shifts, self.recycler = arrays, length, stride, shifts, None
+
+    def take(self, const int64_t[::1] numbers not None):
+        """Return the rows with these numbers in a list: an array of two dimensions for each shift.
+
+        Raises:
+            IndexError: There is no such row.
+        """
+        cdef Py_ssize_t i, n = numbers.shape[0]
+        cdef Array* first = <Array*>self.arrays[0]
+        cdef intp item = itemsize_of(first), run = item * self.length
+        cdef intp[2] dims
+        cdef int64_t low
+        cdef Py_ssize_t which = 0
+        begins = np.empty(n, np.uintp)
+        cdef size_t[::1] at = begins
+        for i in range(n):
+            if not 0 <= numbers[i] < self.size:
+                raise IndexError(f"there is no row {numbers[i]}: there are {self.size}")
+            low = 0 if which == 0 else self.ends[which - 1]
+            if not low <= numbers[i] < self.ends[which]:
+                which = array_of(self.ends, numbers[i])
+                low = 0 if which == 0 else self.ends[which - 1]
+            at[i] = <size_t>data_of(<Array*>self.arrays[which]) + (numbers[i] - low) * self.stride * item
+        dims[0], dims[1] = n, self.length
+        if n * run > SHARED and self.recycler is None:
+            self.recycler = new_recycler()
+        cdef list made = [new_rows(first, 2, dims, n * run, self.recycler) for _ in self.shifts]
+        for shift, out in zip(self.shifts, made):
+            copy_from(data_of(<Array*>out), at, shift * item, run)
+        return made
+
+    def runs(self, starts, size):
+        """Return None: neighbouring rows are copied as any others."""
+        return None
+
+
+cdef Py_ssize_t array_of(const int64_t[::1] ends, int64_t number) noexcept:
+    """Return which array has a row: the first that ends behind it."""
+    cdef Py_ssize_t low = 0, high = ends.shape[0] - 1, middle
+    while low < high:
+        middle = (low + high) // 2
+        if ends[middle] > number:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+cdef void copy_from(char* to, const size_t[::1] addresses, intp offset, intp run) noexcept:
+    """Copy so many bytes from each of these addresses on, and an offset."""
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(addresses.shape[0]):
+            memcpy(&to[i * run], <const char*>addresses[i] + offset, run)
 
 
 cdef inline RowSpan rows_of(column) noexcept:

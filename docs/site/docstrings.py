@@ -27,6 +27,7 @@ arrays arrow dataset
 huggingface grain tf_data torch.dataset
 processes threads cluster.workers
 mix zip interleave
+write_tokens: tokens
 save_state load_state example_rng set_random_seed
 report monitor trace draw MetricsCollector
 FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example

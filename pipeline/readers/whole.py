@@ -76,7 +76,7 @@ class IdentityReader(ReaderBase):
     Examples:
         >>> files = pipeline.FIFOQueue(1, "string", shapes=[()])
         >>> files.enqueue("a.csv")
-        >>> pipeline.IdentityReader().read(files).value
+        >>> pipeline.types.IdentityReader().read(files).value
         b'a.csv'
     """
 

@@ -8,19 +8,16 @@ A file is one line of JSON and a line with its CRC:
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import json
 import os
-import secrets
-import stat
 import zlib
 from typing import Any
 
 from pipeline.diagnostics.wording import count
 from pipeline.dtypes import path_text
-from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
+from pipeline.errors import DataLossError, InvalidArgumentError
 from pipeline.files.os_errors import os_error
+from pipeline.files.replacing import replacing
 
 Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
@@ -66,7 +63,8 @@ def save_state(path: Path, state: Any) -> None:
     target = os.path.realpath(name)
     data = _encoded(state)
     try:
-        _replace(target, data + _last_line(data))
+        with replacing(target) as file:
+            file.write(data + _last_line(data))
     except OSError as error:
         raise os_error(name, error) from error
 
@@ -160,34 +158,3 @@ def _advice(value: Any) -> str:
     if near is not None:
         return f"write {near}(...) around it"
     return "allowed are dict, list, str, int, float, bool and None"
-
-
-def _replace(target: bytes, data: bytes) -> None:
-    """Put a new file in the place of `target`, safely on the disk; OSError if that fails."""
-    if os.path.lexists(target) and not stat.S_ISREG(os.stat(target).st_mode):
-        raise FailedPreconditionError(None, None, f"{os.fsdecode(target)}; it exists and is not a regular file")
-    partial = target + f".{secrets.token_hex(4)}.partial".encode()
-    try:
-        with open(partial, "xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, target)
-    except BaseException:
-        # Also after Ctrl-C; and if the file could not even be made, there is none.
-        with contextlib.suppress(OSError):
-            os.unlink(partial)
-        raise
-    _sync_folder(os.path.dirname(target))
-
-
-def _sync_folder(folder: bytes) -> None:
-    """Let the name in the folder be safe as well; without this a power cut may bring the old file back."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno != errno.EINVAL:  # file systems that cannot do this need not
-            raise
-    finally:
-        os.close(descriptor)

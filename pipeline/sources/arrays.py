@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._rows import gathers
+from pipeline._rows import Gatherer, gathers
 from pipeline.dtypes import file_name, native, object_vector, refuse_missing, strings_as_bytes, truth
 from pipeline.files.npy import NpyFile, checked_header
 from pipeline.files.opening import read_whole
@@ -22,7 +22,7 @@ from pipeline.memory import in_memory
 from pipeline.nest import ListValue, Nest, parts_of
 from pipeline.orders.numbered import digest, parse_shard
 from pipeline.sources.extras import MANY, closed, is_closed, is_frame, stacked
-from pipeline.sources.nodes import Table
+from pipeline.sources.nodes import Gathers, Table
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import at_home
 from pipeline.sources.source import TableSource
@@ -136,10 +136,14 @@ class _Arrays(Table):
     @functools.cached_property
     def at_hand(self) -> bool:  # type: ignore[override]
         """Whether a block of rows has only to be gathered; objects may be of several shapes, and come one by one."""
-        found = [each.array for each in self._columns if type(each) is _InMemory]
-        arrays = tuple(each for each in found if each.dtype.isnative and not each.dtype.hasobject)
-        alike = len(arrays) == len(self._columns) and gathers(arrays, self._rows)
-        return alike and in_memory(arrays)
+        return self._gathered is not None and in_memory(self._gathered)
+
+    @functools.cached_property
+    def _gathered(self) -> tuple[NDArray[Any], ...] | None:
+        """The columns, in memory or mapped, if their rows are bytes to be copied."""
+        arrays = [each.array for each in self._columns if isinstance(each, _InMemory)]
+        plain = tuple(each for each in arrays if each.dtype.isnative and not each.dtype.hasobject)
+        return plain if len(plain) == len(self._columns) and gathers(plain, self._rows) else None
 
     def __len__(self) -> int:
         return self._rows
@@ -148,10 +152,12 @@ class _Arrays(Table):
         taken = [each.take(numbers) for each in self._columns]
         return taken[0] if self._nest is None else self._nest.pack(taken, True)
 
-    def columns(self) -> tuple[tuple[NDArray[Any], ...], Any]:
-        arrays = [each.array for each in self._columns if isinstance(each, _InMemory)]
-        structure, found = flat(arrays[0] if self._nest is None else self._nest.pack(arrays, True))
-        return tuple(found), structure
+    def gatherer(self) -> tuple[Gathers, Any] | None:
+        arrays = self._gathered
+        if arrays is None:
+            return None
+        structure, found = flat(arrays[0] if self._nest is None else self._nest.pack(list(arrays), True))
+        return Gatherer(tuple(found)), structure
 
     def facts(self) -> dict[str, Any]:
         names = [""] if self._nest is None else self._nest.names

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline._rows import gathers
+from pipeline._rows import Gatherer, gathers
 from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
@@ -19,7 +19,7 @@ from pipeline.sources.arrow_columns import Arrays, ArrowRows, digest_of, table_a
 from pipeline.sources.arrow_options import Where, casts_of, facts_of, fillings, texts_of
 from pipeline.sources.arrow_types import check, columns_of, is_plain, schema_as_read
 from pipeline.sources.extras import MANY, chosen, needs
-from pipeline.sources.nodes import Table
+from pipeline.sources.nodes import Gathers, Table
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import TableSource
 
@@ -122,8 +122,8 @@ class _Table(Table):
     def take(self, numbers: NDArray[np.int64]) -> Any:
         return self._rows.take(numbers)
 
-    def columns(self) -> tuple[tuple[NDArray[Any], ...], Any]:
-        return tuple(self._rows.ready() or ()), tuple(self._schema.names)
+    def gatherer(self) -> tuple[Gathers, Any] | None:
+        return (Gatherer(tuple(self._rows.ready() or ())), tuple(self._schema.names)) if self.at_hand else None
 
     def facts(self) -> dict[str, Any]:
         digest = digest_of(self._rows.sample(sampled(len(self))))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import integer, native, numpy_dtype, object_vector
+from pipeline.dtypes import integer, native, numpy_dtype, object_vector, truth
 from pipeline.errors import DataLossError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.keywords import tells_keywords
@@ -29,6 +29,7 @@ def fixed_length(
     dtype: Any = None,
     header_bytes: int = 0,
     footer_bytes: int = 0,
+    drop_remainder: bool = False,
     num_epochs: int | None = 1,
     shuffle: bool = False,
     seed: int | None = None,
@@ -45,6 +46,7 @@ def fixed_length(
         dtype: Give arrays with this dtype, such as "uint8" or "<f4"; None gives bytes.
         header_bytes: Bytes to leave out at each file's start.
         footer_bytes: Bytes to leave out at each file's end.
+        drop_remainder: Leave out the bytes at the end of a file that are no whole record. By default they are an error.
         num_epochs: How often to read the files; None repeats for ever.
         shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes records.
         seed: Seed for the order.
@@ -55,7 +57,8 @@ def fixed_length(
         NotFoundError: No such file, or your pattern matches nothing.
         ValueError, TypeError, ImportError: An option is wrong, or fsspec is missing.
         ResourceExhaustedError: `record_bytes` is more than `max_record_bytes`.
-        DataLossError: When you iterate: a file does not end with a whole record. The error names file and record.
+        DataLossError: When you iterate: a file does not end with a whole record, and there is no `drop_remainder`. The
+            error names file and record.
 
     Examples:
         >>> with open("points.bin", "wb") as file:
@@ -73,7 +76,8 @@ def fixed_length(
     if kind is not None and (not kind.itemsize or size % kind.itemsize):
         raise invalid(f"fixed_length: records of {size:,} bytes do not consist of whole values of dtype {kind}")
     header, footer = _bytes(header_bytes, "header_bytes", 0), _bytes(footer_bytes, "footer_bytes", 0)
-    records = _FixedLength(expanded(files, "fixed_length"), size, kind, header, footer)
+    drop = truth(drop_remainder, "fixed_length: drop_remainder")
+    records = _FixedLength(expanded(files, "fixed_length"), size, kind, (header, footer), drop)
     return PartsSource(records, Epochs(num_epochs, shuffle, seed, shard))
 
 
@@ -110,9 +114,12 @@ class _FixedLength(Parts):
     unit = "files"
     most = MANY
 
-    def __init__(self, names: Sequence[str], size: int, dtype: np.dtype[Any] | None, header: int, footer: int) -> None:
+    def __init__(
+        self, names: Sequence[str], size: int, dtype: np.dtype[Any] | None, ends: tuple[int, int], drop: bool
+    ) -> None:
         self.names = names
-        self._size, self._dtype, self._header, self._footer = size, dtype, header, footer
+        self._size, self._dtype, self._drop = size, dtype, drop
+        self._header, self._footer = ends
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield rows of bytes; a place is the number of the first of them in the file."""
@@ -138,7 +145,7 @@ class _FixedLength(Parts):
                 if not more:
                     if have < 0 and not number:
                         raise _loss(name, number, "the file is shorter than its header and footer")
-                    if have >= 0 and rest:
+                    if have >= 0 and rest and not self._drop:
                         raise _loss(name, number, f"the file ends after {rest:,} of its {size:,} bytes")
                     return
 
@@ -159,6 +166,7 @@ class _FixedLength(Parts):
             "dtype": dtype,
             "header_bytes": self._header,
             "footer_bytes": self._footer,
+            **({"drop_remainder": True} if self._drop else {}),
         }
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._block import bounds
-from pipeline._rows import Gatherer
 from pipeline.diagnostics.ends import raise_why
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
 from pipeline.files.identity import file_identity, names_of
@@ -59,16 +58,27 @@ class Rows:
         return {}
 
 
+class Gathers(Protocol):
+    """Copies rows by their numbers. Several threads may ask at once."""
+
+    def take(self, numbers: NDArray[np.int64]) -> list[NDArray[Any]]:
+        """Return the rows with these numbers, an array for each column."""
+
+    def runs(self, starts: NDArray[np.int64], size: int) -> list[NDArray[Any]] | None:
+        """Return `size` neighbours from each row on, as an array of one dimension more; None if it cannot."""
+
+
 class Table(Rows):
     """Rows that can be had by number. Several threads may ask at once.
 
     Attributes:
         sizes: How many rows each group has, where the rows of a group can only be had together; else None.
         at_hand: Whether any rows lie in memory, and only have to be gathered.
+        ahead: Whether rows may be made before they are asked for: making them calls no function of the user's.
     """
 
     sizes: Sequence[int] | None = None
-    at_hand = False
+    at_hand = ahead = False
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -84,9 +94,18 @@ class Table(Rows):
         """
         return Examples([_only(self.take(numbers[i : i + 1])) for i in range(len(numbers))])
 
-    def columns(self) -> tuple[tuple[NDArray[Any], ...], Any]:
-        """Return the columns of a table at hand, and their structure, as `Columns` has it."""
-        raise NotImplementedError
+    def gatherer(self) -> tuple[Gathers, Any] | None:
+        """Return what gathers rows, all of the same dtypes and shapes, and their structure, as `Columns` has it.
+
+        Every iterator calls it once, before its first row.
+
+        Returns:
+            None where `take` has to make the rows.
+
+        Raises:
+            FailedPreconditionError: The rows are no longer those that the table was made of.
+        """
+        return None
 
     def named(self, number: int) -> str | None:
         """Return what errors call a row, such as its file; None for its number."""
@@ -287,13 +306,14 @@ class TableRows(Index):
         self._table, self._numbered, self._begin, self._length = table, numbered, begin, length
         self._count = max(1, len(table))
         self._orders: dict[int, Any] = {}
-        self._gatherer: Gatherer | None = None
+        found = table.gatherer()
+        self._gatherer: Gathers | None = None
         self._structure: Any = None
-        self.ahead = self.of_numbers = table.at_hand
+        if found is not None and length:
+            self._gatherer, self._structure = found
+        self.of_numbers = found is not None
+        self.ahead = table.ahead or self.of_numbers
         self._plain = numbered.shuffle is None and numbered.shard == (0, 1) and not begin and length <= numbered.length
-        if table.at_hand and length:
-            arrays, self._structure = table.columns()
-            self._gatherer = Gatherer(arrays)
 
     def __len__(self) -> int:
         return self._length
@@ -321,6 +341,8 @@ class TableRows(Index):
             return None
         offset = self._begin - epoch * numbered.length
         arrays = self._gatherer.runs(starts + offset if offset else starts, size)
+        if arrays is None:
+            return None
         numbers = starts + self._begin if self._begin else starts
         return Block(Columns(arrays, len(starts), self._structure), numbers, sizes=size)
 

@@ -312,7 +312,7 @@ for _ in range(int(sys.argv[3])):
         right = found["n"] - safe in (0, 1) and found == state(found["n"])
         print("right" if right else f"wrong: {found['n']}, safe {safe}")
 """
-IN_PLACE = "state_file._replace = lambda target, data: open(target, 'wb').write(data)"
+IN_PLACE = "state_file.replacing = lambda target: open(target, 'wb')"
 
 
 def kill_while_saving(path, kills, planted=""):
@@ -332,6 +332,6 @@ def test_kill_9_leaves_the_old_state_or_the_new_one(path):
 @pytest.mark.slow
 def test_kill_9_finds_a_file_that_is_written_in_place(path):
     """The test above can fail: here one kill in nine leaves a broken file."""
-    assert callable(state_file._replace)
+    assert callable(state_file.replacing)
     rounds = (kill_while_saving(path, 20, IN_PLACE) for _ in range(20))
     assert any(end.startswith("damaged ") for ends in rounds for end in ends)

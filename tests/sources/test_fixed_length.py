@@ -116,3 +116,16 @@ def test_bad_arguments(tmp_path):
     ]:
         with raises(cls, said):
             pipeline.fixed_length(path, size, **options)
+
+
+@pytest.mark.usefixtures("_small_chunks")
+@pytest.mark.parametrize("tail", [1, 5])
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_bytes_after_the_last_record_are_left_out_by_an_option(tmp_path, tail, ending):
+    path = tmp_path / f"a.bin{ending}"
+    path.write_bytes(COMPRESS[ending](b"h" + bytes(range(60)) + bytes(tail) + b"f"))
+    options = {"header_bytes": 1, "footer_bytes": 1}
+    data = pipeline.fixed_length([path, path], 6, drop_remainder=True, **options)
+    assert list(data) == 2 * [bytes(range(i, i + 6)) for i in range(0, 60, 6)]
+    with raises(pipeline.errors.DataLossError, f"record 10: the file ends after {tail} of its 6 bytes"):
+        list(pipeline.fixed_length(path, 6, **options))

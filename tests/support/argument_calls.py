@@ -153,6 +153,8 @@ CALLS = {
     "text": (None, {"paths": "lines.txt", **READING}),
     "tf_data": None,
     "tfrecord": (None, {"files": "records", **READING}),
+    "tokens": (None, {"paths": "lines.txt", "length": 2, "dtype": "uint8", **READING}),
+    "write_tokens": (None, {"path": "written.bin", "documents": [[1, 2]], "end": 3}),
     "webdataset": (None, {"urls": "shard.tar", "columns": ["__key__", "cls"], **READING}),
     "processes": (None, {"count": 1}),
     "threads": (None, {"count": 1}),
@@ -293,7 +295,8 @@ def public():
             found |= {f"image.{each}": getattr(thing, each) for each in thing.__all__}
         elif not isinstance(thing, ModuleType):
             found[name] = thing
-    found["LooperThread"] = types.LooperThread  # which programs call, unlike the other types
+    for name in ("IdentityReader", "LooperThread"):  # which programs call, unlike the other types
+        found[name] = getattr(types, name)
     classes = [each for each in found.values() if inspect.isclass(each)]
     for each in [*classes, types.DatasetIterator, types.QueueBase, types.ReaderBase, types.ReplayBuffer, types.Drawing]:
         found |= _methods(each)

@@ -1,0 +1,51 @@
+"""replacing: write a file that takes the place of another at once, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from pipeline.errors import FailedPreconditionError
+
+
+@contextlib.contextmanager
+def replacing(target: bytes) -> Iterator[BinaryIO]:
+    """Give a new file to write; when the block ends, it is safe on the disk under the name `target`.
+
+    An error in the block, also Ctrl-C, removes the new file and leaves the old one.
+
+    Raises:
+        FailedPreconditionError: The name belongs to something that is not a regular file.
+        OSError: The file cannot be written.
+    """
+    if os.path.lexists(target) and not stat.S_ISREG(os.stat(target).st_mode):
+        raise FailedPreconditionError(None, None, f"{os.fsdecode(target)}; it exists and is not a regular file")
+    partial = target + f".{secrets.token_hex(4)}.partial".encode()
+    try:
+        with open(partial, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, target)
+    except BaseException:
+        with contextlib.suppress(OSError):  # if the file could not even be made, there is none
+            os.unlink(partial)
+        raise
+    _sync_folder(os.path.dirname(target) or b".")
+
+
+def _sync_folder(folder: bytes) -> None:
+    """Let the name in the folder be safe as well; without this a power cut may bring the old file back."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # file systems that cannot do this need not
+            raise
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,114 @@
+"""write_tokens: documents of token ids as a raw file, with Megatron's index beside it or not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.dtypes import integer, numpy_dtype, path_text, truth
+from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.files.os_errors import translated
+from pipeline.files.replacing import replacing
+from pipeline.files.token_file import CODES, HEADER, MEGATRON
+from pipeline.keywords import tells_keywords
+
+
+@tells_keywords
+def write_tokens(
+    path: Any, documents: Iterable[Any], *, dtype: Any = "uint16", end: int | None = None, index: bool = False
+) -> int:
+    """Write documents of token ids into a `.bin` file, one behind the other.
+
+    `pipeline.tokens` reads it; so do nanoGPT and, with `index=True`, Megatron. The file is replaced only once all of it
+    is written, so an error leaves the old one.
+
+    Args:
+        path: The file; with `index=True` its name ends in .bin, and the index is written beside it as .idx.
+        documents: An iterable of lists or one-dimensional arrays of token ids. One document at a time is in memory.
+        dtype: Of the ids in the file: an integer dtype.
+        end: A token to write after each document, such as 50256 for GPT-2; None for none.
+        index: Also write Megatron's index, which has the boundaries of documents.
+
+    Returns:
+        The number of tokens in the file.
+
+    Raises:
+        InvalidArgumentError: A token does not fit `dtype`, `dtype` is not one of the index, or the path does not end in
+            .bin. The error names the document.
+        TypeError: A document is not a sequence of integers, or an option has a wrong type.
+        OpError: The file cannot be written, such as a NotFoundError or PermissionDeniedError.
+
+    Examples:
+        >>> pipeline.write_tokens("corpus.bin", [[5, 6, 7], [8, 9]], end=0, index=True)
+        7
+        >>> [row.tolist() for row in pipeline.tokens("corpus.bin", 3)]
+        [[5, 6, 7], [0, 8, 9]]
+    """
+    if not isinstance(documents, Iterable):
+        raise TypeError(f"write_tokens: documents must be an iterable of sequences of token ids, got {documents!r:.80}")
+    name, kind = path_text(path, "write_tokens: path"), numpy_dtype(dtype, "write_tokens: dtype")
+    if kind.kind not in "iu" or not kind.isnative:
+        raise invalid(f"write_tokens: dtype must be an integer dtype in this machine's byte order, got {kind}")
+    indexed = truth(index, "write_tokens: index")
+    code = next((number for number, text in CODES.items() if np.dtype(text) == kind), None)
+    if indexed and code is None:
+        raise invalid(f"write_tokens: Megatron's index has no dtype {kind}: use int32 or int64")
+    if indexed and not name.endswith(".bin"):
+        raise invalid(f"write_tokens: with index=True the path must end in .bin, got '{name}'")
+    ended = None if end is None else _ids([integer(end, "write_tokens: end")], kind, "end")
+    target = os.fsencode(name)
+    try:
+        with contextlib.ExitStack() as files:
+            beside = files.enter_context(replacing(target[:-4] + b".idx")) if indexed else None
+            lengths = _written(files.enter_context(replacing(target)), documents, kind, ended)
+            if beside is not None:
+                _write_index(beside, lengths, kind, code or 0)
+    except OSError as error:
+        raise translated(target, error) from error
+    return int(sum(lengths))
+
+
+def _written(file: BinaryIO, documents: Iterable[Any], kind: np.dtype[Any], end: NDArray[Any] | None) -> list[int]:
+    """Write documents; return the number of tokens of each."""
+    lengths = []
+    for number, document in enumerate(documents):
+        ids = _ids(document, kind, f"document {number:,}")
+        file.write(ids.tobytes() if end is None else ids.tobytes() + end.tobytes())
+        lengths.append(len(ids) + (end is not None))
+    return lengths
+
+
+def _ids(document: Any, kind: np.dtype[Any], what: str) -> NDArray[Any]:
+    """Return token ids as an array of a dtype."""
+    try:
+        given = np.asarray(document)
+    except (ValueError, OverflowError) as error:
+        raise TypeError(f"write_tokens: {what} must be a sequence of token ids: {error}") from error
+    if given.ndim == 1 and not given.size:
+        return np.empty(0, kind)
+    if given.ndim != 1 or given.dtype.kind not in "iu":
+        raise TypeError(f"write_tokens: {what} must be a sequence of token ids, got {document!r:.80}")
+    limits = np.iinfo(kind)
+    for found in (int(given.max()), int(given.min())):
+        if not limits.min <= found <= limits.max:
+            at = int(np.flatnonzero(given == found)[0])
+            place = "" if what == "end" else f", at place {at:,},"
+            text = f"write_tokens: {what} has the token {found:,}{place} and {kind} holds {limits.min} to {limits.max}"
+            raise InvalidArgumentError(None, None, f"{text}: pass a wider dtype=")
+    return given.astype(kind)
+
+
+def _write_index(file: BinaryIO, lengths: list[int], kind: np.dtype[Any], code: int) -> None:
+    """Write Megatron's index of documents of one sequence each."""
+    sizes = np.asarray(lengths, np.int64)
+    if sizes.size and sizes.max() > np.iinfo(np.int32).max:
+        raise invalid("write_tokens: Megatron's index has no documents of 2 ** 31 tokens and more")
+    file.write(HEADER.pack(MEGATRON, 1, code, len(sizes), len(sizes) + 1))
+    file.write(sizes.astype("<i4").tobytes())
+    file.write(((np.cumsum(sizes) - sizes) * kind.itemsize).astype("<i8").tobytes())
+    file.write(np.arange(len(sizes) + 1, dtype="<i8").tobytes())

@@ -41,6 +41,8 @@ PATTERNS = [
     "queues/test_histories.py",
     "queues/test_exactly_once.py",
     "batches/test_*.py",
+    "images/test_*.py",
+    "decode/test_jpeg_parts.py",
     "dataset/test_*.py",
     "runners/test_*.py",
     "producers/test_*.py",

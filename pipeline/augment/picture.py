@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._crops import resized_of_jpeg
-from pipeline.decode.image.decode import decode_image
 from pipeline.decode.image.jpeg import Frame, jpeg_array, jpeg_frame
+from pipeline.decode.image.rgb import rgb_image
+from pipeline.decode.image.upright import orientation, upright_image
 from pipeline.errors import invalid
 from pipeline.images.boxes import Corners, Form, resize_box
 from pipeline.images.checks import images_of
@@ -30,17 +31,18 @@ class Picture:
         ImportError: A file needs Pillow, which is not installed.
     """
 
-    def __init__(self, data: Any, who: str, max_pixels: int) -> None:
+    def __init__(self, data: Any, who: str, max_pixels: int, exif: bool) -> None:
         self._max_pixels = max_pixels
         self._file = bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else None
-        self._frame: Frame | None = jpeg_frame(self._file, max_pixels) if self._file else None
+        turned = exif and self._file is not None and orientation(self._file) != 1
+        self._frame: Frame | None = jpeg_frame(self._file, max_pixels) if self._file and not turned else None
         if self._frame:
             self.height, self.width, self.channels = *self._frame[:2], 3
         else:
             if self._file is None:
                 self._array = _picture(data, who)
             else:
-                self._array = decode_image(self._file, 3, expand_animations=False, max_pixels=max_pixels)
+                self._array = (upright_image if turned else rgb_image)(self._file, max_pixels)
             self.height, self.width, self.channels = self._array.shape
 
     def cut(self, box: Corners, only: bool, shrink: bool, flip: bool, out: NDArray[Any], form: Form) -> None:

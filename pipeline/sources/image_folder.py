@@ -34,7 +34,7 @@ _log = logger("pipeline.sources")
 @tells_keywords
 def image_folder(
     root: str | os.PathLike[str],
-    decode: Callable[[bytes], Any] | None = rgb_image,
+    decode: Callable[[bytes], Any] | str | None = "rgb",
     *,
     exif: bool = False,
     allow_empty: bool = False,
@@ -49,8 +49,8 @@ def image_folder(
 
     Args:
         root: The folder, or a URL.
-        decode: Your function from bytes to an image. None gives the bytes. By
-            default images become uint8 [height, width, 3].
+        decode: "rgb" for uint8 [height, width, 3]; your function from bytes to an
+            image; or None for the bytes.
         exif: Turn images by their EXIF orientation.
         allow_empty: Accept classes that have no images.
         num_epochs: How often to read the images; None repeats for ever.
@@ -69,15 +69,16 @@ def image_folder(
         >>> list(pipeline.image_folder("pets", decode=None))
         [(b'\x01', np.int64(0))]
     """
-    if decode is not None and not callable(decode):
-        raise TypeError(f"image_folder: decode must be callable or None, not {decode!r:.80}")
+    function = rgb_image if isinstance(decode, str) and decode == "rgb" else decode
+    if function is not None and not callable(function):
+        raise TypeError(f"image_folder: decode must be 'rgb', callable or None, not {decode!r:.80}")
     if truth(exif, "image_folder: exif"):
-        if decode is not rgb_image:
+        if function is not rgb_image:
             raise invalid("image_folder: exif=True is for the default decoder: leave out decode=, or exif=")
-        decode = upright_image
+        function = upright_image
     allows = truth(allow_empty, "image_folder: allow_empty")
     folder = at_home(path_text(root, "image_folder: root"))
-    return ImageFolder(_Images(folder, decode, allows), Epochs(num_epochs, shuffle, seed, shard))
+    return ImageFolder(_Images(folder, function, allows), Epochs(num_epochs, shuffle, seed, shard))
 
 
 class ImageFolder(TableSource):

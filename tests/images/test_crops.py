@@ -10,6 +10,7 @@ from pipeline.augment import picture
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError
 
 Image = pytest.importorskip("PIL.Image")
+ImageOps = pytest.importorskip("PIL.ImageOps")
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
@@ -231,3 +232,26 @@ def test_errors(options, error, text):
 def test_errors_of_the_centre(options, text):
     with pytest.raises(InvalidArgumentError, match=text):
         pipeline.image.center_crop_resize(jpeg(20, 30), options.pop("size", 8), **options)
+
+
+def test_exif_turns_the_image_first():
+    image = photo(60, 90)
+    stored = Image.fromarray(image)
+    for number in range(1, 9):
+        exif = Image.Exif()
+        exif[274] = number
+        for kind in ("JPEG", "PNG"):
+            file = io.BytesIO()
+            stored.save(file, kind, exif=exif)
+            upright = np.asarray(ImageOps.exif_transpose(Image.open(io.BytesIO(file.getvalue()))))
+            for given in (False, True):
+                found = pipeline.image.center_crop_resize(file.getvalue(), 24, resize=30, shrink=False, exif=given)
+                whole = upright if given else np.asarray(Image.open(io.BytesIO(file.getvalue())))
+                wanted = pipeline.image.center_crop_resize(whole, 24, resize=30)
+                assert np.abs(found.astype(int) - wanted).max() <= (12 if kind == "JPEG" else 0)  # the fast DCT
+
+
+def test_formats_that_only_pillow_reads():
+    file = io.BytesIO()
+    Image.fromarray(photo(40, 50)).save(file, "WEBP", lossless=True)
+    np.testing.assert_array_equal(crop(file.getvalue(), 16, 3), crop(photo(40, 50), 16, 3))

@@ -424,5 +424,5 @@ def test_errors(tmp_path):
     (tmp_path / "empty").mkdir()
     with raises(pipeline.NotFoundError, f"image_folder: there are no images of class 'empty' in '{tmp_path}'"):
         pipeline.image_folder(tmp_path)
-    with raises(TypeError, "image_folder: decode must be callable or None, not 3"):
+    with raises(TypeError, "image_folder: decode must be 'rgb', callable or None, not 3"):
         pipeline.image_folder(tmp_path, 3)

@@ -39,12 +39,12 @@ def upright_image(contents: bytes, max_pixels: int = MAX_PIXELS) -> NDArray[np.u
         InvalidArgumentError, ImportError: As `rgb_image`.
     """
     image = rgb_image(contents, max_pixels)
-    turn = _TURNS.get(_orientation(contents))
+    turn = _TURNS.get(orientation(contents))
     return image if turn is None else np.ascontiguousarray(turn(image))
 
 
-def _orientation(contents: bytes) -> int:
-    """Return the number of the orientation; 1 if there is none. Pillow itself turns TIFF."""
+def orientation(contents: bytes) -> int:
+    """Return the number of an image's EXIF orientation; 1 if there is none. Pillow itself turns TIFF."""
     plugins, kind = pillow(), ""
     if contents.startswith(b"\xff\xd8") and b"Exif\0\0" in contents:
         kind = "Jpeg"

@@ -65,7 +65,7 @@ def train(accelerator, model, optimizer, batches):
 def sums(batches, steps):
     """What the weight changes by, if gradients of `steps` batches are accumulated, and never beyond an epoch."""
     found = []
-    for number, batch in enumerate(batches):
+    for number in range(len(batches)):
         found.append(0)
         if (number + 1) % steps == 0 or number == len(batches) - 1:
             found[-1] = sum(sum(each) for each in batches[number // steps * steps : number + 1])

@@ -141,7 +141,7 @@ def test_evaluation_and_prediction(tmp_path):
 
     _, _, made = run(tmp_path, Evaluates, chain(), stop=1)
     assert made.evaluation_loop(made.get_eval_dataloader(), "evaluation").num_samples == ROWS
-    assert made.predict(chain()).predictions.tolist() == list(itertools.chain(*epochs(1)[0]))
+    assert made.predict(chain()).predictions[-1].tolist() == list(itertools.chain(*epochs(1)[0]))
 
 
 GROUP = """

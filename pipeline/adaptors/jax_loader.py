@@ -6,12 +6,15 @@ from typing import Any
 
 from pipeline.adaptors.jax_arrays import array_for, jax
 from pipeline.adaptors.loader import Loader
+from pipeline.adaptors.rounds import nominal_batch
 from pipeline.adaptors.structure import mapped
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
+from pipeline.errors import FailedPreconditionError
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.nest import Nest, is_dataclass, make_like, parts_of
+from pipeline.stages.index import ENDLESS
 
 _log = logger("pipeline.batches")
 
@@ -65,6 +68,17 @@ class DataLoader(Loader):
 
     def _shard(self) -> tuple[int, int]:
         return jax.process_index(), jax.process_count()
+
+    def _begin(self) -> None:
+        batch = nominal_batch(self.data) if self._spread and isinstance(self.data, Dataset) else None
+        count = None if batch is None else batch.inputs[0].length()
+        if batch is not None and count not in (None, ENDLESS) and count % batch.size and not batch.drop_remainder:
+            text = (
+                f"{self!r}: the last batch has {count % batch.size:,} of {batch.size:,} examples, but a sharding over "
+                f"several processes needs as many from each: write .batch({batch.size}, drop_remainder=True)"
+            )
+            raise FailedPreconditionError(None, None, text)
+        super()._begin()
 
     def _convert(self, batch: Any) -> Any:
         ready = self._prepared(batch)

@@ -175,6 +175,25 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
             "array, a list or a source, or fewer steps",
         )
 
+    def set_epoch(self, epoch: int) -> None:
+        """Set which epoch of the dataset, counted from 0, Keras reads next.
+
+        Call it before `fit(initial_epoch=...)`. For BackupAndRestore, which chooses the epoch itself, call it from
+        `on_epoch_begin` of a callback.
+
+        Raises:
+            ValueError: `steps` was given: the epochs of Keras are not those of the dataset.
+        """
+        if self._steps is not None:
+            raise ValueError("set_epoch: with steps= the epochs of Keras are not those of the dataset")
+        with self._lock:
+            looked = self._batches is not None and self._given < min(len(self), _KEPT + 1)
+            if looked and self._loader.loop.epoch == epoch:
+                return  # Keras has looked at its first batches, and gets them again
+            self._loader.set_epoch(epoch)
+            self._batches, self._given, self._begins, self._failed = None, 0, True, ""
+            self._kept.clear()
+
     def close(self) -> None:
         """Stop the threads of the dataset.
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import collections
 import json
-import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pipeline.adaptors.epoch import Epoch
 from pipeline.adaptors.rounds import Round, round_of
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.share import Share, draw_seeds
 from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.logs import logger
-from pipeline.tracebacks import from_handler, show_users
+from pipeline.tracebacks import from_handler
 
 if TYPE_CHECKING:
     from pipeline.reports.report import Report
@@ -121,6 +121,11 @@ class Loader:
         Raises:
             FailedPreconditionError: There are several processes, and they cannot share the input.
         """
+        self._begin()
+        return Epoch(self, self._iters)
+
+    def _begin(self) -> None:
+        """Begin an epoch for the iterator with the next number."""
         here = self._here()
         if self._over:
             here.warn_at_end()
@@ -129,7 +134,6 @@ class Loader:
         self._inside = self._over = False
         self._end = None
         self._iters += 1
-        return _Epoch(self, self._iters)
 
     def from_start(self) -> Iterator[Any]:
         """Begin an epoch as `iter` does, but at its first batch, also if a state from its middle was loaded.
@@ -362,30 +366,3 @@ class _Converted:
 
     def __init__(self, batch: Any) -> None:
         self.batch = batch
-
-
-class _Epoch(Iterator[Any]):
-    """The batches of one epoch. An error ends it; after Ctrl-C it continues."""
-
-    def __init__(self, loader: Loader, number: int) -> None:
-        self._loader: Loader | None = loader  # None at the end
-        self._number = number
-
-    def __next__(self) -> Any:
-        loader = self._loader
-        if loader is None:
-            raise StopIteration
-        try:
-            batch = loader._first(self._number)
-        except Exception as error:
-            show_users(error)  # if Ctrl-C strikes here, the error comes again
-            if isinstance(error, StopIteration) or error is loader._end:
-                self._loader = None
-                loader._left(self._number)
-            raise
-        del loader._held[0]  # no call between this and the caller, in which Ctrl-C could lose the batch
-        return batch
-
-    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if self._loader is not None and not finalizing():
-            self._loader._left(self._number)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 from pipeline.adaptors.loader import Loader
@@ -146,14 +145,13 @@ class TensorEpochs(Loader):
         """Whether the last batch of the epoch was handed out. Accelerate then ends an accumulation of gradients."""
         return self.at_end
 
-    def __iter__(self) -> Iterator[Any]:
-        batches = super().__iter__()
+    def _begin(self) -> None:
+        super()._begin()
         gradients = _gradient_state()
         if gradients is not None:
             self._ahead = max(self._ahead, 1)
             gradients._remove_dataloader(self)
             gradients._add_dataloader(self)
-        return batches
 
     def _left(self, number: int) -> None:
         gradients = _gradient_state()

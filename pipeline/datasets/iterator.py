@@ -631,6 +631,26 @@ class DatasetIterator(Generic[T_co]):
         self._not_within("load_state_dict")
         self._alone(self._load, functools.partial(loaded_state, state, self._node, self._epoch, allow))
 
+    def get_state(self) -> bytes:
+        """Return the state as JSON: what MaxText calls of an iterator.
+
+        Raises:
+            FailedPreconditionError: As `state_dict`.
+        """
+        from pipeline.resume.as_bytes import bytes_of_state  # with json, as in `state_dict`
+
+        return bytes_of_state(self.state_dict())
+
+    def set_state(self, state: bytes) -> None:
+        """Continue from what `get_state` returned.
+
+        Raises:
+            TypeError, StateMismatchError, InvalidArgumentError, FailedPreconditionError: As `load_state_dict`.
+        """
+        from pipeline.resume.as_bytes import state_of_bytes  # with json, as in `state_dict`
+
+        self.load_state_dict(state_of_bytes(state))
+
     def _load(self, loaded: Callable[[], dict[str, Any]]) -> None:
         """Load a state, which `loaded` returns if it fits."""
         if self._ended or (self._loaded is None and len(self._records) > 1):

@@ -22,8 +22,8 @@ ROWS = 22
 def alone():
     """Accelerate keeps its state in its classes."""
     yield
-    accelerate.state.GradientState._reset_state()
-    accelerate.state.AcceleratorState._reset_state(reset_partial_state=True)
+    accelerate.state.GradientState._reset_state()  # Accelerate's own tests do so
+    accelerate.state.AcceleratorState._reset_state(reset_partial_state=True)  # as above
 
 
 def chain():

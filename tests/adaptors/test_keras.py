@@ -243,6 +243,66 @@ def test_a_dataset(keras):
     assert resumed.epochs(10)(2) == plain[1:]
 
 
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_the_initial_epoch_has_its_order(keras, first):
+    """Without a state: by set_epoch before fit, or by a callback, as where another one chooses the epoch."""
+    plain = [[n for _, numbers in pairs().epoch(i) for n in numbers.tolist()] for i in range(4)]
+    noted = Noted(keras, pairs())
+    noted.dataset.set_epoch(first)
+    network(keras).fit(noted.dataset, epochs=4, initial_epoch=first, verbose=0)
+    assert noted.epochs(10)(4 - first) == plain[first:]
+    noted = Noted(keras, pairs())
+    follows = keras.callbacks.LambdaCallback(on_epoch_begin=lambda epoch, logs: noted.dataset.set_epoch(epoch))
+    network(keras).fit(noted.dataset, epochs=4, initial_epoch=first, verbose=0, callbacks=[follows])
+    assert noted.epochs(10)(4 - first) == plain[first:]
+    noted.dataset.set_epoch(3)
+    assert noted.dataset[0][1].tolist() == plain[3][:4]
+    with pytest.raises(ValueError, match="with steps= the epochs of Keras are not those of the dataset"):
+        pipeline.keras.PyDataset(pairs(), steps=3).set_epoch(1)
+
+
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # by Keras and JAX
+def test_backup_and_restore(keras, tmp_path):
+    """Keras's own callback chooses the epoch to begin with."""
+    plain = [[n for _, numbers in pairs().epoch(i) for n in numbers.tolist()] for i in range(4)]
+
+    def trained(stop):
+        noted = Noted(keras, pairs())
+
+        class Follows(keras.callbacks.Callback):
+            def on_epoch_begin(self, epoch, logs=None):
+                if epoch == stop:
+                    raise KeyboardInterrupt
+                noted.dataset.set_epoch(epoch)
+
+        keeps = keras.callbacks.BackupAndRestore(str(tmp_path), delete_checkpoint=False)
+        model = network(keras)
+        model.build((None, 2))
+        try:
+            model.fit(noted.dataset, epochs=4, verbose=0, callbacks=[keeps, Follows()])
+        except KeyboardInterrupt:
+            assert stop == 2
+        return noted.epochs(10)(2)
+
+    assert trained(2) + trained(None) == plain
+
+
+def test_a_state_and_the_number_of_the_epoch(keras):
+    whole = Noted(keras, pairs())
+    states = []
+
+    class Save(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            states.append(whole.dataset.state_dict())
+
+    network(keras).fit(whole.dataset, epochs=3, verbose=0, callbacks=[Save()])
+    resumed = Noted(keras, pairs())
+    resumed.dataset.load_state_dict(states[0])
+    resumed.dataset.set_epoch(1)
+    network(keras).fit(resumed.dataset, epochs=3, initial_epoch=1, verbose=0)
+    assert resumed.epochs(10)(2) == whole.epochs(10)(2)
+
+
 def test_columns(keras):
     source = pipeline.arrays({**rows(), "w": np.ones(40, np.float32), "more": np.arange(40, dtype=np.float32)})
 

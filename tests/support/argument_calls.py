@@ -261,6 +261,7 @@ CALLS = {
     # Iterators
     "DatasetIterator.load_state_dict": (lambda: iter(rows()), {"state": New(state)}),
     "DatasetIterator.next": (lambda: iter(rows().prefetch(1)), {"timeout": 5}),
+    "DatasetIterator.set_state": (lambda: iter(rows()), {"state": New(lambda: iter(rows()).get_state())}),
     "DatasetIterator.state_dict": (lambda: iter(rows()), {}),
 }
 

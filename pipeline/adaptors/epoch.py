@@ -1,0 +1,89 @@
+"""Epoch: the iterator over one epoch of a loader, and the names under which frameworks save and restore it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pipeline.errors import FailedPreconditionError
+from pipeline.resume.as_bytes import bytes_of_state, state_of_bytes
+from pipeline.tracebacks import show_users
+
+
+class Epoch(Iterator[Any]):
+    """The batches of one epoch. An error ends it; after Ctrl-C it continues.
+
+    `save_state` and `restore_state` are what Megatron-LM calls of an external loader; `get_state` and `set_state` what
+    MaxText calls of an iterator.
+
+    Thread safety: one thread at a time may use it.
+    """
+
+    def __init__(self, loader: Any, number: int) -> None:
+        """Made by `iter(loader)`.
+
+        Args:
+            loader: The `Loader`.
+            number: Which of its iterators it is; only the last one gives batches.
+        """
+        self._loader = loader
+        self._number = number
+        self._ended = False
+
+    def __next__(self) -> Any:
+        if self._ended:
+            raise StopIteration
+        loader = self._loader
+        try:
+            batch = loader._first(self._number)
+        except Exception as error:
+            show_users(error)  # if Ctrl-C strikes here, the error comes again
+            if isinstance(error, StopIteration) or error is loader._end:
+                self._ended = True
+                loader._left(self._number)
+            raise
+        del loader._held[0]  # no call between this and the caller, in which Ctrl-C could lose the batch
+        return batch
+
+    def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not self._ended and not finalizing():
+            self._loader._left(self._number)
+
+    def save_state(self) -> dict[str, Any]:
+        """Return the state after the last batch, as `state_dict` of the loader.
+
+        Raises:
+            FailedPreconditionError: A source cannot be rewound; or a later `iter(loader)` has begun another epoch.
+        """
+        if self._number != self._loader._iters:
+            text = f"{self._loader!r}: another iter() has begun an epoch since this one, and the state would be of that"
+            raise FailedPreconditionError(None, None, text)
+        return self._loader.state_dict()  # type: ignore[no-any-return]
+
+    def restore_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from a state: the next batch is the one after it, of the next epoch if that of the state had ended.
+
+        Raises:
+            StateMismatchError, InvalidArgumentError, FailedPreconditionError: As `load_state_dict` of the loader.
+        """
+        self._loader.load_state_dict(state)
+        self._loader._begin()
+        self._number, self._ended = self._loader._iters, False
+
+    def get_state(self) -> bytes:
+        """Return the state after the last batch, as JSON.
+
+        Raises:
+            FailedPreconditionError: As `save_state`.
+        """
+        return bytes_of_state(self.save_state())
+
+    def set_state(self, state: bytes) -> None:
+        """Continue from what `get_state` returned.
+
+        Raises:
+            TypeError: These are not bytes.
+            StateMismatchError, InvalidArgumentError, FailedPreconditionError: As `restore_state`.
+        """
+        self.restore_state(state_of_bytes(state))

@@ -88,6 +88,7 @@ class Loader:
     fixed = False  # whether each epoch is the first one again
     _alike = False  # whether all processes have copies of one input, with its seeds
     _equal = True  # whether each process must have the same number of batches
+    _pads = False  # whether it gets padding for that; else some batches at the end are dropped
 
     # Epochs
 
@@ -97,7 +98,7 @@ class Loader:
         return self._here().batches
 
     def _here(self) -> Round:
-        self._round = self._round.share(Share(*self._shard(), self._alike, self._equal))
+        self._round = self._round.share(Share(*self._shard(), self._alike, self._equal, self._pads))
         return self._round
 
     def report(self) -> Report:

@@ -6,8 +6,10 @@ import sys
 from typing import Any
 
 from pipeline.adaptors.loader import Loader
+from pipeline.adaptors.padding import padded, size_to_pad_to
 from pipeline.adaptors.structure import mapped
 from pipeline.adaptors.torch_tensors import tensor_of, torch
+from pipeline.dtypes import truth
 from pipeline.errors import FailedPreconditionError
 from pipeline.logs import logger
 
@@ -65,6 +67,8 @@ class TensorEpochs(Loader):
         prefetch: How many batches to copy to `device` ahead.
         shard: Whether processes split the batches.
         fixed: Whether each epoch is the first one again.
+        pad_last: Whether all batches have the same number of rows, and all processes get the same number of batches.
+            Each batch comes with a mask then.
 
     Attributes:
         remainder: Accelerate's name for the number of rows at the end of an epoch to keep, if others repeat some. No
@@ -82,9 +86,12 @@ class TensorEpochs(Loader):
         prefetch: int = 1,
         shard: bool = True,
         fixed: bool = False,
+        pad_last: bool = False,
     ) -> None:
         super().__init__(data, 0 if device is None else prefetch)
         self._options = (device, pin_memory, prefetch, shard)
+        self._pads = truth(pad_last, "pad_last")
+        self._size = size_to_pad_to(data) if pad_last else 0
         self.fixed = fixed
         self._shared = shard
         self._device: Any = None if device is None else torch.device(device)
@@ -97,10 +104,10 @@ class TensorEpochs(Loader):
 
     def again(self, fixed: bool) -> TensorEpochs:
         """Return others with the same input and options."""
-        return TensorEpochs(self.data, *self._options, fixed)
+        return TensorEpochs(self.data, *self._options, fixed, self._pads)
 
     def __reduce__(self) -> Any:
-        return _restored, (self.seeded(), self._options, self.fixed, self.state_if_begun())
+        return _restored, (self.seeded(), (*self._options, self.fixed, self._pads), self.state_if_begun())
 
     def _shard(self) -> tuple[int, int]:
         return shard() if self._shared else (0, 1)
@@ -113,6 +120,12 @@ class TensorEpochs(Loader):
     # Conversion
 
     def _convert(self, batch: Any) -> Any:
+        if not self._pads:
+            return self._tensors(batch)
+        batch, mask = padded(batch, self._size, self._round.batches._last_size() > 0)
+        return self._tensors(batch), self._tensors(mask)
+
+    def _tensors(self, batch: Any) -> Any:
         if self._streams is None:
             return mapped(self._pinned if self._pins else tensor_of, batch)
         with self._streams.stream(self._stream):
@@ -165,9 +178,9 @@ def _gradient_state() -> Any:
     return module.GradientState() if module is not None and module.GradientState._shared_state else None
 
 
-def _restored(data: Any, options: tuple[Any, Any, Any, Any], fixed: bool, state: Any) -> TensorEpochs:
+def _restored(data: Any, options: tuple[Any, ...], state: Any) -> TensorEpochs:
     """Return the epochs that were pickled."""
-    made = TensorEpochs(data, *options, fixed)
+    made = TensorEpochs(data, *options)
     if state is not None:
         made.load_state_dict(state)
     return made

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Self = TypeVar("Self", bound="DataLoader")
 
-_OWN = ("dataset", "device", "pin_memory", "prefetch", "shard")
+_OWN = ("dataset", "device", "pin_memory", "prefetch", "shard", "pad_last")
 
 
 class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
@@ -65,6 +65,7 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
         pin_memory: bool = False,
         prefetch: int = 1,
         shard: bool = True,
+        pad_last: bool = False,
         **others: Any,
     ) -> None:
         """Make a loader; nothing starts before the first batch.
@@ -77,12 +78,15 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
                 accelerator it only logs a warning.
             prefetch: How many batches to copy to `device` ahead.
             shard: Whether processes split the batches; False if your data is one process's part already.
+            pad_last: For validation that loses no example. Each element is (batch, mask): all processes get equally
+                many batches, all batches have the same number of rows, and the mask, a bool tensor, is True for rows
+                that count. The last row is repeated as padding; a process without a last batch gets another one's.
             others: torch's other options, such as `batch_size` and `num_workers`, are refused: the error says where
                 to write them. Frameworks that make a loader again pass its `batch_sampler`.
 
         Raises:
             TypeError: `dataset` gives no batches, such as a source; or there is another option.
-            ValueError: `prefetch` is negative or above 64.
+            ValueError: `prefetch` is negative or above 64; or `pad_last=True` and no `batch(n)` ends the dataset.
             RuntimeError: There is no such device.
         """
         numbers = _made_again(others)
@@ -90,7 +94,7 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
         if isinstance(dataset, Batches):
             epochs = dataset.epochs.again(fixed)
         else:
-            epochs = TensorEpochs(dataset, device, pin_memory, prefetch, shard, fixed)
+            epochs = TensorEpochs(dataset, device, pin_memory, prefetch, shard, fixed, pad_last)
         batch = nominal_batch(epochs.data) if isinstance(epochs.data, Dataset) else None
         size, drops = (None, False) if batch is None else (batch.size, batch.drop_remainder)
         count = None if batch is None else batch.inputs[0].length()

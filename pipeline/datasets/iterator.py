@@ -708,6 +708,11 @@ class DatasetIterator(Generic[T_co]):
         last = self._last()
         return last.batches, last.examples
 
+    def _last_size(self) -> int:
+        """Return how many examples the last element consists of: none if it is padding."""
+        before, last = list(self._records)[-2:]
+        return last.examples - before.examples
+
     @property
     def num_dropped(self) -> int:
         """How many examples of a remainder were dropped."""

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from pipeline.datasets.dataset import Dataset
 from pipeline.errors import FailedPreconditionError
 from pipeline.stages.node import Node, nodes_of
+from pipeline.stages.padded import PaddedShard
 from pipeline.stages.passes import Repeat
 from pipeline.stages.prefetch import Prefetched
 from pipeline.stages.selection import Shard
@@ -19,12 +20,14 @@ class Share(NamedTuple):
         part, of: It is number `part` of so many.
         alike: Whether the processes have copies of one recipe, whose seeds are equal even if they were drawn.
         equal: Whether each must have as many elements, so that some at the end are dropped.
+        pad: Whether each must have as many elements, so that some at the end are padding.
     """
 
     part: int
     of: int
     alike: bool
     equal: bool
+    pad: bool = False
 
 
 def share_of(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
@@ -33,9 +36,15 @@ def share_of(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
     A dataset that has a `shard`, or whose sources have one, stays as it is.
 
     Raises:
-        FailedPreconditionError: Each would draw other numbers, or read all of it.
+        FailedPreconditionError: Each would draw other numbers, or read all of it; or a share cannot be padded, as it
+            was made before.
     """
-    return dataset if is_share(dataset) else further_share(dataset, which)
+    if not is_share(dataset):
+        return further_share(dataset, which)
+    if which.pad:
+        text = f"pad_last=True: {dataset!r} is one process's share already: leave out its shard"
+        raise FailedPreconditionError(None, None, text)
+    return dataset
 
 
 def further_share(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
@@ -83,6 +92,8 @@ def _shared(node: Node, which: Share) -> Node:
     """Return the part of one process, below a prefetch, whose thread then takes no more than that."""
     if isinstance(node, Prefetched):
         return Prefetched(_shared(node.inputs[0], which), node.n)
+    if which.pad:
+        return PaddedShard(node, which.part, which.of, which.alike)
     return Shard(node, which.part, which.of, which.equal, which.alike)
 
 

@@ -185,6 +185,9 @@ class Shard(Choice):
         drop_remainder: Whether all hosts get the same number of elements.
         alike: Whether the other hosts have copies of this recipe, whose seeds are equal even if chance drew them.
         written: See `OneInput`.
+
+    Attributes:
+        equal: Whether all hosts get the same number of elements, of whatever input.
     """
 
     kind = "shard"
@@ -194,17 +197,18 @@ class Shard(Choice):
     ) -> None:
         super().__init__(source, written)
         self.i, self.n, self.drop_remainder, self._alike = i, n, drop_remainder, alike
+        self.equal = drop_remainder
 
     def is_share(self) -> bool:
         return True
 
     def shares_equally(self) -> bool:
         length = self.source.length()
-        return self.drop_remainder or (length is not None and (length == ENDLESS or length % self.n == 0))
+        return self.equal or (length is not None and (length == ENDLESS or length % self.n == 0))
 
     def goes_below(self, node: Node) -> bool:
         skips = isinstance(node, Each) and node.does.one_to_one and node.ordered and node.on_error == "skip"
-        return super().goes_below(node) or (skips and not self.drop_remainder)
+        return super().goes_below(node) or (skips and not self.equal)
 
     def options(self) -> dict[str, Any]:
         return {"i": self.i, "n": self.n, "drop_remainder": self.drop_remainder}

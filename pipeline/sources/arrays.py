@@ -120,6 +120,7 @@ class _Arrays(Table):
             for name, each in zip(names, given, strict=True)
         ]
         self.one_by_one = any(isinstance(each, _Items) for each in self._columns)
+        self.ahead = not self.one_by_one
         rows = [len(each) for each in self._columns]
         if len(set(rows)) > 1:
             listed = ", ".join(f"{name!r} has {count:,}" for name, count in zip(names, rows, strict=True))

@@ -98,6 +98,7 @@ def _rows_where(table: Any, names: list[str], where: Where, casts: Mapping[str, 
 class _Table(Table):
     kind = "arrow"
     most = MANY
+    ahead = True
 
     def __init__(
         self, table: Any, defaults: Mapping[str, Any] | None, texts: frozenset[str], facts: dict[str, Any]

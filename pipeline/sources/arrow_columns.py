@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pipeline.dtypes import object_vector
 from pipeline.errors import DataLossError, InvalidArgumentError, invalid
 from pipeline.nest import ListValue, map_values
+from pipeline.sources.arrow_rows import RowsByNumber
 from pipeline.sources.arrow_types import (
     arrow_types,
     holds_objects,
@@ -45,6 +46,7 @@ class ArrowRows:
             with contextlib.suppress(InvalidArgumentError):
                 self._arrays[name] = arrays.of(table[name], name)
         self._others = [name for name in table.schema.names if name not in self._arrays]
+        self._rest = RowsByNumber(self._table.select(self._others))
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
@@ -66,7 +68,7 @@ class ArrowRows:
             for name, array in self._arrays.items()
         }
         if self._others:
-            rows = self._table.select(self._others).take(numbers)
+            rows = self._rest.take(numbers)
             block |= {name: self._array(rows[name], name) for name in self._others}
         return block
 

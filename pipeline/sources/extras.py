@@ -185,16 +185,20 @@ class Once:
 
 
 class RowSelection:
-    """Rows with these numbers, one at least. Whether they are neighbours is looked at once for all columns."""
+    """Rows with these numbers, one at least. Whether they are neighbours is looked at once for all columns.
+
+    Attributes:
+        neighbours: The slice of the rows; None if they are no neighbours in order.
+    """
 
     def __init__(self, numbers: NDArray[np.int64]) -> None:
         first, count = int(numbers[0]), len(numbers)
         neighbours = count == int(numbers[-1]) + 1 - first and (count < 3 or bool((np.diff(numbers) == 1).all()))
-        self._slice = slice(first, first + count) if neighbours else None
+        self.neighbours = slice(first, first + count) if neighbours else None
         self._numbers = numbers
 
     def of(self, array: NDArray[Any]) -> Any:
         """Return the rows of an array: neighbours as a view."""
-        if self._slice is not None:
-            return array[self._slice]
+        if self.neighbours is not None:
+            return array[self.neighbours]
         return array.take(self._numbers, axis=0)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
 from pipeline.orders.numbered import parse_shard, sampled
-from pipeline.sources.arrow_columns import digest_of, table_as
+from pipeline.sources.arrow_columns import digest_of, table_as, takeable
+from pipeline.sources.arrow_rows import RowsByNumber
 from pipeline.sources.arrow_types import schema_as_read
-from pipeline.sources.extras import names_of, needs
+from pipeline.sources.extras import RowSelection, names_of, needs
 from pipeline.sources.huggingface_columns import apart, form_of
 from pipeline.sources.nodes import Parts, Table
 from pipeline.sources.order import Epochs
@@ -100,6 +101,10 @@ class _Rows(Table):
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:
         self._form = form_of(dataset, defaults)
         self._dataset, self.most, self.one_by_one = self._form.dataset, self._form.most, self._form.one_by_one
+        self.ahead = not self.one_by_one
+        self._by_number = None
+        if self._form.of_tables:
+            self._by_number = RowsByNumber(takeable(dataset.data.table), _places(dataset))
 
     def __len__(self) -> int:
         return len(self._dataset)
@@ -111,10 +116,10 @@ class _Rows(Table):
         return self._form.block(self._piece(numbers), apart)
 
     def _piece(self, numbers: NDArray[np.int64]) -> Any:
-        first, last = int(numbers[0]), int(numbers[-1])
-        neighbours = last - first + 1 == len(numbers) and bool((np.diff(numbers) == 1).all())
-        rows = self._dataset[slice(first, last + 1) if neighbours else numbers.tolist()]
-        return self._form.piece(rows)
+        if self._by_number is not None:
+            return self._form.piece(self._by_number.take(numbers))
+        neighbours = RowSelection(numbers).neighbours
+        return self._form.piece(self._dataset[numbers.tolist() if neighbours is None else neighbours])
 
     def facts(self) -> dict[str, Any]:
         sample = self._dataset.with_format("arrow")[sampled(len(self), _SAMPLED).tolist()]
@@ -123,6 +128,12 @@ class _Rows(Table):
             "rows": len(self),
             "digest": digest_of(table_as(sample, schema_as_read(sample.schema), "huggingface")),
         }
+
+
+def _places(dataset: Any) -> NDArray[np.int64] | None:
+    """Return the place of each row in the table of a Dataset that was shuffled or selected; None if it was not."""
+    places = dataset._indices
+    return None if places is None else places.column(0).to_numpy().astype(np.int64)
 
 
 def _with_own_place(dataset: Any) -> Any:

@@ -48,7 +48,10 @@ class ArrowForm:
         dataset: It, in the format in which it is read.
         most: How many rows to read at once.
         one_by_one: The shapes of rows are not known before they are decoded.
+        of_tables: Pieces are tables of Arrow as they are stored.
     """
+
+    of_tables = True
 
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:
         features = dataset.features
@@ -147,6 +150,7 @@ class GivenForm:
     """
 
     most = _FEW
+    of_tables = False
 
     def __init__(self, dataset: Any, kind: str | None) -> None:
         features = dataset.features or {}

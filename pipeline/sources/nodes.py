@@ -383,11 +383,11 @@ class TableRows(Index):
 class GroupRows(Index):
     """The rows of a table of groups, each of which is read as a whole, in order."""
 
-    ahead = False
     of_sources = True
 
     def __init__(self, table: Table, numbered: Numbered, begin: int, length: int) -> None:
         self._table, self._numbered, self._begin, self._length = table, numbered, begin, length
+        self.ahead = table.ahead
         self._count = max(1, len(table))
 
     def __len__(self) -> int:

@@ -142,6 +142,7 @@ class TableFiles(Table):
     """
 
     most = MANY
+    ahead = True
 
     def __init__(
         self,

@@ -169,7 +169,9 @@ class InOrder(Stream):
         began = time.perf_counter()
         made = self._index.block(np.arange(self._next, self._next + count * step, step))
         took, size, count = time.perf_counter() - began, size_of(made.values), len(made)
-        if count >= self._at_once:
+        if made.error is not None:
+            self._at_once = 1  # there may be more that fail, and each time all after it would be made again
+        elif count >= self._at_once:
             if took < _SECONDS and 2 * size <= _BYTES and count < _MOST:
                 self._at_once = 2 * count
             elif size > _BYTES // 2 and count <= n:  # one alone is large

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline._rows import Gatherer, gathers
 from pipeline.dtypes import file_name, native, object_vector, refuse_missing, strings_as_bytes, truth
+from pipeline.files.near_names import no_such_file
 from pipeline.files.npy import NpyFile, checked_header
 from pipeline.files.opening import read_whole
 from pipeline.foreign import numpy_of
@@ -259,13 +260,15 @@ def _of_file(path: str, where: str, mapped: bool) -> ArrayColumn:
     name, remote = os.fsencode(path), b"://" in os.fsencode(path)
     text, where_of = os.fsdecode(name), f"arrays: {where}: {os.fsdecode(name)}"
     if not name.endswith(b".npy"):
-        raise ValueError(f"arrays: {where} is the path {text!r}: only .npy files can be read by row")
+        raise ValueError(f"arrays: {where} is the path {text!r:.80}: only .npy files can be read by row")
     if remote:
         if mapped:
             raise ValueError(f"arrays: memory_map=True is for local files, and {text!r} is a URL: leave it out")
         data = read_whole(name, sys.maxsize)
         checked_header(io.BytesIO(data), len(data), where_of)
         return _InMemory(_as_array(np.load(io.BytesIO(data), allow_pickle=False), f"{where}: {text}"))
+    if not os.path.exists(name):
+        raise no_such_file(text)
     file, where = NpyFile(name, f"arrays: {where}"), f"{where}: {text}"
     if mapped and file.dtype.kind not in "SU":  # strings become objects, wherever they lie
         return _Mapped(_as_array(np.load(text, mmap_mode="r", allow_pickle=False), where))

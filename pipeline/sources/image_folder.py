@@ -15,6 +15,7 @@ from pipeline.decode.image.upright import upright_image
 from pipeline.dtypes import object_vector, path_text, truth
 from pipeline.errors import NotFoundError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES
+from pipeline.files.near_names import no_such_file
 from pipeline.files.opening import file_system, read_whole
 from pipeline.files.os_errors import translated
 from pipeline.keywords import tells_keywords
@@ -105,6 +106,8 @@ class _Images(Table):
 
     def __init__(self, root: str, decode: Callable[[bytes], Any] | None, allow_empty: bool) -> None:
         self._decode = decode
+        if "://" not in root and not os.path.exists(root):
+            raise no_such_file(root)
         found = _found(root)
         self.classes = sorted(found)
         self.paths = [path for each in self.classes for path in found[each]]

@@ -10,6 +10,7 @@ from typing import Any
 from pipeline.dtypes import file_name
 from pipeline.errors import NotFoundError
 from pipeline.files.filenames import files_below
+from pipeline.files.near_names import is_text, no_such_file
 from pipeline.files.opening import file_system
 from pipeline.files.os_errors import translated
 
@@ -60,9 +61,11 @@ def _matches(path: str, function: str) -> list[str]:
         return [path]
     if _PATTERN.search(path) is None:
         if "://" not in path:
-            raise NotFoundError(None, None, f"{path}; No such file or directory")
+            raise no_such_file(path)
         return [path]
     names = _remote(path) if "://" in path else files_below(path)
+    if not names and is_text(path):
+        raise no_such_file(path)
     if not names:
         raise NotFoundError(None, None, f"{function}: '{path}' matches no file")
     return names

@@ -416,7 +416,7 @@ class TestErrors:
 
     def test_of_files(self, tmp_path):
         missing = str(tmp_path / "no.npy")
-        with raises(pipeline.NotFoundError, f"{missing}; No such file or directory"):
+        with raises(pipeline.NotFoundError, f"No such file or directory: {missing!r}"):
             pipeline.arrays(missing)
         (tmp_path / "bad.npy").write_bytes(b"not an array")
         with pytest.raises(pipeline.DataLossError, match=r"component '0': .*bad\.npy: "):

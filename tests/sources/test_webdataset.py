@@ -242,7 +242,7 @@ def test_braces_for_too_many():
             pipeline.webdataset(braces)
     with raises(ValueError, "{{{"):
         pipeline.webdataset("{" * 100_000)
-    with raises(pipeline.NotFoundError, "}}}"):
+    with raises(pipeline.NotFoundError, "No such file or directory: '}}}"):
         pipeline.webdataset("}" * 100_000)
 
 
@@ -267,7 +267,7 @@ class TestErrors:
                 pipeline.webdataset(path, decoders={extension: bytes.upper})
         with raises(TypeError, "webdataset: decoders must be a dict of functions by extension, not [3]"):
             pipeline.webdataset(path, decoders=[3])
-        with raises(pipeline.NotFoundError, f"{path}0; No such file"):
+        with raises(pipeline.NotFoundError, f"No such file or directory: '{path}0'. Did you mean '{path}'?"):
             pipeline.webdataset(f"{path}{{0..3}}")
 
     def test_of_samples(self, path):

@@ -341,7 +341,7 @@ class StateMismatchError(InvalidArgumentError):
         ...     iter(pipeline.dataset(range(8)).batch(4)).load_state_dict(state)
         ... except pipeline.errors.StateMismatchError as error:
         ...     print(error)
-        batch: n was 2 when the state was saved and is 4 now
+        batch: batch_size was 2 when the state was saved and is 4 now
     """
 
     def __init__(self, differences: Sequence[tuple[str, Any, Any]], message: str | None = None) -> None:

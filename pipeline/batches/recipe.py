@@ -53,7 +53,7 @@ def batches_of(sources: Sequence[Any], request: Request, pool: PoolOptions | Non
     inputs = [source_of(each, request) for each in sources]
     examples = examples_of(inputs, request)
     if pool is not None:
-        examples = Shuffle(examples, _pool_size(request, pool), pool.seed)
+        examples = Shuffle(examples, _pool_size(request, pool), pool.seed, _pool_options(request, pool))
     pad = 0 if request.dynamic_pad else None
     whole = not request.allow_smaller_final_batch
     made: Node = Batch(examples, request.batch_size, whole, pad, None, None, tensors=True)
@@ -67,6 +67,12 @@ def _pool_size(request: Request, pool: PoolOptions) -> int:
     An order that is fixed must not depend on the batch size, so it draws from what there is for the last of a batch.
     """
     return pool.min_after_dequeue + (1 if request.ordered else request.batch_size)
+
+
+def _pool_options(request: Request, pool: PoolOptions) -> dict[str, Any]:
+    """Return the arguments that decide the size of the pool."""
+    found: dict[str, Any] = {"min_after_dequeue": pool.min_after_dequeue}
+    return found | ({"deterministic": True} if request.ordered else {"batch_size": request.batch_size})
 
 
 def run(made: Node, request: Request) -> DatasetIterator[Any]:

@@ -41,6 +41,11 @@ _KEYS = {
     *("files", "checksum"),
 }
 
+# What `allow` and the batch functions call the options of a batch.
+_BATCH_WORDS = {"n": "batch_size"}
+
+_LONGEST = 200  # characters of a recipe in an error
+
 
 def state_of(node: Node, run: Run, record: Record, summed: bool, ended: bool) -> dict[str, Any]:
     """Return the state of an iterator.
@@ -107,6 +112,7 @@ def loaded_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> 
             text = "the state was saved without .checksum(): a fingerprint would leave out the examples before it"
             comparison.note("checksum", False, True, text)
         but = {option for name in allow for option in ALLOWED[name]}
+        _compare_steps(state["recipe"], here, comparison)
         _compare(state["recipe"], here, but, comparison)
         for name, identity in state["files"].items():
             if not name:
@@ -197,12 +203,11 @@ def _check_digests(noted: Any) -> None:
 
 
 def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison) -> None:
-    """Note how two recipes differ, besides the hosts that `check_hosts` compares."""
+    """Note how two recipes differ, besides the hosts that `check_hosts` compares, and their steps."""
     if saved[0] != here[0] and "shard" in (saved[0], here[0]):  # without a shard there is one host
         saved = saved if saved[0] == "shard" else ["shard", here[1], [saved]]
         here = here if here[0] == "shard" else ["shard", saved[1], [here]]
-    if saved[0] != here[0]:
-        comparison.note("the recipe", saved[0], here[0], f"the recipe had {saved[0]} where it has {here[0]} now")
+    if saved[0] != here[0] or len(saved[2]) != len(here[2]):  # `_compare_steps` has noted it
         return
     ignored = {*but, "shard"} - ({"n", "max_tokens"} if saved[0] != "batch" else set())
     if saved[0] == "shard":
@@ -215,11 +220,50 @@ def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison
         )
         comparison.note(f"{saved[0]}: shard", saved[1].get("shard"), here[1].get("shard"), text)
     name = f" {saved[1]['name']!r}" if "name" in saved[1] else ""
-    comparison.facts(f"{saved[0]}{name}", saved[1], here[1], ignored)
-    if len(saved[2]) != len(here[2]):
-        comparison.note(f"{saved[0]}: inputs", len(saved[2]), len(here[2]))
-    for one, other in zip(saved[2], here[2], strict=False):
+    words = _BATCH_WORDS if saved[0] == "batch" else {}
+    options, options_here = (
+        {words.get(key, key): value for key, value in each.items() if key not in ignored}
+        for each in (saved[1], here[1])
+    )
+    comparison.facts(f"{saved[0]}{name}", options, options_here)
+    for one, other in zip(saved[2], here[2], strict=True):
         _compare(one, other, but, comparison)
+
+
+def _compare_steps(saved: Any, here: Any, comparison: Comparison) -> None:
+    """Note that two recipes have other steps, besides `shard`."""
+    then, now = _steps(saved), _steps(here)
+    if then == now:
+        return
+    if max(len(then), len(now)) <= _LONGEST:
+        text = f"the recipe was {then} when the state was saved and is {now} now"
+    else:
+        one, other = _first_difference(saved, here)
+        text = f"the recipe had {one} when the state was saved, and has {other} in its place now"
+    comparison.note("the recipe", then, now, text)
+
+
+def _steps(recipe: Any) -> str:
+    """Return the steps of a recipe, such as "arrays().map().batch()"."""
+    kind, _, inputs = _unsharded(recipe)
+    if len(inputs) == 1:
+        return f"{_steps(inputs[0])}.{kind}()"
+    return f"{kind}({', '.join(map(_steps, inputs))})"
+
+
+def _first_difference(saved: Any, here: Any) -> tuple[str, str]:
+    """Return the last steps of two recipes that differ, among those that do."""
+    saved, here = _unsharded(saved), _unsharded(here)
+    if saved[0] != here[0] or len(saved[2]) != len(here[2]):
+        kinds = [f"{kind} of {len(inputs)} datasets" if len(inputs) > 1 else kind for kind, _, inputs in (saved, here)]
+        return kinds[0], kinds[1]
+    pairs = zip(saved[2], here[2], strict=True)
+    return next(_first_difference(*pair) for pair in pairs if _steps(pair[0]) != _steps(pair[1]))
+
+
+def _unsharded(recipe: Any) -> Any:
+    """Return a recipe without `shard` as its last step."""
+    return _unsharded(recipe[2][0]) if recipe[0] == "shard" else recipe
 
 
 def _hosts_of_source(options: Mapping[str, Any]) -> int:

@@ -1,35 +1,40 @@
-"""What every state begins with: its format, its version and who made it."""
+"""The beginning of every state: its format, its version, and the version of queue-runner that saved it."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from pipeline import __version__
 from pipeline.errors import invalid
+
+# Formats of 0.2, which had other states for batch functions and for TensorFlow 1 programs.
+_OLD_FORMATS = ("queue-runner/state", "queue-runner/input-state")
 
 
 def check_form(state: Any, form: str, version: int, made_by: str) -> None:
-    """Check that something is a state of a format, of a version that is known.
+    """Check that something is a state of a format and version.
 
     Args:
-        state: What was given to `load_state_dict`.
+        state: The argument of `load_state_dict`.
         form: The format.
-        version: The latest version that is known.
-        made_by: What returns such states, for the error.
+        version: The version of the format.
+        made_by: The function that returns such states, for the error.
 
     Raises:
-        TypeError: It is no dict.
-        InvalidArgumentError: It is another dict, or of a later version.
+        TypeError: It is not a dict.
+        InvalidArgumentError: It is another dict, or of another version.
     """
     if not isinstance(state, dict):
         raise TypeError(f"load_state_dict: the state must be what state_dict returned, a dict, not {state!r:.80}")
+    here = __version__
+    if state.get("format") in _OLD_FORMATS or (state.get("format") == form and state.get("version") != version):
+        later = isinstance(state.get("version"), int) and state["version"] > version
+        saved = f"queue-runner {state['made_by']}" if "made_by" in state else "another version of queue-runner"
+        hint = "update queue-runner" if later else f"finish the run with {saved}, or start it again"
+        raise invalid(f"load_state_dict: {saved} saved this state, and {here} cannot load it: {hint}")
     if state.get("format") != form:
         keys = ", ".join(map(repr, state)) or "none"
         raise invalid(
             f"load_state_dict: this dict is not what {made_by} returned: its keys are {keys:.80}. If it is part of "
             'a checkpoint, pass that part, such as checkpoint["input"]'
-        )
-    if not isinstance(state.get("version"), int) or not 0 < state["version"] <= version:
-        raise invalid(
-            f"load_state_dict: the state has version {state.get('version')}, of queue-runner {state.get('made_by')}; "
-            f"this one reads versions up to {version}"
         )

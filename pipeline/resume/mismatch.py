@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pipeline.errors import StateMismatchError, told
@@ -35,17 +35,16 @@ class Comparison:
         self._differences.append((what, saved, here))
         self._lines.append(line or told(what, saved, here))
 
-    def facts(self, place: str, saved: Mapping[str, Any], here: Mapping[str, Any], but: Container[str] = ()) -> None:
+    def facts(self, place: str, saved: Mapping[str, Any], here: Mapping[str, Any]) -> None:
         """Take down every key with different values, and every key that only one side has.
 
         Args:
             place: What the facts are about, such as "loop".
             saved: The facts in the state.
             here: The facts here.
-            but: Keys that may differ.
         """
         for key in [*saved, *(key for key in here if key not in saved)]:
-            if key not in but and (key not in saved or key not in here or not _same(saved[key], here[key])):
+            if key not in saved or key not in here or not _same(saved[key], here[key]):
                 then, now = saved.get(key), here.get(key)
                 self.note(f"{place}: {key}", then, now, _line(place, key, then, now))
 
@@ -61,6 +60,10 @@ def _line(place: str, key: str, saved: Any, here: Any) -> str | None:
     """The sentence about a difference that names and values do not tell; None for others."""
     if key == "digest":
         return f"{place}: its values are others than when the state was saved"
+    if (place, key) == ("shuffle", "batch_size"):
+        return "shuffle: examples are drawn from min_after_dequeue + batch_size, unless deterministic=True"
+    if key == "weights" and isinstance(saved, str):  # a digest
+        return f"{place}: its weights differ from those of the saved run"
     if key == "arrays" and saved and here and [name for name, _ in saved] == [name for name, _ in here]:
         names = [name for (name, then), (_, now) in zip(saved, here, strict=True) if then != now]
         which = f"the values of {', '.join(map(repr, names))} differ" if names != [""] else "its values differ"

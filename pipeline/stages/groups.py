@@ -114,6 +114,9 @@ class Batch(Group):
 
     def options(self) -> dict[str, Any]:
         found: dict[str, Any] = {"n": self.size}
+        if self.tensors:  # in the words of the batch functions
+            found["allow_smaller_final_batch"] = not self.drop_remainder
+            return found if self.pad is None else found | {"dynamic_pad": True}
         if self.drop_remainder:
             found["drop_remainder"] = True
         found |= options_of(self.pad, self.collate, self.pad_to)

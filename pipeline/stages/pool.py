@@ -5,6 +5,7 @@ The draws are those of TensorFlow's shuffle queue, filled one by one and emptied
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -35,15 +36,19 @@ class Shuffle(Choice):
         source: The examples.
         buffer_size: How many the buffer holds.
         seed: Of the draws; each pass has others.
+        options: The arguments that the buffer's size follows from; None if it was given itself.
     """
 
     kind = "shuffle"
     stage = "step"
     counts = False
 
-    def __init__(self, source: Node, buffer_size: int, seed: int | None) -> None:
+    def __init__(
+        self, source: Node, buffer_size: int, seed: int | None, options: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(source)
         self.buffer_size = buffer_size
+        self._options = {"buffer_size": buffer_size} if options is None else dict(options)
         self._seed = Seed(seed, self.kind)
 
     def indexed_over(self, source: Node) -> bool:
@@ -53,7 +58,7 @@ class Shuffle(Choice):
         return self._seed
 
     def options(self) -> dict[str, Any]:
-        return {"buffer_size": self.buffer_size}
+        return self._options
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         seed, seed2 = run.seeds.pair(self._seed)

@@ -165,7 +165,7 @@ class TestErrors:
         status, out, err = feed(capsys, DIGITS, "--resume", state, "--batch-size", 10, "--seed", 1)
         assert (status, out) == (1, "")
         assert err.startswith("pipeline feed: ")
-        assert "batch: n was" in err
+        assert "batch: batch_size was" in err
         assert "128" in err
         assert err.count("\n") == 1
 

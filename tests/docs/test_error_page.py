@@ -203,7 +203,7 @@ RAISED = {
     "line 3 of a.csv has more than the limit of 1,073,741,824 bytes": too_long,
     "cannot be sent to other processes": not_sent,
     "a worker process was killed by SIGKILL": killed,
-    "batch: n was 100 when the state was saved and is 50 now": mismatch,
+    "batch: batch_size was 100 when the state was saved and is 50 now": mismatch,
     "range_iterator is an iterator": not_rewound,
     "Attempting to use uninitialized value": uninitialized,
 }

@@ -375,6 +375,8 @@ def _similar(name: str) -> str:
         return f". Write pipeline.{_INSTEAD[name]}"
     if name.startswith("_"):
         return ""
+    if hint := import_module("pipeline.keywords").in_other_words(name):
+        return str(hint)
     import difflib  # 2 ms, which a program without the mistake need not wait for
 
     near = difflib.get_close_matches(name, __all__, 3, 0.75)

@@ -20,7 +20,7 @@ _OTHER_WORDS = {
     "usecols": ("columns", ""),
 }
 
-# Methods that datasets of tf.data, Grain, Hugging Face and torch have, and what to write here.
+# Methods and functions for datasets that tf.data, Grain, Hugging Face and torch have, and what to write here.
 _OTHER_METHODS = {
     "as_numpy_iterator": "iter(dataset)",
     "bucket_by_sequence_length": ".bucket(boundaries, batch_sizes)",
@@ -29,15 +29,22 @@ _OTHER_METHODS = {
     "choose_from_datasets": "pipeline.mix or pipeline.interleave",
     "element_spec": ".spec",
     "from_generator": "pipeline.dataset(function)",
+    "from_list": "pipeline.dataset(items)",
     "from_tensor_slices": "pipeline.arrays(x)",
     "ignore_errors": "on_error='skip' of map, filter and flat_map",
+    "FixedLengthRecordDataset": "pipeline.fixed_length(paths, record_bytes)",
+    "TFRecordDataset": "pipeline.tfrecord(paths)",
+    "TextLineDataset": "pipeline.text(paths)",
     "interleave": "pipeline.interleave(dataset.map(f), cycle_length, block_length)",
     "map_with_index": ".enumerate().map(f)",
     "mix": "pipeline.mix(datasets, weights)",
+    "make_csv_dataset": "pipeline.csv(paths).batch(n)",
     "mp_prefetch": "workers=pipeline.processes(n) of map, and .prefetch(n)",
     "padded_batch": ".batch(n, pad=0)",
     "ragged_batch": ".batch(n, collate='row_splits')",
     "random_map": ".map(f), where f calls pipeline.example_rng()",
+    "range": "pipeline.dataset(range(n))",
+    "read_csv": "pipeline.csv(paths)",
     "rebatch": ".unbatch().batch(n)",
     "sample_from_datasets": "pipeline.mix(datasets, weights)",
     "select": ".take(n) and .skip(n)",
@@ -46,6 +53,24 @@ _OTHER_METHODS = {
     "with_options": "the options of each method, such as workers=",
     "zip": "pipeline.zip(a, b)",
 }
+
+# What an iterator has, where people look for it in the dataset.
+_OF_ITERATORS = frozenset(
+    {
+        *(
+            "close",
+            "delivered",
+            "errors",
+            "fingerprint",
+            "grace",
+            "load_state_dict",
+            "next",
+            "num_dropped",
+            "num_errors",
+        ),
+        *("report", "start", "state_dict"),
+    }
+)
 
 # Options that only batch functions have, and those that only sources have: people pass them to each other.
 _OF_LOOPS = frozenset(
@@ -153,8 +178,9 @@ def unknown_keywords(function: str, names: Sequence[str], known: Sequence[str]) 
         known: Those it has.
     """
     if len(names) == 1:
-        return TypeError(f"{function}() got an unexpected keyword argument '{names[0]}'. {_hint(names[0], known)}")
-    lines = [f"'{name}': {_hint(name, known)}" for name in names]
+        hint = _hint(function, names[0], known)
+        return TypeError(f"{function}() got an unexpected keyword argument '{names[0]}'. {hint}")
+    lines = [f"'{name}': {_hint(function, name, known)}" for name in names]
     return TypeError("\n".join([f"{function}() got {len(names)} unexpected keyword arguments:", *lines]))
 
 
@@ -163,11 +189,12 @@ def _meant(name: str, known: Sequence[str]) -> str | None:
     return next((word for word, others in _OF_DATASETS.items() if word in known and name in others), None)
 
 
-def _hint(name: str, known: Sequence[str]) -> str:
+def _hint(function: str, name: str, known: Sequence[str]) -> str:
     if name in _IN_DATASETS and known[0] in ("data", "dataset") and "num_epochs" not in known:
         return f"Write it into the dataset: {_IN_DATASETS[name].replace('{}', '...')}."
-    if name in _IN_DATASETS and list(known) == ["given"]:
-        return f"Write it behind: dataset(...){_IN_DATASETS[name].replace('{}', '...')}."
+    makes_dataset = list(known) == ["given"] or ("num_epochs" in known and "capacity" not in known)
+    if name in _IN_DATASETS and makes_dataset:
+        return f"Write it behind: {function}(...){_IN_DATASETS[name].replace('{}', '...')}."
     if "num_epochs" not in known and (meant := _meant(name, known)) is not None:
         return f"Did you mean '{meant}'?"
     word, difference = _OTHER_WORDS.get(name, (name, ""))
@@ -189,5 +216,12 @@ def _hint(name: str, known: Sequence[str]) -> str:
 
 
 def in_other_words(name: str) -> str:
-    """Return what to write instead of a method that a dataset does not have, as the end of an error; "" if unknown."""
+    """Return what to write for a name that another library has, as the end of an error; "" if unknown."""
     return f": write {_OTHER_METHODS[name]}" if name in _OTHER_METHODS else ""
+
+
+def in_a_dataset(name: str) -> str:
+    """Return what to write for a method that a dataset does not have, as the end of an error; "" if unknown."""
+    if name in _OF_ITERATORS:
+        return f", but its iterators do: write iterator = iter(dataset), then iterator.{name}"
+    return in_other_words(name)

@@ -90,6 +90,37 @@ def test_a_name_that_went_says_what_to_write():
         _ = pipeline.DataLoader
 
 
+@pytest.mark.parametrize("owner", [pipeline, pipeline.Dataset])
+def test_names_of_other_libraries_say_what_to_write(owner):
+    for name, ours in {
+        "from_tensor_slices": "pipeline.arrays(x)",
+        "from_generator": "pipeline.dataset(function)",
+        "TFRecordDataset": "pipeline.tfrecord(paths)",
+        "range": "pipeline.dataset(range(n))",
+    }.items():
+        with pytest.raises(AttributeError) as failed:
+            getattr(owner, name)
+        assert str(failed.value).endswith(f" has no attribute '{name}': write {ours}")
+
+
+def test_the_class_of_datasets_is_not_called():
+    with pytest.raises(
+        TypeError, match=r"^Dataset is made by functions: write pipeline\.dataset\(\[1, 2\]\), or use a s"
+    ):
+        pipeline.Dataset([1, 2])
+
+
+def test_methods_of_iterators_are_not_those_of_datasets():
+    data = pipeline.dataset([1, 2])
+    names = [name for name in dir(pipeline.types.DatasetIterator) if not name.startswith("_")]
+    for name in sorted(set(names) - set(dir(data))):
+        with pytest.raises(AttributeError) as failed:
+            getattr(data, name)
+        hint = f"but its iterators do: write iterator = iter(dataset), then iterator.{name}"
+        assert str(failed.value) == f"a dataset has no '{name}', {hint}"
+    assert {"report", "state_dict"} <= set(names)
+
+
 def test_dir_lists_the_names_and_no_rooms():
     listed = dir(pipeline)
     assert set(pipeline.__all__) <= set(listed)

@@ -36,8 +36,7 @@ def test_each_of_several_wrong_arguments_is_named():
         "csv() got 3 unexpected keyword arguments:\n"
         "'sep': Did you mean 'field_delim'?\n"
         "'usecols': Did you mean 'columns'?\n"
-        "'batch_size': It is an argument of the batch functions, such as "
-        "pipeline.shuffle_batch(source, ..., batch_size=...)."
+        "'batch_size': Write it behind: csv(...).batch(...)."
     )
     with raises(TypeError, text):
         pipeline.csv("x.csv", sep=";", usecols=["a"], num_epochs=2, batch_size=3)
@@ -61,7 +60,10 @@ def test_options_of_the_loop_passed_to_its_source(name):
     for option in sorted(keywords._OF_LOOPS):
         assert takes("shuffle_batch", option)
         text = f"{name}() got an unexpected keyword argument '{option}'. It is an argument of the batch functions, such"
-        with raises(TypeError, f"{text} as pipeline.shuffle_batch(source, ..., {option}=...)."):
+        text = f"{text} as pipeline.shuffle_batch(source, ..., {option}=...)."
+        if option == "batch_size" and not name.endswith("producer"):
+            text = f"{name}() got an unexpected keyword argument 'batch_size'. Write it behind: {name}(...).batch(...)."
+        with raises(TypeError, text):
             getattr(pipeline, name)(**{option: 1})
 
 
@@ -69,9 +71,20 @@ def test_options_of_the_loop_passed_to_its_source(name):
 def test_options_of_functions_passed_to_a_source(name):
     for option in sorted(keywords._OF_CALLS):
         assert option in inspect.signature(pipeline.Dataset.map).parameters
-        text = f"{name}() got an unexpected keyword argument '{option}'. It is an option of a dataset's methods, such "
-        with raises(TypeError, f"{text}as .map(function, {option}=...)."):
+        text = f"{name}() got an unexpected keyword argument '{option}'. "
+        hint = f"It is an option of a dataset's methods, such as .map(function, {option}=...)."
+        if option == "workers":
+            hint = f"Write it behind: {name}(...).map(function, workers=...)."
+        with raises(TypeError, text + hint):
             getattr(pipeline, name)(**{option: 1})
+
+
+@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("word", ["drop_last", "drop_remainder"])
+def test_drop_remainder_passed_to_a_source(name, word):
+    text = f"{name}() got an unexpected keyword argument '{word}'. Write it behind: {name}(...).batch(100, "
+    with raises(TypeError, f"{text}drop_remainder=...)."):
+        getattr(pipeline, name)(**{word: True})
 
 
 @pytest.mark.parametrize("name", LOOPS)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.dtypes import at_least, integer, items, one_of, refuse_missing, truth
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
-from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
+from pipeline.keywords import in_a_dataset, in_other_words, tells_keywords, tells_keywords_too
 from pipeline.stages import by_name as stages
 from pipeline.stages.index import ENDLESS
 from pipeline.stages.node import Node, index_of, measured, nodes_of, opened
@@ -48,13 +48,26 @@ _MOST_SHUFFLED, _MOST_PREFETCHED = (1 << 32) - 1, (1 << 31) - 1
 _MOST_EPOCHS = (1 << 62) - 1  # what a state may say
 
 
-class Dataset(Generic[T_co]):
+class _Named(type):
+    """The class of Dataset: its error for a function such as `Dataset.from_tensor_slices`."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> Any:
+            text = f"type object {cls.__name__!r} has no attribute {name!r}{in_other_words(name)}"
+            raise AttributeError(text, name=name, obj=cls)
+
+
+class Dataset(Generic[T_co], metaclass=_Named):
     """A recipe for examples: a source and transformations. It is immutable, cheap, and picklable if your functions are.
 
     Iterate over it to run it. `iter(dataset)` returns an iterator that also saves and loads states, reports what is
     slow, and closes.
 
     Thread safety: you may call every method from every thread.
+
+    Raises:
+        TypeError: You call the class itself: `pipeline.dataset` and the sources make datasets.
 
     Examples:
         >>> squares = pipeline.dataset(range(6)).map(lambda number: number**2).batch(3)
@@ -67,13 +80,14 @@ class Dataset(Generic[T_co]):
 
     def __init__(self, node: Node, epoch: int = 0) -> None:
         """Use `dataset`, or a source such as `csv`."""
+        if not isinstance(node, Node):
+            raise TypeError(f"Dataset is made by functions: write pipeline.dataset({node!r:.80}), or use a source")
         self._node, self._epoch = node, epoch
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            hint = in_other_words(name)
-            raise AttributeError(f"a dataset has no {name!r}{hint}", name=name, obj=self)
+            raise AttributeError(f"a dataset has no {name!r}{in_a_dataset(name)}", name=name, obj=self)
 
     # Running it
 

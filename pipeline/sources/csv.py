@@ -17,6 +17,7 @@ from pipeline.decode.csv.record import STRING, ColumnType, RecordFormat
 from pipeline.diagnostics.frames import tell
 from pipeline.dtypes import object_vector
 from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.files.encoding import likely_encoding
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.sources.csv_columns import (
@@ -63,6 +64,7 @@ def csv(
     na_value: str = "",
     comment: str | None = None,
     lenient: bool = False,
+    encoding: str | None = None,
     num_epochs: int | None = 1,
     shuffle: bool = False,
     seed: int | None = None,
@@ -78,11 +80,11 @@ def csv(
         defaults: For missing fields, by column; else NaN, b"" or an error.
         names: Column names; by default the first line has them.
         skip_lines: Lines to leave out at each file's start.
-        comment: Character that begins lines to leave out, such as "#".
+        comment: First character of lines to leave out, such as "#".
         field_delim, use_quote_delim: Delimiter; whether `"` quotes a field.
         na_value: Text that means missing, besides an empty field.
         lenient: Accept quotes inside fields; fill up short rows.
-        num_epochs, shuffle, seed, shard: As for `text`, of files.
+        encoding, num_epochs, shuffle, seed, shard: As in `text`, of files.
 
     Raises:
         InvalidArgumentError, TypeError: An option or a row does not fit.
@@ -95,7 +97,9 @@ def csv(
     """
     if defaults is not None and not isinstance(defaults, Mapping):
         raise TypeError(f"csv: defaults must be a dict of values by column, not {defaults!r:.80}")
-    syntax = Syntax(field_delim, use_quote_delim, na_value, lines_to_skip(skip_lines, "csv"), names, comment, lenient)
+    syntax = Syntax(
+        field_delim, use_quote_delim, na_value, lines_to_skip(skip_lines, "csv"), names, comment, lenient, encoding
+    )
     return PartsSource(
         _Rows(expanded(paths, "csv"), syntax, columns, dtypes, defaults or {}), Epochs(num_epochs, shuffle, seed, shard)
     )
@@ -130,7 +134,8 @@ class _Form(NamedTuple):
         try:
             return object_vector([field.decode() for field in fields.tolist()])
         except UnicodeDecodeError as error:
-            why = f"{error.object!r:.80} is not UTF-8, as str is: see dtypes=, as in dtypes={{{name!r}: bytes}}"
+            hint = f"{likely_encoding(error.object)}, or dtypes={{{name!r}: bytes}}"
+            why = f"{error.object!r:.80} is not UTF-8, as str is: {hint}"
             told = invalid(f"Field {self.columns.index(name)}: {why}")
             vars(told)["record"] = fields.tolist().index(error.object)
             raise told from None
@@ -211,7 +216,7 @@ class _Rows(Parts):
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield pieces; a place is the byte where one begins."""
         name = self.names[part]
-        with opened(name) as file:
+        with opened(name, self._syntax.encoding) as file:
             header = self._syntax.header(file, name)
             if header is None:
                 _log.warning("csv: %s is empty, without a line of names: it gives no rows", name)
@@ -221,7 +226,7 @@ class _Rows(Parts):
             form = _Form(tuple(columns), self._syntax.form(header, columns), texts, self._texts)
             if place is not None:
                 file.go_to(place)
-            for piece in cut_pieces(file, self._syntax.cut, name):
+            for piece in cut_pieces(file, self._syntax.cut, name, encoding=self._syntax.encoding):
                 yield piece.offset, PieceRecords(piece, 0, piece.records, _Whole(form, piece))
 
     def block(self, given: PieceRecords) -> dict[str, NDArray[Any]]:
@@ -248,7 +253,7 @@ class _Rows(Parts):
         found: tuple[str, list[str], Piece | None, list[bytes]] | None = None
         for name in self.names:
             _refuse_pipe(name)
-            with opened(name) as file:
+            with opened(name, self._syntax.encoding) as file:
                 header = self._syntax.header(file, name)
                 if header is None:
                     continue
@@ -294,6 +299,8 @@ class _Rows(Parts):
             text = f"column {name!r}{text[field.end() :]}"
             if name in self._guessed:
                 text += f"; the first rows look like {self._columns[name].dtype}: see dtypes= and defaults="
+            elif "missing" in text:
+                text += "; see defaults="
         else:
             text += self._syntax.hint(given.records[record], int(number[1]) if number else 0)
         return of_record(invalid(f"csv: {file}, line {line:,}: {text}"), f"{file}:{line}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -14,6 +15,7 @@ from pipeline.decode.csv.numbers import number
 from pipeline.decode.csv.record import ColumnType, RecordFormat, split_record
 from pipeline.dtypes import as_bytes, items, truth
 from pipeline.errors import invalid
+from pipeline.files.encoding import LONGEST_MARK, checked_encoding, encoding_fact, likely_encoding, refuse_binary
 from pipeline.files.read_buffer import ReadBuffer
 from pipeline.sources.extras import MANY
 from pipeline.sources.text import Piece, cut_pieces, skip
@@ -29,7 +31,7 @@ class Syntax:
     Args:
         delim, quotes, na, names: As `field_delim`, `use_quote_delim`, `na_value` and `names` of `csv`.
         skip_lines: As for `csv`, checked.
-        comment, lenient: As for `csv`.
+        comment, lenient, encoding: As for `csv`.
 
     Raises:
         InvalidArgumentError: `delim` or `comment` is no single character, or there are no names, or one comes twice.
@@ -45,7 +47,9 @@ class Syntax:
         names: Sequence[str] | None,
         comment: Any,
         lenient: Any,
+        encoding: Any,
     ) -> None:
+        self.encoding = checked_encoding(encoding, "csv")
         self.delim, self.na = as_bytes(delim, "csv: field_delim"), as_bytes(na, "csv: na_value")
         if len(self.delim) != 1 or self.delim in b'\r\n"':
             raise invalid(f"csv: field_delim must be one character, and no quote or line end; got {delim!r}")
@@ -60,7 +64,9 @@ class Syntax:
 
     def header(self, file: ReadBuffer, name: str) -> list[str] | None:
         """Take what comes before the rows; returns the names of the columns, None if the file ends before them."""
-        file.position += len(_BOM) * (file.fill(len(_BOM)) and file.data.startswith(_BOM, file.position))
+        file.fill(LONGEST_MARK)
+        refuse_binary(file.data, name, "csv")
+        file.position += len(_BOM) * file.data.startswith(_BOM, file.position)
         skip(file, self.skip_lines, name)
         if self.names is not None:
             return self.names
@@ -71,17 +77,31 @@ class Syntax:
     def _names(self, piece: Piece, name: str) -> list[str]:
         """The names that the first record of a piece holds."""
         (line,) = piece.records
+        if 0 in line:
+            raise invalid(f"csv: {name}: the line of names cannot be read: {likely_encoding(line)}")
         try:
             split = split_record(line, self.delim, self.quotes, 0, self.lenient, False)
             fields = [field.decode() for field in split]
+        except UnicodeDecodeError as error:
+            names = line.decode(errors="replace")
+            text = f"csv: {name}: the line of names is not UTF-8: {names!r:.80}; {likely_encoding(line)}"
+            raise invalid(text) from error
         except ValueError as error:
             place = piece.text.find(line, piece.begin)
             first = 1 + self.skip_lines + piece.text.count(b"\n", piece.begin, place)
-            why = f"{error}{quote(error, first)}{self.hint(line)}"
+            why = f"{error}{quote(error, first)}{self._quoted_with_others(line) or self.hint(line)}"
             raise invalid(f"csv: {name}: the line of names cannot be read: {why}") from error
         if len(fields) == 1 and not line.startswith(b'"'):
             self._look_for_others(line, piece, name)
         return _checked(fields, f"csv: {name}")
+
+    def _quoted_with_others(self, line: bytes) -> str:
+        """What an error about quoted names adds if another delimiter is between them."""
+        for delim in _DELIMS.replace(self.delim, b""):
+            with contextlib.suppress(ValueError):
+                if count := sum(1 for _ in split_record(line, bytes([delim]), True, 0, False, False)) - 1:
+                    return f"; {_would_have(delim, count + 1)}"
+        return ""
 
     def _look_for_others(self, line: bytes, piece: Piece, name: str) -> None:
         """Raise InvalidArgumentError if the only name is rather a line with another delimiter, as the next line is."""
@@ -139,6 +159,7 @@ class Syntax:
         lenience: dict[str, Any] = {"comment": self.comment.decode("latin-1")} if self.comment else {}
         if self.lenient:
             lenience["lenient"] = True
+        lenience |= encoding_fact(self.encoding)
         return {"syntax": [*texts, self.quotes, self.skip_lines], "names": self.names, **lenience}
 
 

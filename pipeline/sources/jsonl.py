@@ -8,6 +8,13 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
 from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.files.encoding import (
+    LONGEST_MARK,
+    checked_encoding,
+    encoding_fact,
+    likely_encoding,
+    refuse_binary,
+)
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.keywords import tells_keywords
 from pipeline.nest import ListValue
@@ -38,6 +45,7 @@ def jsonl(
     columns: Sequence[str] | None = None,
     *,
     defaults: Mapping[str, Any] | None = None,
+    encoding: str | None = None,
     num_epochs: int | None = 1,
     shuffle: bool = False,
     seed: int | None = None,
@@ -53,6 +61,7 @@ def jsonl(
         paths: Your files: a path, URL or pattern such as "part-*.jsonl.gz", or a list.
         columns: Keys to take; None takes all of each line.
         defaults: Value for a key a line lacks, or has as null.
+        encoding: The files' encoding, such as "latin-1"; UTF-8 by default.
         num_epochs: How often to read the files; None repeats for ever.
         shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes lines.
         seed: Seed for the order.
@@ -82,7 +91,8 @@ def jsonl(
         and (other := next((name for name in defaults or {} if name not in chosen), None)) is not None
     ):
         raise invalid(f"jsonl: defaults has {other!r}, which is not in columns")
-    objects = _Objects(expanded(paths, "jsonl"), chosen, dict(defaults or {}), byte_limit(max_record_bytes))
+    code = checked_encoding(encoding, "jsonl")
+    objects = _Objects(expanded(paths, "jsonl"), chosen, dict(defaults or {}), byte_limit(max_record_bytes), code)
     return PartsSource(objects, Epochs(num_epochs, shuffle, seed, shard))
 
 
@@ -93,20 +103,27 @@ class _Objects(Parts):
     one_by_one = True
 
     def __init__(
-        self, names: Sequence[str], columns: Sequence[str] | None, defaults: dict[str, Any], limit: int
+        self,
+        names: Sequence[str],
+        columns: Sequence[str] | None,
+        defaults: dict[str, Any],
+        limit: int,
+        encoding: str | None,
     ) -> None:
-        self.names = names
+        self.names, self._encoding = names, encoding
         self._columns, self._defaults, self._limit = columns, defaults, limit
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield lists of lines; a place is the byte where the first of them begins."""
         name = self.names[part]
-        with opened(name) as file:
+        with opened(name, self._encoding) as file:
             if place is not None:
                 file.go_to(place)
-            elif file.has(len(_MARK)) and file.data.startswith(_MARK):
-                file.position = len(_MARK)
-            for piece in cut_pieces(file, cut_lines, name, self._limit):
+            else:
+                file.fill(LONGEST_MARK)
+                refuse_binary(file.data, name, "jsonl")
+                file.position = len(_MARK) if file.data.startswith(_MARK) else 0
+            for piece in cut_pieces(file, cut_lines, name, self._limit, self._encoding):
                 lines = piece.records
                 places: Sequence[int] = range(len(lines))
                 if not all(map(bytes.strip, lines)):
@@ -127,6 +144,7 @@ class _Objects(Parts):
             "files": len(self.names),
             "columns": self._columns,
             "defaults": {name: repr(value)[:80] for name, value in self._defaults.items()},
+            **encoding_fact(self._encoding),
         }
 
     def _object(self, given: Records[Piece], i: int, line: bytes) -> dict[str, Any]:
@@ -141,6 +159,9 @@ class _Objects(Parts):
             raise self._told(given, i, _no_json(f"Expecting value at character {stopped.value}", line)) from None
         except json.JSONDecodeError as error:
             raise self._told(given, i, _no_json(f"{error.msg} at character {error.pos}", line)) from None
+        except UnicodeDecodeError as error:
+            why = f"it is not UTF-8: {line[:80]!r}; {likely_encoding(line)}"
+            raise self._told(given, i, why) from error
         except (ValueError, RecursionError) as error:
             raise self._told(given, i, _no_json(str(error), line)) from None
         if type(found) is not dict:
@@ -185,6 +206,8 @@ class _Objects(Parts):
 
 
 def _no_json(why: str, line: bytes) -> str:
+    if 0 in line:
+        return f"it is not JSON: {why}; {likely_encoding(line)}"
     return f"it is not JSON: {why}: {line[:80].decode(errors='replace')}{_LENIENT}"
 
 

@@ -13,6 +13,7 @@ from pipeline._lines import split_lines
 from pipeline.dtypes import integer, object_vector
 from pipeline.errors import OpError
 from pipeline.files.compression import compression_of
+from pipeline.files.encoding import LONGEST_MARK, InUtf8, checked_encoding, encoding_fact, refuse_utf_16
 from pipeline.files.limits import MAX_RECORD_BYTES, too_long
 from pipeline.files.opening import open_file
 from pipeline.files.read_buffer import ReadBuffer
@@ -29,6 +30,7 @@ def text(
     paths: Any,
     *,
     skip_lines: int = 0,
+    encoding: str | None = None,
     num_epochs: int | None = 1,
     shuffle: bool = False,
     seed: int | None = None,
@@ -42,15 +44,16 @@ def text(
     Args:
         paths: A path, URL or pattern such as "part-*.txt.gz", or a list.
         skip_lines: Lines to leave out at each file's start.
+        encoding: Such as "latin-1", to convert to UTF-8; None keeps the bytes.
         num_epochs: How often to read the files; None repeats for ever.
         shuffle, seed: Read the files in random order, another one each epoch.
         shard: (index, count): read every count-th file.
 
     Raises:
         NotFoundError: No such file, or your pattern matches nothing.
-        DataLossError: A compressed file is damaged.
-        ResourceExhaustedError: A line exceeds 1 GiB.
-        ValueError, TypeError, ImportError: An option or a library is wrong.
+        DataLossError, ResourceExhaustedError: A compressed file is damaged, or
+            a line exceeds 1 GiB.
+        ValueError, TypeError, ImportError: An option or encoding is wrong.
 
     Examples:
         >>> with open("fruits.txt", "w") as file:
@@ -58,7 +61,7 @@ def text(
         >>> list(pipeline.text("fruits.txt"))
         [b'apple', b'pear']
     """
-    lines = _Lines(expanded(paths, "text"), lines_to_skip(skip_lines, "text"))
+    lines = _Lines(expanded(paths, "text"), lines_to_skip(skip_lines, "text"), checked_encoding(encoding, "text"))
     return PartsSource(lines, Epochs(num_epochs, shuffle, seed, shard))
 
 
@@ -67,19 +70,21 @@ class _Lines(Parts):
     unit = "files"
     most = MANY
 
-    def __init__(self, names: Sequence[str], skip_lines: int) -> None:
+    def __init__(self, names: Sequence[str], skip_lines: int, encoding: str | None) -> None:
         self.names = names
-        self._skip_lines = skip_lines
+        self._skip_lines, self._encoding = skip_lines, encoding
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield lists of lines; a place is the byte where the first of them begins."""
         name = self.names[part]
-        with opened(name) as file:
+        with opened(name, self._encoding) as file:
             if place is None:
+                file.fill(LONGEST_MARK)
+                refuse_utf_16(file.data, name, "text")
                 skip(file, self._skip_lines, name)
             else:
                 file.go_to(place)
-            for piece in cut_pieces(file, cut_lines, name):
+            for piece in cut_pieces(file, cut_lines, name, encoding=self._encoding):
                 yield piece.offset, PieceRecords(piece, 0, piece.records)
 
     def block(self, given: PieceRecords) -> Any:
@@ -90,7 +95,7 @@ class _Lines(Parts):
         return given.piece.line(given.first + i)
 
     def facts(self) -> dict[str, Any]:
-        return {"files": len(self.names), "skip_lines": self._skip_lines}
+        return {"files": len(self.names), "skip_lines": self._skip_lines} | encoding_fact(self._encoding)
 
 
 class _Begin:
@@ -98,11 +103,12 @@ class _Begin:
 
     Args:
         name: The file.
-        offset: The byte, decompressed.
+        offset: The byte, decompressed and in UTF-8.
+        encoding: As for `opened`.
     """
 
-    def __init__(self, name: str, offset: int) -> None:
-        self.name, self.offset = name, offset
+    def __init__(self, name: str, offset: int, encoding: str | None) -> None:
+        self.name, self.offset, self._encoding = name, offset, encoding
 
     @cached_property
     def lines(self) -> int:
@@ -110,7 +116,7 @@ class _Begin:
         count, left = 0, self.offset
         if not left:  # a pipe can be read only once
             return 0
-        with opened(self.name) as file:
+        with opened(self.name, self._encoding) as file:
             while left and (text := file.piece()[:left]):
                 count, left = count + text.count(b"\n"), left - len(text)
         return count
@@ -184,7 +190,9 @@ class PieceRecords:
 Cutter = Callable[[bytes, int, int, bool], tuple[Sequence[bytes], int]]
 
 
-def cut_pieces(file: ReadBuffer, cut: Cutter, name: str, limit: int | None = None) -> Iterator[Piece]:
+def cut_pieces(
+    file: ReadBuffer, cut: Cutter, name: str, limit: int | None = None, encoding: str | None = None
+) -> Iterator[Piece]:
     """Yield the rest of a file, cut into records.
 
     A piece ends with the last record that is complete before some multiple of `ReadBuffer.CHUNK`. Which one that is
@@ -196,7 +204,7 @@ def cut_pieces(file: ReadBuffer, cut: Cutter, name: str, limit: int | None = Non
         OpError: Reading fails.
     """
     given = limit is not None
-    chunks, begun, lines = 1, _Begin(name, file.offset), 0
+    chunks, begun, lines = 1, _Begin(name, file.offset, encoding), 0
     limit = MAX_RECORD_BYTES if limit is None else limit
     while True:
         offset = file.offset
@@ -224,9 +232,16 @@ def cut_lines(text: bytes, begin: int, end: int, last: bool) -> tuple[list[bytes
 
 
 @contextmanager
-def opened(name: str) -> Iterator[ReadBuffer]:
-    """A file, decompressed if its name says so, at its start; it is closed afterwards."""
+def opened(name: str, encoding: str | None = None) -> Iterator[ReadBuffer]:
+    """A file, decompressed if its name says so, at its start; it is closed afterwards.
+
+    Args:
+        name: The file.
+        encoding: Its encoding, to read it as UTF-8; None to read its bytes.
+    """
     file = open_file(os.fsencode(name), compression_of(name))
+    if encoding is not None:
+        file = InUtf8(os.fsencode(name), file, encoding)
     try:
         yield ReadBuffer(file)
     finally:

@@ -278,8 +278,12 @@ def _refuse_mixed(values: list[Any], where: str) -> None:
         _refuse_texts([_text_in(each) for each in values], where)
         return
     one, other = (_called(values[i]) for i in (0, odd))
-    hint = "; fill in what is missing, or leave out these examples" if "None" in (one, other) else ""
-    raise _odd(TypeError(f"{where} is {one} in one example and {other} in another{hint}"), odd)
+    if "None" in (one, other):
+        missing, kind = (0, other) if one == "None" else (odd, one)
+        error = TypeError(f"{where} is None, and {kind} in other examples: fill in what is missing, or leave it out")
+        vars(error)["alone"] = True
+        raise _odd(error, missing)
+    raise _odd(TypeError(f"{where} is {one} in one example and {other} in another"), odd)
 
 
 def _refuse_texts(kinds: list[type | None], where: str) -> None:

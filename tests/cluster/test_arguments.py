@@ -29,7 +29,7 @@ def test_workers(arguments, error, text):
 
 def test_ray_is_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ImportError, match=r"cluster\.workers needs Ray: pip install 'queue-runner\[ray\]'"):
+    with pytest.raises(ImportError, match=r"cluster\.workers needs Ray: pip install ray"):
         pipeline.cluster.workers(2)
 
 

@@ -102,7 +102,7 @@ def test_what_cannot_be_drawn_or_saved(loop, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="zoom must be above 0, got 0"):
         drawing.png(zoom=0)
     monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(ImportError, match=r"queue-runner\[draw\]"):
+    with pytest.raises(ImportError, match=r"pip install resvg_py"):
         drawing.save(tmp_path / "run.png")
     assert list(tmp_path.iterdir()) == []
 

@@ -164,7 +164,7 @@ def test_no_such_address():
 def test_without_the_client(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "prometheus_client", None)
     for make in (pipeline.MetricsCollector, lambda: pipeline.monitor(port=0)):
-        with pytest.raises(ImportError, match=r"pip install 'queue-runner\[metrics\]'"):
+        with pytest.raises(ImportError, match=r"pip install prometheus_client"):
             make()
 
 

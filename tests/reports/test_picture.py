@@ -153,5 +153,5 @@ def test_texts_can_be_read_on_light_and_dark():
 
 def test_png_without_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "resvg_py", None)
-    with pytest.raises(ImportError, match=r"queue-runner\[draw\]"):
+    with pytest.raises(ImportError, match=r"pip install resvg_py"):
         Drawing(picture([])).png()

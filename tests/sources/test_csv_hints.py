@@ -352,7 +352,8 @@ def test_text_that_is_not_utf8(path):
     path.write_bytes(b"n,city\n1,Oslo\n2,K\xf6ln\n3,Turku\n")
     source = pipeline.csv(path, dtypes={"city": str})
     with raises(
-        ValueError, f"csv: {path}, line 3: column 'city': b'K\\xf6ln' is not UTF-8, as str is: see dtypes=, as"
+        ValueError,
+        f"csv: {path}, line 3: column 'city': b'K\\xf6ln' is not UTF-8, as str is: pass encoding=, such as 'latin-1'",
     ):
         list(source)
     with pipeline.batch(source, 2, on_error="skip") as batches:

@@ -1,0 +1,122 @@
+"""Encodings of text files: a file is converted to UTF-8 while it is read, or its bytes say which one it has."""
+
+from __future__ import annotations
+
+import codecs
+import os
+from typing import Any
+
+from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.files.compression import OpenFile
+
+_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# How files of other formats begin, and how to read them.
+_FORMATS = {
+    b"PAR1\x15": "a Parquet file: use pipeline.parquet",
+    b"ARROW1\x00\x00": "a Feather file: use pipeline.feather",
+    b"FEA1\x00": "a Feather file of version 1: write it in version 2, and use pipeline.feather",
+    b"\x1f\x8b": "compressed by gzip, which only names that end in .gz tell: rename it",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd, which only names that end in .zst tell: rename it",
+    b"\xfd7zXZ\x00": "compressed by xz, which only names that end in .xz tell: rename it",
+    b"BZh91AY&SY": "compressed by bzip2, which only names that end in .bz2 tell: rename it",
+    b"PK\x03\x04": "a zip file, or an Excel workbook: save its sheets as CSV",
+    b"SQLite format 3\x00": "an SQLite database",
+    b"\x93NUMPY": "a .npy file: use pipeline.arrays",
+}
+LONGEST_MARK = max(map(len, _FORMATS))
+
+
+def checked_encoding(encoding: Any, function: str) -> str | None:
+    """Return the name of an encoding as Python's codecs spell it; None for UTF-8, as files are read by default.
+
+    Raises:
+        TypeError: It is not a string.
+        InvalidArgumentError: There is no such encoding of text.
+    """
+    if encoding is None:
+        return None
+    if not isinstance(encoding, str):
+        raise TypeError(f"{function}: encoding must be a string, such as 'latin-1', not {encoding!r:.80}")
+    try:
+        "".encode(encoding)
+        codecs.getincrementaldecoder(encoding)
+        name = codecs.lookup(encoding).name
+    except (LookupError, ValueError) as error:
+        raise invalid(f"{function}: encoding: there is no encoding of text {encoding!r:.80}") from error
+    return None if name == "utf-8" else name
+
+
+def encoding_fact(encoding: str | None) -> dict[str, str]:
+    """Return what states say of an encoding; nothing by default."""
+    return {} if encoding is None else {"encoding": encoding}
+
+
+def refuse_utf_16(begin: bytes, name: str, function: str) -> None:
+    """Raise InvalidArgumentError if a file read as UTF-8 begins with the mark of UTF-16: its lines would be wrong."""
+    if begin.startswith(_MARKS):
+        raise invalid(f"{function}: {name} is in UTF-16: pass encoding='utf-16'")
+
+
+def refuse_binary(begin: bytes, name: str, function: str) -> None:
+    """As `refuse_utf_16`, for text files of which no line can begin as files of other formats do."""
+    refuse_utf_16(begin, name, function)
+    for mark, what in _FORMATS.items():
+        if begin.startswith(mark):
+            raise invalid(f"{function}: {name} is {what}")
+
+
+def likely_encoding(text: bytes) -> str:
+    """Return what an error about a text that is not UTF-8 adds."""
+    if 0 not in text:
+        return "pass encoding=, such as 'latin-1' or 'cp1252'"
+    little, big = (text[first::2].count(0) * 4 for first in (1, 0))  # of Latin text, all; of others, blanks and digits
+    if max(little, big) < len(text) // 2:
+        return "it has bytes of zero, which no text has"
+    return f"it looks like UTF-16: pass encoding='utf-16-{'le' if little >= big else 'be'}'"
+
+
+class InUtf8:
+    """The text of an open file in UTF-8.
+
+    Args:
+        name: For errors.
+        file: The open file.
+        encoding: The encoding of its bytes.
+    """
+
+    def __init__(self, name: bytes, file: OpenFile, encoding: str) -> None:
+        self._name, self._file, self._encoding = name, file, encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._before = 0  # bytes that were decoded
+        self._rest = b""
+
+    def read(self, size: int) -> bytes:
+        while not self._rest:
+            piece = self._file.read(size)
+            try:
+                text = self._decoder.decode(piece, final=not piece)
+                self._rest = text.encode()
+            except UnicodeError as error:
+                raise self._failure(error) from error
+            self._before += len(piece)
+            if not piece:
+                break
+        given, self._rest = self._rest[:size], self._rest[size:]
+        return given
+
+    def _failure(self, error: UnicodeError) -> InvalidArgumentError:
+        why = error.reason if isinstance(error, UnicodeDecodeError) else str(error)
+        name, place = os.fsdecode(self._name), f"after byte {self._before:,}"
+        return invalid(f"{name} cannot be read by encoding={self._encoding!r}: {why} {place}")
+
+    def size_limit(self) -> int | None:
+        return None
+
+    def seek(self, offset: int) -> bool:
+        return False
+
+    def identity(self, ends: bool) -> list[Any] | None:
+        return self._file.identity(ends)
+
+    def close(self) -> None:
+        self._file.close()

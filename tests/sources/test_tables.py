@@ -420,7 +420,7 @@ class TestErrors:
     @pytest.mark.parametrize("function", [pipeline.parquet, pipeline.feather])
     def test_of_files(self, function, tmp_path):
         path = tmp_path / "no"
-        with raises(pipeline.NotFoundError, f"{path}"):
+        with raises(pipeline.NotFoundError, f"No such file or directory: '{path}'"):
             function(path)
         path.write_bytes(b"no table" * 10)
         with raises(pipeline.DataLossError, f"{path}; "):

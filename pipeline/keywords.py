@@ -54,24 +54,6 @@ _OTHER_METHODS = {
     "zip": "pipeline.zip(a, b)",
 }
 
-# What an iterator has, where people look for it in the dataset.
-_OF_ITERATORS = frozenset(
-    {
-        *(
-            "close",
-            "delivered",
-            "errors",
-            "fingerprint",
-            "grace",
-            "load_state_dict",
-            "next",
-            "num_dropped",
-            "num_errors",
-        ),
-        *("report", "start", "state_dict"),
-    }
-)
-
 # Options that only batch functions have, and those that only sources have: people pass them to each other.
 _OF_LOOPS = frozenset(
     {
@@ -218,10 +200,3 @@ def _hint(function: str, name: str, known: Sequence[str]) -> str:
 def in_other_words(name: str) -> str:
     """Return what to write for a name that another library has, as the end of an error; "" if unknown."""
     return f": write {_OTHER_METHODS[name]}" if name in _OTHER_METHODS else ""
-
-
-def in_a_dataset(name: str) -> str:
-    """Return what to write for a method that a dataset does not have, as the end of an error; "" if unknown."""
-    if name in _OF_ITERATORS:
-        return f", but its iterators do: write iterator = iter(dataset), then iterator.{name}"
-    return in_other_words(name)

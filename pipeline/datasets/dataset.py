@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.dtypes import at_least, integer, items, one_of, refuse_missing, truth
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
-from pipeline.keywords import in_a_dataset, in_other_words, tells_keywords, tells_keywords_too
+from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
 from pipeline.stages import by_name as stages
 from pipeline.stages.index import ENDLESS
 from pipeline.stages.node import Node, index_of, measured, nodes_of, opened
@@ -87,7 +87,10 @@ class Dataset(Generic[T_co], metaclass=_Named):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            raise AttributeError(f"a dataset has no {name!r}{in_a_dataset(name)}", name=name, obj=self)
+            hint = in_other_words(name)
+            if not name.startswith("_") and hasattr(DatasetIterator, name):
+                hint = f", but its iterators do: write iterator = iter(dataset), then iterator.{name}"
+            raise AttributeError(f"a dataset has no {name!r}{hint}", name=name, obj=self)
 
     # Running it
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, overload
 
 import numpy as np
@@ -795,36 +796,80 @@ def node_of(given: Any, what: str) -> Node:
 
 @tells_keywords
 def mix(
-    datasets: Iterable[Dataset[T]],
-    weights: Sequence[float] | None = None,
+    datasets: Iterable[Dataset[T]] | Mapping[str, Dataset[T]],
+    weights: Any = None,
     *,
+    by: str | Callable[[T], int] | None = None,
     seed: int | None = None,
     stop: str = "all_exhausted",
 ) -> Dataset[T]:
     """Draw elements from several datasets by weight.
 
     Args:
-        datasets: The datasets.
-        weights: How often each is drawn, relative to the others; None for equally often.
+        datasets: The datasets; a dict gives them names.
+        weights: How often each is drawn, relative to the others: a list, or a dict by name; None for equally often. Or
+            a schedule, a list of (start, weights): from so many drawn elements on, or tokens with `by`.
+        by: Weights count tokens: the field that has the length, or your function from an element to its length.
+            Then the share of each dataset is exact to an element at any time.
         seed: Seed for the draws.
         stop: "all_exhausted" gives every element once, with the weights of what is left; "first_exhausted" ends with
             the first that ends.
 
     Raises:
-        ValueError: The weights are wrong. TypeError: Something is not a dataset.
+        ValueError: The weights or the schedule are wrong; while you iterate: a length is not a number.
+        TypeError: Something is not a dataset.
 
     Examples:
         >>> web, books = pipeline.dataset(["web"]).repeat(), pipeline.dataset(["book"]).repeat()
         >>> list(pipeline.mix([web, books], [0.9, 0.1], seed=1).take(1000)).count("web")
         895
+        >>> mixed = pipeline.mix({"web": web, "books": books}, {"web": 1, "books": 1}, by=len, seed=1)
+        >>> list(mixed.take(7000)).count("web")
+        4000
     """
-    nodes = _nodes(datasets, "mix")
-    found = np.ones(len(nodes)) if weights is None else _as_weights(weights, "mix")
-    if found.shape != (len(nodes),):
-        raise invalid(f"mix: expected {len(nodes)} weights, one for each dataset, got shape {list(found.shape)}")
-    if stop not in ("all_exhausted", "first_exhausted"):
-        raise ValueError(f"mix: stop must be 'all_exhausted' or 'first_exhausted', got {stop!r}")
-    return Dataset(stages.Mix(nodes, _weights(found, "mix"), seed, stop))
+    names = [str(name) for name in datasets] if isinstance(datasets, Mapping) else None
+    nodes = _nodes(list(datasets.values()) if isinstance(datasets, Mapping) else datasets, "mix")
+    one_of(["all_exhausted", "first_exhausted"], stop, "mix: stop")
+    lengths = None if by is None else stages.Lengths("mix: by", by)
+    return Dataset(stages.Mix(nodes, names, _schedule(weights, len(nodes), names), seed, stop, lengths))
+
+
+def _schedule(given: Any, count: int, names: list[str] | None) -> stages.Schedule:
+    """Return weights, or a schedule of weights, of so many datasets."""
+    if not _is_schedule(given):
+        return stages.Schedule([0], [_mix_weights(given, count, names, "mix")])
+    phases = [tuple(phase) if isinstance(phase, (tuple, list)) else (phase,) for phase in given]
+    if any(len(phase) != 2 for phase in phases):
+        raise invalid(f"mix: a schedule is a list of (start, weights), got {given!r:.80}")
+    starts = [at_least(0, start, "mix: the start of a phase", _MOST_EPOCHS) for start, _ in phases]
+    if starts[0]:
+        raise invalid(f"mix: the first phase of a schedule starts at 0, got {starts[0]:,}")
+    if any(one >= other for one, other in itertools.pairwise(starts)):
+        raise invalid(f"mix: the phases of a schedule must ascend, got {starts}")
+    return stages.Schedule(
+        starts, [_mix_weights(w, count, names, f"mix: phase {i}") for i, (_, w) in enumerate(phases)]
+    )
+
+
+def _is_schedule(given: Any) -> bool:
+    first = given[0] if isinstance(given, (list, tuple)) and given else None
+    return isinstance(first, (list, tuple))
+
+
+def _mix_weights(given: Any, count: int, names: list[str] | None, what: str) -> NDArray[np.float64]:
+    """Return the weights of so many datasets."""
+    if isinstance(given, Mapping):
+        if names is None:
+            raise invalid(
+                f"{what}: weights by name are for datasets by name: mix({{'web': web, ...}}, {{'web': 1, ...}})"
+            )
+        if set(given) != set(names):
+            raise invalid(f"{what}: expected weights for {names}, got {list(given)}")
+        given = [given[name] for name in names]
+    found = np.ones(count) if given is None else _as_weights(given, what)
+    if found.shape != (count,):
+        raise invalid(f"{what}: expected {count} weights, one for each dataset, got shape {list(found.shape)}")
+    return _weights(found, what)  # type: ignore[no-any-return]
 
 
 @overload

@@ -72,7 +72,7 @@ class Pairs:
     def differs(self, node: Node) -> bool:
         """Whether a step shares among other hosts, or makes batches of another size."""
         if node.kind == "batch":
-            return _sizes(self.options[node.written]) != _sizes(node.options())
+            return bool(_sizes(self.options[node.written]) != _sizes(node.options()))
         if not node.is_share():
             return False
         then, now = self.hosts(node)
@@ -99,7 +99,7 @@ def check_hosts(pairs: Pairs, ended: bool) -> None:
         if then[1] != now[1] and odd is not None:
             raise _refused(then, now, f"{_told(odd)} behind shard works on the examples of one host", odd)
         equal = node.shares_equally()
-        by_number = equal and all(_carries_on(each) or each.kind in _BY_NUMBER for each in behind)
+        by_number = equal and all(_carries_on(each) or _is_by_number(each) for each in behind)
         if odd is not None and not by_number:
             raise _refused(then, now, f"{_told(odd)} behind shard is at another place on each host", odd)
         if not isinstance(node, Shard) and not equal:
@@ -147,6 +147,11 @@ def _carries_on(node: Node) -> bool:
     if isinstance(node, Each):
         return node.one_to_one
     return node.kind in (*_PASSED, "shard", "enumerate") or (isinstance(node, Batch) and node.max_wait is None)
+
+
+def _is_by_number(node: Node) -> bool:
+    """Whether what a step holds or leaves out depends on numbers alone, and not on elements."""
+    return node.kind in _BY_NUMBER and "by" not in node.options()
 
 
 def _skips(node: Node) -> bool:

@@ -59,6 +59,8 @@ def _facts(own: Measured, kind: str, name: str, inputs: list[int], workers: int)
         settings["made_by"] = executor.made_by
         if (remote := executor.seen()) is not None:
             settings["remote"] = remote
+    if own.drawn is not None:
+        settings["drawn"] = own.drawn()
     threads = () if ahead is None else tuple(ahead.threads)
     running = [each.thread for each in threads if is_running(each.thread)]
     natives = [each.native_id for each in running if each.native_id is not None]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import html
 import math
 import unicodedata
+from collections.abc import Mapping
+from typing import Any
 
 from pipeline.reports.model import UNBOUNDED, Stage
 
@@ -126,6 +128,8 @@ def notes(stage: Stage) -> list[str]:
         age = max(remote["age_s"], 1e-9)
         nodes = [f", {printable(name)}: {seen['calls'] / age:,.1f}/s" for name, seen in sorted(remote["nodes"].items())]
         found.append(f"{remote['in_flight']:,} chunks in flight, {remote['retries']:,} begun again{''.join(nodes)}")
+    if (drawn := stage.settings.get("drawn")) is not None:
+        found.append(_drawn(drawn))
     if stage.bytes is not None:
         found.append(f"{stage.bytes:,} bytes read")
     if stage.errors:
@@ -133,3 +137,15 @@ def notes(stage: Stage) -> list[str]:
     if stage.dropped:
         found.append(f"{stage.dropped:,} examples filled no batch")
     return [each for each in found if each]
+
+
+def _drawn(inputs: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return what was drawn of each input, such as "drawn: web 70 (61% of 3,000 tokens), books 30 (39%)"."""
+    tokens = [each["tokens"] for each in inputs.values()]
+    whole = None if None in tokens else sum(tokens)
+    found: list[str] = []
+    for name, each in inputs.items():
+        of = f" of {whole:,} tokens" if whole and not found else ""
+        share = f" ({each['tokens'] / whole:.0%}{of})" if whole else ""
+        found.append(f"{printable(name)} {each['examples']:,}{share}")
+    return f"drawn: {', '.join(found)}"

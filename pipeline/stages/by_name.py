@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from pipeline.stages.groups import Batch as Batch
     from pipeline.stages.groups import Window as Window
     from pipeline.stages.interleave import Interleave as Interleave
+    from pipeline.stages.lengths import Lengths as Lengths
     from pipeline.stages.mix import Mix as Mix
+    from pipeline.stages.mix import Schedule as Schedule
     from pipeline.stages.pack import Pack as Pack
     from pipeline.stages.packed import Packing as Packing
     from pipeline.stages.padding import PadTo as PadTo
@@ -43,7 +45,8 @@ _FILES = {
     "functions": ("CallSettings", "Filter", "FlatMap", "Map"),
     "groups": ("Batch", "Window"),
     "interleave": ("Interleave",),
-    "mix": ("Mix",),
+    "lengths": ("Lengths",),
+    "mix": ("Mix", "Schedule"),
     "pack": ("Pack",),
     "packed": ("Packing",),
     "padding": ("PadTo",),

@@ -175,12 +175,14 @@ class Measured:
     Attributes:
         workers: What runs its function elsewhere, once that has begun; None if nothing does.
         ahead: What threads have taken ahead; None for steps that take nothing ahead.
+        drawn: Returns what was drawn of each input, for steps that draw; None for others.
     """
 
     def __init__(self, number: int, meter: Meter) -> None:
         self.number, self.meter = number, meter
         self.workers: Any = None
         self.ahead: PrefetchMeter | None = None
+        self.drawn: Callable[[], dict[str, Any]] | None = None
 
 
 class Run:

@@ -185,7 +185,7 @@ def step(rng, chain, directory, workers):
         names += ["map", "rng", "filter", "rare", "flat", "gen", "shuffle", "shuffle", "batch", "window", "mix"]
         names += ["zip", "interleave", "pack", "fit", "bucket", "all", "sample", "nested", "skipping", "enumerate"]
         names += ["checksum", "remainder", "collate", "kept by draw", "flat by draw", "padded", "splits", "sort"]
-        names += ["best", "cut", "by tokens", "left", "bucket by tokens"]
+        names += ["best", "cut", "by tokens", "left", "bucket by tokens", "by lengths"]
     elif kind == "batch":
         names += ["unbatch", "map", "total"]
     name = rng.choice(names)
@@ -221,7 +221,7 @@ def step(rng, chain, directory, workers):
     if name == "repeat":
         if known and len(expected) > 1500:
             return chain
-        random_order = "shuffle" in text or "rng" in text or "mix" in text or "sample" in text
+        random_order = "shuffle" in text or "rng" in text or "mix" in text or "lengths(" in text or "sample" in text
         return Chain(data.repeat(2), expected * 2 if known and not random_order else None, f"{text}.repeat(2)", kind)
     if name == "concatenate":
         return Chain(data.concatenate(data.take(n)), expected + expected[:n] if known else None, f"{text}.cat", kind)
@@ -275,6 +275,13 @@ def step(rng, chain, directory, workers):
         other = source(rng, directory)
         stop = rng.choice(["all_exhausted", "first_exhausted"])
         return Chain(mix([data, other.data], [0.7, 0.3], seed=2, stop=stop), None, f"mix({text}, {other.text}, {stop})")
+    if name == "by lengths":
+        other = source(rng, directory)
+        stop = rng.choice(["all_exhausted", "first_exhausted"])
+        inputs, weights = {"a": data, "b": other.data}, [(0, [0.7, 0.3]), (60, {"a": 1, "b": 9})]
+        return Chain(
+            mix(inputs, weights, by=count_of, seed=2, stop=stop), None, f"lengths({text}, {other.text}, {stop})"
+        )
     if name == "zip":
         pairs = [a + b for a, b in itertools.pairwise(expected)] if known else None
         return Chain(zipped(data, data.skip(1)).map(sum, **w), pairs, f"zip({text})")

@@ -141,12 +141,22 @@ def refuse_missing_in(example: Any, what: str, many: bool = False) -> None:
         return
     if (kind is tuple or kind is list) and all_of(example, _WHOLE):
         return
+    if _is_whole(example):
+        return
     if not is_nested(example, many):
         refuse_missing(example, what)
         return
     nest = Nest(example, many)
     for name, value in zip(nest.names, nest.flatten(example), strict=True):
         refuse_missing(value, f"component {name!r} of {what}")
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether all values in a structure are `_WHOLE`: without a Nest, which takes 50 us."""
+    if type(value) in _WHOLE:
+        return True
+    parts = value.values() if type(value) is dict else value if isinstance(value, tuple) else None
+    return parts is not None and (all_of(parts, _WHOLE) or all(map(_is_whole, parts)))
 
 
 class Nest:

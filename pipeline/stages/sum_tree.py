@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 # Numbers a node adds up. NumPy's calls cost more than adding: with 16 a million weights are five levels, with 2 twenty.
 _WIDTH = 16
+
+# Weights that are set one by one before their sums are added up, unless these are needed before.
+_LATE = 4096
 
 
 class SumTree:
@@ -20,6 +25,7 @@ class SumTree:
 
     def __init__(self, size: int) -> None:
         self._levels: list[NDArray[np.float64]] = []  # blocks of weights, then of sums; the last is one block
+        self._late: list[int] = []  # places whose sums are to be added up again: one by one takes 10 us each
         while True:
             blocks = -(-size // _WIDTH)
             self._levels.append(np.zeros((blocks, _WIDTH)))
@@ -30,24 +36,30 @@ class SumTree:
     @property
     def total(self) -> float:
         """The sum of all weights."""
+        self._add_up()
         return float(self._levels[-1].sum())
 
     def set(self, places: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
         """Change weights; of a place that comes twice the last one counts."""
-        lowest = self._levels[0]
-        lowest.reshape(-1)[places] = weights
-        for level, above in zip(self._levels, self._levels[1:], strict=False):
-            places = np.unique(places // _WIDTH)
-            above.reshape(-1)[places] = level[places].sum(axis=1)
+        self._levels[0].reshape(-1)[places] = weights
+        self._sum_over(places)
 
     def set_one(self, place: int, weight: float) -> None:
         """Change one weight."""
-        block, inside = divmod(place, _WIDTH)
-        self._levels[0][block, inside] = weight
+        self._levels[0][place // _WIDTH, place % _WIDTH] = weight
+        self._late.append(place)
+        if len(self._late) >= _LATE:
+            self._add_up()
+
+    def _add_up(self) -> None:
+        if self._late:
+            late, self._late = self._late, []
+            self._sum_over(np.array(late))
+
+    def _sum_over(self, places: NDArray[np.int64]) -> None:
         for level, above in zip(self._levels, self._levels[1:], strict=False):
-            place, inside = divmod(block, _WIDTH)
-            above[place, inside] = level[block].sum()
-            block = place
+            places = np.unique(places // _WIDTH)
+            above.reshape(-1)[places] = level[places].sum(axis=1)
 
     def get(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the weights of some places."""
@@ -55,6 +67,8 @@ class SumTree:
 
     def draw(self, fractions: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the places where fractions of the total, from 0 up to 1, are: each as often as its weight says."""
+        if len(fractions) == 1:
+            return np.array([self._place_at(float(fractions[0]) * self.total)])
         places = np.zeros(len(fractions), np.int64)
         rows = np.arange(len(fractions))
         left = fractions * self.total
@@ -65,3 +79,14 @@ class SumTree:
             left = left - np.where(inside > 0, ends[rows, inside - 1], 0)
             places = places * _WIDTH + inside
         return places
+
+    def _place_at(self, left: float) -> int:
+        """As `draw`, for one place, without arrays: 12 us instead of 50."""
+        place = 0
+        for level in reversed(self._levels):
+            ends = level[place].cumsum()
+            left = min(left, math.nextafter(float(ends[-1]), 0.0))  # as sums are rounded
+            inside = int(ends.searchsorted(left, "right"))
+            left -= float(ends[inside - 1]) if inside else 0.0
+            place = place * _WIDTH + inside
+        return place

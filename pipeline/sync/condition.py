@@ -17,3 +17,7 @@ class ReentrantCondition(_thread.RLock, threading.Condition):  # type: ignore[mi
 
     def __init__(self) -> None:
         self._waiters: collections.deque[Any] = collections.deque()
+
+    def notify_all(self) -> None:
+        if self._waiters:  # else it takes 0.6 us
+            super().notify_all()

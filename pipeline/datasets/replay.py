@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import collections
-import itertools
 import math
-import operator
+import os
 import sys
 import time
 from types import TracebackType
@@ -15,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.dataset import Dataset
-from pipeline.dtypes import integer, object_vector, refuse_missing, seconds, truth
+from pipeline.datasets.replay_files import load_contents, save_contents
+from pipeline.datasets.replay_rows import ReplayRows, contents_of
+from pipeline.dtypes import integer, path_text, refuse_missing, seconds, truth
 from pipeline.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -24,10 +24,8 @@ from pipeline.errors import (
     invalid,
     show,
 )
-from pipeline.foreign import numpy_of
-from pipeline.nest import ListValue, Nest, is_nested, kept
 from pipeline.orders.seeds import Seed
-from pipeline.stages.block import Block, Columns, flat
+from pipeline.stages.block import Block, Columns
 from pipeline.stages.index import ENDLESS
 from pipeline.stages.node import Node
 from pipeline.stages.run import Run
@@ -80,9 +78,10 @@ class ReplayBuffer(Dataset[Any]):
         self._rate = rate
         self._tree = _tree(capacity) if priorities else None
         self._most = np.finfo(np.float64).max / capacity  # of a priority, so that the sum of all is a number
-        self._rows: _Rows | None = None  # from the first example on
+        self._rows: ReplayRows | None = None  # from the first example on
         self._changed = ReentrantCondition()
         self._inserted = self._sampled = 0
+        self._first = 0  # the key of what is in place 0 at first: not 0 if contents were loaded
         self._closed = False
         super().__init__(_OfReplay(self, seed))
 
@@ -132,7 +131,7 @@ class ReplayBuffer(Dataset[Any]):
                 raise CancelledError(None, None, f"'{self.name}' is closed: nothing can be added")
             assert self._rows is not None
             key = self._inserted
-            slot = key % self.capacity
+            slot = (key - self._first) % self.capacity
             self._rows.store(slot, values)
             if self._tree is not None:
                 self._tree.set_one(slot, weight)
@@ -164,15 +163,109 @@ class ReplayBuffer(Dataset[Any]):
                 odd = int(numbers.min()) if numbers.min() < 0 else int(numbers.max())
                 raise invalid(f"update: there was no example with the key {odd}: the last one is {self._inserted - 1}")
             numbers = numbers.astype(np.int64)
-            there = numbers >= self._inserted - self.capacity
-            self._tree.set(numbers[there] % self.capacity, weights[there])
+            there = numbers >= self._inserted - self.size
+            self._tree.set((numbers[there] - self._first) % self.capacity, weights[there])
             self._changed.notify_all()
         return int(there.sum())
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return a copy of the contents, for `load_state_dict`.
+
+        Returns:
+            A dict with "inserted" and "sampled", counts; "examples", the structure of an example with an array for
+            each value, whose rows begin with the oldest example (None if there is none); and "priorities", an array
+            (None without priorities).
+        """
+        with self._changed:
+            slots = (np.arange(self._inserted - self.size, self._inserted) - self._first) % self.capacity
+            examples = None if self._rows is None or not self.size else self._rows.block(slots)
+            priorities = None if self._tree is None else self._tree.get(slots)
+            return {
+                "inserted": self._inserted,
+                "sampled": self._sampled,
+                "examples": examples,
+                "priorities": priorities,
+            }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Replace the contents by those of a state. Examples keep their keys; a smaller buffer takes the newest.
+
+        What iterators draw next differs from what they would have drawn in the saved buffer.
+
+        Args:
+            state: What `state_dict` returned.
+
+        Raises:
+            InvalidArgumentError: It is no such state, or has examples unlike those that were added here.
+            ResourceExhaustedError: There is no memory for as many examples. CancelledError: The buffer is closed.
+        """
+        inserted, sampled, columns, first = contents_of(state, self.name)
+        count = min(self.capacity, len(columns[0]) if columns else 0)
+        slots = np.arange(count)
+        tree = None
+        if (state["priorities"] is None) is not (self._tree is None):
+            raise invalid(f"'{self.name}': load_state_dict: the state has priorities, or the buffer, and not the other")
+        if self._tree is not None:
+            given = np.asarray(state["priorities"])
+            if given.shape != ((len(columns[0]) if columns else 0),):
+                raise invalid(f"'{self.name}': load_state_dict: expected a priority for each example of the state")
+            weights = self._weights(given, len(given), "load_state_dict")
+            tree = _tree(self.capacity)
+            tree.set(slots, weights[len(weights) - count :])
+        with self._changed:
+            if self._closed:
+                raise CancelledError(None, None, f"'{self.name}' is closed: nothing can be loaded")
+            rows = None
+            if columns:
+                rows = ReplayRows(first, self.capacity, self.name)
+                if self._rows is not None:
+                    self._rows.values(first)  # an error if examples differ from those here
+                rows.fill(slots, [column[len(column) - count :] for column in columns])
+            self._rows, self._tree = rows or self._rows, tree
+            self._inserted, self._sampled, self._first = inserted, sampled, inserted - count
+            self._changed.notify_all()
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the contents to a folder: an npy file for each array of the examples, and replay.json.
+
+        Adding and sampling wait meanwhile. A kill or a power cut leaves the contents saved before, or these.
+
+        Args:
+            folder: A local path; the folder is made if it is not there.
+
+        Raises:
+            InvalidArgumentError: Examples hold objects, or are named tuples or dataclasses: save `state_dict()`.
+            OpError: The files cannot be written, such as a PermissionDeniedError.
+
+        Examples:
+            >>> buffer = pipeline.replay(100)
+            >>> keys = [buffer.add({"reward": float(step)}) for step in range(3)]
+            >>> buffer.save("experience")
+            >>> again = pipeline.replay(100)
+            >>> again.load("experience")
+            >>> again
+            <ReplayBuffer 'replay': 3 of 100 examples>
+        """
+        path = os.path.expanduser(path_text(folder, f"'{self.name}': save: folder"))
+        with self._changed:
+            save_contents(path, self.state_dict(), f"'{self.name}'")
+
+    def load(self, folder: str | os.PathLike[str]) -> None:
+        """Replace the contents by those that `save` has written.
+
+        Args:
+            folder: The folder.
+
+        Raises:
+            NotFoundError: There are none. DataLossError: They are damaged.
+            InvalidArgumentError, ResourceExhaustedError, CancelledError: As `load_state_dict`.
+        """
+        self.load_state_dict(load_contents(os.path.expanduser(path_text(folder, f"'{self.name}': load: folder"))))
 
     @property
     def size(self) -> int:
         """How many examples it holds now."""
-        return min(self._inserted, self.capacity)
+        return min(self._inserted - self._first, self.capacity)
 
     @property
     def inserted(self) -> int:
@@ -208,7 +301,7 @@ class ReplayBuffer(Dataset[Any]):
         """Return what is to be stored of an example; the first one that can be stored decides the columns."""
         rows = self._rows
         if rows is None:
-            made = _Rows(example, self.capacity, self.name)
+            made = ReplayRows(example, self.capacity, self.name)
             values = made.values(example)
             with self._changed:
                 rows = self._rows = self._rows or made
@@ -266,11 +359,11 @@ class ReplayBuffer(Dataset[Any]):
             assert self._rows is not None
             columns = self._rows.rows(slots)
             newest = self._inserted - 1
-            keys = newest - (newest - slots) % self.capacity
+            keys = newest - (newest - self._first - slots) % self.capacity
             self._sampled += n
             if self._rate.per_insert is not None:
                 self._changed.notify_all()
-            structure, order = self._rows.structure(chances is not None)
+            structure, order = self._rows.structure(None if chances is None else Sample)
         found = [keys, chances, *columns]
         return Columns([found[i] for i in order], n, structure), keys
 
@@ -378,187 +471,6 @@ class _Rate:
         return math.floor((inserted - self.min_size) * self.per_insert - sampled + self._slack)
 
 
-class _Rows:
-    """Where the examples are: a column for each component, with a row for each example.
-
-    Args:
-        example: The first example, which decides shapes and dtypes.
-        capacity: How many examples there is room for.
-        name: What errors call the buffer.
-    """
-
-    def __init__(self, example: Any, capacity: int, name: str) -> None:
-        self._name = name
-        self._nest = Nest(example, False) if is_nested(example, False) else None
-        values = [example] if self._nest is None else self._nest.flatten(example)
-        self._forms = [_form(value) for value in values]
-        self._columns = [form.room(capacity) for form in self._forms]
-        self._kind, self._keys = type(example), _keys_of(example)
-        self._first = list(zip(map(type, values), self._forms, strict=True))
-        if len(self._keys) not in (0, len(values)) or (not self._keys and self._nest is not None):
-            self._kind = type(None)  # a structure, none of whose examples is `plain`
-        self._structures: dict[bool, tuple[Any, list[int]]] = {}
-
-    def values(self, example: Any) -> list[Any]:
-        """Return what is to be stored of an example; an error if it does not fit."""
-        if self._nest is None:
-            if is_nested(example, False):
-                raise invalid(f"'{self._name}': the first example was one value, and this is {example!r:.80}")
-            flat = [example]
-        else:
-            try:
-                flat = self._nest.flatten(example)
-            except ValueError as error:
-                raise invalid(f"'{self._name}': the example differs from the first: {error}") from error
-        return [self._fitting(i, form, value) for i, (form, value) in enumerate(zip(self._forms, flat, strict=True))]
-
-    def plain(self, example: Any) -> list[Any] | None:
-        """As `values`, if all are numbers and arrays with the types, dtypes and shapes of the first; else None.
-
-        Five values take 2 us, and 25 by `values`.
-        """
-        if type(example) is not self._kind:
-            return None
-        try:
-            values = [example[key] for key in self._keys] if self._keys else [example]
-        except LookupError:
-            return None
-        if self._keys and len(example) != len(values):
-            return None
-        for value, (kind, form) in zip(values, self._first, strict=True):
-            if type(value) is not kind:
-                return None
-            if kind is np.ndarray:
-                if value.dtype is not form.dtype or value.shape != form.shape or value.dtype.hasobject:
-                    return None
-            elif kind not in _NUMBERS or (kind is int and not -_LARGE < value < _LARGE):
-                return None
-        return values
-
-    def structure(self, samples: bool) -> tuple[Any, list[int]]:
-        """Return the structure of an example, or of a `Sample` of one, as `Columns` has it, and its order of columns.
-
-        The order is that of the key, the probability and the columns of `rows`.
-        """
-        if samples not in self._structures:
-            key, chance, *columns = [np.array([i]) for i in range(2 + len(self._columns))]
-            block = columns[0] if self._nest is None else self._nest.pack(columns, True)
-            structure, found = flat(Sample(key, chance, block) if samples else block)
-            self._structures[samples] = structure, [int(column[0]) for column in found]
-        return self._structures[samples]
-
-    def store(self, slot: int, values: list[Any]) -> None:
-        """Store an example. Ctrl-C does not come between its columns, as there is no step of Python."""
-        columns: list[Any] = self._columns
-        collections.deque(map(operator.setitem, columns, itertools.repeat(slot), values), maxlen=0)
-
-    def rows(self, slots: NDArray[np.int64]) -> list[Any]:
-        """Return some examples as columns."""
-        if len(slots) == 1:
-            first = int(slots[0])
-            taken = [column[first : first + 1].copy() for column in self._columns]
-        else:
-            taken = [column.take(slots, axis=0) for column in self._columns]
-        return [form.drawn(column) for form, column in zip(self._forms, taken, strict=True)]
-
-    def _fitting(self, i: int, first: _Form, value: Any) -> Any:
-        refuse_missing(value, f"'{self._name}': {self._where(i)}")
-        form = _form(value)
-        if form.shape != first.shape:
-            hint = "pad it, or add it as a pipeline.ListValue"
-            text = f"has shape {show(form.shape)}, and in the first example {show(first.shape)}: {hint}"
-            raise InvalidArgumentError(None, None, f"'{self._name}': {self._where(i)} {text}")
-        if not form.fits(first):
-            own = form.text() if form.lists else f"dtype {numpy_of(value).dtype}"
-            text = f"has {own}, and in the first example {first.text()}"
-            raise TypeError(f"'{self._name}': {self._where(i)} {text}")
-        if isinstance(value, (bytes, str, ListValue)):
-            return kept(value)
-        array = numpy_of(value)
-        if first.dtype.kind in "OSU":
-            return array if array.shape else array[()]
-        return array if array.dtype == first.dtype else self._cast(i, first.dtype, array)
-
-    def _cast(self, i: int, dtype: np.dtype[Any], array: NDArray[Any]) -> NDArray[Any]:
-        """Return numbers in the dtype of a column; OverflowError if one is out of its range."""
-        with np.errstate(over="ignore"):
-            cast = array.astype(dtype)
-        if dtype.kind in "mM":  # times in larger units
-            if (np.isnat(cast) | (cast == array)).all():
-                return cast
-            text = f"has dtype {array.dtype}, and in the first example {dtype}, which does not hold {array!s:.80}"
-            raise TypeError(f"'{self._name}': {self._where(i)} {text}")
-        lost = cast != array if dtype.kind in "iu" else np.isfinite(array) & ~np.isfinite(cast)
-        if lost.any():
-            info = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
-            text = f"{array[lost].flat[0]} is out of the range of {dtype} ({info.min} to {info.max})"
-            raise OverflowError(f"'{self._name}': {self._where(i)}: {text}")
-        return cast
-
-    def _where(self, i: int) -> str:
-        return "the example" if self._nest is None else f"component {self._nest.names[i]!r}"
-
-
-# Types of single values that fit the column of a value of the same type.
-_NUMBERS = frozenset({float, bool, complex, int, *np.sctypeDict.values()}) - {np.str_, np.bytes_, np.void, np.object_}
-_NUMBERS -= {np.datetime64, np.timedelta64}  # have several units
-_LARGE = 1 << 62  # an integer of Python that may fit no column
-
-
-def _keys_of(example: Any) -> list[Any]:
-    """Return the keys of the values of a dict or tuple, in the order of `Nest.flatten`; none for a single value."""
-    if type(example) is dict:
-        return sorted(example, key=str)
-    return list(range(len(example))) if type(example) is tuple else []
-
-
-class _Form(NamedTuple):
-    """What all values of a component have in common.
-
-    Attributes:
-        shape: Their shape; that of a ListValue is ().
-        dtype: Their dtype; that of texts says nothing of their length.
-        lists: Whether each is a ListValue.
-    """
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    lists: bool = False
-
-    def fits(self, first: _Form) -> bool:
-        """Whether values of this form can be stored as values of another one."""
-        if self.lists or first.lists:
-            return self.lists and first.lists
-        if self.dtype == first.dtype or first.dtype == np.dtype(object):
-            return True
-        # NumPy would cast structures by the order of their fields, and has no limits of dtypes that are not its own.
-        pair = self.dtype, first.dtype
-        return all(each.kind in "biufcmM" and each.isbuiltin != 2 for each in pair) and np.can_cast(*pair, "same_kind")
-
-    def text(self) -> str:
-        """What errors say of it."""
-        if self.lists:
-            return "a pipeline.ListValue"
-        return f"dtype {self.dtype.name if self.dtype.kind in 'SU' else self.dtype}"  # or "<U0"
-
-    def room(self, capacity: int) -> NDArray[Any]:
-        """Return a column for values of this form; of objects for texts, whose lengths differ."""
-        return _room((capacity, *self.shape), np.dtype(object) if self.dtype.kind in "SU" else self.dtype)
-
-    def drawn(self, column: NDArray[Any]) -> NDArray[Any]:
-        """Return a column of draws for the caller, who may change it."""
-        return object_vector([kept(each) for each in column]) if self.lists else column
-
-
-def _form(value: Any) -> _Form:
-    if isinstance(value, ListValue):
-        return _Form((), np.dtype(object), True)
-    if isinstance(value, (bytes, str)):  # not as an array, which would be a copy
-        return _Form((), np.dtype("S" if isinstance(value, bytes) else "U"))
-    array = numpy_of(value)
-    return _Form(array.shape, np.dtype(array.dtype.kind) if array.dtype.kind in "SU" else array.dtype)
-
-
 def _tree(capacity: int) -> SumTree:
     try:
         return SumTree(capacity)
@@ -566,16 +478,6 @@ def _tree(capacity: int) -> SumTree:
         raise ResourceExhaustedError(
             None, None, f"replay: capacity: there is no memory for {capacity:,} priorities"
         ) from None
-
-
-def _room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    try:
-        return np.empty(shape, dtype)
-    except (ValueError, MemoryError):
-        text = (
-            f"replay: capacity: there is no memory for {shape[0]:,} examples of dtype {dtype}, shape {show(shape[1:])}"
-        )
-        raise ResourceExhaustedError(None, None, text) from None
 
 
 class _OfReplay(Node):

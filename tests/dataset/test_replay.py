@@ -511,3 +511,178 @@ def test_a_signal_handler_may_close_it_anywhere_in_add():
     while start(add_and_close, line).result():
         line += 1
     assert line > 10
+
+
+# Saving and loading ---------------------------------------------------------------------------------------------------
+
+
+def example(number):
+    return {
+        "obs": np.full((2, 3), number, np.float32),
+        "next": (number, float(number) / 2),
+        "day": np.datetime64("2024-01-01") + number,
+        "text": f"é{number}\0",
+        "half": np.full(2, number, ml_dtypes.bfloat16),
+    }
+
+
+def nested(capacity=10, count=17, **options):
+    buffer = pipeline.replay(capacity, seed=1, **options)
+    weights = {"priority": 2.0} if options.get("priorities") else {}
+    for number in range(count):
+        buffer.add(example(number), **weights)
+    return buffer
+
+
+def contents(buffer):
+    """The numbers of the examples, oldest first, all of which are what was added."""
+    found = buffer.state_dict()["examples"]
+    numbers = found["next"][0].tolist()
+    wanted = [example(number) for number in numbers]
+    assert found["obs"].tolist() == [each["obs"].tolist() for each in wanted]
+    assert found["day"].tolist() == [each["day"].item() for each in wanted]
+    assert found["text"].tolist() == [each["text"] for each in wanted]
+    assert found["half"].dtype == ml_dtypes.bfloat16
+    assert found["half"][:, 0].astype(int).tolist() == numbers
+    return numbers
+
+
+def by_state(buffer, again, folder):
+    again.load_state_dict(pickle.loads(pickle.dumps(buffer.state_dict())))
+
+
+def by_files(buffer, again, folder):
+    buffer.save(folder / "replay")
+    again.load(folder / "replay")
+
+
+@pytest.fixture(params=[by_state, by_files])
+def copied(request):
+    return request.param
+
+
+@pytest.mark.parametrize("capacity", [10, 4, 30])
+def test_contents_are_saved_and_loaded(copied, capacity, tmp_path):
+    buffer = nested()
+    next(iter(buffer))
+    again = pipeline.replay(capacity)
+    copied(buffer, again, tmp_path)
+    assert contents(again) == list(range(17))[-min(10, capacity) :]
+    assert (again.inserted, again.sampled, again.size) == (17, 1, min(10, capacity))
+    assert again.add(example(17)) == 17
+    assert contents(again)[-1] == 17
+    drawn = {int(each["next"][0]) for each in itertools.islice(iter(again), 300)}
+    assert drawn == set(contents(again))
+
+
+def test_priorities_are_saved_and_loaded(copied, tmp_path):
+    buffer = nested(priorities=True)
+    assert buffer.update(np.arange(7, 16), 0.0) == 9
+    again = pipeline.replay(10, priorities=True)
+    copied(buffer, again, tmp_path)
+    for sample in itertools.islice(iter(again), 5):
+        assert (sample.key, sample.probability, sample.example["next"][0]) == (16, 1.0, 16)
+    assert again.update([8], 1.0) == 1
+    with pytest.raises(pipeline.InvalidArgumentError, match="the state has priorities, or the buffer"):
+        copied(buffer, pipeline.replay(10), tmp_path)
+
+
+def test_an_empty_buffer_is_saved_and_loaded(copied, tmp_path):
+    again = pipeline.replay(5)
+    copied(pipeline.replay(3), again, tmp_path)
+    assert (again.size, again.inserted) == (0, 0)
+    again.add(1.5)
+    assert next(iter(again)) == 1.5
+
+
+@pytest.mark.parametrize("given", [np.arange(3.0), 2.5, (1, np.ones(2)), b"a", {"x": {"y": 1}}])
+def test_examples_of_any_structure(copied, given, tmp_path):
+    buffer, again = pipeline.replay(2), pipeline.replay(2)
+    buffer.add(given)
+    copied(buffer, again, tmp_path)
+    again.add(given)
+    assert again.size == 2
+    one, other = next(iter(buffer)), next(iter(again))
+    assert type(one) is type(other)
+    assert repr(one) == repr(other)
+
+
+def test_saving_again_replaces_what_was_saved(tmp_path):
+    for count in (3, 5):
+        nested(count=count).save(tmp_path)
+    again = pipeline.replay(10)
+    again.load(tmp_path)
+    assert contents(again) == list(range(5))
+    assert len(list(tmp_path.glob("columns-*"))) == 1
+
+
+def test_examples_unlike_those_of_the_buffer_are_not_loaded():
+    buffer, other = nested(), pipeline.replay(10)
+    other.add({"obs": 1})
+    for state in (other.state_dict(), {**buffer.state_dict(), "examples": np.ones((4, 3))}):
+        with pytest.raises(pipeline.InvalidArgumentError):
+            buffer.load_state_dict(state)
+    assert contents(buffer) == list(range(7, 17))
+
+
+CHANGES = [
+    {"inserted": 3},
+    {"examples": None},
+    {"examples": [1]},
+    {"sampled": -1},
+    {"examples": {"a": np.ones(2), "b": np.ones(3)}},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_states_of_something_else(change):
+    for given in ({**nested().state_dict(), **change}, {}, None):
+        with pytest.raises(pipeline.InvalidArgumentError, match="load_state_dict"):
+            pipeline.replay(10).load_state_dict(given)
+
+
+def test_files_that_are_damaged_or_missing(tmp_path):
+    with pytest.raises(pipeline.NotFoundError):
+        pipeline.replay(10).load(tmp_path)
+    nested().save(tmp_path)
+    for file in sorted(tmp_path.glob("columns-*/*.npy")):
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-1])
+        with pytest.raises(pipeline.DataLossError):
+            pipeline.replay(10).load(tmp_path)
+        file.write_bytes(whole)
+    file.unlink()
+    with pytest.raises(pipeline.DataLossError):
+        pipeline.replay(10).load(tmp_path)
+
+
+def test_objects_have_no_place_in_files(tmp_path):
+    buffer = pipeline.replay(2)
+    buffer.add({"chat": pipeline.ListValue([{"role": "user"}])})
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"component 'chat' holds objects.*state_dict\(\)"):
+        buffer.save(tmp_path)
+    again = pipeline.replay(2)
+    again.load_state_dict(buffer.state_dict())
+    assert next(iter(again))["chat"] == [{"role": "user"}]
+
+
+def test_examples_whose_types_are_those_of_the_first_and_others():
+    """The former are stored as they are; all give the same."""
+    buffer = pipeline.replay(10)
+    alike = [{"a": 1, "b": 2.5}, {"b": 2.5, "a": 1}, {"a": np.int8(1), "b": np.float16(2.5)}, {"a": True, "b": 2.5}]
+    for given in alike:
+        buffer.add(given)
+    found = buffer.state_dict()["examples"]
+    assert {name: column.tolist() for name, column in found.items()} == {"a": [1] * 4, "b": [2.5] * 4}
+    odd = [
+        {"a": 1},
+        {"a": 1, "c": 2.5},
+        {"a": 1, "b": 2.5, "c": 1},
+        {"a": 1, "b": "x"},
+        {"a": 2**70, "b": 2.5},
+        (1, 2.5),
+    ]
+    for given in odd:
+        with pytest.raises((ValueError, TypeError, OverflowError)):
+            buffer.add(given)
+    assert buffer.size == 4

@@ -38,6 +38,13 @@ def iterator():
     return iter(rows())
 
 
+def saved_buffer():
+    """A buffer, after it was saved."""
+    made = buffer()
+    made.save("experience")
+    return made
+
+
 def filled():
     """A closed queue of two vectors."""
     queue = pipeline.FIFOQueue(10, "int64", [(2,)])
@@ -139,6 +146,9 @@ CALLS = {
     "replay": (None, {"capacity": 4}),
     "ReplayBuffer.add": (buffer, {"example": 1}),
     "ReplayBuffer.update": (buffer, {"keys": [0], "priorities": [1]}),
+    "ReplayBuffer.save": (buffer, {"folder": "buffer"}),
+    "ReplayBuffer.load": (saved_buffer, {"folder": "experience"}),
+    "ReplayBuffer.load_state_dict": (buffer, {"state": New(lambda: buffer().state_dict())}),
     "ListValue": (None, {"*iterable": ([1],)}),
     "arrays": (None, {"tensors": New(lambda: np.arange(4)), **READING}),
     "arrow": (None, {"table": New(table), **READING}),

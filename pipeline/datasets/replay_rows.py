@@ -1,0 +1,258 @@
+"""ReplayRows: where the examples of a replay buffer are, and which examples and states fit the first one."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.dtypes import integer, object_vector, refuse_missing
+from pipeline.errors import InvalidArgumentError, ResourceExhaustedError, invalid, show
+from pipeline.foreign import numpy_of
+from pipeline.nest import ListValue, Nest, is_nested, kept
+from pipeline.stages.block import flat
+
+
+class ReplayRows:
+    """Where the examples are: a column for each component, with a row for each example.
+
+    Args:
+        example: The first example, which decides shapes and dtypes.
+        capacity: How many examples there is room for.
+        name: What errors call the buffer.
+    """
+
+    def __init__(self, example: Any, capacity: int, name: str) -> None:
+        self._name = name
+        self._nest = Nest(example, False) if is_nested(example, False) else None
+        values = [example] if self._nest is None else self._nest.flatten(example)
+        self._forms = [_form(value) for value in values]
+        self._columns = [form.room(capacity) for form in self._forms]
+        self._kind, self._keys = type(example), _keys_of(example)
+        kinds = [_TWINS.get(type(each), {type(each)}) for each in values]
+        self._first = list(zip(kinds, self._forms, strict=True))
+        if len(self._keys) not in (0, len(values)) or (not self._keys and self._nest is not None):
+            self._kind = type(None)  # a structure, none of whose examples is `plain`
+        self._structures: dict[Any, tuple[Any, list[int]]] = {}
+
+    def values(self, example: Any) -> list[Any]:
+        """Return what is to be stored of an example; an error if it does not fit."""
+        if self._nest is None:
+            if is_nested(example, False):
+                raise invalid(f"'{self._name}': the first example was one value, and this is {example!r:.80}")
+            flat = [example]
+        else:
+            try:
+                flat = self._nest.flatten(example)
+            except ValueError as error:
+                raise invalid(f"'{self._name}': the example differs from the first: {error}") from error
+        return [self._fitting(i, form, value) for i, (form, value) in enumerate(zip(self._forms, flat, strict=True))]
+
+    def plain(self, example: Any) -> list[Any] | None:
+        """As `values`, if all are numbers and arrays with the types, dtypes and shapes of the first; else None.
+
+        Five values take 2 us, and 25 by `values`.
+        """
+        if type(example) is not self._kind:
+            return None
+        try:
+            values = [example[key] for key in self._keys] if self._keys else [example]
+        except LookupError:
+            return None
+        if self._keys and len(example) != len(values):
+            return None
+        for value, (kinds, form) in zip(values, self._first, strict=True):
+            kind = type(value)
+            if kind not in kinds:
+                return None
+            if kind is np.ndarray:
+                if value.dtype is not form.dtype or value.shape != form.shape or value.dtype.hasobject:
+                    return None
+            elif kind not in _NUMBERS or (kind is int and not -_LARGE < value < _LARGE):
+                return None
+        return values
+
+    def block(self, slots: NDArray[np.int64]) -> Any:
+        """Return some examples in their structure, with a column for each value."""
+        columns = [
+            form.drawn(column.take(slots, axis=0)) for form, column in zip(self._forms, self._columns, strict=True)
+        ]
+        return columns[0] if self._nest is None else self._nest.pack(columns)
+
+    def fill(self, slots: NDArray[np.int64], columns: list[NDArray[Any]]) -> None:
+        """Store examples that are columns."""
+        for i, (form, own, column) in enumerate(zip(self._forms, self._columns, columns, strict=True)):
+            if column.shape[1:] != form.shape or (own.dtype != column.dtype and not own.dtype.hasobject):
+                raise invalid(f"'{self._name}': load_state_dict: {self._where(i)} of the state differs from row to row")
+            own[slots] = form.drawn(column)
+
+    def structure(self, around: Callable[[Any, Any, Any], Any] | None) -> tuple[Any, list[int]]:
+        """Return the structure of an example, or of a sample around one, as `Columns` has it, and its order of columns.
+
+        The order is that of the key, the probability and the columns of `rows`.
+        """
+        if around not in self._structures:
+            key, chance, *columns = [np.array([i]) for i in range(2 + len(self._columns))]
+            block = columns[0] if self._nest is None else self._nest.pack(columns, True)
+            structure, found = flat(around(key, chance, block) if around else block)
+            self._structures[around] = structure, [int(column[0]) for column in found]
+        return self._structures[around]
+
+    def store(self, slot: int, values: list[Any]) -> None:
+        """Store an example. Ctrl-C does not come between its columns, as there is no step of Python."""
+        columns: list[Any] = self._columns
+        collections.deque(map(operator.setitem, columns, itertools.repeat(slot), values), maxlen=0)
+
+    def rows(self, slots: NDArray[np.int64]) -> list[Any]:
+        """Return some examples as columns."""
+        if len(slots) == 1:
+            first = int(slots[0])
+            taken = [column[first : first + 1].copy() for column in self._columns]
+        else:
+            taken = [column.take(slots, axis=0) for column in self._columns]
+        return [form.drawn(column) for form, column in zip(self._forms, taken, strict=True)]
+
+    def _fitting(self, i: int, first: _Form, value: Any) -> Any:
+        refuse_missing(value, f"'{self._name}': {self._where(i)}")
+        form = _form(value)
+        if form.shape != first.shape:
+            hint = "pad it, or add it as a pipeline.ListValue"
+            text = f"has shape {show(form.shape)}, and in the first example {show(first.shape)}: {hint}"
+            raise InvalidArgumentError(None, None, f"'{self._name}': {self._where(i)} {text}")
+        if not form.fits(first):
+            own = form.text() if form.lists else f"dtype {numpy_of(value).dtype}"
+            text = f"has {own}, and in the first example {first.text()}"
+            raise TypeError(f"'{self._name}': {self._where(i)} {text}")
+        if isinstance(value, (bytes, str, ListValue)):
+            return kept(value)
+        array = numpy_of(value)
+        if first.dtype.kind in "OSU":
+            return array if array.shape else array[()]
+        return array if array.dtype == first.dtype else self._cast(i, first.dtype, array)
+
+    def _cast(self, i: int, dtype: np.dtype[Any], array: NDArray[Any]) -> NDArray[Any]:
+        """Return numbers in the dtype of a column; OverflowError if one is out of its range."""
+        with np.errstate(over="ignore"):
+            cast = array.astype(dtype)
+        if dtype.kind in "mM":  # times in larger units
+            if (np.isnat(cast) | (cast == array)).all():
+                return cast
+            text = f"has dtype {array.dtype}, and in the first example {dtype}, which does not hold {array!s:.80}"
+            raise TypeError(f"'{self._name}': {self._where(i)} {text}")
+        lost = cast != array if dtype.kind in "iu" else np.isfinite(array) & ~np.isfinite(cast)
+        if lost.any():
+            info = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
+            text = f"{array[lost].flat[0]} is out of the range of {dtype} ({info.min} to {info.max})"
+            raise OverflowError(f"'{self._name}': {self._where(i)}: {text}")
+        return cast
+
+    def _where(self, i: int) -> str:
+        return "the example" if self._nest is None else f"component {self._nest.names[i]!r}"
+
+
+def contents_of(state: Any, name: str) -> tuple[int, int, list[NDArray[Any]], Any]:
+    """Return what a state has: the counts, the columns, and the first example.
+
+    Raises:
+        InvalidArgumentError: It is no state of a buffer.
+    """
+    where = f"'{name}': load_state_dict"
+    if not isinstance(state, dict) or not {"inserted", "sampled", "examples", "priorities"} <= state.keys():
+        raise invalid(f"{where}: expected what state_dict() of a replay buffer returned, got {state!r:.80}")
+    inserted, sampled = (integer(state[key], f"{where}: {key!r}") for key in ("inserted", "sampled"))
+    examples = state["examples"]
+    if examples is None:
+        columns: list[Any] = []
+    else:
+        nest = Nest(examples, False) if is_nested(examples, False) else None
+        columns = [examples] if nest is None else nest.flatten(examples)
+    arrays = all(type(each) is np.ndarray and each.ndim for each in columns)
+    sizes = {len(each) for each in columns} if arrays else {-1}
+    if len(sizes) > 1 or not 0 <= max(sizes, default=0) <= inserted:
+        raise invalid(f"{where}: expected arrays with a row for each of at most {inserted:,} examples")
+    if sampled < 0 or (inserted > 0) is not bool(columns) or 0 in sizes:
+        raise invalid(f"{where}: expected counts of at least 0, and None for no examples")
+    if not columns:
+        return inserted, sampled, columns, None
+    values = [each[0] for each in columns]
+    return inserted, sampled, columns, values[0] if nest is None else nest.pack(values)
+
+
+# Types of single values that fit the column of a value of the same type.
+_NUMBERS = frozenset({float, bool, complex, int, *np.sctypeDict.values()}) - {np.str_, np.bytes_, np.void, np.object_}
+_NUMBERS -= {np.datetime64, np.timedelta64}  # have several units
+_TWINS = {
+    each: {one, other}
+    for one, other in ((float, np.float64), (int, np.int64), (bool, np.bool_), (complex, np.complex128))
+    for each in (one, other)
+}
+_LARGE = 1 << 62  # an integer of Python that may fit no column
+
+
+def _keys_of(example: Any) -> list[Any]:
+    """Return the keys of the values of a dict or tuple, in the order of `Nest.flatten`; none for a single value."""
+    if type(example) is dict:
+        return sorted(example, key=str)
+    return list(range(len(example))) if type(example) is tuple else []
+
+
+class _Form(NamedTuple):
+    """What all values of a component have in common.
+
+    Attributes:
+        shape: Their shape; that of a ListValue is ().
+        dtype: Their dtype; that of texts says nothing of their length.
+        lists: Whether each is a ListValue.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    lists: bool = False
+
+    def fits(self, first: _Form) -> bool:
+        """Whether values of this form can be stored as values of another one."""
+        if self.lists or first.lists:
+            return self.lists and first.lists
+        if self.dtype == first.dtype or first.dtype == np.dtype(object):
+            return True
+        # NumPy would cast structures by the order of their fields, and has no limits of dtypes that are not its own.
+        pair = self.dtype, first.dtype
+        return all(each.kind in "biufcmM" and each.isbuiltin != 2 for each in pair) and np.can_cast(*pair, "same_kind")
+
+    def text(self) -> str:
+        """What errors say of it."""
+        if self.lists:
+            return "a pipeline.ListValue"
+        return f"dtype {self.dtype.name if self.dtype.kind in 'SU' else self.dtype}"  # or "<U0"
+
+    def room(self, capacity: int) -> NDArray[Any]:
+        """Return a column for values of this form; of objects for texts, whose lengths differ."""
+        return _room((capacity, *self.shape), np.dtype(object) if self.dtype.kind in "SU" else self.dtype)
+
+    def drawn(self, column: NDArray[Any]) -> NDArray[Any]:
+        """Return a column of draws for the caller, who may change it."""
+        return object_vector([kept(each) for each in column]) if self.lists else column
+
+
+def _form(value: Any) -> _Form:
+    if isinstance(value, ListValue):
+        return _Form((), np.dtype(object), True)
+    if isinstance(value, (bytes, str)):  # not as an array, which would be a copy
+        return _Form((), np.dtype("S" if isinstance(value, bytes) else "U"))
+    array = numpy_of(value)
+    return _Form(array.shape, np.dtype(array.dtype.kind) if array.dtype.kind in "SU" else array.dtype)
+
+
+def _room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    try:
+        return np.empty(shape, dtype)
+    except (ValueError, MemoryError):
+        text = (
+            f"replay: capacity: there is no memory for {shape[0]:,} examples of dtype {dtype}, shape {show(shape[1:])}"
+        )
+        raise ResourceExhaustedError(None, None, text) from None

@@ -50,9 +50,14 @@ def of(modules: Iterable[str]) -> tuple[dict[str, int], set[str]]:
 
 
 def has_program() -> bool:
-    """Return whether processes can import the program: not an interactive session."""
+    """Return whether processes can import the program: not an interactive session, nor one from standard input."""
     main = sys.modules.get("__main__")
-    return bool(getattr(main, "__file__", None) or getattr(main, "__spec__", None))
+    if getattr(main, "__spec__", None):
+        return True
+    file = getattr(main, "__file__", None)
+    if not file or file == "<stdin>":
+        return False
+    return os.path.isfile(file) or not os.path.exists(file)  # a pipe can be read once
 
 
 def _imported(module: ModuleType) -> set[str]:

@@ -97,7 +97,7 @@ class Worker:
 
     Raises:
         EOFError, ConnectionError: What starts processes has ended; the next start begins another.
-        OSError, RuntimeError, AssertionError: It cannot be started.
+        OSError, RuntimeError: It cannot be started.
     """
 
     def __init__(self, process: Callable[..., Any], setup: bytes | None, name: str) -> None:

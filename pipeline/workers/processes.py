@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import errno
 import functools
 import itertools
 import os
@@ -15,6 +16,7 @@ from typing import Any
 
 from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
+from pipeline.errors import invalid
 from pipeline.tracebacks import from_handler
 from pipeline.workers import pickling, spares
 from pipeline.workers.chunks import FailedItem, WorkerDied
@@ -22,7 +24,7 @@ from pipeline.workers.executor import Workers
 from pipeline.workers.pickling import pickled
 from pipeline.workers.pool import BrokenWorkers, Promise, SubmittedCall, WorkerPool, WorkerThread
 from pipeline.workers.process import Worker
-from pipeline.workers.worker import Unknown
+from pipeline.workers.worker import Unknown, Unreadable
 
 # Calls that a worker has at once: it begins the next one before anybody has looked at its last result.
 _AT_ONCE = 2
@@ -156,6 +158,16 @@ def _stop_all() -> None:
     spares.end_all()
 
 
+def _unreadable(error: Unreadable) -> Exception:
+    """The error for arguments that a worker cannot make."""
+    unreadable = invalid(
+        f"a worker process cannot unpickle an example: {error}. Its classes must be at the top level of a module, and "
+        "unpickle from what they pickle; dicts and arrays do"
+    )
+    unreadable.__cause__ = error.__cause__
+    return unreadable
+
+
 class _ProcessThread(WorkerThread):
     """Keeps one worker: starts it, hands it calls and takes its results; starts another one if it dies."""
 
@@ -218,6 +230,8 @@ class _ProcessThread(WorkerThread):
         if isinstance(failure, Unknown):
             broken = BrokenWorkers(f"a worker process cannot make the function: {failure}")
             broken.__cause__, failure = failure.__cause__, broken
+        elif isinstance(failure, Unreadable):
+            failure = _unreadable(failure)
         future = self.sent.popleft().future
         if failure is None:
             future.set_result(result[0])
@@ -236,8 +250,12 @@ class _ProcessThread(WorkerThread):
                 f"worker processes cannot be started: the process that starts them ended {times} times "
                 f"({named(error)}), as when the system has no room for another"
             ) from error
-        except (OSError, RuntimeError, AssertionError) as error:
-            raise BrokenWorkers(f"a worker process cannot be started: {named(error)}") from error
+        except BrokenWorkers:
+            raise
+        except (OSError, RuntimeError) as error:
+            many = isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
+            hint = ": raise the limit by `ulimit -n`" if many else ""
+            raise BrokenWorkers(f"a worker process cannot be started: {named(error)}{hint}") from error
         if self.pool.stopped:  # it may have come too late to be asked
             worker.ask_to_stop()
         try:

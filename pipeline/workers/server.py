@@ -5,10 +5,21 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import resource
+import shutil
+import tempfile
 import weakref
-from collections.abc import Collection
-from multiprocessing import context, forkserver, popen_forkserver, reduction, spawn, util
+from collections.abc import Collection, Iterator
+from multiprocessing import context, forkserver, popen_forkserver, process, reduction, spawn, util
 from typing import Any
+
+from pipeline.workers import needs
+
+# Bytes of the longest path of a socket; Linux has a few more.
+_LONGEST_PATH = 100
+
+# What `multiprocessing` adds to the path of the folder for temporary files.
+_FOLDER, _SOCKET = "pymp-12345678", "listener-12345678"
 
 
 class WorkerForkServer(forkserver.ForkServer):
@@ -18,11 +29,15 @@ class WorkerForkServer(forkserver.ForkServer):
 
     Args:
         modules: What it imports before it forks, as far as it can.
+
+    Attributes:
+        limit: How many descriptors it may have, as the processes that it forks; None before it runs.
     """
 
     def __init__(self, modules: Collection[str]) -> None:
         super().__init__()
         self.modules = frozenset(modules)
+        self.limit: Any = None
         self._preload_modules = sorted(modules)
         self._forked = False
         weakref.finalize(self, _leave, self.__dict__).atexit = False
@@ -33,12 +48,25 @@ class WorkerForkServer(forkserver.ForkServer):
         found: int | None = self.__dict__["_forkserver_pid"]
         return found
 
-    def forked(self, succeeded: bool) -> None:
-        """Note whether a process was forked. A server that ended before the first one imports nothing from now on."""
-        if succeeded:
-            self._forked = True
-        elif not self._forked:
-            self._preload_modules = []
+    def ensure_running(self) -> None:
+        """Start it, if it does not run."""
+        with _short_paths():
+            super().ensure_running()
+
+    def forked(self) -> None:
+        """Note that a process was forked."""
+        self._forked = True
+
+    def successor(self, alive: bool) -> WorkerForkServer:
+        """Return the server to use when this one has failed, alive or not.
+
+        One that ended before it forked anything was ended by what it imported.
+        """
+        other = WorkerForkServer(self.modules)
+        other._forked = self._forked
+        if not (self._forked or alive):
+            other._preload_modules = []
+        return other
 
 
 def _leave(server: dict[str, Any]) -> None:
@@ -52,18 +80,81 @@ def _leave(server: dict[str, Any]) -> None:
 _current = WorkerForkServer(())
 
 
+_left: list[int] = []  # the processes of servers that are not used any more
+
+
 def server_of(modules: Collection[str]) -> WorkerForkServer:
-    """Return a server that has imported these modules, at the latest when it forks. For one thread at a time."""
-    global _current
+    """Return a server that has imported these modules, at the latest when it forks. For one thread at a time.
+
+    The processes that it forks may have as many descriptors as this one.
+    """
+    limit = descriptors()
     if not _current.modules.issuperset(modules):
-        _current = WorkerForkServer(_current.modules.union(modules))
+        _replace(WorkerForkServer(_current.modules.union(modules)))
+    elif _current.limit not in (None, limit):
+        _replace(_current.successor(alive=True))
+    _current.limit = limit
     return _current
+
+
+def descriptors() -> tuple[int, int]:
+    """Return how many descriptors a process may have now, and at most."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)
+
+
+def _replace(server: WorkerForkServer) -> None:
+    """Use another server from now on."""
+    global _current
+    if _current.pid is not None:
+        _left.append(_current.pid)
+    _current = server
+    for each in list(_left):  # no zombies of those that have ended
+        with contextlib.suppress(ChildProcessError):
+            if not os.waitpid(each, os.WNOHANG)[0]:
+                continue
+        _left.remove(each)
+
+
+@contextlib.contextmanager
+def _short_paths() -> Iterator[None]:
+    """Let `multiprocessing` make its sockets in another folder, if their paths would be too long."""
+    config = process.current_process()._config  # type: ignore[attr-defined]
+    given = config.get("tempdir")
+    folder = given or os.path.join(tempfile.gettempdir(), _FOLDER)
+    if len(os.fsencode(os.path.join(folder, _SOCKET))) <= _LONGEST_PATH:
+        yield
+        return
+    config["tempdir"] = _short_folder(folder)
+    try:
+        yield
+    finally:
+        if given is None:
+            del config["tempdir"]
+        else:
+            config["tempdir"] = given
+
+
+_folders: list[str] = []  # the one of this process, if it has one
+
+
+def _short_folder(long: str) -> str:
+    """Return a folder of ours with a short path, which goes when this process ends."""
+    for place in ("/tmp", "/var/tmp", "/dev/shm"):
+        if not _folders:
+            with contextlib.suppress(OSError):
+                _folders.append(tempfile.mkdtemp(prefix="pymp-", dir=place))
+                util.Finalize(None, shutil.rmtree, (_folders[0], True), exitpriority=-100)
+    if not _folders:
+        raise OSError(f"the path of temporary files is too long for sockets, {long}: set TMPDIR to a shorter one")
+    return _folders[0]
 
 
 def _forget() -> None:
     """In a forked process: the server is its parent's."""
     global _current
     _current = WorkerForkServer(())
+    _left.clear()
+    _folders.clear()
 
 
 os.register_at_fork(after_in_child=_forget)
@@ -81,7 +172,10 @@ class _Popen(popen_forkserver.Popen):
         data = io.BytesIO()
         context.set_spawning_popen(self)
         try:
-            reduction.dump(spawn.get_preparation_data(process_obj.name), data)
+            preparation = spawn.get_preparation_data(process_obj.name)
+            if not needs.has_program():
+                preparation.pop("init_main_from_path", None)
+            reduction.dump(preparation, data)
             reduction.dump(process_obj, data)
         finally:
             context.set_spawning_popen(None)
@@ -94,10 +188,11 @@ class _Popen(popen_forkserver.Popen):
             with open(end, "wb", closefd=True) as file:
                 file.write(data.getbuffer())
             self.pid = forkserver.read_signed(self.sentinel)
-        except (EOFError, ConnectionError):
-            server.forked(False)
+        except (EOFError, OSError) as error:
+            # One whose client gave up in the middle ends, and it may take a moment until that is seen.
+            _replace(server.successor(alive=not isinstance(error, (EOFError, ConnectionError))))
             raise
-        server.forked(True)
+        server.forked()
 
 
 class Forked(context.ForkServerProcess):

@@ -11,9 +11,9 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from pipeline.workers import needs
-from pipeline.workers.pool import GRACE
+from pipeline.workers.pool import GRACE, BrokenWorkers
 from pipeline.workers.process import Worker
-from pipeline.workers.server import Forked
+from pipeline.workers.server import Forked, descriptors
 
 # Seconds that a worker with nothing to do is kept.
 KEPT = 60.0
@@ -25,7 +25,8 @@ class ProcessKind(NamedTuple):
     Attributes:
         method: How it was started.
         setup: The pickled function that it called first.
-        around: What it took over from the program: its folder, the path of modules; with "spawn" the environment.
+        around: What it took over from the program: its folder, the path of modules, the limit of descriptors; with
+            "spawn" the environment.
     """
 
     method: str
@@ -51,9 +52,16 @@ class Starter:
         self._modules.update(modules)
 
     def worker(self, name: str) -> Worker:
-        """Return a worker: a spare one, or one that has yet to get ready. Raises what a new Worker does."""
+        """Return a worker: a spare one, or one that has yet to get ready.
+
+        Raises:
+            BrokenWorkers: This process may start none.
+            Exception: What a new Worker raises.
+        """
+        self._check_program()
         mine, libraries = needs.of(self._modules.copy())  # in one step: others add to it, perhaps without a GIL
-        around = os.getcwd(), tuple(sys.path), dict(os.environ) if self._method == "spawn" else None
+        environment = dict(os.environ) if self._method == "spawn" else None
+        around = os.getcwd(), tuple(sys.path), descriptors(), environment
         kind = ProcessKind(self._method, self._setup, around)
         worker = _take(kind, mine)
         if worker is None:
@@ -67,6 +75,20 @@ class Starter:
             worker.kind = kind
         worker.modules.update(mine)
         return worker
+
+    def _check_program(self) -> None:
+        if multiprocessing.current_process().daemon:
+            raise BrokenWorkers(
+                "a worker process cannot be started, as this process is daemonic: it may have no children, like all of "
+                "multiprocessing.Pool, Celery's prefork pool, pipeline.processes and torch's DataLoader. Here, use "
+                "pipeline.threads(n), or start it by concurrent.futures.ProcessPoolExecutor, or with daemon=False"
+            )
+        file = getattr(sys.modules.get("__main__"), "__file__", None)
+        if self._method == "spawn" and file is not None and not needs.has_program():
+            raise BrokenWorkers(
+                f"a worker process cannot be started, as method='spawn' imports the program, and {file} cannot be "
+                "read again: put the program into a file, or use method='forkserver'"
+            )
 
 
 _lock = threading.Lock()

@@ -18,6 +18,7 @@ from pipeline.memory import keep_pages
 from pipeline.workers.chunks import FailedItem, here
 from pipeline.workers.line import Line
 from pipeline.workers.shared import Writer
+from pipeline.workers.thread_limits import one_thread_each
 
 # Functions that a worker remembers, so that they are sent once.
 REMEMBERED = 16
@@ -55,7 +56,11 @@ class Rest(NamedTuple):
 
 
 class Unknown(Exception):
-    """A function, or its arguments, cannot be made in a worker. Its cause is why."""
+    """A function cannot be made in a worker. Its cause is why."""
+
+
+class Unreadable(Exception):
+    """The arguments of a function cannot be made in a worker. Its cause is why."""
 
 
 class Stopped(BaseException):
@@ -72,6 +77,7 @@ def work(end: socket.socket, setup: bytes | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
     _die_with_parent()
     keep_pages()
+    one_thread_each()
     with contextlib.suppress(EOFError, ConnectionError, Stopped):  # who started this process has gone
         _serve(end, setup)
 
@@ -138,9 +144,12 @@ def _result(functions: dict[int, Callable[..., Any]], task: Task) -> tuple[Any]:
                 del functions[next(iter(functions))]
             functions[task.function] = _undefined
             functions[task.function] = pickle.loads(task.definition)
-        args, kwargs = pickle.loads(task.arguments)
     except Exception as error:
         raise Unknown(f"{type(error).__name__}: {error}") from error
+    try:
+        args, kwargs = pickle.loads(task.arguments)
+    except Exception as error:
+        raise Unreadable(f"{type(error).__name__}: {error}") from error
     return (functions[task.function](*args, **kwargs),)
 
 

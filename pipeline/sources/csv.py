@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from pipeline.decode.csv.block import decode_block
 from pipeline.decode.csv.record import STRING, ColumnType, RecordFormat
 from pipeline.diagnostics.frames import tell
-from pipeline.dtypes import object_vector
 from pipeline.errors import InvalidArgumentError, invalid
-from pipeline.files.encoding import likely_encoding
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.sources.csv_columns import (
@@ -28,13 +26,13 @@ from pipeline.sources.csv_columns import (
     guessed,
     integers_among,
     is_rounded,
-    is_text,
     nearly_numbers,
     ordered,
     refuse_rounding,
     told,
 )
 from pipeline.sources.csv_syntax import Syntax, quote
+from pipeline.sources.csv_values import Values, values_of
 from pipeline.sources.extras import MANY, chosen, of_record
 from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
@@ -58,6 +56,7 @@ def csv(
     defaults: Mapping[str, Any] | None = None,
     *,
     names: Sequence[str] | None = None,
+    codes: Mapping[str, Sequence[str]] | None = None,
     skip_lines: int = 0,
     field_delim: str = ",",
     use_quote_delim: bool = True,
@@ -75,10 +74,11 @@ def csv(
     Args:
         paths: A path, URL or pattern such as "part-*.csv.gz", or a list.
         columns: Names of the columns to read; None reads all.
-        dtypes: float32, float64, int32, int64, uint64, bool, str or bytes, by
-            column or for all. By default the first 1,000 rows decide.
+        dtypes: float32, float64, int32, int64, uint64, bool, str, bytes or
+            `datetime64[D]` (any unit), by column or for all. By default the first 1,000 rows decide.
         defaults: For missing fields, by column; else NaN, b"" or an error.
         names: Column names; by default the first line has them.
+        codes: Names of categories, by column: a field becomes its name's number.
         skip_lines: Lines to leave out at each file's start.
         comment: First character of lines to leave out, such as "#".
         field_delim, use_quote_delim: Delimiter; whether `"` quotes a field.
@@ -101,7 +101,8 @@ def csv(
         field_delim, use_quote_delim, na_value, lines_to_skip(skip_lines, "csv"), names, comment, lenient, encoding
     )
     return PartsSource(
-        _Rows(expanded(paths, "csv"), syntax, columns, dtypes, defaults or {}), Epochs(num_epochs, shuffle, seed, shard)
+        _Rows(expanded(paths, "csv"), syntax, columns, dtypes, codes, defaults or {}),
+        Epochs(num_epochs, shuffle, seed, shard),
     )
 
 
@@ -112,13 +113,13 @@ class _Form(NamedTuple):
         columns: The names of the columns, in its order.
         records: The form of its records.
         integers: What reads a column as texts, for those that looked like integers and are floats.
-        texts: The columns that are str.
+        values: What the fields of columns of texts become.
     """
 
     columns: tuple[str, ...]
     records: RecordFormat
     integers: Mapping[str, RecordFormat]
-    texts: frozenset[str]
+    values: Mapping[str, Values]
 
     def decoded(self, records: Sequence[bytes]) -> dict[str, NDArray[Any]]:
         arrays = dict(zip(self.columns, decode_block(records, self.records), strict=True))
@@ -126,19 +127,14 @@ class _Form(NamedTuple):
             large = np.flatnonzero(np.abs(arrays[name]) >= _EXACT)
             if len(large):
                 self._check_exact(name, texts, records, large.tolist())
-        for name in self.texts:
-            arrays[name] = self._decoded_text(name, arrays[name])
+        for name, values in self.values.items():
+            try:
+                arrays[name] = values.of(arrays[name].tolist())
+            except InvalidArgumentError as error:
+                told = invalid(f"Field {self.columns.index(name)}: {error.message}")
+                vars(told)["record"] = vars(error)["record"]
+                raise told from None
         return arrays
-
-    def _decoded_text(self, name: str, fields: NDArray[Any]) -> NDArray[Any]:
-        try:
-            return object_vector([field.decode() for field in fields.tolist()])
-        except UnicodeDecodeError as error:
-            hint = f"{likely_encoding(error.object)}, or dtypes={{{name!r}: bytes}}"
-            why = f"{error.object!r:.80} is not UTF-8, as str is: {hint}"
-            told = invalid(f"Field {self.columns.index(name)}: {why}")
-            vars(told)["record"] = fields.tolist().index(error.object)
-            raise told from None
 
     def _check_exact(self, name: str, texts: RecordFormat, records: Sequence[bytes], large: list[int]) -> None:
         """Refuse an integer that a float has rounded."""
@@ -187,6 +183,7 @@ class _Rows(Parts):
         syntax: Syntax,
         columns: Sequence[str] | None,
         dtypes: Any,
+        codes: Any,
         defaults: Mapping[str, Any],
     ) -> None:
         self.names = names
@@ -195,9 +192,11 @@ class _Rows(Parts):
         where = f"csv: {self._file}"
         wanted = dict.fromkeys(chosen(self._header, columns, where))
         given = dtypes if isinstance(dtypes, Mapping) else {} if dtypes is None else dict.fromkeys(wanted, dtypes)
-        for option, named in (("dtypes", given), ("defaults", defaults)):
-            if named:
+        for option, named in (("dtypes", given), ("defaults", defaults), ("codes", codes)):
+            if isinstance(named, Mapping) and named:
                 chosen(self._header, list(named), f"{where}: {option}")
+        self._values = values_of(given, codes, list(wanted), where)
+        given = {**given, **dict.fromkeys(self._values, bytes)}
         self._all = columns is None
         self._guessed = guessed([each for each in wanted if each not in given], rows, self._header, syntax, defaults)
         if piece is not None:
@@ -211,7 +210,6 @@ class _Rows(Parts):
         self._columns = {
             name: self._guessed.get(name) or described(name, dtype_of(name, given[name]), defaults) for name in wanted
         }
-        self._texts = frozenset(name for name in wanted if name in given and is_text(name, given[name]))
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield pieces; a place is the byte where one begins."""
@@ -223,7 +221,7 @@ class _Rows(Parts):
                 return
             columns = self._in_order(header, name)
             texts = {each: self._syntax.form(header, {each: ColumnType(STRING, b"")}) for each in self._integers}
-            form = _Form(tuple(columns), self._syntax.form(header, columns), texts, self._texts)
+            form = _Form(tuple(columns), self._syntax.form(header, columns), texts, self._values)
             if place is not None:
                 file.go_to(place)
             for piece in cut_pieces(file, self._syntax.cut, name, encoding=self._syntax.encoding):
@@ -243,7 +241,7 @@ class _Rows(Parts):
 
     def facts(self) -> dict[str, Any]:
         columns = [
-            [name, "str" if name in self._texts else column.dtype.name, str(column.default)]
+            [name, self._values[name].kind if name in self._values else column.dtype.name, str(column.default)]
             for name, column in self._columns.items()
         ]
         return {"files": len(self.names), "columns": columns, **self._syntax.facts()}

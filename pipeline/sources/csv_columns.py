@@ -185,13 +185,10 @@ def dtype_of(name: str, given: Any) -> np.dtype[Any]:
     if dtype.kind in "SUTO":
         return STRING
     if dtype.name not in TYPE_NAMES:
-        raise invalid(f"csv: column {name!r} cannot be {dtype}: dtypes are {', '.join(TYPE_NAMES)}, str and bytes")
+        raise invalid(
+            f"csv: column {name!r} cannot be {dtype}: dtypes are {', '.join(TYPE_NAMES)}, str, bytes and datetime64"
+        )
     return dtype
-
-
-def is_text(name: str, given: Any) -> bool:
-    """Whether a dtype that was given is that of str; other strings are bytes."""
-    return numpy_dtype(given, f"csv: dtypes of column {name!r}").kind in "UT"
 
 
 def told(columns: Mapping[str, ColumnType]) -> str:
@@ -216,7 +213,7 @@ def described(name: str, dtype: np.dtype[Any], defaults: Mapping[str, Any]) -> C
             return ColumnType(dtype, value)
     text = f"csv: {given!r:.80} is not a valid default for column {name!r} of {_name(dtype)}"
     if _is_time(given):
-        text += f"; csv reads no times: read str, and convert each batch, as by batch[{name!r}].astype('datetime64[s]')"
+        text += f"; write a time as text, such as '2024-01-31', with dtypes={{{name!r}: 'datetime64[D]'}}"
     raise invalid(text)
 
 

@@ -1,0 +1,137 @@
+"""What fields of CSV files become besides numbers and bytes: str, dates and times, and the numbers of categories."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.dtypes import numpy_dtype, object_vector, texts, utf8
+from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.files.encoding import likely_encoding
+
+_TIME = re.compile(rb"-?\d{4,}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,18})?)?)?)?)?)?")
+
+
+class Values:
+    """What the fields of a column become.
+
+    Attributes:
+        kind: Its name in states.
+    """
+
+    kind: str
+
+    def of(self, fields: list[bytes]) -> NDArray[Any]:
+        """Return the values; an error has the number of its field as `record`."""
+        raise NotImplementedError
+
+
+class Text(Values):
+    """Fields as str."""
+
+    kind = "str"
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def of(self, fields: list[bytes]) -> NDArray[Any]:
+        try:
+            return object_vector([field.decode() for field in fields])
+        except UnicodeDecodeError as error:
+            hint = f"{likely_encoding(error.object)}, or dtypes={{{self._name!r}: bytes}}"
+            raise _wrong(fields.index(error.object), f"{error.object!r:.80} is not UTF-8, as str is: {hint}") from None
+
+
+class Times(Values):
+    """Fields as `datetime64`: dates and times of ISO 8601 without a time zone; NaT for an empty field.
+
+    Args:
+        dtype: The dtype, with a unit.
+    """
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self._dtype, self.kind = dtype, dtype.name
+
+    def of(self, fields: list[bytes]) -> NDArray[Any]:
+        for i, field in enumerate(fields):
+            if field and not _TIME.fullmatch(field):
+                raise _wrong(i, f"{field!r:.80} is not a date or time such as 2024-01-31 or 2024-01-31T12:30:00")
+        try:
+            exact = np.array([field or b"NaT" for field in fields]).astype(np.datetime64)
+            made = exact.astype(self._dtype)
+        except ValueError:
+            made, exact = np.empty(0, self._dtype), np.empty(0, np.datetime64)
+        if len(made) == len(fields) and ((made.astype(exact.dtype) == exact) | np.isnat(exact)).all():
+            return made
+        if len(fields) == 1:
+            raise _wrong(0, f"{fields[0]!r:.80} is no {self._dtype}: it is out of range, or has a finer unit")
+        for i, field in enumerate(fields):
+            try:
+                self.of([field])
+            except InvalidArgumentError as error:
+                vars(error)["record"] = i
+                raise
+        return np.concatenate([self.of([field]) for field in fields])  # their units have no common one
+
+
+class Codes(Values):
+    """Fields as the numbers that they have in a list of names, int64.
+
+    Args:
+        names: The names.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._numbers = {utf8(each, "csv: codes"): i for i, each in enumerate(names)}
+        self.kind = f"codes of {list(names)}"
+
+    def of(self, fields: list[bytes]) -> NDArray[Any]:
+        try:
+            return np.array([self._numbers[field] for field in fields], np.int64)
+        except KeyError as error:
+            field = error.args[0]
+            raise _wrong(fields.index(field), f"{field!r:.80} is not one of the {len(self._numbers):,} codes") from None
+
+
+def values_of(dtypes: Mapping[str, Any], codes: Any, columns: Sequence[str], where: str) -> dict[str, Values]:
+    """Return what the fields of some columns become.
+
+    Args:
+        dtypes: The dtypes that were given, by column.
+        codes: The names of the categories, by column; or None.
+        columns: The columns that are read.
+        where: What errors begin with.
+
+    Raises:
+        InvalidArgumentError, TypeError: Codes are no names by column, a column has a dtype too, or a unit is missing.
+    """
+    found: dict[str, Values] = {}
+    for name in columns:
+        dtype = None if name not in dtypes else numpy_dtype(dtypes[name], f"csv: dtypes of column {name!r}")
+        if dtype is not None and dtype.kind in "UT":
+            found[name] = Text(name)
+        elif dtype is not None and dtype.kind == "M":
+            if np.datetime_data(dtype)[0] == "generic":
+                raise invalid(f"{where}: dtypes of column {name!r}: datetime64 needs a unit, such as 'datetime64[D]'")
+            found[name] = Times(dtype)
+    if codes is not None and not isinstance(codes, Mapping):
+        raise TypeError(f"{where}: codes must be a dict of lists of names by column, not {codes!r:.80}")
+    for name, given in (codes or {}).items():
+        listed = texts(given, f"{where}: codes of column {name!r}")
+        if len(set(listed)) < len(listed) or not listed:
+            raise invalid(f"{where}: codes of column {name!r} must be names, each once, got {listed!r:.80}")
+        if name in dtypes:
+            raise invalid(f"{where}: column {name!r} has codes, which are int64, and dtypes= too: leave one out")
+        if name in columns:
+            found[name] = Codes(listed)
+    return found
+
+
+def _wrong(i: int, why: str) -> InvalidArgumentError:
+    error = invalid(why)
+    vars(error)["record"] = i
+    return error

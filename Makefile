@@ -18,7 +18,7 @@ APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdatas
 
 .PHONY: run build test test-slow test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
 .PHONY: test-free-threaded bench-free-threaded tsan-free
-.PHONY: bench-cluster bench-scaling bench-latency bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
+.PHONY: bench-cluster bench-crops bench-scaling bench-latency bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -210,6 +210,10 @@ $(VENV)-peers/%/.installed: bench/peers/%.txt
 	$(@D)/bin/python -m pip install --quiet --upgrade pip
 	rm -f $@
 	$(@D)/bin/python -m pip install --quiet --requirement $< && touch $@ || echo "$*: left out, as pip failed" >&2
+
+# Random-resized crops of JPEG files, beside the peers that decode images.
+bench-crops: build $(patsubst %,$(VENV)-peers/%/.installed,tensorflow torch grain spdl dali)
+	$(BIN)/python bench/peers/crops.py --environments $(VENV)-peers
 
 bench-scaling: build
 	$(BIN)/python bench/runs/scaling.py

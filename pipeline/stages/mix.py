@@ -199,6 +199,8 @@ class Mixing(Several):
 
     def _taken(self, picks: NDArray[np.int64]) -> Block | None:
         """Return the elements of draws, up to the first whose stream has ended or fails; None if that is the first."""
+        if len(picks) == 1:
+            return self._one(int(picks[0]))
         looked, n = [], len(picks)
         for i in np.flatnonzero(np.bincount(picks)).tolist():
             mine = np.flatnonzero(picks[:n] == i)
@@ -226,6 +228,16 @@ class Mixing(Several):
         if len(blocks) == 1:
             return blocks[0]
         return joined(blocks).picked(np.concatenate(places).argsort(kind="stable"))
+
+    def _one(self, which: int) -> Block | None:
+        """Return the next element of a stream; None if it has ended."""
+        block = self.sources[which].look(1)
+        if block is None:
+            self._end(which)
+            return None
+        self.sources[which].drop(1)
+        self._count(which, 1)
+        return block.renumbered(which, self._names[which])  # type: ignore[no-any-return]
 
     def _look(self, i: int, n: int, first: bool) -> Block | None:
         """Look at elements of stream i. Its error is raised by the `first` draw; else it comes after those before."""
@@ -317,11 +329,26 @@ class ByTokens(Mixing):
         super().__init__(sources, node, pair, drawn)
         self._by, self._since, self._phase = by, since.tolist(), int(last)
         self._lengths: list[list[int]] = [[] for _ in sources]  # of the elements that were measured and not taken
+        self._plan: list[int] = []  # the next draws
         self._points: list[NDArray[np.float64]] = [np.empty(0)] * len(sources)
         self._points_from = [0] * len(sources)
         self._pairs = [(pair[0], int(mix_numbers(np.array([pair[1]], np.int64), i)[0])) for i in range(len(sources))]
 
+    def take(self, n: int) -> Block | None:
+        block = super().take(n)
+        del self._plan[: 0 if block is None else len(block)]
+        return block
+
     def _picks(self, n: int) -> NDArray[np.int64] | None:
+        if not self._plan:
+            found = self._planned(max(n, _MEASURED))
+            if found is None:
+                return None
+            self._plan = found
+        return np.array(self._plan[:n], np.int64)
+
+    def _planned(self, n: int) -> list[int] | None:
+        """Return which streams the next draws come from; None if all have ended."""
         tokens = int(self._drawn.tokens.sum())
         phase, weights = self._node.schedule.at(tokens, self._drawn.ended.astype(bool))
         if weights is None:
@@ -337,7 +364,7 @@ class ByTokens(Mixing):
             for i in changed:
                 length = self._length(i, taken[i], bool(picks))
                 if length is None:
-                    return np.array(picks, np.int64) if picks else self._without(i, n)
+                    return picks or self._without(i, n)
                 point = self._point(i, int(self._drawn.examples[i]) + taken[i])
                 due[i] = (since[i] + point * max(1, length)) / float(weights[i])
             which = min(due, key=due.__getitem__)
@@ -349,12 +376,12 @@ class ByTokens(Mixing):
             if tokens >= until:
                 break
             changed = [which]
-        return np.array(picks, np.int64)
+        return picks
 
-    def _without(self, which: int, n: int) -> NDArray[np.int64] | None:
+    def _without(self, which: int, n: int) -> list[int] | None:
         """Return the next draws, as a stream has ended."""
         self._end(which)
-        return None if self._over else self._picks(n)
+        return None if self._over else self._planned(n)
 
     def _length(self, i: int, k: int, begun: bool) -> int | None:
         """Return the length of an element of stream i, after k others; None if there is none, or an error comes after

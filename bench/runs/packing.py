@@ -1,0 +1,121 @@
+"""Packing and mixing beside loops that are written by hand with NumPy: CPU time of one thread, minima of rounds.
+
+    python bench/runs/packing.py [rounds]
+
+The documents are lognormal with a mean of 900 tokens, and rows have 2,048. The loop by hand for best fit is the idea of
+nanochat's loader in own words: it keeps 1,000 documents, fills a row with the longest that fits, and crops the shortest
+one to what is left.
+"""
+
+import sys
+import time
+
+import numpy as np
+
+import pipeline
+
+LENGTH, BUFFER, DOCUMENTS = 2048, 1000, 12_000
+WEIGHTS = [0.7, 0.3]
+
+
+def documents(seed=0, count=DOCUMENTS):
+    """Documents of random lengths."""
+    rng = np.random.default_rng(seed)
+    lengths = np.maximum(1, rng.lognormal(np.log(900) - 0.5, 1.0, count).astype(int))
+    return [rng.integers(1, 50_000, n).astype(np.int32) for n in lengths]
+
+
+def cropped_rows(given):
+    """Best fit by hand: full rows without ids, from documents of which some are cropped."""
+    source, held = iter(given), []
+    while True:
+        row, at = np.empty(LENGTH, np.int32), 0
+        while at < LENGTH:
+            while len(held) < BUFFER and (document := next(source, None)) is not None:
+                held.append(document)
+            if not held:
+                return
+            room = LENGTH - at
+            best = max(
+                (i for i, each in enumerate(held) if len(each) <= room), key=lambda i: len(held[i]), default=None
+            )
+            if best is None:
+                best = min(range(len(held)), key=lambda i: len(held[i]))
+            document = held.pop(best)[:room]
+            row[at : at + len(document)] = document
+            at += len(document)
+        yield row
+
+
+def mixed_by_hand(one, other):
+    """Examples of two lists, drawn by weight; a list begins again when it has ended."""
+    rng, inputs, at = np.random.default_rng(1), (one, other), [0, 0]
+    for which in rng.choice(2, DOCUMENTS, p=WEIGHTS):
+        yield inputs[which][at[which] % len(inputs[which])]
+        at[which] += 1
+
+
+def mixed_tokens_by_hand(one, other):
+    """As before, with weights that count tokens: the one that is behind comes next."""
+    inputs, at, tokens = (one, other), [0, 0], [0, 0]
+    for _ in range(DOCUMENTS):
+        which = int(tokens[1] * WEIGHTS[0] < tokens[0] * WEIGHTS[1])
+        document = inputs[which][at[which] % len(inputs[which])]
+        at[which] += 1
+        tokens[which] += len(document)
+        yield document
+
+
+def mixed(one, other, by):
+    """The same by `mix`."""
+    inputs = [pipeline.dataset(each).repeat() for each in (one, other)]
+    return pipeline.mix(inputs, WEIGHTS, by=by, seed=1).take(DOCUMENTS)
+
+
+def ways():
+    """What is measured, by name: a function that makes what to iterate over."""
+    given, one, other = documents(), documents(1, 6000), documents(2, 3000)
+    data = pipeline.dataset(given)
+    full = {"begin": 1, "end": 2, "labels": True, "cu_seqlens": True}
+    return {
+        "pack, concat": lambda: data.pack(LENGTH),
+        "pack, first fit": lambda: data.pack(LENGTH, method="first_fit"),
+        "pack, best fit": lambda: data.pack(LENGTH, method="best_fit"),
+        "pack, best fit, labels and all": lambda: data.pack(LENGTH, method="best_fit", **full),
+        "best fit by hand, cropped, no ids": lambda: cropped_rows(given),
+        "mix by examples": lambda: mixed(one, other, None),
+        "mix by tokens": lambda: mixed(one, other, len),
+        "mix by hand, examples": lambda: mixed_by_hand(one, other),
+        "mix by hand, tokens": lambda: mixed_tokens_by_hand(one, other),
+    }
+
+
+def measured(rounds):
+    """Yield (name, elements, seconds, tokens, share of rows that are tokens); the rounds of all ways alternate."""
+    made, best, found = ways(), {}, {}
+    for _ in range(rounds):
+        for name, make in made.items():
+            begin = time.thread_time()
+            elements = list(make())
+            best[name] = min(best.get(name, np.inf), time.thread_time() - begin)
+            found[name] = elements
+    for name, elements in found.items():
+        if isinstance(elements[0], dict):
+            tokens = sum(int((row["segment_ids"] > 0).sum()) for row in elements)
+            yield name, len(elements), best[name], tokens, tokens / len(elements) / LENGTH
+        else:
+            yield name, len(elements), best[name], sum(map(len, elements)), 1.0
+
+
+def main():
+    """Print a table."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    print(f"{'':36}{'us an element':>14}{'M tokens/s':>12}{'full':>9}")
+    for name, count, seconds, tokens, full in measured(rounds):
+        print(f"{name:36}{seconds / count * 1e6:14.1f}{tokens / seconds / 1e6:12.1f}{full:9.2%}")
+    lost = 1 - sum(map(len, cropped_rows(documents()))) / sum(map(len, documents()))
+    print(f"The loop by hand crops {lost:.1%} of the tokens.")
+
+
+if __name__ == "__main__":
+    main()

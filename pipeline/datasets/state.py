@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pipeline import __version__
+from pipeline.datasets.mixes import mixes_of, mixes_with_history, without_new_inputs
 from pipeline.datasets.moving import Moving, Pairs, check_batches, check_hosts
 from pipeline.diagnostics.wording import named
 from pipeline.dtypes import items, one_of
@@ -34,11 +35,12 @@ ALLOWED = {
     "num_epochs": {"num_epochs"},
     "shard": set[str](),
     "mtime": set[str](),
+    "weights": {"weights"},
 }
 
 _KEYS = {
     *("format", "version", "made_by", "delivered", "ended", "fingerprint", "epoch", "recipe", "seeds", "state"),
-    *("files", "checksum"),
+    *("mixes", "files", "checksum"),
 }
 
 # What `allow` and the batch functions call the options of a batch.
@@ -68,6 +70,7 @@ def state_of(node: Node, run: Run, record: Record, summed: bool, ended: bool) ->
         "recipe": _plain(facts_of(node)),
         "seeds": [list(run.seeds.pair(seed)) for seed in seeds_of(node)],
         "state": copy.deepcopy(record.state),
+        "mixes": [list(run.mixed.get(each.written, (0, 0, []))) for each in mixes_of(node)],
         "files": _plain(run.files.listed()),
     }
     state["checksum"] = _checksum(state)
@@ -103,9 +106,10 @@ def loaded_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> 
         raise invalid(f"load_state_dict: the state is damaged: it has no {', '.join(missing)}")
     _check_whole(state)
     comparison = Comparison()
-    here = _plain(facts_of(node))
     try:
         _check_values(state)
+        before = without_new_inputs(node, state["recipe"]) if "weights" in allow else node
+        here = _plain(facts_of(before))
         if state["epoch"] != epoch:
             comparison.note("epoch", state["epoch"], epoch)
         if state["fingerprint"] is None and node.summed is not None:
@@ -126,15 +130,16 @@ def loaded_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> 
         raise invalid(f"load_state_dict: the state is damaged: {named(error)}") from error
     comparison.conclude()
     found = copy.deepcopy(state)
+    found["mixes"] = mixes_with_history(node, before, state["recipe"], found["mixes"])
     if state["recipe"] != here:
-        pairs = Pairs(node, state["recipe"])
+        pairs = Pairs(before, state["recipe"])
         check_batches(pairs)
         check_hosts(pairs, state["ended"])
         with fitting():
             found["state"] = Moving(pairs).state(found["state"])
         found["recipe"] = here
         found["checksum"] = _checksum(found)
-    _adopt_seeds(state, node)
+    _adopt_seeds(state, before)
     return found  # type: ignore[no-any-return]
 
 
@@ -168,6 +173,9 @@ def _check_whole(state: Mapping[str, Any]) -> None:
 
 def _check_values(state: Mapping[str, Any]) -> None:
     """Raise ValueError if the values that every recipe's state has are not of their kinds."""
+    for epoch, drawn, history in state["mixes"]:
+        if not all(type(each) is int for each in (epoch, drawn)) or not isinstance(history, list):
+            raise ValueError("mixes must have a pass, what was drawn in it, and the weights before")
     if type(state["ended"]) is not bool:
         raise ValueError("ended must be True or False")
     counts = [state["epoch"], *state["delivered"].values()]
@@ -212,6 +220,8 @@ def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison
     ignored = {*but, "shard"} - ({"n", "max_tokens"} if saved[0] != "batch" else set())
     if saved[0] == "shard":
         ignored |= {"i", "n"}
+    if saved[0] != "mix":
+        ignored -= {"weights"}
     was, now = _hosts_of_source(saved[1]), _hosts_of_source(here[1])
     if was != now:  # a place in one share of a source says nothing of the places of others
         text = (

@@ -45,6 +45,14 @@ class Schedule(NamedTuple):
         weights = [[float(each) for each in phase] for phase in self.weights]
         return weights[0] if len(weights) == 1 else [list(each) for each in zip(self.starts, weights, strict=True)]
 
+    def until_then(self, drawn: int, other: Schedule) -> Schedule:
+        """Return this schedule for the first examples or tokens, and another one behind them."""
+        old = [(start, w) for start, w in zip(*self, strict=True) if start < drawn]
+        now = int(np.searchsorted(other.starts, drawn, "right")) - 1
+        new = [(max(start, drawn), w) for start, w in zip(other.starts[now:], other.weights[now:], strict=True)]
+        starts, weights = zip(*old, *new, strict=True)
+        return Schedule(list(starts), list(weights))
+
     def at(self, drawn: int, ended: NDArray[np.bool_]) -> tuple[int, NDArray[np.float64] | None]:
         """Return the phase after so many examples or tokens, and its weights; None if all that has any has ended.
 
@@ -61,6 +69,17 @@ class Schedule(NamedTuple):
     def until(self, phase: int) -> float:
         """Return the number of examples or tokens before the next phase."""
         return self.starts[phase + 1] if phase + 1 < len(self.starts) else np.inf
+
+
+def schedule_of(plain: Any, count: int) -> Schedule:
+    """Return the schedule of plain data, with weight 0 for inputs that it does not have."""
+    phases = [[0, plain]] if not isinstance(plain[0], list) else plain
+    weights = [np.pad(np.array(each, np.float64), (0, count - len(each))) for _, each in phases]
+    return Schedule([whole(start) for start, _ in phases], weights)
+
+
+# The state of an input that nothing was drawn of.
+_UNREAD = [0, 0, 0, 0, [None, 0]]
 
 
 class Mix(Node):
@@ -110,9 +129,10 @@ class Mix(Node):
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         count = len(self.inputs)
-        places, last = ([[0, 0, 0, 0, [None, 0]]] * count, -1) if state is None else state
-        if len(places) != count:
-            raise invalid("load_state_dict: the state is damaged: it is of a mix with another number of inputs")
+        places, last = ([], -1) if state is None else state
+        if len(places) > count:
+            raise invalid("load_state_dict: the state is damaged: it is of a mix with more inputs")
+        places = [*places, *[_UNREAD] * (count - len(places))]  # of inputs that were added
         numbers = np.array([[whole(each) for each in place[:4]] for place in places], np.int64)
         sources = [
             Ahead(opened(each, run.inner(i), at), whole(skip))
@@ -125,8 +145,20 @@ class Mix(Node):
         if measured is not None:
             _show(measured, self, drawn)
         if self.by is None:
-            return ByExamples(sources, self, pair, drawn)
-        return ByTokens(sources, self, self.by, pair, drawn, numbers[:, 3], last)
+            return ByExamples(sources, self, run, pair, drawn)
+        return ByTokens(sources, self, run, pair, drawn, numbers[:, 3], last)
+
+    def in_effect(self, run: Run) -> Schedule:
+        """Return the schedule of a pass: that of the recipe, behind those that states were saved with."""
+        _, _, before = run.mixed.get(self.written, (0, 0, []))
+        schedules = [schedule_of(plain, len(self.inputs)) for _, _, plain in before] + [self.schedule]
+        found = schedules[0]
+        for (epoch, drawn, _), following in zip(before, schedules[1:], strict=True):
+            if run.epoch == epoch:
+                found = found.until_then(drawn, following)
+            elif run.epoch > epoch:
+                found = following
+        return found
 
 
 class Drawn(NamedTuple):
@@ -161,13 +193,15 @@ class Mixing(Several):
     Args:
         sources: The streams.
         node: The step.
+        run: Of the iterator: it notes how far draws have come.
         pair: The two seeds of the draws.
         drawn: What was drawn before; it is counted up.
     """
 
-    def __init__(self, sources: list[Ahead], node: Mix, pair: tuple[int, int], drawn: Drawn) -> None:
+    def __init__(self, sources: list[Ahead], node: Mix, run: Run, pair: tuple[int, int], drawn: Drawn) -> None:
         super().__init__(sources)
-        self._node, self._pair, self._drawn = node, pair, drawn
+        self._node, self._run, self._pair, self._drawn = node, run, pair, drawn
+        self._schedule = node.in_effect(run)
         self._names: list[Callable[[int], str | None]] = [each.name_of for each in node.inputs]
         self._to_the_end = node.ending == "all_exhausted"
 
@@ -186,6 +220,13 @@ class Mixing(Several):
     def _count(self, which: int, n: int) -> None:
         """Note that n elements of a stream were drawn."""
         self._drawn.examples[which] += n
+
+    def _note(self, drawn: int) -> None:
+        """Note how many examples or tokens were drawn, if they are more than ever before."""
+        node, epoch = self._node.written, self._run.epoch
+        furthest = self._run.mixed.get(node, (0, 0, []))
+        if (epoch, drawn) > furthest[:2]:
+            self._run.mixed[node] = epoch, drawn, furthest[2]
 
     def take(self, n: int) -> Block | None:
         while not self._over:
@@ -257,8 +298,8 @@ class Mixing(Several):
 class ByExamples(Mixing):
     """Elements drawn by chance. A draw is the same whatever is taken at once."""
 
-    def __init__(self, sources: list[Ahead], node: Mix, pair: tuple[int, int], drawn: Drawn) -> None:
-        super().__init__(sources, node, pair, drawn)
+    def __init__(self, sources: list[Ahead], node: Mix, run: Run, pair: tuple[int, int], drawn: Drawn) -> None:
+        super().__init__(sources, node, run, pair, drawn)
         self._made = int(drawn.examples.sum())  # draws
         self._forget_draws()
 
@@ -273,6 +314,7 @@ class ByExamples(Mixing):
     def _count(self, which: int, n: int) -> None:
         super()._count(which, n)
         self._made += n
+        self._note(self._made)
 
     def drop(self, n: int) -> int:
         left = n
@@ -288,10 +330,10 @@ class ByExamples(Mixing):
     def _picks(self, n: int) -> NDArray[np.int64] | None:
         at = self._made - self._draws_from
         if at + n > len(self._draws):
-            phase, weights = self._node.schedule.at(self._made, self._drawn.ended.astype(bool))
+            phase, weights = self._schedule.at(self._made, self._drawn.ended.astype(bool))
             if weights is None:
                 return None
-            ahead = int(min(self._ahead, max(1, self._node.schedule.until(phase) - self._made)))
+            ahead = int(min(self._ahead, max(1, self._schedule.until(phase) - self._made)))
             limits = np.cumsum(weights) / weights.sum()
             draws = uniform(self._pair, np.arange(self._made, self._made + ahead))
             self._ahead = min(2 * self._ahead, _DRAWN)
@@ -310,8 +352,7 @@ class ByTokens(Mixing):
     at a random point of the stretch; the element that is due first comes next. A new phase begins at time 0.
 
     Args:
-        sources, node, pair, drawn: See `Mixing`.
-        by: Returns the lengths.
+        sources, node, run, pair, drawn: See `Mixing`.
         since: The tokens of each stream in this phase.
         last: The phase; -1 before the first draw.
     """
@@ -320,14 +361,15 @@ class ByTokens(Mixing):
         self,
         sources: list[Ahead],
         node: Mix,
-        by: Lengths,
+        run: Run,
         pair: tuple[int, int],
         drawn: Drawn,
         since: NDArray[np.int64],
         last: Any,
     ) -> None:
-        super().__init__(sources, node, pair, drawn)
-        self._by, self._since, self._phase = by, since.tolist(), int(last)
+        super().__init__(sources, node, run, pair, drawn)
+        self._by: Lengths = node.by  # type: ignore[assignment]
+        self._since, self._phase = since.tolist(), int(last)
         self._lengths: list[list[int]] = [[] for _ in sources]  # of the elements that were measured and not taken
         self._plan: list[int] = []  # the next draws
         self._points: list[NDArray[np.float64]] = [np.empty(0)] * len(sources)
@@ -350,12 +392,12 @@ class ByTokens(Mixing):
     def _planned(self, n: int) -> list[int] | None:
         """Return which streams the next draws come from; None if all have ended."""
         tokens = int(self._drawn.tokens.sum())
-        phase, weights = self._node.schedule.at(tokens, self._drawn.ended.astype(bool))
+        phase, weights = self._schedule.at(tokens, self._drawn.ended.astype(bool))
         if weights is None:
             return None
         if phase != self._phase:
             self._phase, self._since = phase, [0] * len(self.sources)
-        until = self._node.schedule.until(phase)
+        until = self._schedule.until(phase)
         since, taken = list(self._since), [0] * len(self.sources)
         due: dict[int, float] = {}
         picks: list[int] = []
@@ -418,6 +460,7 @@ class ByTokens(Mixing):
         self._drawn.tokens[which] += sum(lengths[:n])
         self._since[which] += sum(max(1, each) for each in lengths[:n])
         del lengths[:n]
+        self._note(int(self._drawn.tokens.sum()))
 
     def state(self) -> Any:
         return self._state_with(self._since, self._phase)

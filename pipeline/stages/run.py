@@ -195,6 +195,8 @@ class Run:
             keeps its part.
         seeds, files, clock: What else they share; see the classes.
         measured: What is measured, by the step that the user wrote.
+        mixed: Of each mix: the furthest pass, the examples or tokens drawn in that, and the weights before those of the
+            recipe: [pass, drawn, weights] until when.
         skipped: The errors that were skipped.
     """
 
@@ -202,6 +204,7 @@ class Run:
         self.epoch, self.path, self.hosts = 0, 0, False
         self.seeds, self.files, self.clock = Seeds(), Files(), Clock(name, stops)
         self.measured = measured or {}
+        self.mixed: dict[Any, tuple[int, int, list[Any]]] = {}
         self.skipped = Skips("skip", None)
         self._dropped: dict[tuple[Any, int, int], int] = {}
 

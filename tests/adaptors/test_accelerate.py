@@ -199,15 +199,15 @@ for _ in range(2):
             break
     if action == "save":
         break
-said["weight"] = model.module.weight.item()
+said["weight"] = accelerator.unwrap_model(model).weight.item()
 accelerator.wait_for_everyone()
 accelerator.end_training()
 print(json.dumps(said), flush=True)
 """
 
 
-def group(rows, folder, action):
-    return in_group(GROUP, 2, rows, folder, action, ACCELERATE_USE_CPU="true")
+def group(rows, folder, action, world=2):
+    return in_group(GROUP, world, rows, folder, action, ACCELERATE_USE_CPU="true")
 
 
 def test_a_group(tmp_path):
@@ -232,6 +232,10 @@ def test_the_state_of_a_group(tmp_path):
         assert before["batches"] + after["batches"] == every["batches"]
         assert after["steps"] == every["steps"][2:]
         assert abs(after["weight"] - every["weight"]) < 1e-6
+    [alone] = group(28, tmp_path, "load", 1)
+    dataset = pipeline.arrays(np.arange(28)).shuffle(seed=1).batch(4)
+    batches = [[batch.tolist() for batch in dataset.epoch(epoch)] for epoch in range(2)]
+    assert alone["batches"] == batches[0][4:] + batches[1]
 
 
 DATASETS = """

@@ -149,7 +149,7 @@ def test_lightning_predicts(tmp_path):
 
 
 TRAINER = """
-import json, sys
+import json, os, sys
 import numpy as np
 import torch
 import lightning.pytorch as lightning
@@ -177,7 +177,8 @@ model = Model()
 saves = lightning.callbacks.ModelCheckpoint(folder, "saved", every_n_train_steps=2)
 steps = 2 if action == "save" else -1
 trainer = lightning.Trainer(
-    accelerator="cpu", devices=2, strategy="ddp", max_epochs=2, max_steps=steps, logger=False, callbacks=[saves],
+    accelerator="cpu", devices=int(os.environ["WORLD_SIZE"]), strategy="ddp", max_epochs=2, max_steps=steps,
+    logger=False, callbacks=[saves],
     enable_progress_bar=False, enable_model_summary=False,
 )
 trainer.fit(model, loader, ckpt_path=folder + "/saved.ckpt" if action == "load" else None, weights_only=False)
@@ -197,6 +198,9 @@ def test_lightning_in_a_group(tmp_path):
         assert every["seen"] == batches[0] + batches[1]
         assert before["seen"] + after["seen"] == every["seen"]
         assert after["weight"] == every["weight"]
+    [alone] = in_group(TRAINER, 1, tmp_path / "b", "load")
+    batches = [[batch.tolist() for batch in dataset.epoch(epoch)] for epoch in range(2)]
+    assert alone["seen"] == batches[0][4:] + batches[1]
 
 
 SPAWNED = """
@@ -310,7 +314,7 @@ def test_fabric_resumes_after_an_epoch(tmp_path):
 
 
 FABRIC = """
-import json, sys
+import json, os, sys
 import numpy as np
 import torch
 from lightning.fabric import Fabric
@@ -318,7 +322,7 @@ import pipeline
 import pipeline.torch
 
 folder, action = sys.argv[1:]
-fabric = Fabric(accelerator="cpu", devices=2, strategy="ddp")
+fabric = Fabric(accelerator="cpu", devices=int(os.environ["WORLD_SIZE"]), strategy="ddp")
 fabric.launch()
 fabric.seed_everything(0, verbose=False)
 model = torch.nn.Linear(1, 1)
@@ -353,3 +357,6 @@ def test_fabric_in_a_group(tmp_path):
         assert every["seen"] == batches[0] + batches[1]
         assert before["seen"] + after["seen"] == every["seen"]
         assert after["weight"] == every["weight"]
+    [alone] = in_group(FABRIC, 1, tmp_path, "load")
+    batches = [[batch.tolist() for batch in dataset.epoch(epoch)] for epoch in range(2)]
+    assert alone["seen"] == batches[0][4:] + batches[1]

@@ -183,8 +183,8 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
 
         Args:
             state_dict: What `state_dict` returned, of a loader whose dataset was made in the same way.
-            allow: Differences to accept; see `DatasetIterator.load_state_dict`. Where several processes share a
-                dataset, their number may differ, if together they take the same number of examples.
+            allow: Differences to accept; see `DatasetIterator.load_state_dict`. The number of processes that share a
+                dataset may differ.
 
         Raises:
             StateMismatchError: It was saved by another dataset, or over other files.

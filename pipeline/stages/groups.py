@@ -49,8 +49,8 @@ class Group(OneInput):
     def step(self) -> int:
         return self.stride * self.source.step
 
-    def stop(self) -> int:
-        return self.source.stop() - (self.size - 1 if self.drop_remainder else 0) * self.source.step
+    def end(self) -> int:
+        return self.source.end() - (self.size - 1 if self.drop_remainder else 0) * self.source.step
 
     def length(self) -> int | None:
         length = self.source.length()
@@ -155,7 +155,7 @@ class Batch(Group):
         node = self.source
         if self.drop_remainder and self.indexed:  # then nothing is made that would be dropped
             begin, gap = 0 if state is None else whole(state), node.step
-            left = max(0, -(-(node.stop() - begin) // gap))
+            left = max(0, -(-(node.end() - begin) // gap))
             run.note_dropped(self.written, left % self.size)
             node = arranged(Until(node, begin + (left - left % self.size) * gap))
         return Batching(opened(node, run, state), self.how(), self, run)

@@ -123,7 +123,7 @@ class Node:
     def step(self) -> int:
         return 1
 
-    def stop(self) -> int:
+    def end(self) -> int:
         """Return the first place that no element has. Only where `indexed`."""
         return (self.length() or 0) * self.step
 
@@ -215,8 +215,8 @@ class OneForOne(OneInput):
     def step(self) -> int:
         return self.source.step
 
-    def stop(self) -> int:
-        return self.source.stop()
+    def end(self) -> int:
+        return self.source.end()
 
     def state_at(self, place: int) -> Any:
         return place

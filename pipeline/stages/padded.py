@@ -27,8 +27,8 @@ class PaddedShard(Shard):
     def options(self) -> dict[str, Any]:
         return {**super().options(), "pad": True}
 
-    def stop(self) -> int:
-        return self.source.stop()
+    def end(self) -> int:
+        return self.source.end()
 
     def length(self) -> int | None:
         length = self.source.length()

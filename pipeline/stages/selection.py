@@ -156,18 +156,18 @@ class Until(Choice):
     def step(self) -> int:
         return self.source.step
 
-    def stop(self) -> int:
-        return min(self._place, self.source.stop())
+    def end(self) -> int:
+        return min(self._place, self.source.end())
 
     def length(self) -> int:
-        return -(-self.stop() // self.step)
+        return -(-self.end() // self.step)
 
     def index(self, run: Run) -> Index:
-        return Spaced(indexed(self.source, run), 0, self.step, self.stop())
+        return Spaced(indexed(self.source, run), 0, self.step, self.end())
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         place = 0 if state is None else whole(state)
-        count = -(-(self.stop() - place) // self.step)
+        count = -(-(self.end() - place) // self.step)
         return Slicing(opened(self.source, run, state), 0, max(0, count), 0)
 
     def state_at(self, place: int) -> Any:
@@ -217,8 +217,8 @@ class Shard(Choice):
     def step(self) -> int:
         return self.n * self.source.step
 
-    def stop(self) -> int:
-        return self.source.stop() - (self.n - 1 if self.drop_remainder else self.i) * self.source.step
+    def end(self) -> int:
+        return self.source.end() - (self.n - 1 if self.drop_remainder else self.i) * self.source.step
 
     def length(self) -> int | None:
         length = self.source.length()
@@ -232,7 +232,7 @@ class Shard(Choice):
 
     def index(self, run: Run) -> Index:
         source = indexed(self.source, self._of_hosts(run))
-        return Spaced(source, self.i * source.step, self.step, self.stop())
+        return Spaced(source, self.i * source.step, self.step, self.end())
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         before, left = (None, 0) if state is None else state

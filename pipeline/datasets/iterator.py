@@ -117,6 +117,7 @@ class DatasetIterator(Generic[T_co]):
         self._interrupted = False  # an exception may have left the stream anywhere behind `_made`
         self._loaded: dict[str, Any] | None = None  # the state that was loaded, until the stream is open
         self._over = False
+        self._complete = False  # whether it is over and no error has ended it
         self._closed = False
         self._informed: set[int] = set()  # the threads that know of that: they called `close`, or got a CancelledError
         self._forked = False
@@ -356,7 +357,7 @@ class DatasetIterator(Generic[T_co]):
 
     def _finish(self) -> None:
         """The pass is over."""
-        self._over = True
+        self._over = self._complete = True
         self._times.end()
         ended.note(self)
         self._close_stream()
@@ -556,7 +557,7 @@ class DatasetIterator(Generic[T_co]):
         Thread safety: you may call it from any thread.
         """
         behind = integer(behind, "state_dict: behind")
-        return self._saved(behind, self._over and not behind)
+        return self._saved(behind, self._complete and not behind)
 
     def _saved(self, behind: int, ended: bool) -> dict[str, Any]:
         """Return the state some elements ago.

@@ -171,7 +171,7 @@ def row(name, step, source, workers):
     cells.append(changed(step, source, 3, "weights") if name in WEIGHTED else "-")
     cells.append(changed(step, source, 24, "length") if name in LONG else "-")
     _, (state,) = taken([step(source)], None, 9)
-    return [*cells, f"{len(json.dumps(state)) / 1000:.1f} kB"]
+    return [*cells, f"< {len(json.dumps(state)) // 1000 + 1} kB"]
 
 
 def changed(step, source, value, word):

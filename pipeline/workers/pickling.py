@@ -16,6 +16,7 @@ from typing import Any
 
 from pipeline.tracebacks import from_handler
 from pipeline.workers import needs
+from pipeline.workers.odd_parts import odd_part
 
 _INTERACTIVE = "__main__"
 
@@ -115,8 +116,10 @@ def pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[byte
 
 
 def _unsendable(named: Any, what: str, error: Exception) -> TypeError:
+    part = odd_part(named)
+    why = str(error) if part is None else part
     return TypeError(
-        f"{named!r:.80} cannot be sent to other processes ({error}): {what} must not hold open files, locks or the "
+        f"{named!r:.80} cannot be sent to other processes ({why}): {what} must not hold open files, locks or the "
         "like; make these in setup="
     )
 

@@ -37,6 +37,13 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
+# The exit status of a worker that begins to start workers while it imports the program.
+UNGUARDED = 121
+
+_UNGUARDED = (
+    'the program has no `if __name__ == "__main__":`. Each worker imports it, and would start workers in turn. Put all '
+    "but imports and definitions under that line"
+)
 _GUARD = (
     'A worker imports the program: what the program does belongs under `if __name__ == "__main__":`. What the worker '
     "printed says more"
@@ -137,6 +144,8 @@ class Worker:
             how = self.end()
             if "killed" in how:
                 raise ConnectionResetError(how) from None
+            if how == f"ended with exit status {UNGUARDED}":
+                raise BrokenWorkers(_UNGUARDED) from None
             raise BrokenWorkers(f"a worker process {how} while it started. {_GUARD}") from None
         except OSError as error:
             raise BrokenWorkers(f"a worker process {self.end(error)}") from error

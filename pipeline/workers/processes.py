@@ -6,7 +6,9 @@ import atexit
 import errno
 import functools
 import itertools
+import multiprocessing
 import os
+import sys
 import time
 import weakref
 from collections.abc import Callable, Collection
@@ -23,7 +25,7 @@ from pipeline.workers.chunks import FailedItem, WorkerDied
 from pipeline.workers.executor import Workers
 from pipeline.workers.pickling import pickled
 from pipeline.workers.pool import BrokenWorkers, Promise, SubmittedCall, WorkerPool, WorkerThread
-from pipeline.workers.process import Worker
+from pipeline.workers.process import UNGUARDED, Worker
 from pipeline.workers.worker import Unknown, Unreadable
 
 # Calls that a worker has at once: it begins the next one before anybody has looked at its last result.
@@ -81,6 +83,9 @@ class Processes(Workers):
             ImportError: It needs cloudpickle, which is not installed.
             RuntimeError: After `shutdown`, or in a forked process.
         """
+        if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker that imports the program
+            sys.stdout.flush()
+            os._exit(UNGUARDED)  # an exception would come with a traceback from each worker
         if os.getpid() != self._pid:
             raise RuntimeError("these processes belong to the process that this one was forked from")
         defined = self._defined(fn)

@@ -1,0 +1,76 @@
+"""Functions that cannot be sent to processes: errors name the part that pickle refuses."""
+
+import functools
+import subprocess
+import sys
+import threading
+
+import pytest
+from helpers import LIMIT
+
+import pipeline
+
+
+class Tokenizer:
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def __call__(self, text):
+        return text
+
+
+class Outer:
+    def __init__(self):
+        self.tables = {"a": [Tokenizer()]}
+
+    def encode(self, text):
+        return text
+
+
+def encode(text, tokenizer):
+    return text
+
+
+@pytest.mark.parametrize(
+    ("function", "part"),
+    [
+        (Tokenizer(), "its attribute 'lock' is a threading.Lock"),
+        (Outer().encode, "its attribute \"tables['a'][0].lock\" is a threading.Lock"),
+        (functools.partial(encode, tokenizer=Tokenizer()), "its argument 'tokenizer.lock' is a threading.Lock"),
+        (functools.partial(encode, tokenizer=(i for i in ())), "its argument 'tokenizer' is a generator"),
+        (functools.partial(encode, tokenizer=sys.stderr), "its argument 'tokenizer' is an open file"),
+    ],
+)
+def test_the_part_is_named(function, part):
+    with pytest.raises(TypeError) as failed:
+        list(pipeline.dataset(["a"]).map(function, workers=pipeline.processes(1)))
+    said = str(failed.value)
+    assert part in said
+    assert "make these in setup=" in said
+
+
+def test_the_variable_of_a_closure_is_named():
+    pytest.importorskip("cloudpickle")
+    lock = threading.Lock()
+    with pytest.raises(TypeError, match=r"\(its variable 'lock' is a threading\.Lock\)"):
+        list(pipeline.dataset(["a"]).map(lambda text: (text, lock), workers=pipeline.processes(1)))
+
+
+def test_a_program_without_a_guard(tmp_path):
+    """Each worker imports it. The program is told so once, and workers print nothing."""
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import pipeline\n"
+        "def double(x):\n    return 2 * x\n"
+        "data = pipeline.dataset(range(4)).map(double, workers=pipeline.processes(2))\n"
+        "try:\n    print(list(data))\n"
+        "except pipeline.errors.AbortedError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=LIMIT, check=False)
+    first, *notes = done.stdout.splitlines()
+    assert first.endswith(
+        'the program has no `if __name__ == "__main__":`. Each worker imports it, and would start workers in turn. Put '
+        "all but imports and definitions under that line"
+    )
+    assert len(notes) <= 1
+    assert done.stderr == ""

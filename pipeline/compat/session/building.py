@@ -195,7 +195,7 @@ class PlanBuilder:
             found, seen, waiting = False, {tensor}, [tensor]
             while waiting and not found:
                 each = waiting.pop()
-                found = known.get(each, each.dtype._is_ref_dtype)
+                found = known.get(each, each.dtype._is_ref_dtype or each.op.type == "Captured")
                 if not found and each not in known and each.op.type in _PASS_MEMORY_ON:
                     waiting += [one for one in each.op.inputs if one not in seen]
                     seen.update(each.op.inputs)

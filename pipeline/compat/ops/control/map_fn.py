@@ -45,14 +45,14 @@ class _Body(Context):
 
     def capture(self, tensor: Tensor) -> Tensor:
         """Let `tensor` in."""
-        inside = self.stand_in(tensor.dtype, tensor.get_shape())
+        inside = self.stand_in(tensor.dtype, tensor.get_shape(), "Captured")
         self.given.append((tensor, inside))
         return inside
 
-    def stand_in(self, dtype: DType, shape: Any) -> Tensor:
-        """Return a tensor whose value each run of the body is given."""
+    def stand_in(self, dtype: DType, shape: Any, op_type: str = "Given") -> Tensor:
+        """Return a tensor whose value each run of the body is given; "Captured" may be given a variable's Cell."""
         with control_dependencies(None):
-            made = tensor_node("Given", [], None, dtype, shape)
+            made = tensor_node(op_type, [], None, dtype, shape)
         self.own(made.op)
         self.graph.prevent_fetching(made.op)
         return made

@@ -17,6 +17,7 @@ from pipeline.compat.ops.control.asserting import Assert
 from pipeline.compat.ops.control.flow import with_dependencies
 from pipeline.compat.ops.images.checks import checked_shape
 from pipeline.compat.ops.making.opdef import failing_at_run_time, tensor_op
+from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.ops.math.reducing import reduce_all
 from pipeline.compat.ops.random.numbers import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
@@ -96,10 +97,17 @@ def _boxed(op_type: str, image: Any, numbers: list[Any], find: Callable[..., _Bo
         def rows(is_row: tuple[bool, ...], image: Any, *given: Any) -> Any:
             return None if any(is_row[1:]) else _part(image, recipe(image.shape[1:], *given))
 
+        given = [_as_int32(each) for each in numbers] if len(numbers) > 1 else numbers
         run = once_a_shape(failing_at_run_time(kernel), recipe, _part)
         kind = "int32" if len(numbers) > 1 else "fraction"
         definition = "image:T " + " ".join(f"number{at}:{kind}" for at in range(len(numbers)))
-        return tensor_op(op_type, definition, [tensor, *numbers], rule, run, rows=rows)
+        return tensor_op(op_type, definition, [tensor, *given], rule, run, rows=rows)
+
+
+def _as_int32(number: Any) -> Any:
+    """Return a number of a box; one of int64, which TensorFlow takes too, as int32."""
+    symbolic = isinstance(number, Tensor) or hasattr(number, "_variable")
+    return cast(number, dtypes.int32) if symbolic and number.dtype.base_dtype == dtypes.int64 else number
 
 
 def central_crop(image: Any, central_fraction: Any) -> Tensor:

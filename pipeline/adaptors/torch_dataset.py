@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.adaptors.torch_tensors import block_of, example_of, torch
-from pipeline.errors import invalid
+from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.iterators import iterator_of
 from pipeline.on_error import name_item
+from pipeline.resume.plain import not_plain
 from pipeline.resume.stateful import is_stateful, iterator_at
 from pipeline.sources.extras import MANY, stacked
 from pipeline.sources.nodes import Parts, Table
@@ -171,10 +172,20 @@ class _Stream(Parts):
     def _by_states(self, place: Any) -> Generator[tuple[Any, Any]]:
         """The pieces, each after the state before it; of the first one of an epoch that is nothing."""
         examples = iterator_at(self._data, place["state"]) if place else iterator_of(self._data)
-        before = place or {}
+        before: Any = place or {}
         while (piece := self._piece(examples)) is not None:
             yield before, piece
-            before = {"state": copy.deepcopy(self._data.state_dict())}
+            before = self._asked()
+
+    def _asked(self) -> Any:
+        """Return the state of the data; the error for one that JSON does not give back as it was."""
+        state = copy.deepcopy(self._data.state_dict())
+        odd = not_plain(state, "", True)
+        if odd is None:
+            return {"state": state}
+        name = type(self._data).__name__
+        text = f"{name}.state_dict must return plain data that JSON gives back as it was, and here {odd}"
+        return FailedPreconditionError(None, None, text)
 
     def _by_numbers(self, first: int) -> Generator[tuple[Any, Any]]:
         """The pieces, each after its number; those before the first are read and dropped."""

@@ -149,7 +149,8 @@ class Parts(Rows):
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield the pieces of a part, each after the place where it begins.
 
-        A place is plain data, not None: in a file a count, as of bytes. `place` is where to begin, or None.
+        A place is plain data, not None: in a file a count, as of bytes. `place` is where to begin, or None. A
+        FailedPreconditionError in its stead says why there is no state here.
         """
         raise NotImplementedError
 

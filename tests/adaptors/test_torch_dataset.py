@@ -399,3 +399,18 @@ def test_a_dataset_that_has_grown():
             list(fixed.batch(2))
         assert [int(each) for each in read] == list(range(given.items))
         assert sorted(pipeline.torch.dataset(given)) == list(range(given.items))
+
+
+@pytest.mark.parametrize("state", [{"at": (1,)}, {"at": np.int64(1)}, {1: "at"}, {"at": b"1"}], ids=repr)
+@pytest.mark.parametrize("workers", [None, 2])
+def test_a_state_that_json_would_change(state, workers):
+    class Odd(StatefulGenerator):
+        def state_dict(self):
+            return state
+
+    iterator = iter(pt.dataset(Odd(100)).map(lambda item: item, workers=workers))
+    for _ in range(70):
+        next(iterator)
+    with pytest.raises(pipeline.errors.FailedPreconditionError, match=r"Odd\.state_dict must return plain data"):
+        iterator.state_dict()
+    assert [int(item) for item in iterator] == list(range(70, 100))

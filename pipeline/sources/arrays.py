@@ -30,6 +30,7 @@ from pipeline.sources.source import TableSource
 from pipeline.sources.sparse_rows import SparseRows, is_sparse
 from pipeline.sources.stored import Pieces, Stored, is_stored, step_of
 from pipeline.stages.block import flat
+from pipeline.stages.collate import as_array
 
 # Files of up to so many bytes are read at once: then no row costs a call of the system.
 _WHOLE_BYTES = 64 << 20
@@ -206,7 +207,7 @@ def _as_array(given: Any, where: str) -> NDArray[Any]:
     if isinstance(given, list) and any(isinstance(row, ListValue) for row in given):
         return object_vector(given)
     try:
-        array = numpy_of(given)
+        array = as_array(given, f"arrays: {where}") if isinstance(given, list) else numpy_of(given)
     except ValueError as error:
         raise ValueError(
             f"arrays: {where} is a list of rows of different shapes: use pipeline.dataset(rows).batch(n, pad=0)"

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline._batch import concatenate, stack
 from pipeline._block import finished
-from pipeline._calls import alike_arrays, all_arrays
+from pipeline._calls import alike_arrays, all_arrays, all_of
 from pipeline._calls import as_tensors as listed_as_tensors
 from pipeline.dtypes import native, object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
@@ -21,6 +21,7 @@ from pipeline.stages.calls import called
 from pipeline.stages.padding import TO_LONGEST, PadTo
 
 _NUMBERS = (bool, int, float, complex)
+_NUMBER_TYPES = frozenset(_NUMBERS)
 
 _EXACT = 1 << 53  # float64 holds all integers up to that
 
@@ -344,19 +345,44 @@ def as_array(value: Any, where: str) -> Any:
     if type(value) is np.ndarray:
         return value
     refuse_missing(value, where)
+    if isinstance(value, (list, tuple)) and not all_of(value, _NUMBER_TYPES) and _holds_text(value):
+        return _array_of_texts(value, where)
     try:
         array = numpy_of(value)
     except ValueError as error:
-        text = f"{where} is a list, and its items differ in shape, so that they make no array: {value!r:.60}"
-        raise invalid(f"{text}. Use a tuple for the components of an example") from error
+        raise _differ_in_shape(value, where) from error
     if array.dtype.kind not in "SU" or hasattr(type(value), "__array__"):
         return exact(array, value, where)
-    strings = np.asarray(value, object)  # as NumPy's strings drop zeros at the end
-    if not all(isinstance(each, (bytes, str)) for each in strings.flat):
+    return _array_of_texts(value, where)
+
+
+def _holds_text(value: Any) -> bool:
+    """Whether a list holds a text at any depth."""
+    if isinstance(value, (list, tuple)):
+        return not all_of(value, _NUMBER_TYPES) and any(map(_holds_text, value))
+    return isinstance(value, (bytes, str))
+
+
+def _array_of_texts(value: Any, where: str) -> Any:
+    """Return texts as an array of objects.
+
+    NumPy's own arrays of texts drop zeros at the end, and take the room of the longest for each.
+    """
+    strings = np.asarray(value, object)
+    kinds = set(map(type, strings.flat))
+    if kinds & {list, tuple, np.ndarray}:
+        raise _differ_in_shape(value, where)
+    texts = {_text_in(each) for each in strings.flat}
+    if None in texts and all(issubclass(kind, (bytes, str, *_NUMBERS, np.generic)) for kind in kinds):
         raise TypeError(f"{where} is a list of strings and other values: {value!r:.60}")
-    if {str, bytes} <= {_text_in(each) for each in strings.flat}:
+    if {str, bytes} <= texts:
         raise TypeError(f"{where} is a list of str and bytes: {value!r:.60}; decode or encode some of them")
     return strings
+
+
+def _differ_in_shape(value: Any, where: str) -> InvalidArgumentError:
+    text = f"{where} is a list, and its items differ in shape, so that they make no array: {value!r:.60}"
+    return invalid(f"{text}. Use a tuple for the components of an example")
 
 
 def exact(array: Any, given: Any, where: str) -> Any:

@@ -132,7 +132,13 @@ class Documents:
             raise invalid(
                 f"pack: an example must be a sequence, such as the tokens of a document, or a dict; got {got}"
             )
-        if not lengths or -1 in lengths.values() or len(set(lengths.values())) > 1:
+        alone = next((name for name, length in lengths.items() if length < 0), None)
+        if alone is not None:
+            raise invalid(
+                f"pack: the field {alone!r} is a single value, and fields must be sequences of one length: leave it "
+                f"out by a map before pack, or repeat it for each item"
+            )
+        if not lengths or len(set(lengths.values())) > 1:
             raise invalid(f"pack: the fields of an example must be sequences of one length, and have {lengths}")
         return arrays
 

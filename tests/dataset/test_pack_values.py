@@ -60,3 +60,12 @@ def test_strings_and_the_other_byte_order(method):
     assert row["tokens"].tolist() == ["ab", ""]
     (row,) = pipeline.dataset([np.array([1], np.dtype("i4").newbyteorder())]).pack(2, method=method)
     assert (row["tokens"].dtype, row["tokens"].tolist()) == (np.int32, [1, 0])
+
+
+@METHODS
+@pytest.mark.parametrize("value", [1, "a", np.float32(2), None])
+def test_a_single_value_is_named(method, value):
+    if value is None:
+        value = np.array(3)
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"^pack: the field 'label' is a single value, and fields"):
+        list(pipeline.dataset([{"x": [1, 2], "label": value}]).pack(4, method=method))

@@ -83,7 +83,8 @@ class Processes(Workers):
             ImportError: It needs cloudpickle, which is not installed.
             RuntimeError: After `shutdown`, or in a forked process.
         """
-        if getattr(multiprocessing.current_process(), "_inheriting", False):  # a worker that imports the program
+        here = multiprocessing.current_process()
+        if getattr(here, "_inheriting", False) and here.name.startswith("pipeline-worker-"):  # it imports the program
             sys.stdout.flush()
             os._exit(UNGUARDED)  # an exception would come with a traceback from each worker
         if os.getpid() != self._pid:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,14 +24,22 @@ def facts_of_parts(
         summed: What is measured of the checksum, which the iterator computes; None if there is none.
     """
     found: dict[int, PartFacts] = {}
-    last = _visit(node, measured, 0, found)
+    same = Counter((each.stage, each.label()) for each in measured)
+    last = _visit(node, measured, 0, found, same, "")
     if summed is not None:
         found[summed.number] = _facts(summed, "step", "checksum", last, 0)
         last = [summed.number]
     return list(found.values()), last
 
 
-def _visit(node: Node, measured: Mapping[Node, Measured], workers: int, found: dict[int, PartFacts]) -> list[int]:
+def _visit(
+    node: Node,
+    measured: Mapping[Node, Measured],
+    workers: int,
+    found: dict[int, PartFacts],
+    same: Counter[tuple[str, str]],
+    branch: str,
+) -> list[int]:
     """Note a step and its inputs; return the numbers of what gives its elements.
 
     Args:
@@ -38,16 +47,24 @@ def _visit(node: Node, measured: Mapping[Node, Measured], workers: int, found: d
         measured: What is measured.
         workers: How many workers may make its examples for a step further down; 0 for none.
         found: What is known, by number.
+        same: How many steps have a label.
+        branch: Which input of a mix or the like it is in; it tells steps with the same label apart.
     """
     queue = live.queues.number(node.queue)
     if queue is not None:  # others fill it, and it is a stage itself
         return [queue]
     own = measured.get(node)
     count = 0 if own is None or own.workers is None else max(1, own.workers.count)
-    inputs = [number for each in node.inputs for number in _visit(each, measured, count or workers, found)]
+    inputs = []
+    for name, each in zip(node.input_names(), node.inputs, strict=True):
+        inner = "/".join(part for part in (branch, name) if part)
+        inputs += _visit(each, measured, count or workers, found, same, inner)
     if own is None:
         return inputs
-    found[own.number] = _facts(own, node.stage, node.label(), inputs, count or workers)
+    label = node.label()
+    if branch and same[node.stage, label] > 1:
+        label = f"{label} ({branch})"
+    found[own.number] = _facts(own, node.stage, label, inputs, count or workers)
     return [own.number]
 
 

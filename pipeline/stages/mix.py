@@ -112,6 +112,9 @@ class Mix(Node):
     def seed(self) -> Seed:
         return self._seed
 
+    def input_names(self) -> Sequence[str]:
+        return self.names or super().input_names()
+
     def options(self) -> dict[str, Any]:
         found: dict[str, Any] = {"weights": self.schedule.plain(), "stop": self.ending}
         if self.by is not None:
@@ -177,7 +180,7 @@ class Drawn(NamedTuple):
 
 def _show(measured: Measured, node: Mix, drawn: Drawn) -> None:
     """Let reports show what is drawn."""
-    names = node.names or [str(i) for i in range(len(node.inputs))]
+    names = node.input_names()
 
     def counts() -> dict[str, Any]:
         tokens = [None] * len(names) if node.by is None else drawn.tokens.tolist()

@@ -142,6 +142,10 @@ class Node:
         """Return what reports call it."""
         return self.kind
 
+    def input_names(self) -> Sequence[str]:
+        """Return what tells its inputs apart in reports."""
+        return [""] if len(self.inputs) == 1 else [str(i) for i in range(len(self.inputs))]
+
     def call(self) -> str:
         """Return what errors call it."""
         return f".{self.kind}(...)"

@@ -549,3 +549,21 @@ def test_a_queue_that_others_fill_too_slowly():
     live = Stage(1, "queue", "live", waits_in=0.9, tank=Tank(STATS, 0, 1.0, 0.0, 0.9), settings={"capacity": 2})
     got = verdict(live, part(2, "doubled", 0.1), waits_in=0.9)
     assert got.text == "Bottleneck: the code that fills queue 'live': 90% of the time was spent waiting for it."
+
+
+def test_sources_of_a_mix_are_told_apart():
+    def same(example):
+        return example
+
+    parts = [pipeline.arrays(np.arange(50)) for _ in range(3)]
+    for given, names in ((parts[:2], ["0", "1"]), (dict(zip(["web", "code"], parts, strict=False)), ["web", "code"])):
+        loop = iter(pipeline.mix(given, seed=1).map(same).batch(10))
+        next(loop)
+        report = str(loop.report())
+        assert [f"arrays ({name})" in report for name in names] == [True, True]
+        assert "same (" not in report
+    inner = pipeline.mix({"a": parts[0], "b": parts[1]}, seed=1)
+    loop = iter(pipeline.mix({"in": inner, "out": parts[2]}, seed=1))
+    next(loop)
+    report = str(loop.report())
+    assert all(f"arrays ({name})" in report for name in ("in/a", "in/b", "out"))

@@ -462,31 +462,24 @@ class Dataset(Generic[T_co], metaclass=_Named):
         Args:
             n: How many elements to a batch; with `max_tokens`, at most.
             drop_remainder: Whether the last batch is dropped if it is smaller.
-            pad: Fills up rows to the batch's longest; a dict by array. None stacks.
-            collate: "stack", "pad", "row_splits" for (values, row_splits), or your
-                function from a list of elements to a batch.
-            max_wait: Seconds an element waits before a smaller batch goes out. The
-                input then runs in a thread.
-            max_tokens: A batch has as many elements as fit after padding: elements
-                times the longest; with "row_splits" their sum. `pad` is 0 by default.
-            length: For `max_tokens`: the field that has the length, or your function
-                from an element to its length.
-            pad_to: Pad rows to this length. A longer one is an error.
-            pad_to_multiple_of: Pad rows to a multiple of this.
-            pad_side: "right" or "left": where padding goes.
+            pad: Fills rows up to the longest; a dict by array. None stacks.
+            collate: "stack", "pad", "row_splits" for (values, row_splits), or
+                your function from a list of elements to a batch.
+            max_wait: Seconds until a smaller batch goes out, from a thread.
+            max_tokens: As many elements as fit: their number times the longest;
+                with "row_splits" the sum of their lengths.
+            length: For `max_tokens`: the field that has it, or a function.
+            pad_to, pad_to_multiple_of: The length of rows, or a multiple.
+            pad_side: "right" or "left".
 
         Raises:
-            ValueError, TypeError: An argument is wrong; while you iterate: an element
-                is longer than `max_tokens` or `pad_to`, or its length is not a number.
+            ValueError, TypeError: An argument is wrong, or a row is too long.
 
         Examples:
-            >>> [batch.tolist() for batch in pipeline.dataset(range(5)).batch(2)]
-            [[0, 1], [2, 3], [4]]
-            >>> words = pipeline.dataset([[1, 2], [3]]).batch(2, pad=0)
-            >>> next(iter(words)).tolist()
-            [[1, 2], [3, 0]]
             >>> words = pipeline.dataset([[1], [2, 2], [3], [4, 4, 4, 4]])
-            >>> [batch.shape for batch in words.batch(max_tokens=6)]
+            >>> [rows.tolist() for rows in words.batch(2, pad=0)]
+            [[[1, 0], [2, 2]], [[3, 0, 0, 0], [4, 4, 4, 4]]]
+            >>> [rows.shape for rows in words.batch(max_tokens=6)]
             [(3, 2), (1, 4)]
         """
         one_of(["right", "left"], pad_side, "batch: pad_side")

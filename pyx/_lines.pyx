@@ -1,11 +1,14 @@
-"""Lines of text as bytes objects.
+"""Lines of text as bytes objects, and where lines and records begin in files.
 
 Thread safety: a text is a bytes object, which nobody can change; a list must be the caller's own meanwhile.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
-from libc.string cimport memchr
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memchr, memcpy
+from libcpp.vector cimport vector
 
 cdef extern from "Python.h":
     PyObject** items_of "PySequence_Fast_ITEMS"(object values)
@@ -54,3 +57,104 @@ def split_lines(bytes text not None, Py_ssize_t begin, Py_ssize_t end):
         if stop == past:
             return lines
         at = stop + 1
+
+
+cdef inline bint is_blank(char c) noexcept nogil:
+    """Whether `bytes.strip` removes it."""
+    return c == b" " or b"\t" <= c <= b"\r"
+
+
+@cython.final
+cdef class LineScanner:
+    r"""Finds where lines begin in a file whose bytes it gets piece by piece. A line ends with \n.
+
+    Args:
+        blanks: Whether lines of nothing but blanks count.
+
+    Thread safety: one thread at a time. The GIL is released meanwhile.
+    """
+
+    cdef vector[int64_t] begins         # bytes of the file
+    cdef int64_t at                     # bytes that it has got
+    cdef int64_t line                   # where the line that is not complete begins
+    cdef bint empty                     # whether that has had nothing but blanks so far
+    cdef bint blanks
+
+    def __cinit__(self, bint blanks, int64_t begin=0):
+        self.at = self.line = begin
+        self.empty, self.blanks = True, blanks
+
+    @property
+    def rest(self):
+        """Where the line begins that is not complete."""
+        return self.line
+
+    def add(self, const unsigned char[::1] data not None):
+        """Take the next bytes of the file."""
+        if data.shape[0]:
+            with nogil:
+                self.scan(<const char*>&data[0], data.shape[0])
+
+    def finished(self, bint line):
+        """Return the begins of the lines as bytes of int64; `line`: whether what is not complete is one too."""
+        if line and self.line < self.at and (self.blanks or not self.empty):
+            self.begins.push_back(self.line)
+        return PyBytes_FromStringAndSize(<const char*>self.begins.data(), self.begins.size() * sizeof(int64_t))
+
+    cdef void scan(self, const char* data, Py_ssize_t size) noexcept nogil:
+        cdef const char* place = data
+        cdef const char* past = data + size
+        cdef const char* stop
+        while place < past:
+            while self.empty and not self.blanks and place < past and is_blank(place[0]) and place[0] != b"\n":
+                place += 1
+            if place == past:
+                break
+            if place[0] != b"\n":
+                self.empty = False
+            stop = <const char*>memchr(place, b"\n", past - place)
+            if stop is NULL:
+                break
+            if self.blanks or not self.empty:
+                self.begins.push_back(self.line)
+            place = stop + 1
+            self.line, self.empty = self.at + (place - data), True
+        self.at += size
+
+
+@cython.final
+cdef class RecordScanner:
+    """Finds where records begin in a TFRecord file: it looks at their lengths alone.
+
+    Thread safety: one thread at a time. The GIL is released meanwhile.
+    """
+
+    cdef vector[int64_t] begins
+    cdef readonly int64_t next          # where the next record begins
+    cdef int64_t size                   # of the file
+
+    def __cinit__(self, int64_t size):
+        self.size = size
+
+    def add(self, const unsigned char[::1] data not None, int64_t at):
+        """Take bytes of the file from `at` on. Return False where no record with such a length fits into the file."""
+        cdef bint fits
+        if not data.shape[0] or self.next < at:
+            raise ValueError("RecordScanner: expected the bytes at `next`")
+        with nogil:
+            fits = self.scan(<const char*>&data[0], data.shape[0], at)
+        return fits
+
+    def finished(self):
+        """Return the begins of the records as bytes of int64."""
+        return PyBytes_FromStringAndSize(<const char*>self.begins.data(), self.begins.size() * sizeof(int64_t))
+
+    cdef bint scan(self, const char* data, Py_ssize_t size, int64_t at) noexcept nogil:
+        cdef uint64_t length
+        while self.next - at <= size - 8:
+            memcpy(&length, data + (self.next - at), 8)
+            if length > <uint64_t>self.size or self.next + 16 + <int64_t>length > self.size:
+                return False
+            self.begins.push_back(self.next)
+            self.next += 16 + <int64_t>length
+        return True

@@ -37,6 +37,14 @@ def _no_warning_is_held_back():
     logs.limit.forget()
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _cache_folder(tmp_path_factory):
+    """Indexes of files do not stay in the cache folder of the user."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _nothing_of_before(request):
     """Monitors look at all that lives: at the queues of thousands of producers that tests before never started.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pipeline.files.compression import OpenFile
 from pipeline.memory import keep_pages
 
@@ -80,6 +82,12 @@ class ReadBuffer:
 
     def skip(self, count: int) -> bool:
         """Skip `count` bytes without keeping them; return False if the file ends before."""
+        end = self.offset + count
+        if count > len(self.data) - self.position + 4 * self.CHUNK:  # a seek costs less than reading so many
+            size = self.file.size_limit()
+            if size is not None and end <= size and self.file.seek(end):
+                self._before, self.data, self.position = end, b"", 0
+                return True
         while count > 0:
             if self.position == len(self.data) and not self.has(1):
                 return False
@@ -110,3 +118,30 @@ class ReadBuffer:
             self._before, self.data, self.position = offset, b"", 0
         else:
             self.skip(offset - self.offset)
+
+
+def held(data: bytes, offset: int) -> ReadBuffer:
+    """Return a buffer of bytes that were read: those of a file from an offset on, behind which it ends."""
+    buffer = ReadBuffer(_Ended())
+    buffer.go_to(offset)
+    buffer.data = data
+    return buffer
+
+
+class _Ended:
+    """A file of which nothing is left."""
+
+    def read(self, size: int) -> bytes:
+        return b""
+
+    def size_limit(self) -> int | None:
+        return None
+
+    def seek(self, offset: int) -> bool:
+        return True
+
+    def identity(self, ends: bool) -> list[Any] | None:
+        return None
+
+    def close(self) -> None:
+        pass

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from pipeline.dtypes import integer, native, numpy_dtype, object_vector, truth
 from pipeline.errors import DataLossError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
+from pipeline.files.offsets import identity_of
 from pipeline.keywords import tells_keywords
 from pipeline.sources.extras import MANY, of_record
-from pipeline.sources.nodes import Parts
+from pipeline.sources.indexed import IndexedParts, Places, Regular, source_of
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
-from pipeline.sources.stream import PartsSource
+from pipeline.sources.source import Source
 from pipeline.sources.text import opened
 
 
@@ -34,8 +35,9 @@ def fixed_length(
     shuffle: bool = False,
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
+    index: bool = False,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
-) -> PartsSource:
+) -> Source:
     """Read files whose records all have equally many bytes.
 
     Names that end in .gz, .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues mid-file.
@@ -51,6 +53,8 @@ def fixed_length(
         shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes records.
         seed: Seed for the order.
         shard: (index, count): read your host's part: every count-th file.
+        index: Read the records by number: `shuffle`, `shuffle=True` and `shard=` then mean records; `len` and `d[i]`
+            work. Files must be local and not compressed.
         max_record_bytes: Largest `record_bytes`; None for no limit.
 
     Raises:
@@ -78,7 +82,7 @@ def fixed_length(
     header, footer = _bytes(header_bytes, "header_bytes", 0), _bytes(footer_bytes, "footer_bytes", 0)
     drop = truth(drop_remainder, "fixed_length: drop_remainder")
     records = _FixedLength(expanded(files, "fixed_length"), size, kind, (header, footer), drop)
-    return PartsSource(records, Epochs(num_epochs, shuffle, seed, shard))
+    return source_of(records, Epochs(num_epochs, shuffle, seed, shard), index, None)
 
 
 def _bytes(given: Any, name: str, least: int) -> int:
@@ -109,7 +113,7 @@ class _Rows:
         return _Rows(self.name, self.first + which.indices(len(self))[0], self.rows[which])
 
 
-class _FixedLength(Parts):
+class _FixedLength(IndexedParts):
     kind = "fixed_length"
     unit = "files"
     most = MANY
@@ -148,6 +152,23 @@ class _FixedLength(Parts):
                     if have >= 0 and rest and not self._drop:
                         raise _loss(name, number, f"the file ends after {rest:,} of its {size:,} bytes")
                     return
+
+    def places(self, name: str, folder: str | None) -> Places:
+        identity = identity_of(name)
+        have = identity[0] - self._header - self._footer
+        count, rest = divmod(have, self._size)
+        if have < 0:
+            raise _loss(name, 0, "the file is shorter than its header and footer")
+        if rest and not self._drop:
+            raise _loss(name, count, f"the file ends after {rest:,} of its {self._size:,} bytes")
+        return Regular(name, identity, self._header, self._size, count)
+
+    def piece(self, name: str, data: bytes, offsets: NDArray[np.int64]) -> _Rows:
+        first = (int(offsets[0]) - self._header) // self._size
+        return _Rows(name, first, np.frombuffer(data, np.uint8).reshape(-1, self._size))
+
+    def joined(self, pieces: Sequence[_Rows]) -> _Rows:
+        return _Rows(pieces[0].name, 0, np.concatenate([each.rows for each in pieces]))
 
     def block(self, given: _Rows) -> Any:
         if self._dtype is None:

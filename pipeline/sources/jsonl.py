@@ -7,6 +7,9 @@ import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.encoding import (
     LONGEST_MARK,
@@ -16,15 +19,17 @@ from pipeline.files.encoding import (
     refuse_binary,
 )
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
+from pipeline.files.offsets import Offsets
+from pipeline.files.scans import filled_line_offsets
 from pipeline.keywords import tells_keywords
 from pipeline.nest import ListValue
 from pipeline.sources.extras import MANY, names_of, of_record
-from pipeline.sources.nodes import Parts
+from pipeline.sources.indexed import IndexedParts, Places, source_of
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.records import Records
-from pipeline.sources.stream import PartsSource
-from pipeline.sources.text import Piece, cut_lines, cut_pieces, opened
+from pipeline.sources.source import Source
+from pipeline.sources.text import Piece, cut_lines, cut_pieces, lines_of, opened
 from pipeline.stages.block import Examples
 
 # The compiled half of `json.loads`: for a short line the rest takes more time than it. It stands at the end of what it
@@ -50,8 +55,10 @@ def jsonl(
     shuffle: bool = False,
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
+    index: bool = False,
+    index_folder: Any = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
-) -> PartsSource:
+) -> Source:
     r"""Read the lines of JSON Lines files: each is an object, and becomes a dict.
 
     Strings are str, and null is None. A list that holds lists or objects is a `ListValue`. Names that end in .gz,
@@ -66,6 +73,9 @@ def jsonl(
         shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes lines.
         seed: Seed for the order.
         shard: (index, count): read your host's part: every count-th file.
+        index: Read the lines by number: `shuffle`, `shuffle=True` and `shard=` then mean lines, and `len` and `d[i]`
+            work. An index of their offsets is made once on a machine; files must be local and not compressed.
+        index_folder: Where the index is kept; None for the cache folder of the user.
         max_record_bytes: Longest line; None for no limit.
 
     Raises:
@@ -93,10 +103,10 @@ def jsonl(
         raise invalid(f"jsonl: defaults has {other!r}, which is not in columns")
     code = checked_encoding(encoding, "jsonl")
     objects = _Objects(expanded(paths, "jsonl"), chosen, dict(defaults or {}), byte_limit(max_record_bytes), code)
-    return PartsSource(objects, Epochs(num_epochs, shuffle, seed, shard))
+    return source_of(objects, Epochs(num_epochs, shuffle, seed, shard), index, index_folder)
 
 
-class _Objects(Parts):
+class _Objects(IndexedParts):
     kind = "jsonl"
     unit = "files"
     most = MANY
@@ -110,7 +120,8 @@ class _Objects(Parts):
         limit: int,
         encoding: str | None,
     ) -> None:
-        self.names, self._encoding = names, encoding
+        self.names = names
+        self._encoding = self.encoding = encoding
         self._columns, self._defaults, self._limit = columns, defaults, limit
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
@@ -124,13 +135,21 @@ class _Objects(Parts):
                 refuse_binary(file.data, name, "jsonl")
                 file.position = len(_MARK) if file.data.startswith(_MARK) else 0
             for piece in cut_pieces(file, cut_lines, name, self._limit, self._encoding):
-                lines = piece.records
-                places: Sequence[int] = range(len(lines))
-                if not all(map(bytes.strip, lines)):
-                    places = [i for i, line in enumerate(lines) if line.strip()]
-                    lines = [lines[i] for i in places]
-                if lines:
-                    yield piece.offset, Records(piece, lines, places)
+                records = _filled(piece)
+                if len(records):
+                    yield piece.offset, records
+
+    def places(self, name: str, folder: str | None) -> Places:
+        with opened(name) as file:
+            file.fill(LONGEST_MARK)
+            refuse_binary(file.data, name, "jsonl")
+        return Offsets(name, "filled lines", filled_line_offsets, folder)
+
+    def piece(self, name: str, data: bytes, offsets: NDArray[np.int64]) -> Records[Piece]:
+        return _filled(lines_of(name, data, int(offsets[0])))
+
+    def joined(self, pieces: Sequence[Records[Piece]]) -> Records[Piece]:
+        return Records.joined(pieces)
 
     def block(self, given: Records[Piece]) -> Examples:
         return Examples([self._object(given, i, line) for i, line in enumerate(given.records)])
@@ -203,6 +222,16 @@ class _Objects(Parts):
         name = self.named(given, i)
         file, _, line = name.rpartition(":")
         return of_record(invalid(f"jsonl: {file}, line {line}: {text}"), name)
+
+
+def _filled(piece: Piece) -> Records[Piece]:
+    """Return the lines of a piece that are not blank."""
+    lines = piece.records
+    places: Sequence[int] = range(len(lines))
+    if not all(map(bytes.strip, lines)):
+        places = [i for i, line in enumerate(lines) if line.strip()]
+        lines = [lines[i] for i in places]
+    return Records(piece, lines, places)
 
 
 def _no_json(why: str, line: bytes) -> str:

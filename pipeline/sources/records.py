@@ -25,5 +25,11 @@ class Records(Generic[T]):
     def __len__(self) -> int:
         return len(self.records)
 
+    @classmethod
+    def joined(cls, several: Sequence[Records[T]]) -> Records[T]:
+        """Return the records of several as of the source of the first."""
+        places = [place for each in several for place in each.places]
+        return cls(several[0].source, [record for each in several for record in each.records], places)
+
     def __getitem__(self, which: slice) -> Records[T]:
         return Records(self.source, self.records[which], self.places[which])

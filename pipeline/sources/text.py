@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pipeline._csv import Cut
 from pipeline._lines import split_lines
 from pipeline.dtypes import integer, object_vector
@@ -15,14 +18,16 @@ from pipeline.errors import OpError
 from pipeline.files.compression import compression_of
 from pipeline.files.encoding import LONGEST_MARK, InUtf8, checked_encoding, encoding_fact, refuse_utf_16
 from pipeline.files.limits import MAX_RECORD_BYTES, too_long
+from pipeline.files.offsets import Offsets
 from pipeline.files.opening import open_file
 from pipeline.files.read_buffer import ReadBuffer
+from pipeline.files.scans import line_offsets
 from pipeline.keywords import tells_keywords
 from pipeline.sources.extras import MANY
-from pipeline.sources.nodes import Parts
+from pipeline.sources.indexed import IndexedParts, Places, source_of
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
-from pipeline.sources.stream import PartsSource
+from pipeline.sources.source import Source
 
 
 @tells_keywords
@@ -35,7 +40,9 @@ def text(
     shuffle: bool = False,
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
-) -> PartsSource:
+    index: bool = False,
+    index_folder: Any = None,
+) -> Source:
     r"""Read lines of text files: each example is a line, as bytes.
 
     A line ends with `\n` or `\r\n`. Names that end in .gz, .bz2, .xz, .zst or
@@ -48,11 +55,11 @@ def text(
         num_epochs: How often to read the files; None repeats for ever.
         shuffle, seed: Read the files in random order, another one each epoch.
         shard: (index, count): read every count-th file.
+        index, index_folder: Read lines by number, as in `jsonl`.
 
     Raises:
         NotFoundError: No such file, or your pattern matches nothing.
-        DataLossError, ResourceExhaustedError: A compressed file is damaged, or
-            a line exceeds 1 GiB.
+        DataLossError, ResourceExhaustedError: A damaged file; a long line.
         ValueError, TypeError, ImportError: An option or encoding is wrong.
 
     Examples:
@@ -62,17 +69,18 @@ def text(
         [b'apple', b'pear']
     """
     lines = _Lines(expanded(paths, "text"), lines_to_skip(skip_lines, "text"), checked_encoding(encoding, "text"))
-    return PartsSource(lines, Epochs(num_epochs, shuffle, seed, shard))
+    return source_of(lines, Epochs(num_epochs, shuffle, seed, shard), index, index_folder)
 
 
-class _Lines(Parts):
+class _Lines(IndexedParts):
     kind = "text"
     unit = "files"
     most = MANY
 
     def __init__(self, names: Sequence[str], skip_lines: int, encoding: str | None) -> None:
         self.names = names
-        self._skip_lines, self._encoding = skip_lines, encoding
+        self._skip_lines = self.left_out = skip_lines
+        self._encoding = self.encoding = encoding
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield lists of lines; a place is the byte where the first of them begins."""
@@ -86,6 +94,19 @@ class _Lines(Parts):
                 file.go_to(place)
             for piece in cut_pieces(file, cut_lines, name, encoding=self._encoding):
                 yield piece.offset, PieceRecords(piece, 0, piece.records)
+
+    def places(self, name: str, folder: str | None) -> Places:
+        with opened(name) as file:
+            file.fill(LONGEST_MARK)
+            refuse_utf_16(file.data, name, "text")
+        return Offsets(name, "lines", line_offsets, folder)
+
+    def piece(self, name: str, data: bytes, offsets: NDArray[np.int64]) -> PieceRecords:
+        found = lines_of(name, data, int(offsets[0]))
+        return PieceRecords(found, 0, found.records)
+
+    def joined(self, pieces: Sequence[PieceRecords]) -> PieceRecords:
+        return PieceRecords(pieces[0].piece, 0, [record for each in pieces for record in each.records])
 
     def block(self, given: PieceRecords) -> Any:
         return object_vector(given.records)
@@ -229,6 +250,11 @@ def cut_lines(text: bytes, begin: int, end: int, last: bool) -> tuple[list[bytes
     if last and text[max(begin, past) : end] not in (b"", b"\r"):
         return split_lines(text, begin, end), end
     return split_lines(text, begin, past - 1) if past else [], end if last else past or begin
+
+
+def lines_of(name: str, data: bytes, offset: int) -> Piece:
+    """Return the lines of a part of a file, that begins with one of them."""
+    return Piece(_Begin(name, offset, None), 0, cut_lines(data, 0, len(data), True)[0], offset, data, 0)
 
 
 @contextmanager

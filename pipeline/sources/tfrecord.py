@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.decode.example.features import Wanted, wanted
 from pipeline.decode.example.parse import block_values
@@ -17,17 +18,19 @@ from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.compression import compression_of
 from pipeline.files.crc32c import crc_function
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit
+from pipeline.files.offsets import Offsets
 from pipeline.files.opening import open_file
-from pipeline.files.read_buffer import ReadBuffer
+from pipeline.files.read_buffer import ReadBuffer, held
+from pipeline.files.scans import record_offsets
 from pipeline.files.tfrecord import TFRecordOptions
 from pipeline.files.tfrecord_cutter import RecordCutter
 from pipeline.keywords import tells_keywords
 from pipeline.sources.extras import MANY, of_record
-from pipeline.sources.nodes import Parts
+from pipeline.sources.indexed import IndexedParts, Places, source_of
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.records import Records
-from pipeline.sources.stream import PartsSource
+from pipeline.sources.source import Source
 
 
 @tells_keywords
@@ -40,8 +43,10 @@ def tfrecord(
     shuffle: bool = False,
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
+    index: bool = False,
+    index_folder: Any = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
-) -> PartsSource:
+) -> Source:
     """Read TFRecord files, parsed as Examples if you name their features.
 
     A resumed run continues mid-file. A `VarLenFeature` varies in length: see `pad=` of `Dataset.batch`.
@@ -55,6 +60,9 @@ def tfrecord(
         shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes records.
         seed: Seed for the order.
         shard: (index, count): read your host's part: every count-th file.
+        index: Read the records by number: `shuffle`, `shuffle=True` and `shard=` then mean records; `len` and `d[i]`
+            work. An index of their offsets is made once on a machine; files must be local and not compressed.
+        index_folder: Where the index is kept; None for the cache folder of the user.
         max_record_bytes: Longest record; None for no limit.
 
     Raises:
@@ -80,10 +88,14 @@ def tfrecord(
         TFRecordOptions.get_compression_type_string(compression)
     crc_function()  # an error now, not at the first example
     records = RecordFiles(expanded(files, "tfrecord"), asked, compression, byte_limit(max_record_bytes))
-    return PartsSource(records, Epochs(num_epochs, shuffle, seed, shard))
+    if index and compression:
+        raise invalid(
+            f"tfrecord: index=True takes files that are not compressed: leave out compression={compression!r}"
+        )
+    return source_of(records, Epochs(num_epochs, shuffle, seed, shard), index, index_folder)
 
 
-class RecordFiles(Parts):
+class RecordFiles(IndexedParts):
     """The records of TFRecord files.
 
     Args:
@@ -122,6 +134,18 @@ class RecordFiles(Parts):
                 yield records.places[0], records
         finally:
             file.close()
+
+    def places(self, name: str, folder: str | None) -> Places:
+        return Offsets(name, "records", record_offsets, folder)
+
+    def piece(self, name: str, data: bytes, offsets: NDArray[np.int64]) -> Records[str]:
+        buffer, cutter = held(data, int(offsets[0])), RecordCutter(crc_function(), self._limit, True)
+        cut = functools.partial(cutter.cut, buffer, os.fsencode(name))
+        (found,) = _groups(cut, name, 1 << 62)
+        return found
+
+    def joined(self, pieces: Sequence[Records[str]]) -> Records[str]:
+        return Records.joined(pieces)
 
     def block(self, given: Records[str]) -> Any:
         if self._asked is None:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from pipeline._rows import RunGatherer
 from pipeline.dtypes import at_least, numpy_dtype, truth
 from pipeline.errors import invalid
-from pipeline.files.identity import LISTED, contents_of, file_identity, names_of
 from pipeline.files.token_file import TokenFile
 from pipeline.keywords import tells_keywords
 from pipeline.nest import TupleParts
 from pipeline.sources.extras import MANY
-from pipeline.sources.nodes import Gathers, Table
+from pipeline.sources.file_table import FileTable
+from pipeline.sources.nodes import Gathers
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.source import TableSource
@@ -113,7 +113,7 @@ def _opened(names: Sequence[str], dtype: np.dtype[Any] | None) -> list[TokenFile
     return files
 
 
-class _Tokens(Table):
+class _Tokens(FileTable):
     """What is read from files of tokens."""
 
     kind = "tokens"
@@ -122,15 +122,7 @@ class _Tokens(Table):
 
     def __init__(self, files: Sequence[TokenFile], counts: Sequence[int]) -> None:
         self._files = files
-        self._ends = np.cumsum(np.asarray(counts, np.int64))
-
-    def __len__(self) -> int:
-        return int(self._ends[-1])
-
-    def place(self, number: int) -> tuple[TokenFile, int]:
-        """Return the file of an example, and which one of that file it is."""
-        which = int(np.searchsorted(self._ends, number, "right"))
-        return self._files[which], number - (int(self._ends[which - 1]) if which else 0)
+        super().__init__([each.name for each in files], counts)
 
     def gatherer(self) -> tuple[Gathers, Any] | None:
         for each in self._files:
@@ -138,14 +130,7 @@ class _Tokens(Table):
         return None
 
     def facts(self) -> dict[str, Any]:
-        names = [each.name for each in self._files]
-        many = {"contents": contents_of(names)} if len(names) > LISTED else {}
-        return {"files": len(names), **names_of(names), "dtype": str(self._files[0].dtype), **many}
-
-    def files(self) -> dict[str, Any]:
-        """What tells the files from changed ones, unless facts do as there are many."""
-        names = [each.name for each in self._files if len(self._files) <= LISTED]
-        return {name: identity for name in names if (identity := file_identity(name)) is not None}
+        return {**super().facts(), "dtype": str(self._files[0].dtype)}
 
 
 class _Rows(_Tokens):
@@ -189,15 +174,15 @@ class _Rows(_Tokens):
         return self._rows
 
     def _row(self, number: int) -> Any:
-        file, row = self.place(number)
+        which, row = self.place(number)
         begin = row * self._stride
-        found = file.tokens()[begin : begin + self._length + self._labels].copy()
+        found = self._files[which].tokens()[begin : begin + self._length + self._labels].copy()
         return (found[:-1].copy(), found[1:].copy()) if self._labels else found
 
     def named(self, number: int) -> str:
         """The file of a row, and the first of its tokens there."""
-        file, row = self.place(number)
-        return f"{file.name}:{row * self._stride}"
+        which, row = self.place(number)
+        return f"{self.names[which]}:{row * self._stride}"
 
     def facts(self) -> dict[str, Any]:
         options = {"length": self._length, "stride": self._stride, "drop_remainder": self._whole}
@@ -221,15 +206,14 @@ class _Documents(_Tokens):
     loose = take
 
     def _document(self, number: int) -> NDArray[Any]:
-        which = int(np.searchsorted(self._ends, number, "right"))
-        file, inside = self.place(number)
+        which, inside = self.place(number)
         begin, end = self._bounds[which][inside : inside + 2].tolist()
-        return file.tokens()[begin:end].copy()
+        return self._files[which].tokens()[begin:end].copy()
 
     def named(self, number: int) -> str:
         """The file of a document, and its number there."""
-        file, inside = self.place(number)
-        return f"{file.name}:{inside}"
+        which, inside = self.place(number)
+        return f"{self.names[which]}:{inside}"
 
     def facts(self) -> dict[str, Any]:
         return {**super().facts(), "documents": len(self)}

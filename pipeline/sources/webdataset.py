@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import operator
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.dtypes import object_vector, utf8
 from pipeline.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError, invalid
 from pipeline.files.compression import compression_of
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
+from pipeline.files.offsets import Offsets
 from pipeline.files.opening import open_file
-from pipeline.files.read_buffer import ReadBuffer
+from pipeline.files.read_buffer import ReadBuffer, held
 from pipeline.files.tar import Member, TarReader
 from pipeline.keywords import tells_keywords
 from pipeline.nest import Nest, is_nested, kept
 from pipeline.on_error import add_note, of_record
 from pipeline.sources.braces import without_braces
 from pipeline.sources.extras import names_of
-from pipeline.sources.nodes import Parts
+from pipeline.sources.indexed import IndexedParts, Places, source_of
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
-from pipeline.sources.stream import PartsSource
+from pipeline.sources.source import Source
 from pipeline.sources.webdataset_decoders import decoders as usual_decoders
 from pipeline.sources.webdataset_decoders import unpacked
 from pipeline.stages.block import Examples
@@ -33,6 +38,9 @@ from pipeline.stages.collate import as_array
 # Samples that are read at once, at most so many bytes of them.
 _SAMPLES = 32
 _BYTES = 1 << 22
+
+_END = bytes(1024)  # ends an archive
+_ANY = 1 << 62  # a limit that no file exceeds
 
 
 @tells_keywords
@@ -45,8 +53,10 @@ def webdataset(
     shuffle: bool = False,
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
+    index: bool = False,
+    index_folder: Any = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
-) -> PartsSource:
+) -> Source:
     """Read your WebDataset tar shards: each sample is a dict with a value for each file.
 
     Neighbouring files with one name up to the first dot are a sample. That name is its `__key__`, and the rest names
@@ -62,6 +72,9 @@ def webdataset(
         shuffle: Read the shards in random order, another one each epoch. `Dataset.shuffle` mixes samples.
         seed: Seed for the order.
         shard: (index, count): read your host's part: every count-th shard.
+        index: Read the samples by number: `shuffle`, `shuffle=True` and `shard=` then mean samples, and `len` and
+            `d[i]` work. An index of their offsets is made once on a machine; shards must be local and not compressed.
+        index_folder: Where the index is kept; None for the cache folder of the user.
         max_record_bytes: Largest file or sample; None for no limit.
 
     Raises:
@@ -90,7 +103,7 @@ def webdataset(
         paths = [os.fsdecode(each) if isinstance(each, (bytes, os.PathLike)) else each for each in given]
         given = [name for each in paths for name in (without_braces(each) if isinstance(each, str) else [each])]
     shards = _Shards(expanded(given, "webdataset"), chosen, decoders or {}, byte_limit(max_record_bytes))
-    return PartsSource(shards, Epochs(num_epochs, shuffle, seed, shard))
+    return source_of(shards, Epochs(num_epochs, shuffle, seed, shard), index, index_folder)
 
 
 def _check_decoders(decoders: Any) -> None:
@@ -128,7 +141,7 @@ class ShardSample(NamedTuple):
     twice: str = ""
 
 
-class _Shards(Parts):
+class _Shards(IndexedParts):
     kind = "webdataset"
     unit = "shards"
     most = _SAMPLES
@@ -146,6 +159,19 @@ class _Shards(Parts):
         own = {name: functools.partial(_copied, decoder) for name, decoder in own_decoders.items()}
         self._decoders: dict[str, Callable[[bytes], Any]] = {**usual_decoders(limit), **own}
         self._limit = limit
+        self.calls = bool(own_decoders)
+
+    def places(self, name: str, folder: str | None) -> Places:
+        return Offsets(name, "samples", sample_offsets, folder)
+
+    def piece(self, name: str, data: bytes, offsets: NDArray[np.int64]) -> list[ShardSample]:
+        archive = TarReader(held(data + _END, int(offsets[0])), self._limit)
+        groups = itertools.groupby(_members(archive, []), operator.attrgetter("key"))
+        with _named(name):
+            return [_gathered(name, key, group, self._limit, True) for key, group in groups]
+
+    def joined(self, pieces: Sequence[list[ShardSample]]) -> list[ShardSample]:
+        return [sample for each in pieces for sample in each]
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield lists of samples; a place is that of the first of them."""
@@ -231,7 +257,7 @@ def _samples(name: str, place: int, limit: int) -> Iterator[ShardSample]:
     """Yield the samples of an archive from a place on; none has more bytes than the limit."""
     compression = compression_of(name)
     opened = open_file(os.fsencode(name), compression)
-    try:
+    with contextlib.closing(opened), _named(name):
         file = ReadBuffer(opened)
         seen: dict[str, frozenset[str]] = {}
         if not compression and place:  # tar archives can be read from any file on
@@ -243,30 +269,64 @@ def _samples(name: str, place: int, limit: int) -> Iterator[ShardSample]:
         members = _members(TarReader(file, limit), others)
         empty = place == 0
         for number, (key, group) in enumerate(itertools.groupby(members, operator.attrgetter("key"))):
-            files: dict[str, bytes] = {}
             empty = False
-            at, size, twice = None, 0, ""
-            for each in group:
-                at = each.member.offset if at is None else at
-                if each.extension in files:
-                    twice = each.extension
-                    continue
-                size += each.member.size
-                if size > limit:
-                    raise too_long(f"with {each.member.name!r}, sample {key!r} has", limit)
-                files[each.extension] = each.read() if number >= place or not compression else b""
-            _check_whole(key, files, seen)
+            sample = _gathered(name, key, group, limit, number >= place or not compression)
+            _check_whole(key, sample.files, seen)
             if not compression:
-                yield ShardSample(at or 0, name, key, files, twice)
+                yield sample
             elif number >= place:
-                yield ShardSample(number, name, key, files, twice)
-        if empty and others:
-            text = "no file belongs to a sample: their names have no dot after a key, as 0001.jpg has"
-            raise invalid(f"{text}; the first is {others[0]!r}")
+                yield sample._replace(place=number)
+        if empty:
+            _refuse_others(others)
+
+
+def sample_offsets(name: str) -> NDArray[np.int64]:
+    """Find the samples of an archive; see Offsets."""
+    opened = open_file(os.fsencode(name))
+    begins: list[int] = []
+    others: list[str] = []
+    seen: dict[str, frozenset[str]] = {}
+    with contextlib.closing(opened), _named(name):
+        members = _members(TarReader(ReadBuffer(opened), _ANY), others)
+        for key, group in itertools.groupby(members, operator.attrgetter("key")):
+            files = list(group)
+            begins.append(files[0].member.offset)
+            _check_whole(key, {each.extension: b"" for each in files}, seen)
+        if not begins:
+            _refuse_others(others)
+        return np.array([*begins, opened.size_limit() or 0], np.int64)
+
+
+@contextlib.contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Let errors say which archive they are about."""
+    try:
+        yield
     except (DataLossError, InvalidArgumentError, ResourceExhaustedError) as error:
         raise type(error)(None, None, f"webdataset: {name}: {error}") from error
-    finally:
-        opened.close()
+
+
+def _refuse_others(others: list[str]) -> None:
+    """Refuse an archive of files, none of which belongs to a sample."""
+    if others:
+        text = "no file belongs to a sample: their names have no dot after a key, as 0001.jpg has"
+        raise invalid(f"{text}; the first is {others[0]!r}")
+
+
+def _gathered(shard: str, key: str, group: Iterable[_File], limit: int, read: bool) -> ShardSample:
+    """Return a sample of its files, without their bytes unless they are to be `read`."""
+    files: dict[str, bytes] = {}
+    at, size, twice = None, 0, ""
+    for each in group:
+        at = each.member.offset if at is None else at
+        if each.extension in files:
+            twice = each.extension
+            continue
+        size += each.member.size
+        if size > limit:
+            raise too_long(f"with {each.member.name!r}, sample {key!r} has", limit)
+        files[each.extension] = each.read() if read else b""
+    return ShardSample(at or 0, shard, key, files, twice)
 
 
 def _check_whole(key: str, files: Mapping[str, bytes], seen: dict[str, frozenset[str]]) -> None:

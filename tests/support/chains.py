@@ -115,7 +115,9 @@ def source(rng, directory):
     if kind == "iterable":
         return Chain(dataset(Iterable(n)), values, f"iterable({n})")
     if kind == "text" and n:
-        return Chain(pipeline.text(lines_in_files(values, 2, directory)).map(float), values, f"text({n})")
+        files, index = lines_in_files(values, 2, directory), apart(rng) < 0.5
+        data = pipeline.text(files, index=index, index_folder=directory / "index" if index else None)
+        return Chain(data.map(float), values, f"text({n}, index)" if index else f"text({n})")
     if kind == "files" and n:
         files = lines_in_files(values, 3, directory)
         return Chain(pipeline.text(files, shuffle=True, seed=n).map(float), UNKNOWN, f"text({n}, shuffle)")
@@ -146,7 +148,8 @@ def lines_in_files(values, parts, directory):
     for part in range(parts):
         lines = values[part * size : (part + 1) * size if part < parts - 1 else None]
         path = directory / f"{len(values)}-{part}-{parts}.txt"
-        path.write_text("".join(f"{v}\n" for v in lines))
+        if not path.exists():  # a chain may be made again while another one reads
+            path.write_text("".join(f"{v}\n" for v in lines))
         files.append(str(path))
     return files
 

@@ -1,0 +1,183 @@
+"""Offsets: where the records of a file begin, kept in a cache folder, so that they are looked for once on a machine."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.errors import FailedPreconditionError, OpError, PermissionDeniedError
+from pipeline.files.os_errors import translated
+from pipeline.files.replacing import replacing
+from pipeline.logs import logger
+
+# Begins an index: this, the size and time of the file, how many offsets follow, and the CRC-32 of all but itself.
+_HEADER = struct.Struct("<8sQqQI")
+_MAGIC = b"QROFFS1\n"
+
+# An index up to so large is read; a larger one is mapped, so that processes share it.
+_READ_BYTES = 1 << 20
+
+_VARIABLE = "PIPELINE_INDEX_FOLDER"
+
+_log = logger("pipeline.sources")
+
+# Finds the offsets of a file: where each record begins, and where the last one ends.
+Scan = Callable[[str], "NDArray[np.int64]"]
+
+
+class Offsets:
+    """Where the records of a file begin.
+
+    It pickles without its numbers: another process reads them from the cache folder, or looks for them again.
+
+    Thread safety: you may call every method from every thread.
+
+    Args:
+        name: The path of the file.
+        kind: What is looked for, such as "lines": each kind of a file has an index of its own.
+        scan: Finds it; picklable.
+        folder: For the index; None for the one that `PIPELINE_INDEX_FOLDER` names, or the user's cache folder.
+
+    Raises:
+        FailedPreconditionError: The file changes while it is read.
+        PermissionDeniedError, ...: The file cannot be read; or the index cannot be written where a folder was named.
+    """
+
+    def __init__(self, name: str, kind: str, scan: Scan, folder: str | None) -> None:
+        self.name, self._kind, self._scan, self._folder = name, kind, scan, folder
+        self.identity = identity_of(name)
+        self._numbers: NDArray[np.int64] | None = self._found()
+
+    def __len__(self) -> int:
+        return len(self._all()) - 1
+
+    def part(self, first: int, end: int) -> NDArray[np.int64]:
+        """Return the offsets of records from one up to another, and where the last of these ends."""
+        return self._all()[first : end + 1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_numbers": None}
+
+    def _all(self) -> NDArray[np.int64]:
+        if self._numbers is None:
+            self._numbers = self._found()
+        return self._numbers
+
+    def _found(self) -> NDArray[np.int64]:
+        """Return the offsets from the cache folder, where they are put if they are not there."""
+        folder = self._folder or os.environ.get(_VARIABLE) or None
+        chosen = folder is not None
+        try:
+            path = self._path(os.path.expanduser(folder) if folder else _cache_folder())
+            known = _loaded(path, self.identity)
+            if known is not None:
+                return known
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with _locked(f"{path}.lock", self.name):
+                return self._written(path)
+        except OSError as error:
+            if chosen:
+                raise _not_there(folder or "", error) from error
+            _log.warning(
+                "the index of '%s' cannot be kept in the cache folder (%s), so that each process makes its own: pass "
+                "index_folder=, or set %s",
+                self.name,
+                error,
+                _VARIABLE,
+            )
+        return self._scanned()
+
+    def _path(self, folder: str) -> str:
+        import hashlib  # 3 ms, as it loads OpenSSL, for programs that have no index
+
+        key = f"{os.path.realpath(self.name)}\0{self._kind}"
+        return os.path.join(folder, hashlib.blake2b(os.fsencode(key), digest_size=16).hexdigest() + ".offsets")
+
+    def _written(self, path: str) -> NDArray[np.int64]:
+        """Return the offsets, which another process may have written meanwhile."""
+        known = _loaded(path, self.identity)
+        if known is not None:
+            return known
+        numbers = self._scanned()
+        size, time = self.identity
+        begin = _HEADER.pack(_MAGIC, size, time, len(numbers), 0)[:-4]
+        data = numbers.view(np.uint8).data
+        with replacing(os.fsencode(path)) as file:
+            file.write(begin + struct.pack("<I", zlib.crc32(data, zlib.crc32(begin))))
+            file.write(data)
+        return _loaded(path, self.identity, False) if data.nbytes > _READ_BYTES else numbers  # type: ignore[return-value]
+
+    def _scanned(self) -> NDArray[np.int64]:
+        numbers = self._scan(self.name)
+        if identity_of(self.name) != self.identity:
+            raise FailedPreconditionError(None, None, f"'{self.name}' was changed while its index was made")
+        return np.ascontiguousarray(numbers, "<i8")
+
+
+def identity_of(name: str) -> tuple[int, int]:
+    """Return the size of a file and the time of its last change, in ns."""
+    try:
+        status = os.stat(name)
+    except OSError as error:
+        raise translated(os.fsencode(name), error) from error
+    return status.st_size, status.st_mtime_ns
+
+
+def _cache_folder() -> str:
+    """Return the folder of the user's for what can be made again."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if not os.path.isabs(base):
+        raise OSError(None, "there is no home folder")
+    return os.path.join(base, "queue-runner", "index")
+
+
+def _loaded(path: str, identity: tuple[int, int], check: bool = True) -> NDArray[np.int64] | None:
+    """Return the offsets in an index; None if there is none, it is damaged, or the file has changed since."""
+    try:
+        with open(path, "rb") as file:
+            begin = file.read(_HEADER.size)
+            if len(begin) < _HEADER.size:
+                return None
+            magic, size, time, count, crc = _HEADER.unpack(begin)
+            length = os.fstat(file.fileno()).st_size - _HEADER.size
+            if magic != _MAGIC or (size, time) != identity or count < 1 or length != 8 * count:
+                return None
+            if length <= _READ_BYTES:
+                numbers = np.frombuffer(file.read(), "<i8")
+            else:
+                numbers = np.asarray(np.memmap(file, "<i8", "r", _HEADER.size, (count,)))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if len(numbers) != count or (check and zlib.crc32(numbers.view(np.uint8).data, zlib.crc32(begin[:-4])) != crc):
+        return None
+    return numbers
+
+
+@contextlib.contextmanager
+def _locked(path: str, name: str) -> Iterator[None]:
+    """Let one process at a time make an index; the others wait until it has."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _log.info("another process makes the index of '%s': waiting for it", name)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)  # which unlocks it
+
+
+def _not_there(folder: str, error: OSError) -> OpError:
+    """The error for a folder that the user named, and in which no index can be written."""
+    found = translated(os.fsencode(folder), error)
+    kind = type(found) if isinstance(found, OpError) else PermissionDeniedError
+    return kind(None, None, f"the index cannot be written into '{folder}': {error.strerror or error}")

@@ -1,0 +1,86 @@
+"""RandomFiles: bytes of files from anywhere, through descriptors that stay open for a while."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+
+from pipeline.errors import DataLossError, FailedPreconditionError
+from pipeline.files.os_errors import translated
+
+_OPEN = 64  # files that stay open
+
+
+class RandomFiles:
+    """Reads bytes of files that must not change. It pickles.
+
+    Thread safety: you may call every method from every thread.
+
+    Args:
+        function: What errors begin with.
+    """
+
+    def __init__(self, function: str) -> None:
+        self._function = function
+        self._open: dict[str, _Descriptor] = {}
+        self._lock = threading.Lock()
+
+    def read(self, name: str, identity: tuple[int, int], begin: int, end: int) -> bytes:
+        """Return the bytes of a file from one place up to another.
+
+        Args:
+            name: Its path.
+            identity: The size and the time of its last change, in ns, that it must have when it is opened.
+            begin, end: The places.
+
+        Raises:
+            FailedPreconditionError: It has others.
+            DataLossError: It was cut short since.
+            NotFoundError, ...: It cannot be read.
+        """
+        file = self._opened(name, identity)
+        pieces, place = [], begin
+        try:
+            while place < end and (piece := os.pread(file.number, end - place, place)):
+                pieces.append(piece)
+                place += len(piece)
+        except OSError as error:
+            raise translated(os.fsencode(name), error) from error
+        if place < end:
+            text = f"{self._function}: {name} was cut short: byte {place:,} is missing"
+            raise DataLossError(None, None, text)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def __reduce__(self) -> tuple[Callable[[str], RandomFiles], tuple[str]]:
+        return RandomFiles, (self._function,)
+
+    def _opened(self, name: str, identity: tuple[int, int]) -> _Descriptor:
+        with self._lock:
+            file = self._open.pop(name, None)
+            if file is None:
+                file = self._checked(name, identity)
+            self._open[name] = file  # the last one
+            if len(self._open) > _OPEN:
+                del self._open[next(iter(self._open))]  # closed once no thread reads it
+            return file
+
+    def _checked(self, name: str, identity: tuple[int, int]) -> _Descriptor:
+        try:
+            file = _Descriptor(name)
+            status = os.fstat(file.number)
+        except OSError as error:
+            raise translated(os.fsencode(name), error) from error
+        if (status.st_size, status.st_mtime_ns) != identity:
+            text = f"{self._function}: '{name}' had {identity[0]:,} bytes when it was indexed and was changed since: "
+            raise FailedPreconditionError(None, None, f"{text}make the dataset again")
+        return file
+
+
+class _Descriptor:
+    """A file that is closed when nothing uses it any more."""
+
+    def __init__(self, name: str) -> None:
+        self.number = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self.number).atexit = False  # a thread may still read at the exit

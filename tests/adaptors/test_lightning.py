@@ -174,7 +174,8 @@ class Model(lightning.LightningModule):
 torch.manual_seed(0)
 loader = pipeline.torch.DataLoader(pipeline.arrays(np.arange(28)).shuffle(seed=1).batch(4))
 model = Model()
-saves = lightning.callbacks.ModelCheckpoint(folder, "saved", every_n_train_steps=2)
+kept = folder if action == "save" else folder + "/later"
+saves = lightning.callbacks.ModelCheckpoint(kept, "saved", every_n_train_steps=2)
 steps = 2 if action == "save" else -1
 trainer = lightning.Trainer(
     accelerator="cpu", devices=int(os.environ["WORLD_SIZE"]), strategy="ddp", max_epochs=2, max_steps=steps,

@@ -104,8 +104,9 @@ class _Arrays(Table):
     most = MANY
 
     def __init__(self, tensors: Any, shard: tuple[int, int] | None, form: _Form) -> None:
-        if isinstance(tensors, dict):  # as a matrix of SciPy in the format of keys is, too
-            tensors = tensors.tocsr() if is_sparse(tensors) else {key: _without_keys(tensors[key]) for key in tensors}
+        tensors = _without_keys(tensors)
+        if isinstance(tensors, dict):
+            tensors = {key: _without_keys(each) for key, each in tensors.items()}
         group = hasattr(type(tensors), "keys") and not isinstance(tensors, dict)  # one of zarr is a dataclass too
         single = group or isinstance(tensors, list) or parts_of(tensors) is None
         self._nest = None if single else Nest(tensors, True)
@@ -168,7 +169,8 @@ class _Arrays(Table):
 
 
 def _without_keys(given: Any) -> Any:
-    return given.tocsr() if isinstance(given, dict) and is_sparse(given) else given
+    """Return a matrix of SciPy in its format of keys, which is a dict, in another format; anything else as it is."""
+    return given.tocsr() if is_sparse(given) and hasattr(type(given), "keys") else given
 
 
 def column(given: Any, where: str, form: _Form = _PLAIN) -> ArrayColumn:

@@ -8,10 +8,20 @@
 See docs/torch.md.
 """
 
+from pipeline.adaptors.stateful_loader import StatefulDataLoader
+from pipeline.adaptors.stateful_samplers import StatefulDistributedSampler
 from pipeline.adaptors.torch_dataset import dataset
 from pipeline.adaptors.torch_epochs import shard
 from pipeline.adaptors.torch_iterable import IterableDataset
 from pipeline.adaptors.torch_loader import DataLoader
 from pipeline.adaptors.torch_tensors import to_tensors
 
-__all__ = ["DataLoader", "IterableDataset", "dataset", "shard", "to_tensors"]
+__all__ = [
+    "DataLoader",
+    "IterableDataset",
+    "StatefulDataLoader",
+    "StatefulDistributedSampler",
+    "dataset",
+    "shard",
+    "to_tensors",
+]

@@ -19,6 +19,7 @@ for module in ("errors", "image", "proto", "types"):
 NAMES |= {name: name for name in NAMES.values()}
 NAMES |= {f"cluster.{name}": f"pipeline.cluster.{name}" for name in pipeline.cluster.__all__}
 NAMES |= {f"torch.{name}": f"pipeline.torch.{name}" for name in ("DataLoader", "IterableDataset", "dataset", "shard")}
+NAMES |= {f"torch.{name}": f"pipeline.torch.{name}" for name in ("StatefulDataLoader", "StatefulDistributedSampler")}
 NAMES |= {name: f"pipeline.{name}" for name in ("torch.to_tensors", "jax.DataLoader", "keras.PyDataset")}
 # Names that are looked for together, which each has below "See Also" unless its docstring says so itself: those of its
 # list in docs/api. Here is what differs: names that have each other, or what one has.
@@ -37,6 +38,8 @@ image.encode_jpeg image.encode_png
 proto.Example proto.Features proto.Feature proto.BytesList proto.FloatList proto.Int64List
 proto.SequenceExample proto.FeatureLists proto.FeatureList
 jax.DataLoader: torch.DataLoader keras.PyDataset
+torch.StatefulDataLoader: torch.DataLoader torch.StatefulDistributedSampler
+torch.StatefulDistributedSampler: torch.StatefulDataLoader
 keras.PyDataset: torch.DataLoader jax.DataLoader
 types.DatasetIterator: Dataset save_state load_state
 Dataset: dataset mix zip interleave types.DatasetIterator

@@ -1,0 +1,320 @@
+"""One epoch of a StatefulDataLoader: its batches are made by the caller, or by the workers of torch's DataLoader."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import itertools
+import pickle
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pipeline.adaptors.stateful_fetch import (
+    BEGIN,
+    FETCH,
+    SKIP,
+    Fetcher,
+    Made,
+    Recipe,
+    Ticket,
+    WorkerDataset,
+    WorkerStart,
+    apart,
+    same,
+)
+from pipeline.adaptors.stateful_position import Position
+from pipeline.adaptors.stateful_samplers import Indexes
+from pipeline.adaptors.torch_tensors import torch
+from pipeline.logs import logger
+
+if TYPE_CHECKING:
+    from pipeline.adaptors.stateful_loader import StatefulDataLoader
+
+_log = logger("pipeline.batches")
+
+
+class Epoch(Iterator[Any]):
+    """The batches of an epoch: the base of the two kinds.
+
+    Args:
+        loader: The loader.
+
+    Attributes:
+        finished: Whether the end was seen.
+        yielded: How many batches were given.
+    """
+
+    def __init__(self, loader: StatefulDataLoader) -> None:
+        self.finished, self.yielded = False, 0
+        self._loader, self._recipe = loader, recipe_of(loader)
+
+    def __iter__(self) -> Epoch:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __next__(self) -> Any:
+        try:
+            batch = self._next()
+        except StopIteration:
+            self.finished = True
+            raise
+        self.yielded += 1
+        told = self._loader._IterableDataset_len_called
+        if self._recipe.iterable and told is not None and self.yielded > told:
+            warnings.warn(
+                f"Length of IterableDataset {self._recipe.dataset} was reported to be {told} (when accessing "
+                f"len(dataloader)), but {self.yielded} samples have been fetched. ",
+                stacklevel=2,
+            )
+        return batch
+
+    def _next(self) -> Any:
+        raise NotImplementedError
+
+    def position(self) -> Position:
+        """Return where the epoch stands."""
+        raise NotImplementedError
+
+    def _skip(self, count: int, why: str = "") -> None:
+        """Make and drop batches."""
+        if why and count:
+            _log.warning("%s: %s: the first %d batches are made again and dropped", self._loader, why, count)
+        for _ in range(count):
+            next(self)
+
+
+_NO_STATE = "neither the dataset nor its iterator has state_dict and load_state_dict"
+
+
+def recipe_of(loader: StatefulDataLoader) -> Recipe:
+    """Return how a loader makes batches."""
+    iterable = isinstance(loader.dataset, torch.utils.data.IterableDataset)
+    batched = loader.batch_sampler is not None
+    return Recipe(loader.dataset, iterable, batched, loader.collate_fn, loader.drop_last)
+
+
+def indexes_of(loader: StatefulDataLoader, main: dict[str, Any] | None = None) -> Indexes:
+    """Return the pass over a loader's sampler, from a state on."""
+    return Indexes(loader.sampler if loader.batch_sampler is None else loader.batch_sampler, main)
+
+
+class EpochHere(Epoch):
+    """The caller makes the batches.
+
+    Args:
+        loader: The loader.
+        position: Where to continue; None for the beginning.
+    """
+
+    def __init__(self, loader: StatefulDataLoader, position: Position | None) -> None:
+        super().__init__(loader)
+        again = position is not None and self._recipe.iterable and position.stateless
+        start = None if again else position
+        torch.empty((), dtype=torch.int64).random_(generator=loader.generator)  # as torch does for its workers
+        self._indexes = indexes_of(loader, None if start is None else start.main)
+        worker = start.workers[0] if start is not None and not start.stateless else None
+        self._fetcher = Fetcher(self._recipe, worker)
+        self._pins = bool(loader.pin_memory) and torch.accelerator.is_available()
+        if start is not None:
+            self.yielded = start.step
+        if position is not None and not position.finished:
+            self._skip(position.step + position.since - self.yielded, _NO_STATE if again else "")
+        self.finished = position is not None and position.finished
+
+    def _next(self) -> Any:
+        batch = self._fetcher.fetch(next(self._indexes))
+        return torch.utils.data._utils.pin_memory.pin_memory(batch) if self._pins else batch
+
+    def position(self) -> Position:
+        main = {
+            **self._indexes.state(),
+            "_IterableDataset_len_called": self._loader._IterableDataset_len_called,
+            "_shared_seed": None,
+        }
+        return apart(Position(main, [self._fetcher.state()], 0, self.yielded, 0, -1, self.finished))  # type: ignore[no-any-return]
+
+
+class _Plan:
+    """What workers are to do in an epoch.
+
+    Args:
+        indexes: What the sampler gives.
+        workers: How many workers there are.
+        first: Which of them makes the next batch.
+        every: After how many batches there is a snapshot of all states; 0 for none.
+        always: Whether all states are at hand after each batch.
+        ahead: How many batches are made ahead at most.
+    """
+
+    def __init__(self, indexes: Indexes, workers: int, first: int, every: int, always: bool, ahead: int) -> None:
+        self._indexes, self._workers, self._first = indexes, workers, first
+        self._every, self._always, self._ahead = every, always, ahead
+        self.ended: set[int] = set()  # workers whose datasets have ended
+        self.mains: dict[int, dict[str, Any]] = {}  # states of the sampler after the batches of these numbers
+        self.yielded = 0
+
+    def tickets(self) -> Iterator[Ticket]:
+        """Yield what workers are asked for, in turn."""
+        yield from [Ticket(BEGIN)] * self._workers + [Ticket(SKIP)] * self._first
+        for number in itertools.count():
+            if len(self.ended) == self._workers:
+                return
+            try:
+                index = next(self._indexes)
+            except StopIteration:
+                return
+            wanted = self._wants()
+            if wanted:
+                self.mains[number] = self._indexes.state()
+            yield Ticket(FETCH, number, index, wanted)
+
+    def _wants(self) -> bool:
+        """Whether a snapshot may need the state after the next batch."""
+        if self._always or not self._every:
+            return self._always
+        return self.yielded % self._every + 1 + self._ahead + self._workers >= self._every
+
+
+class _Tickets:
+    """The sampler of torch's loader: the tickets of the current plan."""
+
+    plan: _Plan
+
+    def __iter__(self) -> Iterator[Ticket]:
+        return self.plan.tickets()
+
+
+class _Inner(torch.utils.data.DataLoader):  # type: ignore[misc]
+    """torch's loader, whose workers make what tickets ask for."""
+
+    def check_worker_number_rationality(self) -> None:
+        """Do nothing: the user's loader has warned."""
+
+
+class EpochInWorkers(Epoch):
+    """The workers of torch's DataLoader make the batches.
+
+    Args:
+        loader: The loader.
+        position: Where to continue; None for the beginning.
+    """
+
+    def __init__(self, loader: StatefulDataLoader, position: Position | None) -> None:
+        super().__init__(loader)
+        self._count = loader.num_workers
+        again = position is not None and self._recipe.iterable and position.stateless
+        start = None if again else position
+        drawn = int(torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item())
+        self._base_seed = drawn if position is None else position.main.get("_base_seed", drawn)
+        states = None
+        if start is not None and start.num_workers == self._count:
+            states = [pickle.dumps(each) for each in start.workers]
+        dataset = WorkerDataset(self._recipe, states)
+        self._tickets = _Tickets()
+        self._inner = _Inner(
+            dataset,
+            sampler=self._tickets,
+            batch_size=None,
+            collate_fn=same,
+            num_workers=self._count,
+            pin_memory=loader.pin_memory,
+            timeout=loader.timeout,
+            worker_init_fn=WorkerStart(loader.worker_init_fn, self._base_seed, dataset),
+            multiprocessing_context=loader.multiprocessing_context,
+            generator=torch.Generator(),
+            prefetch_factor=loader.prefetch_factor,
+            persistent_workers=loader.persistent_workers,
+            in_order=loader.in_order,
+        )
+        self._begin(start)
+        if position is not None and not position.finished:
+            self._skip(position.step + position.since - self.yielded, _NO_STATE if again else "")
+        self.finished = position is not None and position.finished
+
+    def begin_next(self) -> None:
+        """Begin the next epoch with the same workers."""
+        self._begin(None)
+
+    def _begin(self, start: Position | None) -> None:
+        loader, every = self._loader, self._loader.snapshot_every_n_steps or 0
+        always = not self._recipe.iterable and not hasattr(type(self._recipe.dataset), "state_dict")
+        self._every = 1 if always else every
+        indexes = indexes_of(loader, None if start is None else start.main)
+        main = indexes.state()
+        first = 0 if start is None or not start.num_workers else (start.last + 1) % self._count
+        self.finished, self.yielded = False, 0 if start is None else start.step
+        self._plan = _Plan(indexes, self._count, first, every, always, self._count * loader.prefetch_factor)
+        self._plan.yielded = self.yielded
+        self._tickets.plan = self._plan
+        self._states: list[Any] = [None] * self._count
+        self._early: collections.deque[Made] = collections.deque()  # came before all workers had begun
+        self._received, self._highest = 0, -1
+        self._batches = iter(self._inner)
+        while None in self._states:
+            self._note(next(self._batches))
+        self._last = first - 1 if start is None or start.num_workers != self._count else start.last
+        self._take_snapshot(main)
+
+    def _note(self, made: Made) -> None:
+        if made.number >= 0:
+            self._early.append(made)
+        elif made.state is not None:
+            self._states[made.worker] = made.state
+
+    def _next(self) -> Any:
+        while True:
+            try:
+                made = self._early.popleft() if self._early else next(self._batches)
+            except StopIteration:
+                if self._recipe.iterable and self._every:
+                    self._take_snapshot(self._main)
+                raise
+            except Exception:
+                self._received += 1
+                raise
+            if made.state is not None:
+                self._states[made.worker] = made.state
+            if made.number < 0:
+                continue
+            self._received, self._highest = self._received + 1, max(self._highest, made.number)
+            if made.ended:
+                self._plan.ended.add(made.worker)
+                continue
+            self._last = made.worker
+            self._count_one(made.number)
+            return made.data
+
+    def _count_one(self, number: int) -> None:
+        """Count a batch; take a snapshot if it is time, and no earlier batch is missing."""
+        self._plan.yielded += 1
+        main = self._plan.mains.pop(number, None)
+        complete = self._received == self._highest + 1
+        if self._every and self._plan.yielded % self._every == 0 and main is not None and complete:
+            self._take_snapshot(main)
+        if not self._loader.in_order:
+            return
+        for earlier in [each for each in self._plan.mains if each < number]:
+            del self._plan.mains[earlier]
+
+    def _take_snapshot(self, main: dict[str, Any]) -> None:
+        self._main = main
+        self._snapshot = (self._plan.yielded, self._last, tuple(self._states))
+
+    def position(self) -> Position:
+        step, last, states = self._snapshot
+        main = {
+            **self._main,
+            "_IterableDataset_len_called": self._loader._IterableDataset_len_called,
+            "_shared_seed": None,
+            "_base_seed": self._base_seed,
+        }
+        workers = [pickle.loads(each) for each in states]
+        return Position(apart(main), workers, self._count, step, self.yielded - step, last, self.finished)
+
+    def close(self) -> None:
+        """End the workers."""
+        with contextlib.suppress(AttributeError):
+            self._inner._iterator._shutdown_workers()

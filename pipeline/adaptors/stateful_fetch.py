@@ -1,0 +1,208 @@
+"""What StatefulDataLoader runs where batches are made: in the caller, or in the workers of torch's DataLoader."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import random
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pipeline.adaptors.torch_tensors import torch
+from pipeline.resume.stateful import is_stateful
+
+# What the workers of torch's DataLoader are told.
+BEGIN, SKIP, FETCH = range(3)
+
+
+class Recipe(NamedTuple):
+    """How batches are made of a dataset.
+
+    Attributes:
+        dataset: The dataset.
+        iterable: Whether it is an IterableDataset.
+        batched: Whether examples are put together.
+        collate: Makes a batch of a list of examples; or an element of an example.
+        drop_last: Whether a smaller last batch is left out.
+    """
+
+    dataset: Any
+    iterable: bool
+    batched: bool
+    collate: Callable[[Any], Any]
+    drop_last: bool
+
+
+class Fetcher:
+    """Makes batches, and has a state: that of the dataset, or of its iterator.
+
+    Args:
+        recipe: How batches are made.
+        state: Where to continue; None for the beginning of an epoch.
+    """
+
+    def __init__(self, recipe: Recipe, state: dict[str, Any] | None = None) -> None:
+        self._recipe, dataset = recipe, recipe.dataset
+        if state is not None and state["dataset_state"] is not None and is_stateful(dataset):
+            dataset.load_state_dict(state["dataset_state"])
+        self._examples = iter(dataset) if recipe.iterable else None
+        self.ended = False
+        found = None if state is None or state["fetcher_state"] is None else state["fetcher_state"]
+        if found is not None and found["dataset_iter_state"] is not None and is_stateful(self._examples):
+            self._examples.load_state_dict(found["dataset_iter_state"])  # type: ignore[union-attr]
+
+    @property
+    def stateful(self) -> bool:
+        """Whether the dataset or its iterator has a state."""
+        return is_stateful(self._recipe.dataset) or is_stateful(self._examples)
+
+    def fetch(self, index: Any) -> Any:
+        """Return the batch or element of an index; StopIteration if an IterableDataset has ended."""
+        recipe = self._recipe
+        if recipe.iterable:
+            return recipe.collate(self._taken(index))
+        if not recipe.batched:
+            return recipe.collate(recipe.dataset[index])
+        several = getattr(recipe.dataset, "__getitems__", None)
+        return recipe.collate(several(index) if several else [recipe.dataset[number] for number in index])
+
+    def _taken(self, index: Any) -> Any:
+        if not self._recipe.batched:
+            return next(self._examples)  # type: ignore[arg-type]
+        if self.ended:
+            raise StopIteration
+        found: list[Any] = []
+        for _ in index:
+            try:
+                found.append(next(self._examples))  # type: ignore[arg-type]
+            except StopIteration:
+                self.ended = True
+                break
+        if not found or (self._recipe.drop_last and len(found) < len(index)):
+            raise StopIteration
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """Return the state, as torchdata names its parts."""
+        dataset, examples = self._recipe.dataset, self._examples
+        apart = is_stateful(dataset) and examples is not dataset
+        fetcher = None
+        if self._recipe.iterable:
+            own = examples.state_dict() if is_stateful(examples) else None  # type: ignore[union-attr]
+            fetcher = {"dataset_iter_state": own, "fetcher_ended": self.ended}
+        return {"fetcher_state": fetcher, "dataset_state": dataset.state_dict() if apart else None}
+
+
+def apart(state: Any) -> Any:
+    """Return a state that nobody changes any more."""
+    return copy.deepcopy(state)
+
+
+class Ticket(NamedTuple):
+    """What a worker is asked for.
+
+    Attributes:
+        what: BEGIN, SKIP or FETCH.
+        number: The number of the batch in the epoch.
+        index: What the sampler gave.
+        snapshot: Whether the state after it is wanted.
+    """
+
+    what: int
+    number: int = -1
+    index: Any = None
+    snapshot: bool = True
+
+
+class Made:
+    """What a worker has made of a ticket.
+
+    Args:
+        worker: The number of the worker.
+        number: That of the ticket.
+        data: The batch; None if there is none.
+        state: The pickled state after it; None if that was not asked for, or is as before.
+        ended: Whether the dataset of the worker has ended.
+    """
+
+    def __init__(self, worker: int, number: int, data: Any, state: bytes | None, ended: bool = False) -> None:
+        self.worker, self.number, self.data, self.state, self.ended = worker, number, data, state, ended
+
+    def pin_memory(self, device: Any = None) -> Made:
+        """Copy the batch into page-locked memory; torch calls it."""
+        self.data = torch.utils.data._utils.pin_memory.pin_memory(self.data, device)
+        return self
+
+
+class WorkerDataset(torch.utils.data.Dataset):  # type: ignore[misc]
+    """The dataset that torch's workers see: it makes of a ticket what the loader's own dataset gives.
+
+    Args:
+        recipe: How batches are made.
+        states: The state of each worker to continue from, pickled; None for a beginning.
+    """
+
+    def __init__(self, recipe: Recipe, states: list[bytes] | None) -> None:
+        self.recipe, self._states = recipe, states
+        self._fetcher: Fetcher | None = None
+        self._sent: bytes | None = None
+
+    def __len__(self) -> int:
+        return 0  # the loader's sampler decides
+
+    def __getitem__(self, ticket: Ticket) -> Made:
+        worker = torch.utils.data.get_worker_info().id
+        if ticket.what == SKIP:
+            return Made(worker, ticket.number, None, None)
+        if ticket.what == BEGIN:
+            states, self._states, self._sent = self._states, None, None
+            self._fetcher = Fetcher(self.recipe, None if states is None else pickle.loads(states[worker]))
+            return Made(worker, ticket.number, None, self._state(worker))
+        assert self._fetcher is not None
+        try:
+            data = self._fetcher.fetch(ticket.index)
+        except StopIteration:
+            if not self.recipe.iterable:
+                raise
+            self._fetcher.ended = True
+            return Made(worker, ticket.number, None, self._state(worker), ended=True)
+        return Made(worker, ticket.number, data, self._state(worker) if ticket.snapshot else None)
+
+    def _state(self, worker: int) -> bytes | None:
+        """Return the state, unless it was sent before."""
+        assert self._fetcher is not None
+        state = pickle.dumps({"worker_id": worker, **self._fetcher.state()})
+        if state == self._sent:
+            return None
+        self._sent = state
+        return state
+
+
+class WorkerStart:
+    """What a worker calls first: seeds it by a seed that states keep, and lets it see the user's dataset.
+
+    Args:
+        init: The `worker_init_fn` of the user.
+        base_seed: The seed of all workers.
+        dataset: The user's dataset.
+    """
+
+    def __init__(self, init: Callable[[int], Any] | None, base_seed: int, dataset: WorkerDataset) -> None:
+        self._init, self._base_seed, self._dataset = init, base_seed, dataset
+
+    def __call__(self, worker: int) -> None:
+        info, seed = torch.utils.data.get_worker_info(), self._base_seed + worker
+        for name, value in (("dataset", info.dataset.recipe.dataset), ("seed", seed)):
+            object.__setattr__(info, name, value)  # torch's class lets nobody set them
+        random.seed(seed)
+        torch.manual_seed(seed)
+        np.random.seed(torch.utils.data._utils.worker._generate_state(self._base_seed, worker))
+        if self._init is not None:
+            self._init(worker)
+
+
+def same(made: Made) -> Made:
+    """Return what a worker has made: the `collate_fn` of torch's loader."""
+    return made

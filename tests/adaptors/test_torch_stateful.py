@@ -1,0 +1,259 @@
+"""pipeline.torch.StatefulDataLoader: what torchdata's does, and states of torchdata's."""
+
+import importlib
+import itertools
+import json
+
+import pytest
+
+import pipeline
+
+torch = pytest.importorskip("torch", reason="needs PyTorch: make test-torch")
+pt = importlib.import_module("pipeline.torch")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:This DataLoader will create"),  # more workers than processors
+    pytest.mark.filterwarnings("ignore:'set_vital' is deprecated:UserWarning"),  # of torchdata
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded, use of fork:DeprecationWarning"),
+]
+
+
+class Squares(torch.utils.data.Dataset):
+    """Counts in `read` what was asked for, in this process."""
+
+    def __init__(self, count=23):
+        self.count, self.read = count, []
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, number):
+        self.read.append(number)
+        return number * number
+
+
+class Several(Squares):
+    def __getitems__(self, numbers):
+        self.read.append(tuple(numbers))
+        return [number * number for number in numbers]
+
+
+class Counting(Squares):
+    """Its items depend on how many were made before, which is its state."""
+
+    made = 0
+
+    def __getitem__(self, number):
+        self.made += 1
+        return number * 100 + self.made
+
+    def state_dict(self):
+        return {"made": self.made}
+
+    def load_state_dict(self, state):
+        self.made = state["made"]
+
+
+class Stream(torch.utils.data.IterableDataset):
+    """Numbers of a worker's own, without a state."""
+
+    def __iter__(self):
+        info = torch.utils.data.get_worker_info()
+        worker, workers = (0, 1) if info is None else (info.id, info.num_workers)
+        return self.begun(range(worker, 29, workers))
+
+    def begun(self, numbers):
+        return iter(numbers)
+
+
+class Going:
+    def __init__(self, numbers):
+        self.numbers, self.at = numbers, 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.at == len(self.numbers):
+            raise StopIteration
+        self.at += 1
+        return self.numbers[self.at - 1]
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+class StatefulStream(Stream):
+    def begun(self, numbers):
+        return Going(numbers)
+
+
+KINDS = {"map": Squares, "several": Several, "counting": Counting, "stream": Stream, "stateful": StatefulStream}
+
+
+def loader(kind, workers=0, seed=3, **options):
+    given = {"batch_size": 4, "num_workers": workers, "generator": torch.Generator().manual_seed(seed), **options}
+    if "stream" not in kind and kind != "stateful":
+        given.setdefault("shuffle", True)
+    return pt.StatefulDataLoader(KINDS[kind](), **given)
+
+
+def rows(batches):
+    return [batch.tolist() if isinstance(batch, torch.Tensor) else batch for batch in batches]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("at", [0, 1, 4, 6])
+def test_a_resume_in_the_caller(kind, at):
+    first = loader(kind)
+    batches = iter(first)
+    rows(itertools.islice(batches, at))
+    state = first.state_dict()
+    wanted = rows(batches)
+    second = loader(kind, seed=99)
+    second.load_state_dict(state)
+    assert rows(second) == wanted
+    third = loader(kind, seed=99)  # once more, from a resumed run
+    third.load_state_dict(state)
+    batches = iter(third)
+    if wanted:
+        assert rows(itertools.islice(batches, 1)) == wanted[:1]
+    state = third.state_dict()
+    fourth = loader(kind, seed=7)
+    fourth.load_state_dict(state)
+    assert rows(fourth) == wanted[1:]
+
+
+@pytest.mark.parametrize("kind", ["counting", "stream", "stateful"])
+@pytest.mark.parametrize(("at", "every"), [(0, 1), (3, 1), (5, 1), (5, 4)])
+def test_a_resume_in_workers(kind, at, every):
+    first = loader(kind, 2, snapshot_every_n_steps=every)
+    batches = iter(first)
+    rows(itertools.islice(batches, at))
+    state = first.state_dict()
+    wanted = rows(batches)
+    assert wanted
+    second = loader(kind, 2, seed=99, snapshot_every_n_steps=every)
+    second.load_state_dict(state)
+    assert rows(second) == wanted
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_size": None}, {"drop_last": True}, {"shuffle": False}])
+def test_the_batches_are_those_of_torch(options):
+    ours = rows(loader("map", **options))
+    assert rows(loader("map", 2, **options)) == ours
+    if not options.get("shuffle", True):
+        assert ours == rows(torch.utils.data.DataLoader(Squares(), batch_size=4))
+    flat = [row for batch in ours for row in (batch if isinstance(batch, list) else [batch])]
+    assert len(flat) == (20 if "drop_last" in options else 23)
+    assert set(flat) <= {number * number for number in range(23)}
+
+
+def test_a_resume_reads_nothing_again():
+    first = loader("map")
+    next(iter(first))
+    batches = iter(first)
+    rows(itertools.islice(batches, 5))
+    state = first.state_dict()
+    second = loader("map", seed=99)
+    second.load_state_dict(state)
+    assert len(rows(second)) == 1
+    assert len(second.dataset.read) == 3
+
+
+def test_a_map_style_dataset_resumes_with_other_workers():
+    first = loader("map")
+    batches = iter(first)
+    rows(itertools.islice(batches, 2))
+    state = first.state_dict()
+    wanted = rows(batches)
+    for workers in (2, 1):
+        second = loader("map", workers, seed=99)
+        second.load_state_dict(state)
+        batches = iter(second)
+        assert rows(itertools.islice(batches, 1)) == wanted[:1]
+        state, wanted = second.state_dict(), wanted[1:]
+    second = loader("map", seed=99)
+    second.load_state_dict(state)
+    assert rows(second) == wanted
+
+
+@pytest.mark.parametrize("kind", ["counting", "stateful"])
+def test_another_number_of_workers_is_refused_where_each_has_a_state(kind):
+    first = loader(kind)
+    next(iter(first))
+    second = loader(kind, 2)
+    second.load_state_dict(first.state_dict())
+    with pytest.raises(pipeline.StateMismatchError, match=r"num_workers was 0 when the state was saved and is 2 now: "):
+        iter(second)
+
+
+def test_a_state_of_the_end_begins_the_next_epoch():
+    first = loader("map")
+    rows(first)
+    state = first.state_dict()
+    wanted = rows(first)
+    second = loader("map", seed=99)
+    second.load_state_dict(state)
+    assert rows(second) == wanted
+
+
+def test_an_early_state_loads_over_a_loader_that_was_read():
+    """In both ways: before the first batch, and after some."""
+    made = loader("counting", shuffle=False)
+    early = made.state_dict()
+    batches = iter(made)
+    wanted = rows(batches)
+    made.load_state_dict(early)
+    assert rows(made) == wanted
+
+
+def test_what_is_no_state_is_refused():
+    made = loader("map")
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"expected what state_dict of a Stateful"):
+        made.load_state_dict({"a": 1})
+    made.load_state_dict({})
+    assert len(rows(made)) == 6
+    with pytest.raises(ValueError, match=r"^snapshot_every_n_steps must be at least 0, got -1$"):
+        loader("map", snapshot_every_n_steps=-1)
+
+
+def test_states_are_plain_where_those_of_dataset_and_sampler_are():
+    first = loader("counting", shuffle=False)
+    batches = iter(first)
+    next(batches)
+    state = json.loads(json.dumps(first.state_dict()))
+    wanted = rows(batches)
+    second = loader("counting", shuffle=False)
+    second.load_state_dict(state)
+    assert rows(second) == wanted
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("kind", ["counting", "stateful", "stream"])
+def test_a_state_of_torchdata(kind, workers):
+    torchdata = pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata is not installed")
+    theirs = torchdata.StatefulDataLoader(KINDS[kind](), batch_size=4, num_workers=workers)
+    batches = iter(theirs)
+    rows(itertools.islice(batches, 3))
+    state = theirs.state_dict()
+    wanted = rows(batches)
+    ours = pt.StatefulDataLoader(KINDS[kind](), batch_size=4, num_workers=workers)
+    ours.load_state_dict(state)
+    assert rows(ours) == wanted
+
+
+def test_a_distributed_sampler_resumes():
+    made = pt.StatefulDistributedSampler(Squares(), num_replicas=2, rank=1, seed=5)
+    wanted = list(made)
+    again = pt.StatefulDistributedSampler(Squares(), num_replicas=2, rank=1, seed=5)
+    numbers = iter(again)
+    got = [next(numbers) for _ in range(4)]
+    other = pt.StatefulDistributedSampler(Squares(), num_replicas=2, rank=1, seed=5)
+    other.load_state_dict(again.state_dict())
+    assert got + list(other) == wanted
+    with pytest.raises(ValueError, match=r"^load_state_dict: expected \{'yielded': a number\}, got \{'yielded': -1\}$"):
+        other.load_state_dict({"yielded": -1})

@@ -8,7 +8,7 @@ import itertools
 import pickle
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pipeline.adaptors.stateful_fetch import (
     BEGIN,
@@ -28,9 +28,6 @@ from pipeline.adaptors.stateful_samplers import Indexes
 from pipeline.adaptors.torch_tensors import torch
 from pipeline.logs import logger
 
-if TYPE_CHECKING:
-    from pipeline.adaptors.stateful_loader import StatefulDataLoader
-
 _log = logger("pipeline.batches")
 
 
@@ -45,7 +42,7 @@ class Epoch(Iterator[Any]):
         yielded: How many batches were given.
     """
 
-    def __init__(self, loader: StatefulDataLoader) -> None:
+    def __init__(self, loader: Any) -> None:
         self.finished, self.yielded = False, 0
         self._loader, self._recipe = loader, recipe_of(loader)
 
@@ -89,14 +86,14 @@ class Epoch(Iterator[Any]):
 _NO_STATE = "neither the dataset nor its iterator has state_dict and load_state_dict"
 
 
-def recipe_of(loader: StatefulDataLoader) -> Recipe:
+def recipe_of(loader: Any) -> Recipe:
     """Return how a loader makes batches."""
     iterable = isinstance(loader.dataset, torch.utils.data.IterableDataset)
     batched = loader.batch_sampler is not None
     return Recipe(loader.dataset, iterable, batched, loader.collate_fn, loader.drop_last)
 
 
-def indexes_of(loader: StatefulDataLoader, main: dict[str, Any] | None = None) -> Indexes:
+def indexes_of(loader: Any, main: dict[str, Any] | None = None) -> Indexes:
     """Return the pass over a loader's sampler, from a state on."""
     return Indexes(loader.sampler if loader.batch_sampler is None else loader.batch_sampler, main)
 
@@ -109,7 +106,7 @@ class EpochHere(Epoch):
         position: Where to continue; None for the beginning.
     """
 
-    def __init__(self, loader: StatefulDataLoader, position: Position | None) -> None:
+    def __init__(self, loader: Any, position: Position | None) -> None:
         super().__init__(loader)
         again = position is not None and self._recipe.iterable and position.stateless
         start = None if again else position
@@ -202,7 +199,7 @@ class EpochInWorkers(Epoch):
         position: Where to continue; None for the beginning.
     """
 
-    def __init__(self, loader: StatefulDataLoader, position: Position | None) -> None:
+    def __init__(self, loader: Any, position: Position | None) -> None:
         super().__init__(loader)
         self._count = loader.num_workers
         again = position is not None and self._recipe.iterable and position.stateless

@@ -25,8 +25,6 @@ from pipeline.logs import logger
 
 _WORDS = 624  # of a Mersenne Twister
 
-_np_random: Any = np.random  # its stubs do not list all functions
-
 _log = logger("pipeline.workers")
 
 
@@ -80,7 +78,8 @@ class _NumPy(_Generator):
     name, salt = "NumPy's np.random", 0x13198A2E03707344
 
     def __init__(self) -> None:
-        self._generator = _np_random.get_bit_generator()
+        self._numpy: Any = np.random  # importing it takes 10 ms
+        self._generator = self._numpy.get_bit_generator()
         known: Any = np.random.get_state(legacy=False)
         self._in_place = False
         self._words = np.empty(_WORDS, np.uint32)
@@ -94,10 +93,10 @@ class _NumPy(_Generator):
         if not self._in_place:
             fill_words(key ^ self.salt, self._words)
             np.random.set_state(("MT19937", self._words, _WORDS, 0, 0.0))
-        elif _np_random.get_bit_generator() is self._generator:  # a program may set another, which is its own affair
+        elif self._numpy.get_bit_generator() is self._generator:  # a program may set another, which is its own affair
             fill_words(key ^ self.salt, self._words)
             self._found[-1] = _WORDS
-            _np_random.set_bit_generator(self._generator)  # forgets the second half of a pair of normal numbers
+            self._numpy.set_bit_generator(self._generator)  # forgets the second half of a pair of normal numbers
 
     def state(self) -> bytes:
         return self._found.tobytes() if self._in_place else repr(np.random.get_state(legacy=False)).encode()
@@ -134,11 +133,19 @@ class _OfProcess:
         self._complete = False
         self.mark = os.getpid(), os.urandom(8)
 
-    def generators(self) -> list[_Generator]:
-        """Return the generators; the process may have imported torch meanwhile."""
+    def generators(self, every: bool = True) -> list[_Generator]:
+        """Return the generators; the process may have imported torch meanwhile.
+
+        Args:
+            every: Whether NumPy's is one of them even if nothing has imported it.
+        """
         if not self._complete:
             if not self.found:
-                self.found += _Python(), _NumPy()
+                self.found.append(_Python())
+            if len(self.found) == 1:
+                if not every and "numpy.random" not in sys.modules:
+                    return self.found
+                self.found.append(_NumPy())
             torch = sys.modules.get("torch")
             if hasattr(torch, "default_generator"):  # while it is imported it has none
                 self.found.append(_Torch(torch))
@@ -192,7 +199,7 @@ class Watch:
     def begin(self) -> list[tuple[_Generator, bytes]]:
         """Return the states of the generators before the first call of the function."""
         self.due = False
-        return [(each, each.state()) for each in _here.generators()]
+        return [(each, each.state()) for each in _here.generators(every=False)]
 
     def end(self, before: list[tuple[_Generator, bytes]]) -> None:
         """Report the function if it has changed them."""

@@ -70,7 +70,7 @@ def likely_encoding(text: bytes) -> str:
     if 0 not in text:
         return "pass encoding=, such as 'latin-1' or 'cp1252'"
     little, big = (text[first::2].count(0) * 4 for first in (1, 0))  # of Latin text, all; of others, blanks and digits
-    if max(little, big) < len(text) // 2:
+    if max(little, big) < max(len(text) // 2, 8):
         return "it has bytes of zero, which no text has"
     return f"it looks like UTF-16: pass encoding='utf-16-{'le' if little >= big else 'be'}'"
 

@@ -154,6 +154,18 @@ def test_language_model():
     assert all(int(rows) > 200 and int(kills) > 2 for rows, kills in said)
 
 
+def test_pretrain():
+    """Hosts that were killed continue on one host and on three with the rows of a run that nobody killed."""
+    full, first, last, killed, *resumed = run("examples/pretrain.py").splitlines()
+    assert float(re.fullmatch(r"rows: ([\d.]+)% full", full)[1]) > 99
+    for line, weights in ((first, [60, 30, 10]), (last, [20, 30, 50])):
+        shares = np.array(re.findall(r"\d+(?=%)", line), float)
+        assert np.abs(shares - weights).max() < 6  # the packer holds documents back
+    assert killed == "2 hosts were killed; both have saved step 15 of 40"
+    said = "480 rows, 0 lost, 0 doubled, same order: True"
+    assert resumed == [f"resumed on 1: {said}", f"resumed on 3: {said}"]
+
+
 def test_augmentation():
     said = "epoch 0: 60 of 60 right\nepoch 1: 60 of 60 right\nthe same without processes: True\n"
     assert run("examples/augmentation.py") == said

@@ -253,6 +253,7 @@ CALLS = {
     "draw": (None, {}),
     "show_config": (None, {"mode": "dicts"}),
     # Modules
+    "image.center_crop_resize": (None, {"data": PICTURE, "size": (2, 2), "resize": 3}),
     "image.central_crop": (None, {"images": PICTURE, "size": (2, 2)}),
     "image.crop": (None, {"images": PICTURE, "top": 0, "left": 0, "height": 2, "width": 2}),
     "image.decode_bmp": None,
@@ -264,8 +265,14 @@ CALLS = {
     "image.encode_png": (None, {"image": PICTURE}),
     "image.flip_left_right": (None, {"images": PICTURE}),
     "image.flip_up_down": (None, {"images": PICTURE}),
+    "image.normalize": (None, {"images": PICTURE, "mean": 0.5, "std": 0.5}),
     "image.random_crop": (None, {"images": PICTURE, "size": (2, 2), "rng": New(lambda: np.random.default_rng(1))}),
+    "image.random_resized_crop": (
+        None,
+        {"data": PICTURE, "size": (2, 2), "rng": New(lambda: np.random.default_rng(1)), "flip": 0.5},
+    ),
     "image.resize": (None, {"images": PICTURE, "size": (2, 2)}),
+    "image.to_chw": (None, {"images": PICTURE}),
     "Drawing.png": None,  # needs its library
     "Drawing.save": (drawing, {"path": "drawing.svg"}),
     # Iterators

@@ -20,6 +20,7 @@ from pipeline.images.resize import pair_of
 from pipeline.stages.draws import example_rng
 
 _TRIES = 10
+_MOST_SIDE = 65_535  # pixels, as in JPEG
 _PLAIN = (float, int, NoneType)
 
 
@@ -147,6 +148,7 @@ def center_crop_resize(  # noqa: PLR0913
     short = round(longer * 8 / 7) if resize is None else integer(resize, f"{who}: resize")
     if short < longer:
         raise invalid(f"{who}: resize={short} leaves less than size={(height, width)}")
+    _check_side(short, f"{who}: resize")
     small = truth(shrink, f"{who}: shrink")
     picture = Picture(data, who, integer(max_pixels, f"{who}: max_pixels"), truth(exif, f"{who}: exif"))
     made, form = _result(who, picture.channels, (height, width), Wanted(mean, std, dtype, layout, out))
@@ -165,7 +167,14 @@ def size_of(size: Any, who: str) -> tuple[int, int]:
     """Return height and width of a size, which may be one number for both."""
     if isinstance(size, (int, np.integer)) and not isinstance(size, bool):
         size = (size, size)
-    return pair_of(size, who)
+    height, width = pair_of(size, who)
+    _check_side(max(height, width), f"{who}: size")
+    return height, width
+
+
+def _check_side(side: int, what: str) -> None:
+    if side > _MOST_SIDE:
+        raise invalid(f"{what} must be at most {_MOST_SIDE:,}, not {side}")
 
 
 def scaled(channels: int, mean: Any, std: Any, largest: float, who: str) -> tuple[NDArray[np.float32], ...]:

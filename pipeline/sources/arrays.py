@@ -61,10 +61,9 @@ def arrays(
 ) -> TableSource:
     """Read rows of arrays: example i is row i of each, in your structure.
 
-    A column may be an array, a PyTorch or JAX tensor, a Series, a `.npy` file's
-    path, an array of HDF5, Zarr, dask or xarray, a sparse matrix of SciPy, a list,
-    or an object with `__len__` and `__getitem__`. Do not change columns while you
-    read them.
+    A column is an array, a tensor, a Series, a `.npy` file's path, an array of
+    HDF5, Zarr, dask, xarray or scipy.sparse, a list, or an object with `__len__`
+    and `__getitem__`. Do not change columns while you read them.
 
     Args:
         tensors: A column, or a dict, tuple or dataclass of columns.
@@ -72,13 +71,11 @@ def arrays(
         shuffle, seed: Read in random order, another one each epoch.
         shard: (index, count): read every count-th row, or stored piece.
         memory_map: Map `.npy` files. Truncating one then ends the process.
-        sparse: Give rows of sparse matrices as (indices, values), not with zeros.
+        sparse: Give sparse rows as (indices, values), not with zeros.
 
     Raises:
-        ValueError, TypeError: Columns are missing, masked or unequally long, or
-            an option is wrong.
-        NotFoundError, DataLossError: A `.npy` file is missing or damaged.
-        FailedPreconditionError: An HDF5 array's file is closed.
+        ValueError, TypeError: Columns or options do not fit.
+        OpError: A file is missing, damaged or closed.
 
     Examples:
         >>> data = pipeline.arrays({"x": np.ones((3, 2)), "y": [0, 1, 0]})

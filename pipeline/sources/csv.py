@@ -74,13 +74,12 @@ def csv(
     Args:
         paths: A path, URL or pattern such as "part-*.csv.gz", or a list.
         columns: Names of the columns to read; None reads all.
-        dtypes: float32, float64, int32, int64, uint64, bool, str, bytes or
-            `datetime64[D]` (any unit), by column or for all. By default the first 1,000 rows decide.
+        dtypes: Such as float32, str or "datetime64[D]", by column or for all. By
+            default the first 1,000 rows decide.
         defaults: For missing fields, by column; else NaN, b"" or an error.
         names: Column names; by default the first line has them.
-        codes: Names of categories, by column: a field becomes its name's number.
-        skip_lines: Lines to leave out at each file's start.
-        comment: First character of lines to leave out, such as "#".
+        codes: Names of categories, by column: a field becomes a number.
+        skip_lines, comment: Lines to leave out at the start; a mark of others.
         field_delim, use_quote_delim: Delimiter; whether `"` quotes a field.
         na_value: Text that means missing, besides an empty field.
         lenient: Accept quotes inside fields; fill up short rows.

@@ -46,22 +46,19 @@ def image_folder(
 ) -> ImageFolder:
     r"""Read images from one folder a class: each example is (image, label).
 
-    Classes are the sorted folder names; a label is its class's number.
+    A label is the number of its class among the sorted folder names.
 
     Args:
         root: The folder, or a URL.
-        decode: "rgb" for uint8 [height, width, 3]; your function from bytes to an
-            image; or None for the bytes.
+        decode: "rgb" for uint8 [height, width, 3]; your function; None for bytes.
         exif: Turn images by their EXIF orientation.
         allow_empty: Accept classes that have no images.
-        num_epochs: How often to read the images; None repeats for ever.
-        shuffle, seed: Read in random order, another one each epoch.
-        shard: (index, count): read every count-th image.
+        num_epochs, shuffle, seed, shard: As in `arrays`.
 
     Raises:
         NotFoundError: There is no such folder, or there are no images.
-        InvalidArgumentError: An image cannot be decoded: see the file it names.
-        ValueError, TypeError, ImportError: An option or a library is wrong.
+        InvalidArgumentError, ImportError: An image cannot be decoded.
+        ValueError, TypeError: An option is wrong.
 
     Examples:
         >>> import os

@@ -192,6 +192,7 @@ def test_normalize_and_to_chw():
     [
         ({"size": 0}, InvalidArgumentError, "size must be positive"),
         ({"size": (3, 4, 5)}, InvalidArgumentError, "size must be"),
+        ({"size": 2**63}, InvalidArgumentError, "size must be at most 65,535"),
         ({"size": "224"}, InvalidArgumentError, "size must be"),
         ({"scale": 0.5}, InvalidArgumentError, "scale must be"),
         ({"scale": (0.5, 0.2)}, InvalidArgumentError, "scale must be two positive numbers"),
@@ -228,7 +229,10 @@ def test_errors(options, error, text):
         pipeline.image.random_resized_crop(given.pop("data"), given.pop("size"), **given)
 
 
-@pytest.mark.parametrize(("options", "text"), [({"resize": 7}, "leaves less than"), ({"size": -1}, "positive")])
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [({"resize": 7}, "leaves less than"), ({"resize": 2**40}, "at most 65,535"), ({"size": -1}, "positive")],
+)
 def test_errors_of_the_centre(options, text):
     with pytest.raises(InvalidArgumentError, match=text):
         pipeline.image.center_crop_resize(jpeg(20, 30), options.pop("size", 8), **options)

@@ -90,7 +90,7 @@ def random_resized_crop(  # noqa: PLR0913
     if high > 1:
         raise invalid(f"{who}: scale must be parts of the area, at most 1, not {scale!r:.80}")
     narrow, wide = _range(ratio, f"{who}: ratio")
-    if isinstance(flip, str) or not 0 <= flip <= 1:
+    if not isinstance(flip, (int, float, np.number)) or not 0 <= flip <= 1:
         raise invalid(f"{who}: flip must be a probability from 0 to 1, not {flip!r:.80}")
     small = truth(shrink, f"{who}: shrink")
     draws = example_rng() if rng is None else rng

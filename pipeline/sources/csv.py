@@ -81,13 +81,12 @@ def csv(
         codes: Names of categories, by column: a field becomes a number.
         skip_lines, comment: Lines to leave out at the start; a mark of others.
         field_delim, use_quote_delim: Delimiter; whether `"` quotes a field.
-        na_value: Text that means missing, besides an empty field.
+        na_value: Text that means missing, besides none.
         lenient: Accept quotes inside fields; fill up short rows.
         encoding, num_epochs, shuffle, seed, shard: As in `text`, of files.
 
     Raises:
-        InvalidArgumentError, TypeError: An option or a row does not fit.
-        NotFoundError, DataLossError: A file is missing or damaged.
+        OpError, TypeError: A file, a row or an option is wrong.
 
     Examples:
         >>> np.savetxt("a.csv", [1, 3], "%d", header="x", comments="")

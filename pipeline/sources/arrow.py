@@ -16,7 +16,7 @@ from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
 from pipeline.orders.numbered import sampled
 from pipeline.sources.arrow_columns import Arrays, ArrowRows, digest_of, table_as, takeable
-from pipeline.sources.arrow_options import Where, casts_of, facts_of, fillings, texts_of
+from pipeline.sources.arrow_options import Codes, Where, casts_of, facts_of, fillings, texts_of
 from pipeline.sources.arrow_types import check, columns_of, is_plain, schema_as_read
 from pipeline.sources.extras import MANY, chosen, needs
 from pipeline.sources.nodes import Gathers, Table
@@ -31,6 +31,7 @@ def arrow(
     defaults: Mapping[str, Any] | None = None,
     *,
     dtypes: Mapping[str, Any] | None = None,
+    codes: Mapping[str, Sequence[str]] | None = None,
     where: Any = None,
     num_epochs: int | None = 1,
     shuffle: bool = False,
@@ -49,6 +50,7 @@ def arrow(
         columns: Columns to read; None reads all but the index of pandas, if that has no name.
         defaults: Value for a missing field, by column, "struct/field" or "list/item"; NaT for times.
         dtypes: Dtypes to convert to, by the same names, such as {"price": float} for decimals, or str for text.
+        codes: Names of categories, by the same names: a string becomes the index of its name, int64.
         where: Expression of `pyarrow.compute`, such as `field("age") > 40`: read only the rows for which it is true.
         num_epochs: How often to read the rows; None repeats for ever.
         shuffle: Read in random order, another one each epoch.
@@ -56,8 +58,8 @@ def arrow(
         shard: (index, count): read your host's part: every count-th row.
 
     Raises:
-        InvalidArgumentError: A column, default or dtype does not fit, or no row is left by `where`. When you iterate:
-            a row has a missing value.
+        InvalidArgumentError: A column, default, dtype or code does not fit, or no row is left by `where`. When you
+            iterate: a row has a missing value, or a string that is not among its codes.
         ValueError, TypeError, ImportError: An option is wrong, `table` is not a table, or pyarrow is missing.
 
     Examples:
@@ -82,7 +84,10 @@ def arrow(
         kept = Where(where, schema_as_read(table.schema, casts), "arrow")
         rows, facts = _rows_where(table, names, kept, casts), kept.facts()
     rows = table_as(rows, schema_as_read(rows.schema, casts), "arrow")
-    return TableSource(_Table(rows, defaults, texts_of(dtypes), facts), Epochs(num_epochs, shuffle, seed, shard))
+    numbered = Codes(rows.schema, codes, dtypes, "arrow")
+    return TableSource(
+        _Table(rows, defaults, texts_of(dtypes), numbered, facts), Epochs(num_epochs, shuffle, seed, shard)
+    )
 
 
 def _rows_where(table: Any, names: list[str], where: Where, casts: Mapping[str, Any]) -> Any:
@@ -101,15 +106,20 @@ class _Table(Table):
     ahead = True
 
     def __init__(
-        self, table: Any, defaults: Mapping[str, Any] | None, texts: frozenset[str], facts: dict[str, Any]
+        self,
+        table: Any,
+        defaults: Mapping[str, Any] | None,
+        texts: frozenset[str],
+        codes: Codes,
+        facts: dict[str, Any],
     ) -> None:
         for field in table.schema:
             check(field.type, field.name, self.kind)
         self._schema = table.schema
         fill = fillings(table.schema, defaults, self.kind)
-        self._facts = {**facts_of(fill, texts), **facts}
-        numbers = [field.name for field in table.schema if is_plain(field.type)]
-        self._rows = ArrowRows(table, Arrays(self.kind, fill, texts), numbers)
+        self._facts = {**facts_of(fill, texts, codes.names), **facts}
+        numbers = [field.name for field in table.schema if is_plain(field.type) or field.name in codes.names]
+        self._rows = ArrowRows(table, Arrays(self.kind, fill, texts, codes), numbers)
 
     @functools.cached_property
     def at_hand(self) -> bool:  # type: ignore[override]

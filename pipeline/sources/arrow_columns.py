@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pipeline.dtypes import object_vector
 from pipeline.errors import DataLossError, InvalidArgumentError, invalid
 from pipeline.nest import ListValue, map_values
+from pipeline.sources.arrow_options import Codes
 from pipeline.sources.arrow_rows import RowsByNumber
 from pipeline.sources.arrow_types import (
     arrow_types,
@@ -87,24 +88,29 @@ class Arrays:
         where: What errors begin with.
         fill: See `fillings`.
         texts: The columns whose strings become str.
+        codes: The columns whose strings become numbers.
     """
 
-    def __init__(self, where: str, fill: Mapping[str, Any], texts: frozenset[str] = frozenset()) -> None:
-        self._where, self._fill, self._texts = where, fill, texts
+    def __init__(
+        self, where: str, fill: Mapping[str, Any], texts: frozenset[str] = frozenset(), codes: Codes | None = None
+    ) -> None:
+        self._where, self._fill, self._texts, self._codes = where, fill, texts, codes
 
     def of(self, column: Any, name: str) -> Any:
         """Return the array of a column, as it is read.
 
         Raises:
-            InvalidArgumentError: It has missing values, and is not of floats.
+            InvalidArgumentError: It has missing values, and is not of floats, or a string is not among its codes.
             DataLossError: A value is none of its dictionary.
         """
         types, column = arrow_types(), in_one(column)
         kind = column.type
         if types.is_dictionary(kind):
             return self.of(self._decoded(column, name), name)
+        coded = self._codes is not None and name in self._codes.names
         if is_extension(kind):
-            return _meant(kind, self.of(column.storage, name))
+            values = self.of(column.storage, name)
+            return values if coded else _meant(kind, values)
         if holds_objects(kind) and not types.is_struct(kind):
             return self._objects(column, name)
         column = self._filled(column, name)
@@ -116,6 +122,8 @@ class Arrays:
             return values.reshape(len(column), kind.list_size, *values.shape[1:])
         if is_list(kind):
             return self._ragged(column, name)
+        if self._codes is not None and coded:
+            return self._codes.of(column, name, self._where)
         if name in self._texts:
             return _as_texts(column, name, self._where)
         return _values(column)

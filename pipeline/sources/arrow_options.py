@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import numpy_dtype
+from pipeline.dtypes import numpy_dtype, utf8
 from pipeline.errors import invalid
-from pipeline.sources.arrow_types import arrow_types, holds_objects, is_clock, is_list, is_time, stored
-from pipeline.sources.extras import chosen, needs
+from pipeline.sources.arrow_types import arrow_types, holds_objects, is_bytes, is_clock, is_list, is_time, stored
+from pipeline.sources.extras import chosen, codes_of, needs
 
 
 def casts_of(schema: Any, dtypes: Mapping[str, Any] | None, where: str) -> dict[str, Any]:
@@ -126,10 +126,55 @@ def _scalar(value: Any, kind: Any) -> Any:
     return pyarrow.array(np.array([value]))[0].cast(kind)
 
 
-def facts_of(fill: Mapping[str, Any], texts: frozenset[str] = frozenset()) -> dict[str, Any]:
-    """The defaults, if there are any, and which columns are texts, as plain data."""
+class Codes:
+    """The numbers of categories.
+
+    Args:
+        schema: The columns, as they are read.
+        codes: The names of the categories, by column, "struct/field" or "list/item"; or None.
+        dtypes: The dtypes of columns, which have no codes too.
+        where: What errors begin with.
+
+    Attributes:
+        names: The names, by column.
+
+    Raises:
+        InvalidArgumentError: There is no such column, it holds no strings, or a name is there twice.
+        TypeError: They are not lists of names by column.
+    """
+
+    def __init__(self, schema: Any, codes: Any, dtypes: Mapping[str, Any] | None, where: str) -> None:
+        pyarrow, self.names = needs("pyarrow", where), codes_of(codes, dtypes, where)
+        self._values = {}
+        for name, kind in _named(schema, self.names, "codes", where).items():
+            if not (is_bytes(kind) or arrow_types().is_null(kind)):
+                raise invalid(f"{where}: column {name!r} of type {kind} cannot have codes, which are for strings")
+            listed = [utf8(each, f"{where}: codes of column {name!r}") for each in self.names[name]]
+            self._values[name] = pyarrow.array(listed, pyarrow.large_binary())
+
+    def of(self, column: Any, name: str, where: str) -> NDArray[np.int64]:
+        """Return the numbers of a column of strings without missing ones.
+
+        Raises:
+            InvalidArgumentError: A string has no number.
+        """
+        compute, values = needs("pyarrow.compute", where), self._values[name]
+        numbers = compute.index_in(column.cast(values.type), values)
+        if numbers.null_count:
+            other = column[compute.index(numbers.is_null(), True).as_py()].cast(values.type).as_py()
+            text = f"{other.decode(errors='backslashreplace')!r:.80} is not one of the {len(values):,} codes"
+            raise invalid(f"{where}: column {name!r}: {text}")
+        array: NDArray[np.int64] = numbers.to_numpy(zero_copy_only=False).astype(np.int64)
+        return array
+
+
+def facts_of(
+    fill: Mapping[str, Any], texts: frozenset[str] = frozenset(), codes: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, Any]:
+    """The defaults, if there are any, which columns are texts, and the names of codes, as plain data."""
     facts: dict[str, Any] = {"defaults": {name: _as_text(value) for name, value in fill.items()}} if fill else {}
-    return {**facts, "texts": sorted(texts)} if texts else facts
+    facts |= {"texts": sorted(texts)} if texts else {}
+    return facts | ({"codes": {name: list(names) for name, names in codes.items()}} if codes else {})
 
 
 def _as_text(value: Any) -> str:

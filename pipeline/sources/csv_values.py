@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import numpy_dtype, object_vector, texts, utf8
+from pipeline.dtypes import numpy_dtype, object_vector, utf8
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.encoding import likely_encoding
+from pipeline.sources.extras import codes_of
 
 _TIME = re.compile(rb"-?\d{4,}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,18})?)?)?)?)?)?")
 
@@ -118,14 +119,7 @@ def values_of(dtypes: Mapping[str, Any], codes: Any, columns: Sequence[str], whe
             if np.datetime_data(dtype)[0] == "generic":
                 raise invalid(f"{where}: dtypes of column {name!r}: datetime64 needs a unit, such as 'datetime64[D]'")
             found[name] = Times(dtype)
-    if codes is not None and not isinstance(codes, Mapping):
-        raise TypeError(f"{where}: codes must be a dict of lists of names by column, not {codes!r:.80}")
-    for name, given in (codes or {}).items():
-        listed = texts(given, f"{where}: codes of column {name!r}")
-        if len(set(listed)) < len(listed) or not listed:
-            raise invalid(f"{where}: codes of column {name!r} must be names, each once, got {listed!r:.80}")
-        if name in dtypes:
-            raise invalid(f"{where}: column {name!r} has codes, which are int64, and dtypes= too: leave one out")
+    for name, listed in codes_of(codes, dtypes, where).items():
         if name in columns:
             found[name] = Codes(listed)
     return found

@@ -7,7 +7,7 @@ import importlib
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -71,6 +71,29 @@ def chosen(names: Sequence[str], columns: Sequence[str] | None, where: str) -> l
     if twice is not None:
         raise invalid(f"{where}: there are {count[twice]} columns {twice!r}: rename them, or leave them out")
     return wanted
+
+
+def codes_of(codes: Any, dtypes: Mapping[str, Any] | None, where: str) -> dict[str, list[str]]:
+    """Return the names of categories, by column.
+
+    Args:
+        codes: The argument `codes`, or None.
+        dtypes: The dtypes of columns, which have no codes too.
+        where: What errors begin with.
+
+    Raises:
+        InvalidArgumentError: A list is empty or has a name twice, or a column has a dtype too.
+        TypeError: They are not lists of names by column.
+    """
+    if codes is not None and not isinstance(codes, Mapping):
+        raise TypeError(f"{where}: codes must be a dict of lists of names by column, not {codes!r:.80}")
+    found = {name: texts(given, f"{where}: codes of column {name!r}") for name, given in (codes or {}).items()}
+    for name, listed in found.items():
+        if len(set(listed)) < len(listed) or not listed:
+            raise invalid(f"{where}: codes of column {name!r} must be names, each once, got {listed!r:.80}")
+        if name in (dtypes or {}):
+            raise invalid(f"{where}: column {name!r} has codes, which are int64, and dtypes= too: leave one out")
+    return found
 
 
 def of_record(error: E, key: str) -> E:

@@ -23,6 +23,7 @@ def parquet(
     defaults: Mapping[str, Any] | None = None,
     *,
     dtypes: Mapping[str, Any] | None = None,
+    codes: Mapping[str, Sequence[str]] | None = None,
     where: Any = None,
     num_epochs: int | None = 1,
     shuffle: bool = False,
@@ -35,8 +36,8 @@ def parquet(
 
     Args:
         paths: A path, URL or pattern such as "part-*.parquet", or a list.
-        columns, defaults, dtypes, where: As for `arrow`. Only these columns, and
-            row groups whose statistics do not exclude `where`, are read.
+        columns, defaults, dtypes, codes, where: As for `arrow`. Only these columns,
+            and row groups whose statistics do not exclude `where`, are read.
         num_epochs: How often to read the rows; None repeats for ever.
         shuffle, seed: Read row groups, and rows in each, in random order.
         shard: (index, count): read every count-th row group.
@@ -54,7 +55,7 @@ def parquet(
         [{'x': array([1, 2])}]
     """
     needs("pyarrow", "parquet")
-    options = Options(columns, defaults, dtypes, where)
+    options = Options(columns, defaults, dtypes, codes, where)
     table = TableFiles("parquet", "row groups", expanded(paths, "parquet"), options, ParquetFile)
     return TableSource(table, Epochs(num_epochs, shuffle, seed, shard))
 
@@ -66,6 +67,7 @@ def feather(
     defaults: Mapping[str, Any] | None = None,
     *,
     dtypes: Mapping[str, Any] | None = None,
+    codes: Mapping[str, Sequence[str]] | None = None,
     where: Any = None,
     num_epochs: int | None = 1,
     shuffle: bool = False,
@@ -79,7 +81,7 @@ def feather(
     is checked in full, so a damaged file is an error.
 
     Args:
-        paths, columns, defaults, dtypes, where, num_epochs, shuffle, seed, shard: As for `parquet`.
+        paths, columns, defaults, dtypes, codes, where, num_epochs, shuffle, seed, shard: As for `parquet`.
         memory_map: Map your local files into memory. If one becomes shorter, the system ends your process (SIGBUS).
 
     Raises:
@@ -96,6 +98,6 @@ def feather(
     remote = next((name for name in names if mapped and "://" in name), None)
     if remote is not None:
         raise ValueError(f"feather: memory_map=True is for local files, and {remote!r} is a URL: leave it out")
-    options, opened = Options(columns, defaults, dtypes, where), functools.partial(ArrowFile, mapped=mapped)
+    options, opened = Options(columns, defaults, dtypes, codes, where), functools.partial(ArrowFile, mapped=mapped)
     table = TableFiles("feather", "record batches", names, options, opened)
     return TableSource(table, Epochs(num_epochs, shuffle, seed, shard))

@@ -17,7 +17,7 @@ from pipeline.files.identity import LISTED, contents_of, file_identity, names_of
 from pipeline.files.os_errors import translated
 from pipeline.sources.arrow import no_rows, without_index
 from pipeline.sources.arrow_columns import Arrays, ArrowRows, table_as
-from pipeline.sources.arrow_options import Where, casts_of, facts_of, fillings, texts_of
+from pipeline.sources.arrow_options import Codes, Where, casts_of, facts_of, fillings, texts_of
 from pipeline.sources.arrow_types import as_read, check, columns_of, field_names, unified
 from pipeline.sources.extras import MANY, chosen, last_used, needs
 from pipeline.sources.hive import folder_columns
@@ -31,6 +31,7 @@ class Options(NamedTuple):
     columns: Sequence[str] | None
     defaults: Mapping[str, Any] | None
     dtypes: Mapping[str, Any] | None
+    codes: Mapping[str, Sequence[str]] | None
     where: Any
 
 
@@ -109,6 +110,10 @@ class Schemas:
         """Return the defaults; see `fillings`."""
         return fillings(self.of(self.names), self._options.defaults, self._where)
 
+    def codes(self) -> Codes:
+        """Return the numbers of categories."""
+        return Codes(self.of(self.names), self._options.codes, self._options.dtypes, self._where)
+
     def of(self, names: Sequence[str]) -> Any:
         """Return the schema of some columns, as they are read."""
         return needs("pyarrow", self._kind).schema([(name, self._agreed[name][0]) for name in names])
@@ -162,8 +167,9 @@ class TableFiles(Table):
             self._add(i)
         self._schemas.end()
         fill, texts = self._schemas.fillings(), texts_of(options.dtypes)
-        self._arrays = functools.partial(Arrays, fill=fill, texts=texts)
-        self._facts = facts_of(fill, texts)
+        codes = self._schemas.codes()
+        self._arrays = functools.partial(Arrays, fill=fill, texts=texts, codes=codes)
+        self._facts = facts_of(fill, texts, codes.names)
         sizes = [group.size for group in self._groups]
         if self._schemas.where is not None:
             sizes = self._select(self._schemas.where)

@@ -6,6 +6,7 @@ import uuid
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.feather
 import pyarrow.parquet
 import pytest
@@ -295,3 +296,63 @@ class TestDtypes:
         for dtype in (str, bytes, int):
             with pytest.raises(pipeline.StateMismatchError):
                 iter(read(column, dtypes={"a": dtype}).batch(1)).load_state_dict(state)
+
+
+CITIES = ["Oslo", "Rome", "Oslo", "Zürich"]
+NAMES = {"a": ["Zürich", "Bonn", "Oslo", "Rome"]}
+STRINGS = [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.dictionary(pa.int8(), pa.string())]
+
+
+@pytest.mark.parametrize("kind", STRINGS, ids=str)
+def test_codes(read, kind):
+    column = pa.array(CITIES).dictionary_encode() if pa.types.is_dictionary(kind) else pa.array(CITIES)
+    batch = check(read(column.cast(kind), codes=NAMES), [np.int64(i) for i in (2, 3, 2, 0)])
+    assert batch.dtype == np.int64
+
+
+def test_codes_of_fields_and_items(read):
+    column = pa.array([{"city": city, "tags": [city] * i} for i, city in enumerate(CITIES)])
+    rows = read(column, codes={"a/city": NAMES["a"], "a/tags/item": CITIES[1:]})
+    rows = sorted(((row["a"]["city"].item(), row["a"]["tags"].tolist()) for row in rows), key=lambda row: len(row[1]))
+    assert rows == [(2, []), (3, [0]), (2, [1, 1]), (0, [2, 2, 2])]
+
+
+def test_codes_of_missing_and_other_strings(read):
+    column = pa.array(["Oslo", None, "Paris", None])
+    with pytest.raises(pipeline.InvalidArgumentError, match=r"column 'a' .* has missing values, 1 of .*defaults="):
+        list(read(column.slice(0, 2), codes=NAMES))
+    source = read(column, codes=NAMES, defaults={"a": "Bonn"})
+    with pytest.raises(pipeline.InvalidArgumentError, match="column 'a': 'Paris' is not one of the 4 codes"):
+        list(source)
+    assert sorted((int(row["n"]), int(row["a"])) for row in source.map(dict, on_error="skip")) == [
+        (0, 2),
+        (1, 1),
+        (3, 1),
+    ]
+    nothing = read(pa.nulls(2), codes=NAMES, defaults={"a": "Rome"})
+    assert [int(row["a"]) for row in nothing] == [3, 3]
+
+
+def test_codes_are_not_those_of_the_file(read):
+    column = pa.DictionaryArray.from_arrays(pa.array([1, 0, 1], pa.int8()), ["Rome", "Oslo"])
+    source = read(column, codes={"a": ["Oslo", "Rome"]}, where=pc.field("a") != "Rome")
+    assert [int(row["a"]) for row in source] == [0, 0]
+    state = iter(source).state_dict()
+    with pytest.raises(pipeline.StateMismatchError):
+        iter(read(column, codes={"a": ["Rome", "Oslo"]}, where=pc.field("a") != "Rome")).load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"codes": ["Oslo"]}, "codes must be a dict of lists of names by column"),
+        ({"codes": {"a": "Oslo"}}, "codes of column 'a' must be a list of names"),
+        ({"codes": {"a": []}}, "must be names, each once"),
+        ({"codes": {"town": ["Oslo"]}}, "there is no column 'town'"),
+        ({"codes": {"n": ["1"]}}, "column 'n' of type int64 cannot have codes"),
+        ({"codes": NAMES, "dtypes": {"a": str}}, "column 'a' has codes"),
+    ],
+)
+def test_codes_that_do_not_fit(read, options, text):
+    with pytest.raises((pipeline.InvalidArgumentError, TypeError), match=text):
+        read(pa.array(CITIES), **options)

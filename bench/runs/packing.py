@@ -1,20 +1,23 @@
-"""Packing and mixing beside loops that are written by hand with NumPy: CPU time of one thread, minima of rounds.
+"""Packing, mixing and token files beside loops by hand with NumPy, and Grain: CPU time of one thread, minima of rounds.
 
     python bench/runs/packing.py [rounds]
 
 The documents are lognormal with a mean of 900 tokens, and rows have 2,048. The loop by hand for best fit is the idea of
 nanochat's loader in own words: it keeps 1,000 documents, fills a row with the longest that fits, and crops the shortest
-one to what is left.
+one to what is left. Rows of a mapped file of tokens are shuffled, in batches of 8; by hand they are cut as by nanoGPT.
+Where Grain is installed, as by `make test-jax`, it does the same in the same thread.
 """
 
 import sys
+import tempfile
 import time
+from importlib.util import find_spec
 
 import numpy as np
 
 import pipeline
 
-LENGTH, BUFFER, DOCUMENTS = 2048, 1000, 12_000
+LENGTH, BUFFER, BATCH, DOCUMENTS = 2048, 1000, 8, 12_000
 WEIGHTS = [0.7, 0.3]
 
 
@@ -72,7 +75,49 @@ def mixed(one, other, by):
     return pipeline.mix(inputs, WEIGHTS, by=by, seed=1).take(DOCUMENTS)
 
 
-def ways():
+def rows_by_hand(path):
+    """Batches of rows of a mapped file, in random order."""
+    data = np.memmap(path, np.uint16, "r")
+    order = np.random.default_rng(1).permutation(len(data) // LENGTH)
+    for first in range(0, len(order), BATCH):
+        yield np.stack([data[i * LENGTH : (i + 1) * LENGTH] for i in order[first : first + BATCH]])
+
+
+def grain_ways(given, one, other, path):
+    """Grain's packers and mix, reading in the thread that is measured."""
+    import grain
+
+    experimental, here = grain.experimental, grain.ReadOptions(num_threads=0)
+    whole = [{"tokens": each} for each in given]
+    pieces = [{"tokens": each[i : i + LENGTH]} for each in given for i in range(0, len(each), LENGTH)]
+
+    def packed(packer, examples, **options):
+        read = grain.MapDataset.source(examples).to_iter_dataset(read_options=here)
+        return packer(read, length_struct={"tokens": LENGTH}, **options)
+
+    def drawn():
+        inputs = [grain.MapDataset.source(each).repeat() for each in (one, other)]
+        return grain.MapDataset.mix(inputs, WEIGHTS)[:DOCUMENTS].to_iter_dataset(read_options=here)
+
+    def rows():
+        data = np.memmap(path, np.uint16, "r")
+        numbers = grain.MapDataset.range(len(data) // LENGTH).shuffle(seed=1)
+        cut = numbers.map(lambda i: data[i * LENGTH : (i + 1) * LENGTH])
+        return cut.batch(BATCH).to_iter_dataset(read_options=here)
+
+    return {  # its packers by fit take no sequence that is longer than a row
+        "Grain: concat": lambda: packed(experimental.ConcatThenSplitIterDataset, whole),
+        "Grain: first fit": lambda: packed(experimental.FirstFitPackIterDataset, pieces, num_packing_bins=64),
+        "Grain: best fit": lambda: packed(experimental.BestFitPackIterDataset, pieces, num_packing_bins=64),
+        "Grain: best fit, 1,000 rows": lambda: packed(
+            experimental.BestFitPackIterDataset, pieces, num_packing_bins=BUFFER
+        ),
+        "Grain: mix by examples": drawn,
+        "Grain: rows of a file": rows,
+    }
+
+
+def ways(path):
     """What is measured, by name: a function that makes what to iterate over."""
     given, one, other = documents(), documents(1, 6000), documents(2, 3000)
     data = pipeline.dataset(given)
@@ -87,12 +132,15 @@ def ways():
         "mix by tokens": lambda: mixed(one, other, len),
         "mix by hand, examples": lambda: mixed_by_hand(one, other),
         "mix by hand, tokens": lambda: mixed_tokens_by_hand(one, other),
+        "rows of a file": lambda: pipeline.tokens(path, LENGTH, dtype="uint16").shuffle(seed=1).batch(BATCH),
+        "rows of a file by hand": lambda: rows_by_hand(path),
+        **(grain_ways(given, one, other, path) if find_spec("grain") else {}),
     }
 
 
-def measured(rounds):
+def measured(rounds, path):
     """Yield (name, elements, seconds, tokens, share of rows that are tokens); the rounds of all ways alternate."""
-    made, best, found = ways(), {}, {}
+    made, best, found = ways(path), {}, {}
     for _ in range(rounds):
         for name, make in made.items():
             begin = time.thread_time()
@@ -101,18 +149,21 @@ def measured(rounds):
             found[name] = elements
     for name, elements in found.items():
         if isinstance(elements[0], dict):
-            tokens = sum(int((row["segment_ids"] > 0).sum()) for row in elements)
+            ids = "segment_ids" if "segment_ids" in elements[0] else "tokens_segment_ids"
+            tokens = sum(int((row[ids] > 0).sum()) for row in elements)
             yield name, len(elements), best[name], tokens, tokens / len(elements) / LENGTH
         else:
-            yield name, len(elements), best[name], sum(map(len, elements)), 1.0
+            yield name, len(elements), best[name], sum(map(np.size, elements)), 1.0
 
 
 def main():
     """Print a table."""
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     print(f"{'':36}{'us an element':>14}{'M tokens/s':>12}{'full':>9}")
-    for name, count, seconds, tokens, full in measured(rounds):
-        print(f"{name:36}{seconds / count * 1e6:14.1f}{tokens / seconds / 1e6:12.1f}{full:9.2%}")
+    with tempfile.TemporaryDirectory() as folder:
+        pipeline.write_tokens(f"{folder}/train.bin", documents())
+        for name, count, seconds, tokens, full in measured(rounds, f"{folder}/train.bin"):
+            print(f"{name:36}{seconds / count * 1e6:14.1f}{tokens / seconds / 1e6:12.1f}{full:9.2%}")
     lost = 1 - sum(map(len, cropped_rows(documents()))) / sum(map(len, documents()))
     print(f"The loop by hand crops {lost:.1%} of the tokens.")
 

@@ -227,7 +227,7 @@ class EpochInWorkers(Epoch):
             in_order=loader.in_order,
         )
         self._begin(start)
-        if position is not None and not position.finished:
+        if position is not None and not (again and position.finished):
             self._skip(position.step + position.since - self.yielded, _NO_STATE if again else "")
         self.finished = position is not None and position.finished
 

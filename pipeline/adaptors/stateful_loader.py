@@ -132,7 +132,8 @@ class StatefulDataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
         if not self.num_workers:
             return EpochHere(self, position)
         if position is not None and position.finished and not self.persistent_workers:
-            indexes_of(self, position.main)  # the workers of the next epoch begin anew
+            indexes_of(self, position.main)  # the workers of the next epoch begin anew, with the next seed
+            torch.empty((), dtype=torch.int64).random_(generator=self.generator)
             position = None
         return EpochInWorkers(self, position)
 

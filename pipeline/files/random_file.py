@@ -37,7 +37,7 @@ class RandomFiles:
 
         Raises:
             FailedPreconditionError: It has others.
-            DataLossError: It was cut short since.
+            DataLossError: Bytes are missing.
             NotFoundError, ...: It cannot be read.
         """
         file = self._opened(name, identity)
@@ -49,9 +49,14 @@ class RandomFiles:
         except OSError as error:
             raise translated(os.fsencode(name), error) from error
         if place < end:
+            self._check(name, file, identity)
             text = f"{self._function}: {name} was cut short: byte {place:,} is missing"
             raise DataLossError(None, None, text)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def check(self, name: str, identity: tuple[int, int]) -> None:
+        """Raise the errors of `read` for a file that has changed; call it after reading."""
+        self._check(name, self._opened(name, identity), identity)
 
     def __reduce__(self) -> tuple[Callable[[str], RandomFiles], tuple[str]]:
         return RandomFiles, (self._function,)
@@ -69,13 +74,19 @@ class RandomFiles:
     def _checked(self, name: str, identity: tuple[int, int]) -> _Descriptor:
         try:
             file = _Descriptor(name)
+        except OSError as error:
+            raise translated(os.fsencode(name), error) from error
+        self._check(name, file, identity)
+        return file
+
+    def _check(self, name: str, file: _Descriptor, identity: tuple[int, int]) -> None:
+        try:
             status = os.fstat(file.number)
         except OSError as error:
             raise translated(os.fsencode(name), error) from error
         if (status.st_size, status.st_mtime_ns) != identity:
             text = f"{self._function}: '{name}' had {identity[0]:,} bytes when it was indexed and was changed since: "
             raise FailedPreconditionError(None, None, f"{text}make the dataset again")
-        return file
 
 
 class _Descriptor:

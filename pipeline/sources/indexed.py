@@ -111,7 +111,12 @@ class IndexedTable(FileTable):
         super().__init__(parts.names, [max(0, len(each) - self._skip) for each in places])
 
     def rows(self, numbers: NDArray[np.int64]) -> Columns | Examples:
-        pieces = [self._piece(*run) for run in self._runs(numbers)]
+        pieces = []
+        runs = list(self._runs(numbers))
+        for (which, first, end), following in zip(runs, [*runs[1:], None], strict=True):
+            pieces.append(self._piece(which, first, end))
+            if following is None or following[0] != which:  # once for neighbours: a call takes longer than a short read
+                self._files.check(self._places[which].name, self._places[which].identity)
         return self._parts.rows(pieces[0] if len(pieces) == 1 else self._parts.joined(pieces))
 
     def named(self, number: int) -> str | None:

@@ -342,5 +342,14 @@ class TestWrong:
         data = pipeline.jsonl(tmp_path / "a.jsonl", index=True)
         assert data[0] == {"a": 0}
         os.truncate(tmp_path / "a.jsonl", 500)
-        with raises(DataLossError, "a.jsonl was cut short: byte 500 is missing"):
+        with raises(FailedPreconditionError, "a.jsonl' had 990 bytes when it was indexed and was changed since"):
             list(data)
+
+    def test_lines_that_moved_while_they_were_read(self, path):
+        data = pipeline.text(path, index=True)
+        assert data[0] == LINES[0]
+        path.write_bytes(path.read_bytes().replace(b"0\n1\n", b"012\n"))
+        os.utime(path, ns=(1, 1))
+        for read in (lambda: data[5], lambda: list(data), lambda: list(data.shuffle(seed=1))):
+            with raises(FailedPreconditionError, "was changed since: make the dataset again"):
+                read()

@@ -53,6 +53,14 @@ struct pipeline_jpeg { /* the start of struct jpeg_decompress_struct */
     int dither_mode, two_pass_quantize, desired_number_of_colors;
     int enable_1pass_quant, enable_external_quant, enable_2pass_quant;
     unsigned output_width, output_height;
+    int out_color_components, output_components, rec_outbuf_height, actual_number_of_colors;
+    void* colormap;
+    unsigned output_scanline;
+    int input_scan_number;
+    unsigned input_iMCU_row;
+    int output_scan_number;
+    unsigned output_iMCU_row;
+    int (*coef_bits)[64]; /* NULL unless the image is stored coarse to fine */
 };
 
 enum { PIPELINE_SCRATCH_KEPT = 4 << 20, PIPELINE_JPEG_LARGEST = 4096, PIPELINE_JCS_GRAY = 1, PIPELINE_JCS_RGB = 2, PIPELINE_JCS_YCC = 3 };
@@ -80,6 +88,16 @@ static void pipeline_jpeg_handle(const pipeline_libjpeg* library, pipeline_jpeg*
     image->err = library->std_error(errors);
     errors->error_exit = pipeline_jpeg_failed;
     errors->output_message = pipeline_jpeg_silent;
+}
+
+/* Whether scans of an image that is stored coarse to fine are missing. libjpeg then smooths its blocks, and takes the edges
+ * of a part for those of the image. */
+static int pipeline_jpeg_coarse(const pipeline_jpeg* image) {
+    if (!image->coef_bits) return 0;
+    for (int component = 0; component < image->num_components; component++)
+        for (int i = 0; i < 64; i++)
+            if (image->coef_bits[component][i]) return 1;
+    return 0;
 }
 
 /* Creates with a version and a size that the library refuses, and returns the ones that it has; 0 if it does not say. */
@@ -171,7 +189,7 @@ static thread_local pipeline_scratch pipeline_decoded;
 
 enum { PIPELINE_DECODED = 0, PIPELINE_NOT_SO = 1, PIPELINE_NO_MEMORY = 2 };
 
-/* Decodes the region. PIPELINE_NOT_SO: the image is damaged, or not for this library. */
+/* Decodes the region. PIPELINE_NOT_SO: the image is damaged or incomplete, or not for this library. */
 static int pipeline_jpeg_region(const uint8_t* data, size_t length, pipeline_region* region) {
     union {
         pipeline_jpeg image;
@@ -199,6 +217,7 @@ static int pipeline_jpeg_region(const uint8_t* data, size_t length, pipeline_reg
     image->scale_denom = (unsigned)region->ratio;
     image->dct_method = region->fast ? 1 : 0;
     pipeline_turbo.start(image);
+    if (pipeline_jpeg_coarse(image)) pipeline_jpeg_failed(image);
     const unsigned whole = image->output_width, high = image->output_height;
     region->width = (int)whole;
     region->height = (int)high;

@@ -97,6 +97,50 @@ def test_damaged_images_are_errors_or_the_pixels_of_the_whole():
             assert part.shape[:2] == crop[2:]
 
 
+def scans(data):
+    """Return where the scans of a JPEG begin."""
+    return [at for at in range(len(data) - 1) if data[at : at + 2] == b"\xff\xda"]
+
+
+@pytest.mark.parametrize("ratio", [1, 2])
+@pytest.mark.parametrize("left", range(1, 6))
+def test_parts_of_images_without_their_last_scans(ratio, left):
+    """They are smoothed across blocks."""
+    data = jpeg(70, 90, progressive=True, quality=30)
+    data = data[: scans(data)[left]] + b"\xff\xd9"
+    whole = pipeline.image.decode_jpeg(data, ratio=ratio)
+    for top, first in [(0, 0), (7, 9), (12, 20)]:
+        part = pipeline.image.decode_jpeg(data, ratio=ratio, crop=(top, first, 17, 19))
+        np.testing.assert_array_equal(part, whole[top : top + 17, first : first + 19])
+
+
+@pytest.mark.parametrize("size", [(7, 3), (2, 3), (3, 7), (1, 1)])
+@pytest.mark.parametrize("ratio", [2, 4, 8])
+def test_parts_of_tiny_images(size, ratio):
+    data = jpeg(*size, subsampling="4:2:0", quality=30)
+    whole = pipeline.image.decode_jpeg(data, ratio=ratio)
+    for row, column in np.ndindex(*whole.shape[:2]):
+        part = pipeline.image.decode_jpeg(data, ratio=ratio, crop=(row, column, 1, 1))
+        np.testing.assert_array_equal(part[0, 0], whole[row, column])
+
+
+@pytest.mark.parametrize("options", KINDS, ids=str)
+def test_pixels_that_cannot_be_decoded_are_no_memory_of_the_program(options):
+    """Bytes between markers are a warning, and a scan that names a missing table then stops the decoder."""
+    data = bytearray(jpeg(40, 50, **options))
+    at = scans(data)[-1]
+    data[at + 6] = 0x33
+    data[at:at] = bytes(9)
+    for decode in (
+        pipeline.image.decode_image,
+        pipeline.image.decode_jpeg,
+        lambda data: pipeline.image.decode_jpeg(data, crop=(0, 0, 20, 20)),
+        lambda data: pipeline.image.center_crop_resize(data, 8),
+    ):
+        with pytest.raises(InvalidArgumentError, match="Invalid JPEG data"):
+            decode(bytes(data))
+
+
 @pytest.mark.parametrize(
     ("least", "shape"),
     [((1, 1), (13, 25)), ((25, 50), (25, 50)), ((26, 50), (50, 100)), ((51, 1), (100, 200)), ((500, 500), (100, 200))],

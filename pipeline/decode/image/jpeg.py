@@ -93,7 +93,7 @@ def _part(
     """Return a part of an image, decoded alone where that is possible; the arguments are those of `jpeg_array`."""
     top, left, bottom, right = part
     frame = jpeg_frame(data, max_pixels) if fancy_upscaling and not recover and libjpeg() else None
-    if frame:
+    if frame and not _of_several_ratios(frame[0], frame[1], ratio):
         check_part(part, -(-frame[0] // ratio), -(-frame[1] // ratio))
         gray = channels == 1 or (channels == 0 and frame[2] == 1)
         decoded = region_of_jpeg(data, frame, part, ratio, gray, not accurate)
@@ -175,8 +175,8 @@ def _quick(
     except _ERRORS:
         return None
     check_size((width, height), 1, max_pixels)
-    if ratio > 1 and max(height, width) < 8:
-        return None  # Several ratios give this size, and simplejpeg is told the size.
+    if _of_several_ratios(height, width, ratio):
+        return None
     cmyk = colours in ("CMYK", "YCCK")
     if cmyk and channels == 1:
         return None
@@ -193,12 +193,21 @@ def _quick(
     except _ERRORS:
         if not data.endswith(_END):
             return None
-        # What is damaged but not cut off gives pixels, as in TensorFlow.
+        # Damaged images that are not cut off give pixels, as in TensorFlow. simplejpeg also returns rows that it could
+        # not decode, filled with whatever was in memory: a second decoding over inverted bytes finds them.
         try:
             array = quick.decode_jpeg(data, strict=False, **options)
+            again = quick.decode_jpeg(data, strict=False, buffer=~array, **options)
         except _ERRORS:
             return None
+        if not np.array_equal(array, again):
+            return None
     return _from_cmyk(array, inverted) if cmyk else array
+
+
+def _of_several_ratios(height: int, width: int, ratio: int) -> bool:
+    """Return whether several ratios give one size: Pillow then decodes, as simplejpeg takes the size."""
+    return ratio > 1 and max(height, width) < 8
 
 
 def _from_cmyk(array: NDArray[np.uint8], inverted: bool) -> NDArray[np.uint8]:

@@ -134,7 +134,7 @@ class Verdict:
         kind: That stage in one word, such as "function", "consumer", "pool"; docs/monitoring.md lists them.
         knob: What to change: "workers", "prefetch" or "buffer_size"; "consumer" for your own loop; None for nothing.
         value: What to set it to; None if that is not known.
-        gain: How many times as fast the run would be; None if that is not known.
+        gain: At most how many times as fast the run would be; None if that is not known.
         text: The verdict in a sentence.
     """
 

@@ -38,6 +38,24 @@ class _Remedy(NamedTuple):
     gain: float | None = None
 
 
+class _Offer(NamedTuple):
+    """How many workers to try.
+
+    Attributes:
+        value: Their number.
+        knob: How to write it.
+        most: At most how many times as fast the run would be.
+        gain: The same, if it is known whether the function computes; else None.
+        text: The advice.
+    """
+
+    value: int
+    knob: str
+    most: float
+    gain: float | None
+    text: str
+
+
 class _Thread(NamedTuple):
     """What one thread does.
 
@@ -179,11 +197,9 @@ def _serial(report: Report, slow: Stage, thread: _Thread, behind: float, consume
     begins = f"Bottleneck: `{slow.name}` ({taken:.0%} of the time{how})"
     prefetched = 1 / max(thread.busy, consumer, 1e-3) if thread.first else 1.0
     if slow.kind == "function":
-        value, knob = _more(report, 1, taken, max(limit, 1e-3), how)
-        gain = 1 / max(limit, taken / value, 1e-3)
-        if gain > _WORTH * prefetched:
-            text = f"{begins}. Try `workers={knob}`{_times(gain)}{_if_computing(report, how, knob)}."
-            return _Remedy(slow, "function", text, "workers", value, gain)
+        offer = _more(report, 1, taken, taken, max(limit, 1e-3), how)
+        if offer.most > _WORTH * prefetched:
+            return _Remedy(slow, "function", f"{begins}. {offer.text}", "workers", offer.value, offer.gain)
     if prefetched > _WORTH:
         text = f"{begins}. Try `.prefetch({_AHEAD})` at the end{_times(prefetched)}."
         return _Remedy(slow, slow.kind, text, "prefetch", _AHEAD, prefetched)
@@ -204,51 +220,84 @@ def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consum
         )
         return _Remedy(slow, "function", text, "prefetch", _AHEAD, gain)
     auto = slow.settings.get("auto")
-    how = _UNKNOWN if auto else _how_workers(slow)
+    how = _UNKNOWN if auto else _how_workers(report, slow)
     begins = f"Bottleneck: `{slow.name}` ({count(now, 'worker')}, {busy:.0%} busy{how})"
     if auto and report.seconds < _SETTLED:
         text = f'{begins}. `workers="auto"` still tries other numbers: let it run for {_SETTLED:.0f} s or more.'
         return _Remedy(slow, "function", text)
     if auto:
         return _Remedy(slow, "function", f'{begins}. `workers="auto"` found no better number. {_LESS_WORK}')
-    if busy < _MOSTLY:
-        return _Remedy(slow, "function", f"{begins}. {_why_idle(slow)}")
+    if busy < _MOSTLY and not (how == _COMPUTES and _holds_lock(report, _made_by(slow))):
+        return _Remedy(slow, "function", f"{begins}. {_why_idle(report, slow, how)}")
     limit = max(thread.busy - _taken(slow), behind, 1e-3)
-    value, knob = _more(report, now, now * busy, limit, how, slow)
-    gain = min(value / now, 1 / limit)
-    if value <= now or gain < _WORTH:
-        return _Remedy(slow, "function", f"{begins}. All {report.processors} processors are used. {_LESS_WORK}")
-    text = f"{begins}. Try `workers={knob}`{_times(gain)}{_if_computing(report, how, knob)}."
-    return _Remedy(slow, "function", text, "workers", value, gain)
+    offer = _more(report, now, now * busy, now, limit, how, _made_by(slow))
+    if offer.most < _WORTH:
+        number = report.processors
+        full = "The only processor is used" if number == 1 else f"All {number} processors are used"
+        if how != _COMPUTES and (report.lock or 0.0) > HOGGED:
+            full = f"The GIL is held {report.lock:.0%} of the time"
+        return _Remedy(slow, "function", f"{begins}. {full}. {_LESS_WORK}")
+    return _Remedy(slow, "function", f"{begins}. {offer.text}", "workers", offer.value, offer.gain)
 
 
-def _why_idle(slow: Stage) -> str:
+def _why_idle(report: Report, slow: Stage, how: str) -> str:
     """Return what to do about workers that the thread waits for, and that are idle half of the time or more."""
-    if slow.settings.get("made_by") == "pipeline.threads":
-        return "They wait for the slowest: examples take unequal time. If any order will do, pass `ordered=False`."
+    if _made_by(slow) == "pipeline.threads":
+        may_hold = how != _WAITS and report.processors > 1
+        lock = ", or they wait for the GIL" if may_hold else ""
+        processes = f"; if it computes in Python, `workers=pipeline.processes({report.processors})`" if may_hold else ""
+        slowest = f"They wait for the slowest: examples take unequal time{lock}"
+        return f"{slowest}. If any order will do, pass `ordered=False`{processes}."
     return "Its results take long to come back: return less, or smaller dtypes."
 
 
-def _more(report: Report, now: int, work: float, limit: float, how: str, part: Stage | None = None) -> tuple[int, str]:
-    """Return how many workers would keep up, and how to write them.
+def _more(
+    report: Report, now: int, work: float, share: float, limit: float, how: str, made_by: str = "pipeline.threads"
+) -> _Offer:
+    """Return how many workers would keep up, and what they gain at most.
 
     Args:
         report: The run.
         now: How many there are.
         work: How many are at work on average.
+        share: As many as do the work of the run now.
         limit: The share of the time below which nothing is gained, as something else takes as long.
         how: What they do.
-        part: The step, if it has workers.
+        made_by: The function that makes them.
     """
     value = max(now + 1, min(math.ceil(work / limit), _MOST_AT_ONCE * now))
-    made_by = "" if part is None else str(part.settings.get("made_by", ""))
+    in_threads = made_by == "pipeline.threads"
     if how == _COMPUTES:
-        value = min(value, max(report.processors, now))
-        if (report.lock is None or report.lock > HOGGED) and made_by in ("", "pipeline.threads"):
-            return max(value, 2), f"pipeline.processes({max(value, 2)})"
-    if made_by.startswith("pipeline.") and made_by != "pipeline.threads":
-        return value, f"{made_by}({value})"
-    return value, str(value)
+        value = min(value, report.processors)
+        if _holds_lock(report, made_by):
+            made_by, in_threads = "pipeline.processes", False
+            share = min(share, 1.0)  # as many as hold the GIL at once
+    most = min(1 / max(limit, share / value), _room(report, in_threads))
+    knob = f"{made_by}({value})" if made_by.startswith("pipeline.") and not in_threads else str(value)
+    if how == _UNKNOWN:
+        other = _if_computing(report, share, limit, made_by)
+        text = f"Try `workers={knob}`: up to {most:.1f} times as fast if it waits for I/O{other}."
+        return _Offer(value, knob, most, None, text)
+    times = _times(most)
+    if how == _COMPUTES:  # two processors may be one core
+        times = _between(max(1.0, min(most, 1 / max(limit, 2 * share / value))), most)
+    return _Offer(value, knob, most, most, f"Try `workers={knob}`{times}.")
+
+
+def _room(report: Report, in_threads: bool) -> float:
+    """Return how many times the work of now the processors can do, and the GIL for threads."""
+    used = sum(stage.cpu or 0.0 for stage in report.stages)
+    lock = (report.lock or 0.0) if in_threads else 0.0
+    return min(report.processors / max(used, 1e-3), 1 / max(lock, 1e-3))
+
+
+def _holds_lock(report: Report, made_by: str) -> bool:
+    """Whether a function that computes holds the GIL, and its workers, if any, are threads."""
+    return made_by == "pipeline.threads" and (report.lock is None or report.lock > HOGGED)
+
+
+def _made_by(part: Stage) -> str:
+    return str(part.settings.get("made_by", ""))
 
 
 def _how(taken: float, thread: _Thread, consumer: float) -> str:
@@ -260,18 +309,28 @@ def _how(taken: float, thread: _Thread, consumer: float) -> str:
     return _COMPUTES if thread.wanted - consumer - max(thread.busy - taken, 0.0) > _MOSTLY * taken else _UNKNOWN
 
 
-def _how_workers(slow: Stage) -> str:
+def _how_workers(report: Report, slow: Stage) -> str:
     if slow.wanted is None or not slow.busy:
         return _UNKNOWN
-    return _COMPUTES if slow.wanted > _MOSTLY * slow.busy * slow.threads else _WAITS
+    at_work = slow.busy * slow.threads
+    if _holds_lock(report, _made_by(slow)):
+        at_work = min(at_work, 1.0)  # the others wait for the GIL
+    return _COMPUTES if slow.wanted > _MOSTLY * at_work else _WAITS
 
 
-def _if_computing(report: Report, how: str, knob: str) -> str:
-    """Return what to write instead, where it is not known what the function does."""
-    if how != _UNKNOWN or not knob.isdigit():
+def _if_computing(report: Report, share: float, limit: float, made_by: str) -> str:
+    """Return what to write instead if the function computes."""
+    if made_by == "pipeline.processes":
+        return f"; if it computes, no more than {report.processors}, the number of processors"
+    if made_by != "pipeline.threads" or report.processors < 2:
         return ""
-    return f"; if it computes in Python, `workers=pipeline.processes({max(2, report.processors)})`"
+    most = 1 / max(limit, min(share, 1.0) / report.processors)
+    return f"; if it computes in Python, `workers=pipeline.processes({report.processors})`{_between(1.0, most)}"
 
 
 def _times(gain: float) -> str:
     return f": about {gain:.1f} times as fast" if gain > _WORTH else ""
+
+
+def _between(least: float, most: float) -> str:
+    return f": {least:.1f} to {most:.1f} times as fast" if most > _WORTH else ""

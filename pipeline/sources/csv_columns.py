@@ -181,7 +181,7 @@ def _first_that_takes(name: str, defaults: Mapping[str, Any], after: np.dtype[An
 
 def dtype_of(name: str, given: Any) -> np.dtype[Any]:
     """Return the dtype of a column; InvalidArgumentError if there are no such columns, TypeError if it is none."""
-    dtype = numpy_dtype(given, f"csv: dtypes of column {name!r}")
+    dtype = numpy_dtype(given, f"csv: dtypes of column {name!r}").newbyteorder("=")
     if dtype.kind in "SUTO":
         return STRING
     if dtype.name not in TYPE_NAMES:

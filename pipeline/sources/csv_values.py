@@ -14,7 +14,8 @@ from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.encoding import likely_encoding
 from pipeline.sources.extras import codes_of
 
-_TIME = re.compile(rb"-?\d{4,}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,18})?)?)?)?)?)?")
+# A year of more than four digits needs a month: 20240131 and 1706659200 are no years.
+_TIME = re.compile(rb"-?(?:\d{4}|\d{5,}(?=-))(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,18})?)?)?)?)?)?")
 
 
 class Values:
@@ -64,7 +65,7 @@ class Times(Values):
         try:
             exact = np.array([field or b"NaT" for field in fields]).astype(np.datetime64)
             made = exact.astype(self._dtype)
-        except ValueError:
+        except (ValueError, OverflowError):
             made, exact = np.empty(0, self._dtype), np.empty(0, np.datetime64)
         if len(made) == len(fields) and ((made.astype(exact.dtype) == exact) | np.isnat(exact)).all():
             return made

@@ -56,7 +56,11 @@ def test_units(unit, field, wanted):
 
 
 @pytest.mark.parametrize(
-    "field", ["today", "31.01.2024", "2024-01-32", "2024-01-31T12:30", "2024-01-31Z", "NaT", "20240131x", "2024-13-01"]
+    "field",
+    [
+        *("today", "31.01.2024", "2024-01-32", "2024-01-31T12:30", "2024-01-31Z", "NaT", "20240131x", "2024-13-01"),
+        *("20240131", "1706659200", "202401"),  # to NumPy these are years
+    ],
 )
 def test_other_fields_are_an_error_with_their_line(field):
     path = written("2024-01-31", field)
@@ -65,9 +69,18 @@ def test_other_fields_are_an_error_with_their_line(field):
     assert len(list(pipeline.csv(path, dtypes={"x": "datetime64[D]"}).map(lambda row: row, on_error="skip"))) == 1
 
 
-def test_a_date_out_of_range():
+@pytest.mark.parametrize("unit", ["ns", "ps", "as"])
+def test_a_date_out_of_range(unit):
     with pytest.raises(pipeline.InvalidArgumentError, match="line 2: column 'x'"):
-        list(pipeline.csv(written("1600-01-31"), dtypes={"x": "datetime64[ns]"}))
+        list(pipeline.csv(written("1600-01-31"), dtypes={"x": f"datetime64[{unit}]"}))
+
+
+def test_dtypes_of_another_byte_order():
+    [row] = pipeline.csv(written("1.5"), dtypes={"x": ">f8"})
+    assert row["x"] == 1.5
+    assert row["x"].dtype == np.float64
+    [row] = pipeline.csv(written("2024-01-31"), dtypes={"x": ">M8[D]"})
+    assert row["x"] == np.datetime64("2024-01-31")
 
 
 def test_fields_that_are_no_code():

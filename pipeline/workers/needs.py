@@ -60,6 +60,15 @@ def has_program() -> bool:
     return os.path.isfile(file) or not os.path.exists(file)  # a pipe can be read once
 
 
+def program_has_names() -> bool:
+    """Return whether processes find what the program defines by its names.
+
+    `multiprocessing` does not run the `__main__.py` of a package, folder or zip file in a worker.
+    """
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return has_program() and (spec is None or spec.name.rpartition(".")[2] != "__main__")
+
+
 def _imported(module: ModuleType) -> set[str]:
     """Return the names of the modules that the names of a module come from."""
     return {

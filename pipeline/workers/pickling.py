@@ -61,7 +61,7 @@ def _by_value(value: Any) -> tuple[bytes, set[str]]:
 
 def _reachable(modules: set[str]) -> bool:
     """Return whether processes can import these modules."""
-    return _INTERACTIVE not in modules or needs.has_program()
+    return _INTERACTIVE not in modules or needs.program_has_names()
 
 
 def importable(function: Any) -> bool:
@@ -104,7 +104,7 @@ def pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[byte
     except ImportError as error:
         raise ImportError(
             f"{named!r:.80} cannot be sent to other processes by its name: lambdas, closures and what an interactive "
-            "session or a program from standard input defines need cloudpickle (pip install cloudpickle). Or define "
+            "session, a `__main__.py` or a program from standard input defines need cloudpickle (pip install cloudpickle). Or define "
             f"{what} at the top level of a module"
         ) from error
     try:
@@ -130,7 +130,7 @@ def arguments(value: Any) -> bytes:
     Raises:
         Exception: They cannot be pickled.
     """
-    if needs.has_program() or "cloudpickle" not in sys.modules:
+    if needs.program_has_names() or "cloudpickle" not in sys.modules:
         return pickle.dumps(value, 5)
     data, modules = _by_name(value)
     return data if _reachable(modules) else _by_value(value)[0]

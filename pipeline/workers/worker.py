@@ -55,6 +55,11 @@ class Rest(NamedTuple):
     seconds: float
 
 
+_UNDER_GUARD = (
+    '. Workers do not run what is under `if __name__ == "__main__":`: define functions and classes above that line'
+)
+
+
 class Unknown(Exception):
     """A function cannot be made in a worker. Its cause is why."""
 
@@ -145,7 +150,8 @@ def _result(functions: dict[int, Callable[..., Any]], task: Task) -> tuple[Any]:
             functions[task.function] = _undefined
             functions[task.function] = pickle.loads(task.definition)
     except Exception as error:
-        raise Unknown(f"{type(error).__name__}: {error}") from error
+        hint = _UNDER_GUARD if isinstance(error, AttributeError) and "'__mp_main__'" in str(error) else ""
+        raise Unknown(f"{type(error).__name__}: {error}{hint}") from error
     try:
         args, kwargs = pickle.loads(task.arguments)
     except Exception as error:

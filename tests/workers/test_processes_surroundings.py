@@ -117,6 +117,33 @@ except pipeline.AbortedError as error:
 
 
 @pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.parametrize("command", [["-m", "package"], ["package"]])
+def test_functions_of_the_main_file_of_a_package(tmp_path, command, method):
+    """Workers do not run that file, so its functions are sent by their code."""
+    pytest.importorskip("cloudpickle")
+    (tmp_path / "package").mkdir()
+    program = f"{HEAD}{GUARD}    print(loop(pipeline.processes(1, method={method!r})))\n"
+    (tmp_path / "package" / "__main__.py").write_text(program)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    options = {"capture_output": True, "text": True, "timeout": LIMIT, "check": False, "cwd": tmp_path}
+    assert lines(subprocess.run([sys.executable, *command], env=environment, **options)) == ["[1, 4, 9]"]
+
+
+def test_a_function_under_the_guard(tmp_path):
+    body = """
+def double(x):
+    return 2 * x
+try:
+    list(pipeline.dataset([1]).map(double, workers=pipeline.processes(1)))
+except pipeline.AbortedError as error:
+    print(error)
+"""
+    text = lines(run(tmp_path, body))[0]
+    assert "Can't get attribute 'double'" in text
+    assert text.endswith("define functions and classes above that line")
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
 def test_in_a_daemonic_process(tmp_path, method):
     body = f"""
 import multiprocessing

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import zlib
 from typing import Any
 
 import numpy as np
@@ -115,28 +116,45 @@ def _write(path: str, column: NDArray[Any]) -> dict[str, Any]:
         texts = [isinstance(each, str) for each in column]
         values = [each.encode(errors="surrogatepass") if isinstance(each, str) else each for each in column]
         ends = np.cumsum([len(each) for each in values], dtype=np.int64)
-        _save(f"{path}.npy", np.frombuffer(b"".join(values), np.uint8))
-        _save(f"{path}.ends.npy", ends)
-        return {"file": os.path.basename(path), "text": bool(texts and texts[0]), "rows": len(column)}
+        sums = [_save(f"{path}.npy", np.frombuffer(b"".join(values), np.uint8)), _save(f"{path}.ends.npy", ends)]
+        told = {"file": os.path.basename(path), "rows": len(column), "crc32": sums}
+        return {**told, "text": bool(texts and texts[0])}
     module = type(column.dtype.type(0)).__module__ if column.dtype.isbuiltin == 2 else None  # of ml_dtypes
-    _save(f"{path}.npy", column if module is None else column.view(f"u{column.dtype.itemsize}"))
+    sums = [_save(f"{path}.npy", column if module is None else column.view(f"u{column.dtype.itemsize}"))]
     own = {} if module is None else {"module": module, "dtype": column.dtype.name}
-    return {"file": os.path.basename(path), "rows": len(column), **own}
+    return {"file": os.path.basename(path), "rows": len(column), "crc32": sums, **own}
 
 
-def _save(path: str, array: NDArray[Any]) -> None:
+def _save(path: str, array: NDArray[Any]) -> int:
+    """Write an npy file; return its checksum."""
     with open(path, "wb") as file:
         np.lib.format.write_array(file, array, allow_pickle=False)
         file.flush()
         os.fsync(file.fileno())
+    return _checksum(path)
+
+
+def _checksum(path: str) -> int:
+    found = 0
+    with open(path, "rb") as file:
+        while data := file.read(1 << 20):
+            found = zlib.crc32(data, found)
+    return found
+
+
+def _load(path: str, checksum: int) -> NDArray[Any]:
+    if _checksum(path) != checksum:
+        raise ValueError(f"{path} has a wrong checksum")
+    array: NDArray[Any] = np.load(path, allow_pickle=False)
+    return array
 
 
 def _read(place: str, told: dict[str, Any]) -> NDArray[Any]:
     path = os.path.join(place, os.path.basename(told["file"]))
-    column: NDArray[Any] = np.load(f"{path}.npy", allow_pickle=False)
+    column = _load(f"{path}.npy", told["crc32"][0])
     if "text" in told:
         data, made, first = column.tobytes(), np.empty(told["rows"], object), 0
-        for i, end in enumerate(np.load(f"{path}.ends.npy", allow_pickle=False).tolist()):
+        for i, end in enumerate(_load(f"{path}.ends.npy", told["crc32"][1]).tolist()):
             made[i], first = data[first:end], end
             if told["text"]:
                 made[i] = made[i].decode(errors="surrogatepass")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -73,6 +74,7 @@ def arrow(
     if not isinstance(table, pyarrow.Table):
         if not hasattr(table, "__arrow_c_stream__"):
             raise TypeError(f"arrow: the table must be one of Arrow, not {table!r:.80}")
+        _refuse_objects(table, columns)
         try:
             table = pyarrow.table(table)
         except (ValueError, TypeError) as error:
@@ -88,6 +90,16 @@ def arrow(
     return TableSource(
         _Table(rows, defaults, texts_of(dtypes), numbered, facts), Epochs(num_epochs, shuffle, seed, shard)
     )
+
+
+def _refuse_objects(table: Any, columns: Sequence[str] | None) -> None:
+    """Raise InvalidArgumentError for Python objects in a frame of polars, which gives Arrow their addresses."""
+    polars = sys.modules.get("polars")
+    if polars is None or not isinstance(table, polars.DataFrame):
+        return
+    for name, kind in table.schema.items():
+        if kind == polars.Object and (columns is None or name in columns):
+            raise invalid(f"arrow: column {name!r} holds Python objects, which Arrow has no type for: leave it out")
 
 
 def _rows_where(table: Any, names: list[str], where: Where, casts: Mapping[str, Any]) -> Any:

@@ -104,8 +104,8 @@ def pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[byte
     except ImportError as error:
         raise ImportError(
             f"{named!r:.80} cannot be sent to other processes by its name: lambdas, closures and what an interactive "
-            "session, a `__main__.py` or a program from standard input defines need cloudpickle (pip install cloudpickle). Or define "
-            f"{what} at the top level of a module"
+            "session, a `__main__.py` or a program from standard input defines need cloudpickle (pip install "
+            f"cloudpickle). Or define {what} at the top level of a module"
         ) from error
     try:
         return _by_value(function)

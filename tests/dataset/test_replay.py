@@ -647,9 +647,12 @@ def test_files_that_are_damaged_or_missing(tmp_path):
     nested().save(tmp_path)
     for file in sorted(tmp_path.glob("columns-*/*.npy")):
         whole = file.read_bytes()
-        file.write_bytes(whole[:-1])
-        with pytest.raises(pipeline.DataLossError):
-            pipeline.replay(10).load(tmp_path)
+        middle, last = len(whole) // 2, len(whole) - 1
+        flipped = [whole[:i] + bytes([whole[i] ^ 1]) + whole[i + 1 :] for i in (0, 20, middle, last)]
+        for damaged in (b"", whole[:-1], whole + b"x", *flipped):
+            file.write_bytes(damaged)
+            with pytest.raises(pipeline.DataLossError):
+                pipeline.replay(10).load(tmp_path)
         file.write_bytes(whole)
     file.unlink()
     with pytest.raises(pipeline.DataLossError):

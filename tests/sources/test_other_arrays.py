@@ -165,3 +165,12 @@ def test_a_lazy_frame_has_no_rows_yet():
     polars = pytest.importorskip("polars", reason="needs polars: make test-sources")
     with pytest.raises(TypeError, match=r"pass its \.collect\(\)"):
         pipeline.dataset(polars.LazyFrame({"age": [36]}))
+
+
+def test_objects_of_polars():
+    """Arrow would be given their addresses."""
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"x": [1, 2], "thing": [object(), object()]})
+    with pytest.raises(pipeline.InvalidArgumentError, match="column 'thing' holds Python objects"):
+        pipeline.dataset(frame)
+    assert [int(row["x"]) for row in pipeline.arrow(frame, columns=["x"])] == [1, 2]

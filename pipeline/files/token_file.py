@@ -118,10 +118,15 @@ class TokenFile:
             self._index = index
             return _Layout(_read_header(index)[0], 0, size)
         if len(begin) >= 12:
-            magic, _, count = struct.unpack("<iii", begin[:12])
+            magic, version, count = struct.unpack("<iii", begin[:12])
             known = np.dtype(_LLM_C.get(magic, "u1"))
             if magic in _LLM_C and size == _LLM_C_BYTES + count * known.itemsize:
                 return _Layout(known, _LLM_C_BYTES, size - _LLM_C_BYTES)
+            if magic in _LLM_C and version == 1:  # no raw file begins with both
+                told = (
+                    f"the header of llm.c has {count:,} tokens of {known}, which take {count * known.itemsize:,} bytes"
+                )
+                raise _loss(f"'{self.name}': {told}, and {size - _LLM_C_BYTES:,} follow")
         if dtype is None:
             text = f"tokens: '{self.name}' is a raw file, which does not tell its dtype: pass dtype="
             raise invalid(f"{text}, such as dtype='uint16' for nanoGPT's files")

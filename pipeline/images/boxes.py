@@ -52,6 +52,7 @@ def resize_box(
         flip: Whether to mirror left and right.
     """
     item, channels = image.itemsize, image.shape[2]
-    if image.strides[1:] != (channels * item, item) or image.strides[0] % item:
+    packed = image.strides[1:] == (channels * item, item) and image.strides[0] % item == 0
+    if not packed or np.may_share_memory(image, out):
         image = image.copy()  # not ascontiguousarray, which keeps strides of axes with one value
     resized(image, *box, cubic, flip, out, *(form or as_it_is(channels)))

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import integer, numpy_dtype, path_text, truth
+from pipeline.dtypes import integer, numpy_dtype, path_text, refuse_missing, truth
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.os_errors import translated
 from pipeline.files.replacing import replacing
@@ -85,6 +85,7 @@ def _written(file: BinaryIO, documents: Iterable[Any], kind: np.dtype[Any], end:
 
 def _ids(document: Any, kind: np.dtype[Any], what: str) -> NDArray[Any]:
     """Return token ids as an array of a dtype."""
+    refuse_missing(document, f"write_tokens: {what}")
     try:
         given = np.asarray(document)
     except (ValueError, OverflowError) as error:

@@ -100,6 +100,15 @@ def test_out():
     assert not wide[:, 1::2].any()
 
 
+def test_out_may_be_a_part_of_the_image():
+    image = np.random.default_rng(0).integers(0, 256, (60, 80, 3)).astype(np.uint8)
+    wanted = pipeline.image.center_crop_resize(image, (30, 40))
+    for part in (np.s_[:30, :40], np.s_[20:50, 30:70], np.s_[49:19:-1, 30:70]):
+        room = image.copy()
+        pipeline.image.center_crop_resize(room, (30, 40), out=room[part])
+        np.testing.assert_array_equal(room[part], wanted)
+
+
 def test_without_another_library(monkeypatch):
     data = jpeg(400, 500)
     for shrink in (False, True):

@@ -192,6 +192,15 @@ class TestFormats:
         assert next(iter(data)).dtype == dtype
         assert listed(data) == np.arange(50).reshape(2, 25).tolist()
 
+    @pytest.mark.parametrize("count", [49, 51, 0, -1])
+    @pytest.mark.parametrize("dtype", [None, "uint16"])
+    def test_llm_c_of_another_size(self, tmp_path, count, dtype):
+        header = np.zeros(256, "<i4")
+        header[:3] = 20240520, 1, count
+        (tmp_path / "a.bin").write_bytes(header.tobytes() + np.arange(50).astype("uint16").tobytes())
+        with raises(DataLossError, rf"the header of llm.c has {count} tokens of uint16, which take {2 * count} bytes"):
+            pipeline.tokens(tmp_path / "a.bin", 25, dtype=dtype)
+
     @pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16", "int32", "int64"])
     def test_megatron(self, tmp_path, dtype):
         documents = [[1, 2, 3], [], [4], [5, 6, 7, 8]]
@@ -368,6 +377,7 @@ class TestWriting:
             ([[[1], [2, 3]]], TypeError, "document 0 must be a sequence of token ids"),
             ([1, 2], TypeError, "document 0 must be a sequence of token ids, got 1"),
             ("text", TypeError, "document 0 must be a sequence of token ids"),
+            ([np.ma.array([1, 2], mask=[False, True])], InvalidArgumentError, "document 0 has 1 of 2 values missing"),
         ],
     )
     @pytest.mark.parametrize("index", [False, True])

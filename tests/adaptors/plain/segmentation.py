@@ -1,0 +1,102 @@
+"""examples/train_segmentation.py on torch's DataLoader alone. It resumes at the next epoch, with other draws."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+SIZE, CROP, BATCH, EPOCHS = 48, 32, 8, 4
+
+
+def write_data(folder):
+    """Write images of a bright disc on noise, and masks that are 1 on the disc."""
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[:SIZE, :SIZE]
+    for number in range(100):
+        (cy, cx), radius = rng.uniform(12, 36, 2), rng.uniform(8, 16)
+        mask = (np.hypot(y - cy, x - cx) < radius).astype(np.uint8)
+        image = rng.normal(80, 40, (SIZE, SIZE, 3)) + 60 * mask[..., None]
+        for kind, array in {"images": image.clip(0, 255).astype(np.uint8), "masks": mask}.items():
+            path = Path(folder, kind, f"{number:03}.png")
+            path.parent.mkdir(exist_ok=True)
+            Image.fromarray(array).save(path)
+
+
+def read(path):
+    """Read an image, uint8 [height, width, 3], and its mask, uint8 [height, width]."""
+    mask = path.parents[1] / "masks" / path.name
+    return np.array(Image.open(path).convert("RGB")), np.array(Image.open(mask))
+
+
+def augment(image, mask):
+    """Crop and flip both alike."""
+    top, left = (int(torch.randint(size - CROP + 1, ())) for size in mask.shape)
+    flip = torch.rand(()) < 0.5
+    parts = (each[top : top + CROP, left : left + CROP] for each in (image, mask))
+    return [each[:, ::-1] if flip else each for each in parts]
+
+
+class Examples(Dataset):
+    def __init__(self, folder):
+        self.paths = sorted(Path(folder, "images").glob("*.png"))
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, index):
+        image, mask = augment(*read(self.paths[index]))
+        return np.float32(image.transpose(2, 0, 1)) / 255, mask.astype(np.int64)
+
+
+def loader_of(folder):
+    return DataLoader(Examples(folder), BATCH, shuffle=True, num_workers=4, drop_last=True)
+
+
+def main(folder):
+    torch.manual_seed(0)
+    model = nn.Sequential(
+        nn.Conv2d(3, 8, 5, padding=2), nn.ReLU(), nn.Conv2d(8, 8, 5, padding=2), nn.ReLU(), nn.Conv2d(8, 2, 1)
+    )
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    train = loader_of(folder)
+    parts = {"model": model, "optimizer": optimizer}
+    first, step, path = 0, 0, f"{folder}/checkpoint.pt"
+    if os.path.exists(path):
+        saved = torch.load(path)
+        first, step = saved["epoch"], saved["step"]
+        for name, part in parts.items():
+            part.load_state_dict(saved[name])
+    for epoch in range(first, EPOCHS):
+        right = total = 0
+        for images, masks in train:  # float32 [8, 3, 32, 32] and int64 [8, 32, 32]
+            scores = model(images)
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(scores, masks).backward()
+            optimizer.step()
+            step += 1
+            guess = scores.argmax(1)
+            right += int((guess & masks).sum())
+            total += int((guess | masks).sum())
+        print(f"epoch {epoch}: intersection over union {right / max(total, 1):.2f}", flush=True)
+        save(path, epoch + 1, step, parts)
+
+
+def save(path, epoch, step, parts):
+    states = {name: part.state_dict() for name, part in parts.items()}
+    torch.save({**states, "epoch": epoch, "step": step}, f"{path}.new")
+    os.replace(f"{path}.new", path)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        main(sys.argv[1])
+    else:
+        with tempfile.TemporaryDirectory() as made:
+            write_data(made)
+            main(made)

@@ -31,7 +31,8 @@ def check_form(state: Any, form: str, version: int, made_by: str) -> None:
         later = isinstance(state.get("version"), int) and state["version"] > version
         saved = f"queue-runner {state['made_by']}" if "made_by" in state else "another version of queue-runner"
         hint = "update queue-runner" if later else f"finish the run with {saved}, or start it again"
-        raise invalid(f"load_state_dict: {saved} saved this state, and {here} cannot load it: {hint}")
+        which = f"version {state.get('version')!r:.40} of states"
+        raise invalid(f"load_state_dict: {saved} saved this state, and {here} cannot load it ({which}): {hint}")
     if state.get("format") != form:
         keys = ", ".join(map(repr, state)) or "none"
         raise invalid(

@@ -75,6 +75,9 @@ class ToBoundary:
         nest = Nest(batch, False) if parts_of(batch) is not None else None
         names: list[Any] = ["the value"] if nest is None else nest.names
         columns = [batch] if nest is None else nest.flatten(batch)
+        if self._seen is not None and len(self._seen) != len(columns):
+            have = f"{len(self._seen)} components, and the batch has {len(columns)}"
+            raise invalid(f"load_state_dict: the state is damaged: it tells of {have}")
         wide = [self._longer(i, *each, boundary) for i, each in enumerate(zip(names, columns, strict=True))]
         return wide[0] if nest is None else nest.pack(wide)
 

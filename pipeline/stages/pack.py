@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pipeline._block import mix_outputs
+from pipeline.errors import invalid
 from pipeline.stages.arrivals import Arrival, Arrivals
 from pipeline.stages.block import Block, Examples, failed, sizes_of
 from pipeline.stages.node import Node, OneInput, opened
@@ -178,8 +179,11 @@ class Fitting(Maker):
 
     def _restore(self) -> None:
         (arrivals,) = self.source.restored() or [[]]
+        if len(arrivals) != len(self._pieces):
+            raise invalid(f"load_state_dict: the state is damaged: {self._pieces!r:.40} is not {len(arrivals)} numbers")
         for arrival, piece in zip(arrivals, self._pieces, strict=True):
-            self._hold(arrival, self._pieces_of(arrival)[piece])
+            pieces = self._pieces_of(arrival)
+            self._hold(arrival, pieces[whole(piece, len(pieces) - 1)])
 
     def _some_rows(self) -> Iterator[Block]:
         for _ in range(_ROWS):

@@ -109,4 +109,4 @@ def test_windows_leave_out_batches_as_they_come():
 def test_what_holds_batches_is_refused(what):
     data = pipeline.dataset(range(9)).batch(4, max_wait=1)
     with pytest.raises(ValueError, match=rf"{what}: the batches of batch\(max_wait=...\) depend on time"):
-        data.bucket([4], [2, 2]) if what == "bucket" else data.pack(9, split=False)
+        data.bucket([4], [2, 2]) if what == "bucket" else data.pack(9, method="first_fit")

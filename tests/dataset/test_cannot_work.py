@@ -2,6 +2,7 @@
 
 import asyncio
 import queue
+import threading
 
 import pytest
 
@@ -84,6 +85,16 @@ WRONG = {
     "no datasets": (lambda: pipeline.zip(), "zip: there are no datasets"),
     "boundaries that fall": (lambda: NUMBERS.bucket([3, 2], [1, 1, 1]), "boundaries must ascend"),
 }
+
+
+def odd_under(lock):
+    def is_odd(x):
+        with lock:
+            return x % 2 == 1
+
+    return is_odd
+
+
 OF_WRONG_TYPE = {
     "async map": (lambda: NUMBERS.map(later), "is async"),
     "async object": (lambda: NUMBERS.filter(Later()), "is async"),
@@ -94,8 +105,8 @@ OF_WRONG_TYPE = {
     "async length": (lambda: NUMBERS.bucket([1], [1, 1], length=later), "length must return a number.*async"),
     "async key": (lambda: NUMBERS.sort(2, later), "sort: key must return what to sort by.*async"),
     "a function that cannot be sent": (
-        lambda: NUMBERS.filter(lambda x: x, workers=pipeline.processes(1)),
-        "filter: workers: <function .*lambda.* cannot be sent to other processes",
+        lambda: NUMBERS.filter(odd_under(threading.Lock()), workers=pipeline.processes(1)),
+        "filter: workers: <function odd_under.* cannot be sent to other processes .*'lock' is a threading.Lock",
     ),
     "datasets of others": (lambda: pipeline.zip(NUMBERS, [1, 2]), "zip: expected a dataset, got list"),
     "a queue of asyncio": (lambda: pipeline.dataset(asyncio.Queue()), "use a pipeline.FIFOQueue$"),

@@ -19,9 +19,9 @@ BUCKETS = LISTS.bucket([2, 4], [3, 2, 2])
 CASES = {
     "bucket, shuffle": BUCKETS.shuffle(10, seed=1),
     "shuffle, bucket, shuffle": LISTS.shuffle(7, seed=2).bucket([2, 4], [3, 2, 2]).shuffle(5, seed=1),
-    "pack, shuffle": LISTS.pack(8, split=False).shuffle(4, seed=1),
+    "pack, shuffle": LISTS.pack(8, method="first_fit", long="error").shuffle(4, seed=1),
     "bucket, batch, shuffle": BUCKETS.map(len).batch(2).shuffle(3, seed=1),
-    "bucket, pack": BUCKETS.map(as_ones).pack(8, split=False),
+    "bucket, pack": BUCKETS.map(as_ones).pack(8, method="first_fit", long="error"),
     "bucket, bucket, shuffle": BUCKETS.map(as_ones).bucket([2, 3], [3, 2, 2]).shuffle(3, seed=1),
 }
 

@@ -49,7 +49,9 @@ CHAINS = {
     "checksum": lambda data: data.checksum(),
     "batch, skip": lambda data: data.batch(2).skip(1),
     "bucket": lambda data: data.map(lambda x: np.full(int(x) % 3 + 1, int(x))).bucket([2, 3], [2, 2, 2]),
-    "pack whole": lambda data: data.map(lambda x: np.full(int(x) % 3 + 1, int(x))).pack(4, split=False),
+    "pack whole": lambda data: data.map(lambda x: np.full(int(x) % 3 + 1, int(x))).pack(
+        4, method="first_fit", long="error"
+    ),
     "pack": lambda data: data.map(lambda x: {"x": np.full(int(x) % 3 + 1, int(x))}).pack(4),
 }
 

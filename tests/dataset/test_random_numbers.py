@@ -133,7 +133,7 @@ BEHIND = {
     "batch": lambda: NUMBERS.batch(3),
     "bucket": lambda: NUMBERS.map(lambda x: [x] * (x % 4 + 1)).bucket([2, 3], [2, 3, 2]),
     "pack": lambda: NUMBERS.map(lambda x: [x] * (x % 9)).pack(2),
-    "pack whole": lambda: NUMBERS.map(lambda x: [x] * (x % 9)).pack(9, split=False),
+    "pack whole": lambda: NUMBERS.map(lambda x: [x] * (x % 9)).pack(9, method="first_fit", long="error"),
     "a generator": lambda: stream(range(50)),
 }
 

@@ -154,7 +154,8 @@ def too_long():
 
 
 def not_sent():
-    pipeline.dataset([1]).map(lambda number: number, workers=pipeline.processes(1))
+    lock = threading.Lock()
+    pipeline.dataset([1]).map(lambda number: (lock, number)[1], workers=pipeline.processes(1))
 
 
 def die(_):

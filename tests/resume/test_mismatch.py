@@ -211,4 +211,5 @@ def test_states_of_other_versions_are_told_by_the_name_of_the_version(form, vers
     with pytest.raises(pipeline.errors.InvalidArgumentError) as caught:
         iter(pipeline.arrays(np.arange(3))).load_state_dict(state)
     here = pipeline.__version__
-    assert str(caught.value) == f"load_state_dict: {maker} saved this state, and {here} cannot load it: {hint}"
+    which = f"and {here} cannot load it (version {version!r} of states)"
+    assert str(caught.value) == f"load_state_dict: {maker} saved this state, {which}: {hint}"

@@ -365,7 +365,7 @@ class TestErrors:
                 pipeline.csv(path, **options)
         with raises(TypeError, f"csv: {path}: columns must be a list of names, such as ['a'], not 'a'"):
             pipeline.csv(path, "a")
-        known = "float32, float64, int32, int64, uint64, bool, str and bytes"
+        known = "float32, float64, int32, int64, uint64, bool, str, bytes and datetime64"
         with raises(ValueError, f"csv: column 'a' cannot be int8: dtypes are {known}"):
             pipeline.csv(path, dtypes={"a": "int8"})
         with raises(TypeError, "csv: dtypes of column 'a' must be a dtype, such as np.float32, got str 'nonsense'"):

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import threading
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
@@ -166,9 +167,15 @@ def test_bad_arguments(function, workers, text):
 
 
 def test_functions_that_processes_cannot_import(pools):
-    with pytest.raises(TypeError, match=r"<lambda>.* cannot be sent to other processes .* top level of a module"):
-        mapped(lambda i: i, [1], pools["shared"])
-    assert list(mapped(lambda i: i, [1], pools["threads"])) == [1]
+    lock = threading.Lock()
+
+    def locked(i):
+        with lock:
+            return i
+
+    with pytest.raises(TypeError, match=r"locked.* cannot be sent to other processes .*'lock' is a threading.Lock"):
+        mapped(locked, [1], pools["shared"])
+    assert list(mapped(locked, [1], pools["threads"])) == [1]
 
 
 def test_large_rows(executor):

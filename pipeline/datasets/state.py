@@ -250,7 +250,19 @@ def _compare_steps(saved: Any, here: Any, comparison: Comparison) -> None:
     else:
         one, other = _first_difference(saved, here)
         text = f"the recipe had {one} when the state was saved, and has {other} in its place now"
-    comparison.note("the recipe", then, now, text)
+    comparison.note("the recipe", then, now, text + _of_left_out(saved, here))
+
+
+def _of_left_out(saved: Any, here: Any) -> str:
+    """Return what to write where a mix has fewer inputs than it had; "" if none has."""
+    saved, here = _unsharded(saved), _unsharded(here)
+    if saved[0] != here[0]:
+        return ""
+    was, now = len(saved[2]), len(here[2])
+    if saved[0] == "mix" and was > now:
+        advice = "keep all, give weight 0 to those that you leave out, and pass allow={'weights'}"
+        return f"; mix had {was} inputs and has {now}: {advice}"
+    return next(filter(None, map(_of_left_out, saved[2], here[2])), "")
 
 
 def _steps(recipe: Any) -> str:

@@ -101,6 +101,20 @@ def test_new_inputs_bring_their_own_seeds_and_mixes():
     assert sorted(found) == list(range(40))
 
 
+@pytest.mark.parametrize("allow", [(), {"weights"}])
+@pytest.mark.parametrize("behind", ["nothing", "shuffle", "bucket"])
+def test_fewer_inputs_are_refused_and_the_error_says_what_to_write(behind, allow):
+    add = BEHIND[behind]
+    found, state = saved(add(mixed([1, 5, 1], len, "abc")), 3)
+    text = r"mix had 3 inputs and has 2: keep all, give weight 0 .* allow=\{'weights'\}"
+    with iter(add(mixed([1, 5], len))) as other, pytest.raises(pipeline.StateMismatchError, match=text):
+        other.load_state_dict(state, allow=allow)
+    with iter(add(mixed([1, 5, 0], len, "abc"))) as other:
+        other.load_state_dict(state, allow={"weights"})
+        found += list(other)
+    assert set(tokens_in(found)) >= set(range(1, 201))
+
+
 @pytest.mark.parametrize(("other", "allow", "text"), [
     (lambda: mixed([2, 1], len), (), "mix: weights"),
     (lambda: mixed([1, 1, 1], len, "abc"), (), "mix"),

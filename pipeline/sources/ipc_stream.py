@@ -96,6 +96,8 @@ def _batches(file: Any) -> tuple[Span, list[StreamBatch]]:
         else:
             raise struct.error(f"a message of kind {kind} at byte {place:,}")
         place = sum(span)
+    else:  # the format allows that, but a writer that was killed leaves the same
+        raise struct.error("it has no mark of its end, as if its writer had been stopped")
     if schema is None:
         raise struct.error("it is empty")
     return schema, batches

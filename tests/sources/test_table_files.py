@@ -541,6 +541,18 @@ class TestStreams:
             writer.write_table(pa.table({"n": range(10)}), max_chunksize=3)
         assert [row["n"] for row in pipeline.feather("memory://streams/*.arrow")] == list(range(10))
 
+    def test_a_stream_whose_writer_was_stopped(self, tmp_path):
+        """The format allows that, but no one can tell it from a stream of which the rest is missing."""
+        path, table = tmp_path / "t", pa.table({"n": [1, 2]})
+        with pa.ipc.new_stream(str(path), table.schema) as writer:
+            writer.write_table(table)
+            writer.write_table(table)
+        path.write_bytes(path.read_bytes()[:-8])  # the mark of its end
+        with raises(
+            pipeline.DataLossError, f"{path}; neither an Arrow IPC file nor a stream, or damaged: it has no mark"
+        ):
+            pipeline.feather(str(path))
+
     def test_two_that_were_joined(self, tmp_path):
         """The second would be read by nobody."""
         path = tmp_path / "t"

@@ -7,8 +7,8 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcpy
-from libcpp.vector cimport vector
 
 cdef extern from "Python.h":
     PyObject** items_of "PySequence_Fast_ITEMS"(object values)
@@ -64,6 +64,31 @@ cdef inline bint is_blank(char c) noexcept nogil:
     return c == b" " or b"\t" <= c <= b"\r"
 
 
+cdef struct Places:
+    int64_t* data
+    size_t count, room
+    bint failed                         # for lack of memory
+
+
+cdef inline void add_place(Places* places, int64_t place) noexcept nogil:
+    cdef size_t room = 2 * places.room + 512
+    cdef int64_t* larger
+    if places.count == places.room:
+        larger = <int64_t*>realloc(places.data, room * sizeof(int64_t))
+        if larger == NULL:
+            places.failed = True
+            return
+        places.data, places.room = larger, room
+    places.data[places.count] = place
+    places.count += 1
+
+
+cdef bytes bytes_of(const Places* places):
+    if places.failed:
+        raise MemoryError("no memory for the places of lines or records")
+    return PyBytes_FromStringAndSize(<const char*>places.data, places.count * sizeof(int64_t))
+
+
 @cython.final
 cdef class LineScanner:
     r"""Finds where lines begin in a file whose bytes it gets piece by piece. A line ends with \n.
@@ -74,7 +99,7 @@ cdef class LineScanner:
     Thread safety: one thread at a time. The GIL is released meanwhile.
     """
 
-    cdef vector[int64_t] begins         # bytes of the file
+    cdef Places begins                  # bytes of the file
     cdef int64_t at                     # bytes that it has got
     cdef int64_t line                   # where the line that is not complete begins
     cdef bint empty                     # whether that has had nothing but blanks so far
@@ -83,6 +108,9 @@ cdef class LineScanner:
     def __cinit__(self, bint blanks, int64_t begin=0):
         self.at = self.line = begin
         self.empty, self.blanks = True, blanks
+
+    def __dealloc__(self):
+        free(self.begins.data)
 
     @property
     def rest(self):
@@ -98,8 +126,8 @@ cdef class LineScanner:
     def finished(self, bint line):
         """Return the begins of the lines as bytes of int64; `line`: whether what is not complete is one too."""
         if line and self.line < self.at and (self.blanks or not self.empty):
-            self.begins.push_back(self.line)
-        return PyBytes_FromStringAndSize(<const char*>self.begins.data(), self.begins.size() * sizeof(int64_t))
+            add_place(&self.begins, self.line)
+        return bytes_of(&self.begins)
 
     cdef void scan(self, const char* data, Py_ssize_t size) noexcept nogil:
         cdef const char* place = data
@@ -116,7 +144,7 @@ cdef class LineScanner:
             if stop is NULL:
                 break
             if self.blanks or not self.empty:
-                self.begins.push_back(self.line)
+                add_place(&self.begins, self.line)
             place = stop + 1
             self.line, self.empty = self.at + (place - data), True
         self.at += size
@@ -129,12 +157,15 @@ cdef class RecordScanner:
     Thread safety: one thread at a time. The GIL is released meanwhile.
     """
 
-    cdef vector[int64_t] begins
+    cdef Places begins
     cdef readonly int64_t next          # where the next record begins
     cdef int64_t size                   # of the file
 
     def __cinit__(self, int64_t size):
         self.size = size
+
+    def __dealloc__(self):
+        free(self.begins.data)
 
     def add(self, const unsigned char[::1] data not None, int64_t at):
         """Take bytes of the file from `at` on. Return False where no record with such a length fits into the file."""
@@ -147,7 +178,7 @@ cdef class RecordScanner:
 
     def finished(self):
         """Return the begins of the records as bytes of int64."""
-        return PyBytes_FromStringAndSize(<const char*>self.begins.data(), self.begins.size() * sizeof(int64_t))
+        return bytes_of(&self.begins)
 
     cdef bint scan(self, const char* data, Py_ssize_t size, int64_t at) noexcept nogil:
         cdef uint64_t length
@@ -155,6 +186,6 @@ cdef class RecordScanner:
             memcpy(&length, data + (self.next - at), 8)
             if length > <uint64_t>self.size or self.next + 16 + <int64_t>length > self.size:
                 return False
-            self.begins.push_back(self.next)
+            add_place(&self.begins, self.next)
             self.next += 16 + <int64_t>length
         return True

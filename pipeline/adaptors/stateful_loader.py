@@ -65,9 +65,9 @@ class StatefulDataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
         Args:
             dataset: A map-style Dataset or an IterableDataset. If it, its iterator or its sampler has `state_dict` and
                 `load_state_dict`, its state is part of the loader's.
-            batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory, drop_last, timeout,
-                worker_init_fn, multiprocessing_context, generator, prefetch_factor, persistent_workers,
-                pin_memory_device, in_order: As of torch's DataLoader.
+            batch_size, shuffle, sampler, batch_sampler, collate_fn, drop_last, generator: As of torch's DataLoader.
+            num_workers, timeout, worker_init_fn, multiprocessing_context, prefetch_factor: As there.
+            persistent_workers, pin_memory, pin_memory_device, in_order: As there.
             snapshot_every_n_steps: After how many batches workers send the state of their dataset. On a resume, up to
                 n - 1 batches are made again. Datasets without a state are not affected. 0 and None: only at the start.
 

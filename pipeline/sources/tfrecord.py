@@ -69,7 +69,8 @@ def tfrecord(
         NotFoundError: No such file, or your pattern matches nothing.
         ValueError, TypeError: An option has a wrong value or type.
         ImportError: google-crc32c (extra `tfrecord`) or fsspec is not installed.
-        DataLossError: When you iterate: a file is damaged or truncated. The error names file and byte.
+        DataLossError: When you iterate: a file is damaged or truncated. The error names file and byte. Up to 11 bytes
+            at the end, too few for a record's length, are ignored, as in TensorFlow; `index=True` refuses them.
         InvalidArgumentError: When you iterate: a record is not an Example with these features.
         ResourceExhaustedError: When you iterate: a record is too long.
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import copy
 import functools
 import heapq
@@ -62,6 +64,9 @@ BEHIND = 64
 
 # Seconds between two looks whether the iterator was closed.
 _LOOK = 0.1
+
+# Seconds that threads get at the end of the program.
+_AT_EXIT = 0.5
 
 _END: Any = object()
 
@@ -404,6 +409,16 @@ class DatasetIterator(Generic[T_co]):
             self._close_stream()
         finally:
             self._close_stream()  # nothing is left to do, unless a signal handler raised in the first call
+
+    def _leave(self) -> None:
+        """Close the files at the end of the program, while modules have their names: your generators end then.
+
+        The lock stays taken: `next` in a daemon thread would open the stream again. If one is in `next`, nothing
+        happens.
+        """
+        if self._lock.acquire(blocking=False):
+            self._interrupted = self._interrupted or self._stream is not None  # for `next` in a later exit handler
+            self._close_stream()
 
     def _wait_for_threads(self) -> list[threading.Thread]:
         """Wait until the threads that worked ahead have ended, `grace` seconds at most; return those that have not."""
@@ -777,6 +792,22 @@ class DatasetIterator(Generic[T_co]):
             "a DatasetIterator cannot be pickled: pickle the dataset, and pass the state_dict() of this to "
             "load_state_dict of an iterator there"
         )
+
+
+@atexit.register
+def _leave_all() -> None:
+    """Close all iterators: later, generators would run in modules whose names are gone.
+
+    Threads that prepare elements get half a second: the end of the interpreter would strike them within a library.
+    """
+    found = [each for _, each in loops.numbered()]
+    with contextlib.ExitStack() as stack:  # all of them, whatever one raises
+        for each in found:
+            stack.callback(each._leave)
+    deadline = time.monotonic() + _AT_EXIT
+    for each in found:
+        for thread in each._run.clock.threads:
+            wait_for_end(thread, deadline)
 
 
 def _look(done: asyncio.Future[Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import itertools
 import weakref
@@ -126,8 +125,11 @@ class Iterated(Stream):
     def close(self) -> None:
         close = getattr(self._iterator, "close", None)  # of a generator
         if close is not None:
-            with contextlib.suppress(ValueError):  # it is running, in another thread or below this call
+            try:
                 close()
+            except ValueError as error:
+                if str(error) != "generator already executing":  # in another thread, or below this call
+                    raise
 
 
 class OneReader:

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Future
 from pathlib import Path
@@ -47,7 +48,8 @@ class Auto(Workers):
     def __init__(self, name: str, function: Callable[..., Any], chosen: Chosen) -> None:
         self._name, self._chosen = name, chosen
         self._judge = Judge(chosen, processors(), functools.partial(_processes_for, function))
-        self._past: list[Workers] = []  # which may have to finish what they began
+        # The executor of each call, as long as the call has a future: processes without an executor are stopped.
+        self._doing: weakref.WeakKeyDictionary[Future[Any], Workers] = weakref.WeakKeyDictionary()
         self._getting_ready: tuple[Processes, list[Future[Any]]] | None = None
         self.executor = self._made(chosen.choice)
         self.worker_seconds: float = 0.0  # of all workers, as many as there were at a time: until the last results
@@ -114,7 +116,9 @@ class Auto(Workers):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Have a worker call a function."""
-        return self.executor.submit(fn, *args, **kwargs)
+        future = self.executor.submit(fn, *args, **kwargs)
+        self._doing[future] = self.executor
+        return future
 
     def go_without(self, error: Exception) -> None:
         """Call functions in the thread that submits them from now on: an error says why there can be no workers."""
@@ -184,7 +188,6 @@ class Auto(Workers):
     def _change(self, executor: AtOnce | Threads | Processes) -> None:
         before, self.executor = self.executor, executor
         _let_go(before)
-        self._past = [*self._past[-8:], before]
         logs.logger("pipeline.workers").info("%s: workers=%s", self._name, self.choice)
         self._begin()
 

@@ -5,6 +5,7 @@ which users see in reports only.
 """
 
 import contextlib
+import functools
 import itertools
 import logging
 import multiprocessing
@@ -112,6 +113,25 @@ def test_states_of_any_workers_continue_in_others(restless, what, size):
                     for each in (auto_one, again, other):
                         np.testing.assert_array_equal(next(each), here)
                     assert again.delivered == plain.delivered == auto_one.delivered
+
+
+def test_processes_finish_what_they_began_before_many_changes(restless, monkeypatch, tmp_path):
+    """One call goes on until there were fourteen other executors."""
+    monkeypatch.setitem(globals(), "CHANGES", [Choice(PROCESSES, 2), Choice(PROCESSES, 3)])
+    os.mkfifo(tmp_path / "pipe")
+    pipe = os.open(tmp_path / "pipe", os.O_RDWR)  # so that neither end waits for the other
+    function, made = functools.partial(functions.waits_once, str(tmp_path)), []
+
+    def numbers():
+        while len(restless) < 15:
+            made.append(len(made))
+            yield made[-1]
+        assert (tmp_path / "begun").exists()
+        os.write(pipe, b"!")
+
+    found = list(pipeline.dataset(numbers).map(function, workers="auto", ordered=False))
+    os.close(pipe)
+    assert sorted(found) == made
 
 
 @pytest.mark.parametrize("seed", range(1, 21))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,6 +20,9 @@ from pipeline.foreign import numpy_of
 from pipeline.nest import Nest, TupleParts, has_nested, holds_arrays, parts_of
 
 Numbers: TypeAlias = "NDArray[np.int64]"
+
+
+_SOME = 64  # examples whose bytes are counted, which takes 0.3 us for each
 
 
 def listed(examples: list[Any], numbers: Any) -> Block:
@@ -125,13 +129,20 @@ def is_plain(column: Any) -> bool:
 
 
 def size_of(values: Columns | Examples) -> int:
-    """Return about how many bytes examples have."""
+    """Return about how many bytes examples have, judging by some of them."""
     if type(values) is Columns:
-        return sum([getattr(each, "nbytes", 64 * len(values)) for each in values.arrays])
-    return sum([_bytes_of(each) for each in values.examples()])
+        return sum([_sampled(each, len(each)) if type(each) is list else each.nbytes for each in values.arrays])
+    return _sampled(values.examples(), len(values))
+
+
+def _sampled(values: Iterable[Any], count: int) -> int:
+    step = 1 + count // _SOME
+    return sum([_bytes_of(each) for each in itertools.islice(values, 0, None, step)]) * step
 
 
 def _bytes_of(value: Any) -> int:
+    if isinstance(value, (str, bytes)):
+        return len(value)
     if isinstance(value, dict):
         return sum([_bytes_of(each) for each in value.values()])
     return sum(map(_bytes_of, value)) if isinstance(value, tuple) else getattr(value, "nbytes", 64)

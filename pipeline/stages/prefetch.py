@@ -19,7 +19,7 @@ from pipeline.diagnostics.live import PrefetchMeter, PrefetchThread
 from pipeline.diagnostics.wording import named
 from pipeline.errors import FailedPreconditionError, ResourceExhaustedError
 from pipeline.reports import spans
-from pipeline.stages.block import Block
+from pipeline.stages.block import Block, joined
 from pipeline.stages.draws import this_thread
 from pipeline.stages.index import Index
 from pipeline.stages.node import Node, OneForOne, indexed, opened
@@ -84,11 +84,12 @@ def prefetch_meter(node: Node, run: Run) -> PrefetchMeter:
 
 
 def promptly(source: Node, run: Run, state: Any, n: int) -> Stream:
-    """Return a stream that can be waited for with a timeout: in a thread that takes up to n elements ahead, unless the
-    source has that already."""
+    """Return a stream that can be waited for with a timeout: in a thread that takes n elements ahead, or as many as are
+    asked for at once, unless the source has that already."""
     if source.waits:
         return opened(source, run, state)
-    return Fetching(opened(source, run, state), n, run, PrefetchMeter())
+    # A state within several batches in time is none.
+    return Fetching(opened(source, run, state), n, run, PrefetchMeter(), together=not source.timed)
 
 
 class Fetching(Stage):
@@ -99,12 +100,14 @@ class Fetching(Stage):
         n: How many to take ahead.
         run: Of the iterator.
         meter: What reports see.
+        together: Whether `take` gives all that are there, and more than n are taken ahead once more are asked for.
     """
 
-    def __init__(self, source: Stream, n: int, run: Run, meter: PrefetchMeter) -> None:
+    def __init__(self, source: Stream, n: int, run: Run, meter: PrefetchMeter, *, together: bool = False) -> None:
         super().__init__(source)
         self._threads = Threads([source], n, 1, run.clock, meter)
-        self._found: list[Any] = []  # what `wait` has found
+        self._n, self._together = n, together
+        self._found: deque[Any] = deque()  # what `wait` has found
         self._state: Any = None
         self._begun = False
 
@@ -115,16 +118,25 @@ class Fetching(Stage):
         self._threads.begin()
 
     def take(self, n: int) -> Block | None:
+        n = n if self._together else 1
+        if n > self._n:
+            self._threads.add_room(n - self._n)
+            self._n = n
         while not self.wait(_LOOK):
             self._threads.check()
-        found, after, room = self._found[0]
-        if isinstance(found, BaseException):
-            raise kept_once(found, self._found)
-        if found is None:
-            return None
-        room.put(True)
-        self._found, self._state = [], after
-        return found  # type: ignore[no-any-return]
+        if n > len(self._found):
+            self._threads.more(n - len(self._found), self._found)
+        blocks = list(itertools.islice(itertools.takewhile(_is_block, self._found), n))
+        if not blocks:
+            end, _, _ = self._found[0]
+            if end is None:
+                return None
+            raise kept_once(end, self._found)
+        _, after, room = blocks[-1]
+        block = joined([each for each, _, _ in blocks])
+        room.put(len(blocks))
+        self._found, self._state = deque(itertools.islice(self._found, len(blocks), None)), after
+        return block
 
     def wait(self, timeout: float) -> bool:
         self.begin()
@@ -135,6 +147,10 @@ class Fetching(Stage):
 
     def close(self) -> None:
         self._threads.close()
+
+
+def _is_block(found: tuple[Any, Any, Any]) -> bool:
+    return isinstance(found[0], Block)
 
 
 class Threads:
@@ -187,6 +203,11 @@ class Threads:
                 raise
         clock.on_stop(functools.partial(_end, self._rooms, self._ready))
         self._begun = True
+
+    def add_room(self, n: int) -> None:
+        """Take n more blocks of each stream ahead."""
+        for room in self._rooms:
+            room.put(n)
 
     def check(self) -> None:
         """Raise if nobody fills the queue any more."""

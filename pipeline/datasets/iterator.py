@@ -635,7 +635,8 @@ class DatasetIterator(Generic[T_co]):
         Args:
             state: What `state_dict` returned, in this process or another.
             allow: Differences to accept: "batch_size", "num_epochs", "mtime", and "weights" of a mix, which may also
-                have more inputs behind the others. What was read stays read. "shard" is accepted and means nothing.
+                have other inputs than it had, told apart by their names. What was read stays read. "shard" is accepted
+                and means nothing.
 
         Raises:
             StateMismatchError: Another dataset, other files, or other hosts, where each has a state of its own. Nothing
@@ -678,7 +679,10 @@ class DatasetIterator(Generic[T_co]):
         self._close_stream()
         self._run = self._new_run(self._run.clock.stops_with)
         mixes = [each.written for each in nodes_of(self._node) if each.kind == "mix"]
-        self._run.mixed = dict(zip(mixes, map(tuple, found["mixes"]), strict=True))
+        if mixes:
+            from pipeline.datasets.mixes import notes_of  # as in `state_dict`
+
+            self._run.mixed = dict(zip(mixes, map(notes_of, found["mixes"]), strict=True))
         delivered = found["delivered"]
         value = int((found["fingerprint"] or "-0").partition("-")[2], 16)
         record = Record(delivered["batches"], delivered["elements"], value, found["state"])

@@ -1,4 +1,4 @@
-"""Mixes: which weights a mix has had, so that a state goes on with others, and with more inputs.
+"""Mixes: which inputs and weights a mix has had, so that a state goes on with others.
 
 Later steps may make elements again that were drawn before a state was saved, such as those in a buffer. So earlier
 weights stay in effect up to the furthest draw that the saved run had made, and those of the recipe follow.
@@ -7,11 +7,21 @@ weights stay in effect up to the furthest draw that the saved run had made, and 
 from __future__ import annotations
 
 import copy
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pipeline.stages.mix import Mix
-from pipeline.stages.node import Node, nodes_of
-from pipeline.stages.selection import with_inputs
+from pipeline.errors import StateMismatchError
+from pipeline.orders.seeds import Seed
+from pipeline.stages.functions import Each, neighbours
+from pipeline.stages.groups import Batch
+from pipeline.stages.mix import LeftOut, Mix
+from pipeline.stages.node import Node, nodes_of, opened, seeds_of
+from pipeline.stages.run import Run
+from pipeline.stages.schedule import MixNotes, schedule_of
+from pipeline.stages.selection import Shard, Sliced, arranged, with_inputs
+
+_PASSED = ("prefetch", "checksum")
 
 
 def mixes_of(node: Node) -> list[Mix]:
@@ -19,48 +29,298 @@ def mixes_of(node: Node) -> list[Mix]:
     return [each for each in nodes_of(node) if isinstance(each, Mix)]
 
 
-def _saved_mixes(recipe: Any) -> list[dict[str, Any]]:
-    """Return the options of the mixes of a saved recipe, in the same order."""
-    kind, options, inputs = recipe
-    found = [each for inner in inputs for each in _saved_mixes(inner)]
-    return [*found, options] if kind == "mix" else found
+def saved_mixes(node: Node, noted: Mapping[Node, MixNotes]) -> list[Any]:
+    """Return what a state says of the mixes of a recipe: [pass, drawn, weights before, inputs by slot, their seeds].
+
+    Seeds are numbers of those in `seeds_of(node)`, for each input.
+    """
+    mixes = mixes_of(node)
+    if not mixes:
+        return []
+    numbers = {seed: i for i, seed in enumerate(seeds_of(node))}
+    found = []
+    for each in mixes:
+        notes = noted.get(each.written) or each.new_notes()
+        seeds = [[numbers[seed] for seed in seeds_of(inner)] for inner in each.inputs]
+        found.append([*notes.furthest, list(notes.before), list(notes.inputs), seeds])
+    return found
 
 
-def mixes_with_history(node: Node, before: Node, recipe: Any, mixes: list[Any]) -> list[Any]:
-    """Return what a state says of the mixes of a recipe, with the weights that it was saved with where they differ.
+def check_mixes(saved: Any) -> None:
+    """Raise ValueError or TypeError if this is not what `saved_mixes` returns."""
+    for epoch, drawn, before, inputs, seeds in saved:
+        _check_counts(epoch, drawn)
+        for until, more, weights in before:
+            _check_counts(until, more)
+            schedule = schedule_of(weights, len(inputs))
+            if schedule.starts[0] or any(one >= other for one, other in itertools.pairwise(schedule.starts)):
+                raise ValueError("mixes must have weights whose phases ascend from 0")
+            if any(each.shape != (len(inputs),) or not (each >= 0).all() for each in schedule.weights):
+                raise ValueError("mixes must have a weight for each input")
+        if [each for each in inputs if each is not None and type(each) is not int]:
+            raise ValueError("mixes must have inputs by slot")
+        if sorted(each for each in inputs if each is not None) != list(range(len(seeds))):
+            raise ValueError("mixes must have a slot for each input")
+        if not all(type(number) is int and number >= 0 for each in seeds for number in each):
+            raise ValueError("mixes must have numbers of seeds")
+
+
+def _check_counts(*counts: Any) -> None:
+    if not all(type(each) is int and each >= 0 for each in counts):
+        raise ValueError("mixes must have passes and what was drawn in them")
+
+
+def notes_of(saved: Sequence[Any]) -> MixNotes:
+    """Return what an iterator notes of a mix, from what a state says of it."""
+    epoch, drawn, before, inputs, _ = saved
+    return MixNotes(list(inputs), (epoch, drawn), before)
+
+
+class Matched:
+    """A recipe beside a saved one whose mixes have other inputs.
 
     Args:
         node: The recipe.
-        before: The same without new inputs.
-        recipe: The saved one.
-        mixes: Its mixes.
+        saved: The saved recipe, as `facts_of` returned it.
+        mixes: What the state says of its mixes.
+        same: Whether a recipe can go on from the state of a saved one; None if mixes must have the same inputs.
+
+    Attributes:
+        node: The recipe with the inputs alone that the saved one has too, in the order of that.
+        recipe: The saved recipe without the inputs that were left out.
+
+    Raises:
+        StateMismatchError: It is not known which inputs were left out, or what was saved as one has another name.
     """
-    found: dict[Node, list[Any]] = {}
-    for each, saved, (epoch, drawn, history) in zip(mixes_of(before), _saved_mixes(recipe), mixes, strict=True):
-        if saved["weights"] != each.options()["weights"]:
-            history = [*history, [epoch, drawn, saved["weights"]]]
-        found[each.written] = [epoch, drawn, history]
-    return [found.get(each.written, [0, 0, []]) for each in mixes_of(node)]
+
+    def __init__(self, node: Node, saved: Any, mixes: Sequence[Any], same: Callable[[Any, Node], bool] | None) -> None:
+        self._same, self._left = same, iter(mixes)
+        self._found: dict[Node, tuple[Any, Any, list[int | None]]] = {}  # by mix: its facts, notes, and inputs here
+        self.node, self.recipe = self._matched(node, saved)
+
+    def _matched(self, node: Node, saved: Any) -> tuple[Node, Any]:
+        kind, options, inputs = saved
+        if node.kind in _PASSED or (node.kind == "shard" and kind != "shard"):
+            source, recipe = self._matched(node.inputs[0], saved)
+            return with_inputs(node, (source,)), recipe
+        if kind == "shard" and node.kind != "shard":
+            source, recipe = self._matched(node, inputs[0])
+            return source, [kind, options, [recipe]]
+        if isinstance(node, Mix) and kind == "mix" and (self._same is not None or len(inputs) == len(node.inputs)):
+            return self._matched_mix(node, saved)
+        if kind != node.kind or len(inputs) != len(node.inputs):  # an error, which others find
+            self._pass(saved)
+            return node, saved
+        pairs = [self._matched(*each) for each in zip(node.inputs, inputs, strict=True)]
+        nodes, recipes = tuple(each for each, _ in pairs), [each for _, each in pairs]
+        return with_inputs(node, nodes) if nodes else node, [kind, options, recipes]
+
+    def _matched_mix(self, node: Mix, saved: Any) -> tuple[Node, Any]:
+        kind, options, inputs = saved
+        which = self._which(node, options, inputs)
+        pairs = []
+        for i, each in zip(which, inputs, strict=True):
+            if i is None:
+                self._pass(each)
+            else:
+                pairs.append(self._matched(node.inputs[i], each))
+        kept = [i for i in which if i is not None]
+        made = copy.copy(node)
+        made.inputs, made._written = tuple(each for each, _ in pairs), node.written
+        made.names = None if node.names is None else [node.names[i] for i in kept]
+        if options.get("names") is not None:
+            names = zip(options["names"], which, strict=True)
+            options = {**options, "names": [name for name, i in names if i is not None]}
+        self._found[node.written] = saved, next(self._left), which
+        return made, [kind, options, [each for _, each in pairs]]
+
+    def _pass(self, saved: Any) -> None:
+        """Leave out the mixes of a part of the saved recipe."""
+        kind, _, inputs = saved
+        for each in inputs:
+            self._pass(each)
+        if kind == "mix":
+            next(self._left)
+
+    def _which(self, node: Mix, options: Any, inputs: Sequence[Any]) -> list[int | None]:
+        """Return which input here each saved one is; None for those that were left out."""
+        names, was, now = options.get("names"), len(inputs), len(node.inputs)
+        if self._same is None:
+            return list(range(was))
+        if names is not None and node.names is not None:
+            which = [node.names.index(name) if name in node.names else None for name in names]
+            self._check_renamed(node, names, inputs, which)
+        elif now < was:
+            which = self._alike(node, inputs)
+        else:
+            which = list(range(was))
+        if was and which.count(None) == was:
+            raise _refused(f"mix: none of the {was} inputs that it had when the state was saved is left")
+        return which
+
+    def _check_renamed(
+        self, node: Mix, names: Sequence[str], inputs: Sequence[Any], which: Sequence[int | None]
+    ) -> None:
+        """Refuse an input that was saved by another name: it would begin again."""
+        assert node.names is not None
+        assert self._same is not None
+        gone = [i for i, each in enumerate(which) if each is None]
+        for i, name in enumerate(node.names):
+            if i in which:
+                continue
+            for k in gone:
+                if self._same(inputs[k], node.inputs[i]):
+                    text = f"mix: input {name!r} is what {names[k]!r} was when the state was saved"
+                    raise _refused(f"{text}, and would begin again: call it {names[k]!r}")
+
+    def _alike(self, node: Mix, inputs: Sequence[Any]) -> list[int | None]:
+        """Return which inputs without names those here are: by their recipes, which have to tell them apart."""
+        assert self._same is not None
+        pairs = [[i for i, each in enumerate(inputs) if self._same(each, inner)] for inner in node.inputs]
+        found: list[int | None] = [None] * len(inputs)
+        for here, saved in enumerate(pairs):
+            if not saved:
+                text = f"mix had {len(inputs)} inputs and has {len(node.inputs)}, and input {here} is none of those"
+                raise _refused(f"mix: {text}: to replace inputs, give the datasets names, by a dict")
+            alike = [i for i, each in enumerate(pairs) if each == saved]
+            if len(alike) != len(saved):
+                text = f"inputs {', '.join(map(str, saved))} were alike, so which of them was left out is not known"
+                raise _refused(f"mix: {text}: keep all, and give weight 0 to those that you leave out")
+            found[saved[alike.index(here)]] = here
+        return found
+
+    # What a state says of the mixes
+
+    def left_out(self) -> list[str]:
+        """Return what errors call the inputs that were left out."""
+        found = []
+        for _, (_, options, inputs), _, which in self._all():
+            names = [f"{name!r}" for name in options.get("names") or range(len(inputs))]
+            found += [name for name, i in zip(names, which, strict=True) if i is None]
+        return found
+
+    def _all(self) -> Iterator[tuple[Mix, Any, Any, list[int | None]]]:
+        for node in mixes_of(self.node):
+            yield (node, *self._found[node.written])
+
+    def notes(self, node: Node, state: Mapping[str, Any]) -> dict[Node, MixNotes]:
+        """Return what an iterator of a recipe notes of its mixes.
+
+        Args:
+            node: The recipe, with all inputs.
+            state: The state of its iterator, at the place of `self.node`.
+        """
+        found: dict[Node, MixNotes] = {}
+        for mix in mixes_of(node):
+            if mix.written not in self._found:
+                found[mix.written] = mix.new_notes()
+                continue
+            facts, saved, which = self._found[mix.written]
+            found[mix.written] = _continued(mix, facts, saved, which, delivered(self.node, mix, state["state"]))
+        return found
+
+    def seeds(self, saved: Sequence[Any]) -> list[tuple[Seed, Any]] | None:
+        """Return the seeds of `self.node`, each with the saved one; None if they do not fit."""
+        found: dict[Seed, int] = {}
+        used: set[int] = set()
+        for node, _, (*_, numbers), which in self._all():
+            if which == list(range(len(which))):
+                continue
+            new: set[int] = set()
+            inputs = iter(node.inputs)
+            for i, mine in zip(which, numbers, strict=True):
+                left = [each for each in mine if each not in used]
+                new.update(left)
+                if i is None:
+                    continue
+                seeds = [each for each in seeds_of(next(inputs)) if each not in found or found[each] in new]
+                if len(seeds) != len(left):
+                    return None
+                found.update(zip(seeds, left, strict=True))
+            used |= new
+        rest = [i for i in range(len(saved)) if i not in used]
+        others = [seed for seed in seeds_of(self.node) if seed not in found]
+        if len(rest) != len(others):
+            return None
+        return [(seed, saved[i]) for seed, i in [*found.items(), *zip(others, rest, strict=True)]]
 
 
-def without_new_inputs(node: Node, recipe: Any) -> Node:
-    """Return a recipe as it was: without the inputs that were added to its mixes, behind the others."""
-    if node.kind in ("prefetch", "checksum"):
-        return with_inputs(node, (without_new_inputs(node.inputs[0], recipe),))
-    kind, _, saved = recipe
-    if kind != node.kind:  # an error, or a shard that only one of them has
-        if kind == "shard":
-            return without_new_inputs(node, saved[0])
-        if node.kind == "shard":
-            return with_inputs(node, (without_new_inputs(node.inputs[0], recipe),))
-        return node
-    if not node.inputs:
-        return node
-    inputs = tuple(without_new_inputs(*each) for each in zip(node.inputs, saved, strict=False))
-    if not isinstance(node, Mix):
-        return with_inputs(node, inputs) if len(inputs) == len(node.inputs) else node
-    made = copy.copy(node)
-    count = len(saved)
-    made.inputs, made._written = (*inputs, *node.inputs[len(inputs) :])[:count], node.written
-    made.names = None if node.names is None else node.names[:count]
-    return made
+def _refused(text: str) -> StateMismatchError:
+    return StateMismatchError([("mix: inputs", None, None)], text)
+
+
+def _continued(mix: Mix, facts: Any, saved: Any, which: Sequence[int | None], state: Any) -> MixNotes:
+    """Return the notes of a mix that goes on.
+
+    Args:
+        mix: The mix here.
+        facts: The saved one: kind, options and inputs.
+        saved: What the state says of it.
+        which: Which input here each saved one is.
+        state: Its saved state, if no step behind it holds elements; None if one may.
+    """
+    notes = notes_of(saved)
+    weights = schedule_of(facts[1]["weights"], len(facts[2])).by_slot(notes.inputs)
+    slots: list[int | None] = [None if each is None else which[each] for each in notes.inputs]
+    added = [i for i in range(len(mix.inputs)) if i not in which]
+    inputs = [*slots, *added]
+    if schedule_of(weights.plain(), len(inputs)).plain() == mix.schedule.by_slot(inputs).plain():
+        return MixNotes(inputs, notes.furthest, notes.before)
+    epoch, drawn = notes.furthest
+    if state is not None:  # then nothing that was drawn is to be drawn again
+        drawn = sum(place[1 if mix.by is None else 2] for place in state[0])
+    return MixNotes(inputs, (epoch, drawn), [*notes.before, [epoch, drawn, weights.plain()]])
+
+
+def delivered(node: Node, mix: Mix, state: Any) -> Any:
+    """Return the state of a mix in that of a recipe, if no step behind it holds elements; None if one may."""
+    node = arranged(node)
+    while node.written is not mix.written:
+        if state is None or type(state) is dict:
+            return None
+        if isinstance(node, Each):
+            (state, count), given = state
+            _, node = neighbours(node, count)
+            if given:
+                return None
+            continue
+        if isinstance(node, Shard):
+            state, left = state
+            if left:
+                return None
+        elif isinstance(node, Sliced):
+            _, state = state
+        elif node.kind not in _PASSED and not (isinstance(node, Batch) and node.max_wait is None):
+            return None
+        node = node.inputs[0]
+    return state
+
+
+def check_left_out(node: Node, state: Any, epoch: int, notes: Mapping[Node, MixNotes], names: Sequence[str]) -> None:
+    """Check that no element of inputs that were left out is needed again, as steps behind the mix hold it.
+
+    Args:
+        node: The recipe.
+        state: Its state.
+        epoch: The pass.
+        notes: On its mixes.
+        names: What errors call the inputs that were left out.
+
+    Raises:
+        StateMismatchError: One may be.
+    """
+    run = Run(node.kind)
+    run.epoch, run.mixed = epoch, dict(notes)
+    try:
+        opened(arranged(node), run, copy.deepcopy(state)).close()
+    except LeftOut:
+        which = f"input {names[0]} was" if len(names) == 1 else f"inputs {', '.join(names)} were"
+        text = (
+            f"mix: {which} left out, and steps behind the mix may hold elements of it: keep it with weight 0, and "
+            "leave it out after these have come out"
+        )
+        raise _refused(text.replace(" it", " them") if len(names) > 1 else text) from None
+    except Exception:  # which comes again when the iterator begins
+        return
+    finally:
+        run.clock.stop()

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pipeline import __version__
-from pipeline.datasets.mixes import mixes_of, mixes_with_history, without_new_inputs
+from pipeline.datasets.mixes import Matched, check_left_out, check_mixes, saved_mixes
 from pipeline.datasets.moving import Moving, Pairs, check_batches, check_hosts
 from pipeline.diagnostics.wording import named
 from pipeline.dtypes import items, one_of
 from pipeline.errors import InvalidArgumentError, StateMismatchError, invalid
 from pipeline.files.identity import difference, file_identity
-from pipeline.orders.seeds import given_seed
+from pipeline.orders.seeds import Seed, given_seed
 from pipeline.resume.form import check_form
 from pipeline.resume.mismatch import Comparison
 from pipeline.resume.plain import not_plain
@@ -70,7 +70,7 @@ def state_of(node: Node, run: Run, record: Record, summed: bool, ended: bool) ->
         "recipe": _plain(facts_of(node)),
         "seeds": [list(run.seeds.pair(seed)) for seed in seeds_of(node)],
         "state": copy.deepcopy(record.state),
-        "mixes": [list(run.mixed.get(each.written, (0, 0, []))) for each in mixes_of(node)],
+        "mixes": saved_mixes(node, run.mixed),
         "files": _plain(run.files.listed()),
     }
     state["checksum"] = _checksum(state)
@@ -105,19 +105,44 @@ def loaded_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> 
     if missing := sorted(_KEYS - set(state)):
         raise invalid(f"load_state_dict: the state is damaged: it has no {', '.join(missing)}")
     _check_whole(state)
+    matched = _matched(state, node, epoch, allow)
+    here = _plain(facts_of(matched.node))
+    found = copy.deepcopy(state)
+    with fitting():
+        if matched.recipe != here:
+            pairs = Pairs(matched.node, matched.recipe)
+            check_batches(pairs)
+            check_hosts(pairs, state["ended"])
+            found["state"] = Moving(pairs).state(found["state"])
+        notes, seeds = matched.notes(node, found), matched.seeds(state["seeds"])
+    if seeds is None:
+        raise invalid("load_state_dict: the state is damaged: it has another number of seeds than its recipe")
+    if left_out := matched.left_out():
+        check_left_out(node, found["state"], epoch, notes, left_out)
+    _adopt(seeds)
+    now = _plain(facts_of(node))
+    if state["recipe"] != now:
+        found["recipe"], found["mixes"] = now, saved_mixes(node, notes)
+        found["seeds"] = [list(seed.pair) for seed in seeds_of(node)]
+        found["checksum"] = _checksum(found)
+    return found  # type: ignore[no-any-return]
+
+
+def _matched(state: Mapping[str, Any], node: Node, epoch: int, allow: Collection[str]) -> Matched:
+    """Return a recipe beside that of a state; raise the errors of `loaded_state` where they differ."""
     comparison = Comparison()
+    but = {option for name in allow for option in ALLOWED[name]}
     try:
         _check_values(state)
-        before = without_new_inputs(node, state["recipe"]) if "weights" in allow else node
-        here = _plain(facts_of(before))
+        matched = Matched(node, state["recipe"], state["mixes"], _same(but) if "weights" in allow else None)
+        here = _plain(facts_of(matched.node))
         if state["epoch"] != epoch:
             comparison.note("epoch", state["epoch"], epoch)
         if state["fingerprint"] is None and node.summed is not None:
             text = "the state was saved without .checksum(): a fingerprint would leave out the examples before it"
             comparison.note("checksum", False, True, text)
-        but = {option for name in allow for option in ALLOWED[name]}
-        _compare_steps(state["recipe"], here, comparison)
-        _compare(state["recipe"], here, but, comparison)
+        _compare_steps(matched.recipe, here, comparison)
+        _compare(matched.recipe, here, but, comparison)
         for name, identity in state["files"].items():
             if not name:
                 continue
@@ -129,26 +154,23 @@ def loaded_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> 
     except Exception as error:
         raise invalid(f"load_state_dict: the state is damaged: {named(error)}") from error
     comparison.conclude()
-    found = copy.deepcopy(state)
-    found["mixes"] = mixes_with_history(node, before, state["recipe"], found["mixes"])
-    if state["recipe"] != here:
-        pairs = Pairs(before, state["recipe"])
-        check_batches(pairs)
-        check_hosts(pairs, state["ended"])
-        with fitting():
-            found["state"] = Moving(pairs).state(found["state"])
-        found["recipe"] = here
-        found["checksum"] = _checksum(found)
-    _adopt_seeds(state, before)
-    return found  # type: ignore[no-any-return]
+    return matched
 
 
-def _adopt_seeds(state: Mapping[str, Any], node: Node) -> None:
-    """Take over the seeds of a state; raise StateMismatchError if one was given, and is another one."""
-    seeds = seeds_of(node)
-    if len(state["seeds"]) != len(seeds):
-        raise invalid("load_state_dict: the state is damaged: it has another number of seeds than its recipe")
-    pairs = list(zip(seeds, state["seeds"], strict=True))
+def _same(but: Collection[str]) -> Callable[[Any, Node], bool]:
+    """Return what says whether a recipe can go on from the state of a saved one, but for some options."""
+
+    def same(saved: Any, node: Node) -> bool:
+        comparison, here = Comparison(), _plain(facts_of(node))
+        _compare_steps(saved, here, comparison)
+        _compare(saved, here, but, comparison)
+        return not comparison
+
+    return same
+
+
+def _adopt(pairs: Sequence[tuple[Seed, Any]]) -> None:
+    """Take over saved seeds; raise StateMismatchError if one was given, and is another one."""
     for seed, pair in pairs:
         if not seed.drawn and list(seed.pair) != list(pair):
             given = given_seed(pair), given_seed(seed.pair)  # one number, as users gave it
@@ -173,9 +195,7 @@ def _check_whole(state: Mapping[str, Any]) -> None:
 
 def _check_values(state: Mapping[str, Any]) -> None:
     """Raise ValueError if the values that every recipe's state has are not of their kinds."""
-    for epoch, drawn, history in state["mixes"]:
-        if not all(type(each) is int for each in (epoch, drawn)) or not isinstance(history, list):
-            raise ValueError("mixes must have a pass, what was drawn in it, and the weights before")
+    check_mixes(state["mixes"])
     if type(state["ended"]) is not bool:
         raise ValueError("ended must be True or False")
     counts = [state["epoch"], *state["delivered"].values()]
@@ -250,19 +270,18 @@ def _compare_steps(saved: Any, here: Any, comparison: Comparison) -> None:
     else:
         one, other = _first_difference(saved, here)
         text = f"the recipe had {one} when the state was saved, and has {other} in its place now"
-    comparison.note("the recipe", then, now, text + _of_left_out(saved, here))
+    comparison.note("the recipe", then, now, text + _of_mixes(saved, here))
 
 
-def _of_left_out(saved: Any, here: Any) -> str:
-    """Return what to write where a mix has fewer inputs than it had; "" if none has."""
+def _of_mixes(saved: Any, here: Any) -> str:
+    """Return what to write where a mix has another number of inputs than it had; "" if none has."""
     saved, here = _unsharded(saved), _unsharded(here)
     if saved[0] != here[0]:
         return ""
     was, now = len(saved[2]), len(here[2])
-    if saved[0] == "mix" and was > now:
-        advice = "keep all, give weight 0 to those that you leave out, and pass allow={'weights'}"
-        return f"; mix had {was} inputs and has {now}: {advice}"
-    return next(filter(None, map(_of_left_out, saved[2], here[2])), "")
+    if saved[0] == "mix" and was != now:
+        return f"; mix had {was} inputs and has {now}: pass allow={{'weights'}} to accept that"
+    return next(filter(None, map(_of_mixes, saved[2], here[2])), "")
 
 
 def _steps(recipe: Any) -> str:

@@ -23,6 +23,10 @@ class Comparison:
         self._differences: list[tuple[str, Any, Any]] = []
         self._lines: list[str] = []
 
+    def __bool__(self) -> bool:
+        """Whether there is any difference."""
+        return bool(self._differences)
+
     def note(self, what: str, saved: Any, here: Any, line: str | None = None) -> None:
         """Take down a difference.
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pipeline.stages.interleave import Interleave as Interleave
     from pipeline.stages.lengths import Lengths as Lengths
     from pipeline.stages.mix import Mix as Mix
-    from pipeline.stages.mix import Schedule as Schedule
     from pipeline.stages.pack import Pack as Pack
     from pipeline.stages.packed import Packing as Packing
     from pipeline.stages.padding import PadTo as PadTo
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from pipeline.stages.passes import Repeat as Repeat
     from pipeline.stages.pool import Shuffle as Shuffle
     from pipeline.stages.prefetch import Prefetched as Prefetched
+    from pipeline.stages.schedule import Schedule as Schedule
     from pipeline.stages.selection import Shard as Shard
     from pipeline.stages.selection import ShuffleAll as ShuffleAll
     from pipeline.stages.selection import Skip as Skip
@@ -46,13 +46,14 @@ _FILES = {
     "groups": ("Batch", "Window"),
     "interleave": ("Interleave",),
     "lengths": ("Lengths",),
-    "mix": ("Mix", "Schedule"),
+    "mix": ("Mix",),
     "pack": ("Pack",),
     "packed": ("Packing",),
     "padding": ("PadTo",),
     "passes": ("Concatenate", "Enumerated", "Repeat"),
     "pool": ("Shuffle",),
     "prefetch": ("Prefetched",),
+    "schedule": ("Schedule",),
     "selection": ("Shard", "ShuffleAll", "Skip", "Take", "WeightedSample"),
     "sort": ("Sort",),
     "token_batches": ("TokenBatch",),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,26 @@ class Lengths:
             raise self._wrong("an integer of at least 0", length, name)
         return int(length)
 
+    def wholes(self, examples: Sequence[Any], name: Callable[[int], str]) -> list[int]:
+        """Return the lengths of examples as integers: of the first alone if that calls a function of the user's, and of
+        those up to one without.
+
+        Raises:
+            InvalidArgumentError: The first has none.
+        """
+        if isinstance(self.given, str):
+            try:
+                if isinstance(examples[0], dict):
+                    return [len(example[self.given]) for example in examples]
+                if type(examples[0]) is np.ndarray and self.given == BARE:
+                    return _lengths_of_arrays(examples)
+            except (TypeError, LookupError):
+                pass  # which one it is, and what is wrong with it, is found below
+        elif self.given is len and type(examples[0]) is np.ndarray:
+            with contextlib.suppress(TypeError):
+                return _lengths_of_arrays(examples)
+        return [self.whole(examples[0], lambda: name(0))]
+
     def _of_field(self, example: Any, name: Callable[[], str]) -> int:
         field: Any = self.given
         if not isinstance(example, Mapping):
@@ -91,6 +112,13 @@ class Lengths:
     def _wrong(self, expected: str, length: Any, name: Callable[[], str]) -> Exception:
         step, _ = self.what.split(": ")
         return invalid(f"{step}: the length of an example must be {expected}, got {length!r:.80} for {name()}")
+
+
+def _lengths_of_arrays(examples: Sequence[Any]) -> list[int]:
+    """Return the lengths of arrays; TypeError if something is not an array."""
+    if any([type(each) is not np.ndarray for each in examples]):
+        raise TypeError
+    return list(map(len, examples))
 
 
 def rounded(length: int, multiple: int) -> int:

@@ -19,6 +19,7 @@ from pipeline.sync.stop_flag import StopFlag
 
 if TYPE_CHECKING:
     from pipeline.orders.seeds import Seed
+    from pipeline.stages.schedule import MixNotes
 
 import numpy as np
 
@@ -195,8 +196,7 @@ class Run:
             keeps its part.
         seeds, files, clock: What else they share; see the classes.
         measured: What is measured, by the step that the user wrote.
-        mixed: Of each mix: the furthest pass, the examples or tokens drawn in that, and the weights before those of the
-            recipe: [pass, drawn, weights] until when.
+        mixed: The notes on each mix.
         skipped: The errors that were skipped.
     """
 
@@ -204,7 +204,7 @@ class Run:
         self.epoch, self.path, self.hosts = 0, 0, False
         self.seeds, self.files, self.clock = Seeds(), Files(), Clock(name, stops)
         self.measured = measured or {}
-        self.mixed: dict[Any, tuple[int, int, list[Any]]] = {}
+        self.mixed: dict[Any, MixNotes] = {}
         self.skipped = Skips("skip", None)
         self._dropped: dict[tuple[Any, int, int], int] = {}
 

@@ -21,9 +21,10 @@ from pipeline.stages.block import Block, Numbers
 from pipeline.stages.draws import uniform
 from pipeline.stages.functions import Each
 from pipeline.stages.index import ENDLESS, Index, Picked, Spaced
-from pipeline.stages.node import Node, OneInput, index_of, indexed, opened
+from pipeline.stages.node import Node, OneInput, index_of, indexed, nodes_of, opened
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stage, Stream, whole
+from pipeline.tracebacks import from_handler
 
 
 class Choice(OneInput):
@@ -237,7 +238,8 @@ class Shard(Choice):
     def stream(self, run: Run, state: Any = None) -> Stream:
         before, left = (None, 0) if state is None else state
         source = opened(self.source, self._of_hosts(run), before)
-        return Sharding(source, self.i, self.n, self.drop_remainder, whole(left))
+        rounds = any(each.kind == "mix" for each in nodes_of(self.source))
+        return Sharding(source, self.i, self.n, self.drop_remainder, whole(left), rounds)
 
     def state_at(self, place: int) -> Any:
         return [place, 0]
@@ -247,12 +249,20 @@ class Sharding(Stage):
     """One element of each round of all hosts. The state is [the state of the input, elements before the next round].
 
     So it is a state for every host, and for any number of hosts.
+
+    Args:
+        source: The elements of all hosts.
+        i, n, whole: Which host this is, how many there are, and whether all get the same number of elements.
+        left: Elements before the next round.
+        rounds: Whether a round is completed before its element is handed out. Then other weights of a mix, with which
+            the state is loaded, change no element that other hosts have got.
     """
 
-    def __init__(self, source: Stream, i: int, n: int, whole: bool, left: int) -> None:
+    def __init__(self, source: Stream, i: int, n: int, whole: bool, left: int, rounds: bool = False) -> None:
         super().__init__(source)
-        self._i, self._n, self._whole, self._left = i, n, whole, left
+        self._i, self._n, self._whole, self._left, self._rounds = i, n, whole, left, rounds
         self._reached = False  # whether the next element is this host's
+        self._before: Any = None  # the state behind this host's element, if one of the others after it failed
 
     def take(self, n: int) -> Block | None:
         mine = self.source.take(1) if self._reach() else None
@@ -275,13 +285,27 @@ class Sharding(Stage):
     def _pass_on(self) -> bool:
         """Leave this host's element behind; return whether it is one to hand out: the other hosts have one too."""
         self._reached, self._left = False, self._n - self._i - 1
-        if not self._whole:
-            return True
-        others, self._left = self._left, 0
-        return self.source.drop(others) == others
+        if self._whole:
+            others, self._left = self._left, 0
+            return self.source.drop(others) == others
+        if self._rounds and self._left:
+            self._complete()
+        return True
+
+    def _complete(self) -> None:
+        """Leave out the others' elements of this round. An error among them comes after this host's element."""
+        before = self.source.state()
+        try:
+            self.source.drop(self._left)
+        except Exception as error:
+            if from_handler(error):
+                raise
+            self._before = before
+        else:
+            self._left = 0
 
     def state(self) -> Any:
-        return [self.source.state(), self._left]
+        return [self.source.state() if self._before is None else self._before, self._left]
 
 
 class ShuffleAll(Choice):

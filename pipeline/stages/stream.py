@@ -236,8 +236,10 @@ class Ahead(Stage):
         self._failed: tuple[Any, Exception] | None = None  # the state before the error of the stream, and the error
         self._skip = skip
 
-    def look(self, n: int) -> Block | None:
-        """Return up to n examples, which stay here: fewer before an error and at the end. None at the end.
+    def look(self, n: int, after: int = 0) -> Block | None:
+        """Return up to n examples, which stay here, or those of them that come after some.
+
+        There are fewer before an error and at the end. None at the end, or if there are no more than `after`.
 
         Raises:
             Exception: The next example cannot be made.
@@ -256,11 +258,9 @@ class Ahead(Stage):
                 break
             self._held.append((before, block))
             self._size += len(block)
-        if not self._size:
-            if self._failed is not None:
-                raise self._failed[1]
-            return None
-        return self._first(min(n, self._size))
+        if not self._size and self._failed is not None:
+            raise self._failed[1]
+        return self._between(after, min(n, self._size)) if self._size > after else None
 
     def _pass(self) -> None:
         """Leave out the examples before the first one."""
@@ -276,13 +276,17 @@ class Ahead(Stage):
             raise self._failed[1]
         return block
 
-    def _first(self, n: int) -> Block:
-        found, offset = [], self._offset
+    def _between(self, begin: int, end: int) -> Block:
+        """Return those of the examples that are held from one up to another."""
+        found, at = [], -self._offset
         for _, block in self._held:
-            part = block.part(offset, offset + n) if offset or len(block) > n else block
-            found.append(part)
-            n, offset = n - len(part), 0
-            if not n:
+            first, size = at, len(block)
+            at += size
+            if at <= begin:
+                continue
+            whole = begin <= first and at <= end
+            found.append(block if whole else block.part(max(0, begin - first), min(size, end - first)))
+            if at >= end:
                 break
         return joined(found)
 
@@ -301,6 +305,13 @@ class Ahead(Stage):
         return count
 
     def take(self, n: int) -> Block | None:
+        if self._failed is None and not self._held:
+            self._pass()
+            return self.source.take(n)
+        if self._held and self._offset + n < len(self._held[0][1]):
+            begin, self._offset = self._offset, self._offset + n
+            self._size -= n
+            return self._held[0][1].part(begin, self._offset)
         block = self.look(n)
         if block is not None:
             self.drop(len(block))

@@ -1,0 +1,134 @@
+"""Schedule: the weights of a mix, and from how many examples or tokens on each of them holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.stages.stream import whole
+
+
+class Schedule(NamedTuple):
+    """Weights, and when they begin.
+
+    Attributes:
+        starts: The examples, or tokens, before each phase: ascending from 0.
+        weights: The weights of each phase.
+    """
+
+    starts: list[int]
+    weights: list[NDArray[np.float64]]
+
+    def plain(self) -> list[Any]:
+        """Return plain data: the weights alone, if there is one phase."""
+        weights = [[float(each) for each in phase] for phase in self.weights]
+        return weights[0] if len(weights) == 1 else [list(each) for each in zip(self.starts, weights, strict=True)]
+
+    def by_slot(self, inputs: Sequence[int | None]) -> Schedule:
+        """Return the same with weights by slot, given which input has each slot: 0 for those that are gone."""
+        return Schedule(self.starts, [_by_slot(each, inputs) for each in self.weights])
+
+    def of(self, slots: Sequence[int]) -> Schedule:
+        """Return the same for the inputs with these slots."""
+        return Schedule(self.starts, [each[list(slots)] for each in self.weights])
+
+    def draws(self, slot: int, begin: float, end: float) -> bool:
+        """Whether there is a weight for a slot from some number of examples or tokens up to another."""
+        ends = [*self.starts[1:], np.inf]
+        phases = zip(self.starts, ends, self.weights, strict=True)
+        return any(start < end and begin < stop and weights[slot] > 0 for start, stop, weights in phases)
+
+    def until_then(self, drawn: int, other: Schedule) -> Schedule:
+        """Return this schedule for the first examples or tokens, and another one behind them."""
+        old = [(start, w) for start, w in zip(*self, strict=True) if start < drawn]
+        now = int(np.searchsorted(other.starts, drawn, "right")) - 1
+        new = [(max(start, drawn), w) for start, w in zip(other.starts[now:], other.weights[now:], strict=True)]
+        starts, weights = zip(*old, *new, strict=True)
+        return Schedule(list(starts), list(weights))
+
+    def at(self, drawn: int, ended: NDArray[np.bool_]) -> tuple[int, NDArray[np.float64] | None]:
+        """Return the phase after so many examples or tokens, and its weights; None if no input that has one is left.
+
+        Then the next phase begins early, if it has any.
+        """
+        phase = int(np.searchsorted(self.starts, drawn, "right")) - 1
+        while phase < len(self.starts):
+            weights = np.where(ended, 0.0, self.weights[phase])
+            if weights.any():
+                return phase, weights
+            phase += 1
+        return phase, None
+
+    def until(self, phase: int) -> float:
+        """Return the number of examples or tokens before the next phase."""
+        return self.starts[phase + 1] if phase + 1 < len(self.starts) else np.inf
+
+
+def _by_slot(weights: NDArray[np.float64], inputs: Sequence[int | None]) -> NDArray[np.float64]:
+    return np.array([0.0 if each is None else weights[each] for each in inputs])
+
+
+def schedule_of(plain: Any, count: int) -> Schedule:
+    """Return the schedule of plain data, with weight 0 for slots that it does not have."""
+    phases = [[0, plain]] if not isinstance(plain[0], list) else plain
+    weights = [np.pad(np.array(each, np.float64), (0, count - len(each))) for _, each in phases]
+    return Schedule([whole(start) for start, _ in phases], weights)
+
+
+class MixNotes:
+    """Notes on a mix in all passes of an iterator, for states.
+
+    An input has a slot, and keeps it when others are added before it or left out: its random numbers depend on that.
+
+    Args:
+        inputs: By slot: which input of the recipe has it; None for those that are gone.
+        furthest: The furthest pass, and the examples or tokens drawn in that.
+        before: The weights before those of the recipe, by slot: [pass, drawn, weights] until when.
+
+    Thread safety: one thread at a time changes `furthest`; others may read it.
+    """
+
+    def __init__(
+        self, inputs: list[int | None], furthest: tuple[int, int] = (0, 0), before: Sequence[Any] = ()
+    ) -> None:
+        self.inputs, self.furthest, self.before = inputs, furthest, list(before)
+
+    def slots(self) -> list[int]:
+        """Return the slot of each input of the recipe."""
+        found = {each: slot for slot, each in enumerate(self.inputs) if each is not None}
+        return [found[i] for i in range(len(found))]
+
+    def gone(self) -> list[int]:
+        """Return the slots of inputs that were left out."""
+        return [slot for slot, each in enumerate(self.inputs) if each is None]
+
+    def note(self, epoch: int, drawn: int) -> None:
+        """Note how much was drawn, if it is more than ever before."""
+        if (epoch, drawn) > self.furthest:
+            self.furthest = epoch, drawn
+
+    def in_effect(self, schedule: Schedule, epoch: int) -> Schedule:
+        """Return the schedule of a pass, by slot: that of the recipe, behind those that states were saved with."""
+        schedules = [schedule_of(plain, len(self.inputs)) for _, _, plain in self.before]
+        schedules.append(schedule.by_slot(self.inputs))
+        found = schedules[0]
+        for (until, drawn, _), following in zip(self.before, schedules[1:], strict=True):
+            if epoch == until:
+                found = found.until_then(drawn, following)
+            elif epoch > until:
+                found = following
+        return found
+
+    def needed_again(self, schedule: Schedule, epoch: int, drawn: int) -> list[int]:
+        """Return the slots of inputs that are gone, and of which elements are to be drawn again.
+
+        Args:
+            schedule: The schedule of a pass, by slot.
+            epoch, drawn: The pass, and how much was drawn before.
+        """
+        furthest, most = self.furthest
+        end = 0.0 if epoch > furthest else most if epoch == furthest else np.inf
+        return [slot for slot in self.gone() if schedule.draws(slot, drawn, end)]

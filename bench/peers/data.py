@@ -26,6 +26,7 @@ from workloads import (
     SAMPLES,
     SHARDS,
     TABLES,
+    TOKENS,
     WORKS,
     rows,
 )
@@ -38,6 +39,9 @@ def generate(directory):
     for work, count in ROWS.items():
         write(directory / f"{work}.npy", lambda file, work=work, count=count: np.save(file, make_rows(work, count)))
     write(directory / "lines", lambda file: file.writelines(b"%063d\n" % i for i in range(LINES)))
+    write(
+        directory / "tokens", lambda file: np.random.default_rng(6).integers(0, 50_257, TOKENS, np.uint16).tofile(file)
+    )
     write(directory / "csv", write_csv)
     write(directory / "tfrecord", write_records)
     write(directory / "padded.npz", write_padded)

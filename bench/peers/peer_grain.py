@@ -12,6 +12,8 @@ from workloads import (
     PACKED,
     WEIGHTS,
     WORKS,
+    Line,
+    TokenRow,
     decode,
     halves,
     jpegs,
@@ -33,6 +35,11 @@ def ways(directory, work):
     if work == "padded":
         parts = split(*padded_rows(directory))
         data = grain.MapDataset.source(parts).repeat().batch(BATCH, drop_remainder=True, batch_fn=pad)
+        return {"default threads": lambda: iter(data.to_iter_dataset()), "no threads": lambda: serial(data)}
+    if work in ("indexed", "tokens"):
+        name, options = path(directory, work), {"batch_fn": list} if work == "indexed" else {}
+        source = Line(name) if work == "indexed" else TokenRow(name)
+        data = grain.MapDataset.source(source).seed(1).shuffle().repeat().batch(BATCH, drop_remainder=True, **options)
         return {"default threads": lambda: iter(data.to_iter_dataset()), "no threads": lambda: serial(data)}
     if work == "jpeg":
         files = grain.MapDataset.source(list(zip(*jpegs(directory), strict=True))).seed(1).shuffle()

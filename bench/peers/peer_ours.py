@@ -112,7 +112,13 @@ def by_shards(directory):
 
 
 def from_files(work, name):
-    """Lines, records and CSV: by a reader, with a thread and without, and CSV by its source too."""
+    """Lines, records and CSV: by a reader, with a thread and without, and CSV by its source too. Rows of tokens."""
+    if work == "indexed":
+        lines = pipeline.text(name, index=True, index_folder=Path(name).parent / "index")
+        return {"text(index=True)": lambda: iter(lines.shuffle(seed=1).repeat().batch(BATCH))}
+    if work == "tokens":
+        rows = pipeline.tokens(name, PACKED, dtype="uint16")
+        return {"tokens": lambda: iter(rows.shuffle(seed=1).repeat().batch(BATCH))}
     make = {"lines": values, "csv": table, "tfrecord": values}[work]
     reader = pipeline.TFRecordReader if work == "tfrecord" else pipeline.TextLineReader
     options = {"capacity": 4096, "enqueue_many": True}

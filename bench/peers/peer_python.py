@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from measuring import batched, by_pillow, by_simplejpeg, endless, lines, main, pad, records, split, workers
-from workloads import BATCH, DECODED, WORKS, decode, jpegs, padded_rows, path, paths, rows
+from workloads import BATCH, DECODED, WORKS, Line, TokenRow, decode, jpegs, padded_rows, path, paths, rows
 
 
 def ways(directory, work):
@@ -36,10 +36,22 @@ def ways(directory, work):
         return {way: lambda read=read: batched(images(directory, read), columns) for way, read in ways.items()}
     if work == "tar":
         return {"tarfile, np.array": lambda: batched(endless(lambda: samples(paths(directory, work))), columns)}
+    if work in ("indexed", "tokens"):
+        data, collate = (
+            (Line(path(directory, work)), list) if work == "indexed" else (TokenRow(path(directory, work)), np.stack)
+        )
+        return {"loop over a permutation": lambda: batched(by_number(data), collate)}
     if work in ("lines", "tfrecord"):
         read = {"lines": lines, "tfrecord": records}[work]
         return {"loop": lambda: batched(endless(lambda: read(path(directory, work))), list)}
     return {}
+
+
+def by_number(data):
+    """The items of something in another order in each epoch."""
+    generator = np.random.default_rng(1)
+    while True:
+        yield from map(data.__getitem__, generator.permutation(len(data)).tolist())
 
 
 def gather(data):

@@ -11,7 +11,9 @@ from workloads import (
     BATCH,
     COLUMNS,
     DECODED,
+    LINES,
     PACKED,
+    POOL,
     STRIDE,
     WEIGHTS,
     WINDOW,
@@ -71,6 +73,12 @@ def dataset(directory, work):
     if work == "window":
         windows = data.from_tensor_slices(rows(directory, "f32_4")).repeat().window(WINDOW, STRIDE, drop_remainder=True)
         return windows.flat_map(lambda window: window.batch(WINDOW)).batch(BATCH)
+    if work == "tokens":  # it has no rows by number: they are shuffled among as many as elsewhere
+        records = tf.data.FixedLengthRecordDataset(path(directory, work), 2 * PACKED)
+        shuffled = records.repeat().shuffle(POOL).batch(BATCH)
+        return shuffled.map(lambda rows: tf.io.decode_raw(rows, tf.uint16), num_parallel_calls=TUNED)
+    if work == "indexed":  # as above; all lines fit into memory
+        return tf.data.TextLineDataset(path(directory, work)).shuffle(LINES).repeat().batch(BATCH)
     if work == "tfrecord":
         return tf.data.TFRecordDataset(path(directory, work)).repeat().batch(BATCH)
     text = tf.data.TextLineDataset(path(directory, work)).repeat().batch(BATCH)

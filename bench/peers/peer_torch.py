@@ -9,7 +9,7 @@ from measuring import by_pillow, by_simplejpeg, endless, lines, main, numbers, r
 from peer_datasets import arrow, parquet
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import BatchSampler, DataLoader, Dataset, IterableDataset, RandomSampler, TensorDataset
-from workloads import BATCH, CHAINS, DECODED, WORKS, cut, decode, jpegs, padded_rows, path, paths, rows
+from workloads import BATCH, CHAINS, DECODED, WORKS, Line, TokenRow, cut, decode, jpegs, padded_rows, path, paths, rows
 
 # Workers share tensors as files: passed as descriptors they soon hit the limit of open files.
 torch.multiprocessing.set_sharing_strategy("file_system")
@@ -36,6 +36,10 @@ def ways(directory, work):
         return {name(n): lambda n=n: loader(data, n, collate_fn=pad) for n in (0, 1, 2)}
     if work in CHAINS:
         return {}
+    if work in ("indexed", "tokens"):
+        name_of = path(directory, work)
+        data, options = (Line(name_of), {"collate_fn": list}) if work == "indexed" else (TokenRow(name_of), {})
+        return {name(n): lambda n=n: loader(data, n, shuffle=True, **options) for n in (0, 1, 2)}
     if work in ("parquet", "arrow", "tar"):
         return by_library(directory, work)
     read, collate = {"lines": (lines, list), "tfrecord": (records, list), "csv": (table, None)}[work]

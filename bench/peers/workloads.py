@@ -14,6 +14,8 @@ PAGE = 500  # the same, of images
 COLUMNS = 17  # of the CSV file: floats, and an integer at the end
 RECORD = 256  # bytes
 LONGEST = 100  # of the rows of various lengths
+PACKED = 1024  # numbers in a row that is packed, or of tokens
+TOKENS = 20_000_000  # in the file of tokens
 
 
 class Work(NamedTuple):
@@ -37,6 +39,8 @@ WORKS = {
     "f32_784": Work("shuffled, f32[784] in memory", (784,), "float32", POOL),
     "image": Work("shuffled, uint8[224,224,3] in memory", (224, 224, 3), "uint8", PAGE),
     "lines": Work("lines of 64 bytes from a file", None, None),
+    "indexed": Work("lines of 64 bytes from a file, shuffled by an index", None, None),
+    "tokens": Work("shuffled, rows of 1,024 tokens of uint16 from a file", (PACKED,), "uint16"),
     "csv": Work("CSV of 17 columns from a file", (COLUMNS,), "float32"),
     "tfrecord": Work("TFRecords of 256 bytes from a file", None, None),
     "parquet": Work("Parquet files of 16 f32 columns and labels", (16,), "float32", labels="f32_32"),
@@ -61,7 +65,6 @@ LINES = RECORDS = 100_000
 CSV_ROWS = 20_000
 PADDED_ROWS = 20_000
 DECODED = 100_000  # numbers to decode
-PACKED = 1024  # numbers to a row that is packed
 WEIGHTS = [0.7, 0.3]  # of what is mixed
 WINDOW, STRIDE = 16, 4
 JPEGS = 2_000  # files, of 65 KB
@@ -110,13 +113,57 @@ def padded_rows(directory):
 
 
 def path(directory, work):
-    """The file of lines, CSV or TFRecords."""
-    return str(Path(directory) / work)
+    """The file of lines, tokens, CSV or TFRecords."""
+    return str(Path(directory) / ("lines" if work == "indexed" else work))
 
 
 def paths(directory, work):
     """The files of a workload that has several."""
     return sorted(str(name) for name in (Path(directory) / work).iterdir() if name.is_file())
+
+
+def line_places(name):
+    """Where each line of a file begins, and where the last one ends."""
+    with open(name, "rb") as file:
+        ends = np.cumsum([len(line) for line in file])
+    return np.concatenate([[0], ends])
+
+
+class Line:
+    """The lines of a file by number, which pickles."""
+
+    def __init__(self, name):
+        self.name, self.places, self.file = name, line_places(name), None
+
+    def __len__(self):
+        return len(self.places) - 1
+
+    def __getitem__(self, number):
+        if self.file is None:
+            self.file = open(self.name, "rb")  # noqa: SIM115
+        self.file.seek(self.places[number])
+        return self.file.readline()[:-1]
+
+    def __getstate__(self):
+        return {**self.__dict__, "file": None}
+
+
+class TokenRow:
+    """The rows of a mapped file of tokens by number, as nanoGPT cuts them; it pickles."""
+
+    def __init__(self, name):
+        self.name, self.data = name, None
+
+    def __len__(self):
+        return TOKENS // PACKED
+
+    def __getitem__(self, number):
+        if self.data is None:
+            self.data = np.memmap(self.name, np.uint16, "r")
+        return np.array(self.data[number * PACKED : (number + 1) * PACKED])
+
+    def __getstate__(self):
+        return {**self.__dict__, "data": None}
 
 
 def jpegs(directory):

@@ -124,6 +124,9 @@ class _Items(Table):
             name_item(error, str(number), f"in item {number} of {type(self._data).__name__}")
             raise
 
+    def data(self) -> list[Any]:
+        return [self._data]
+
     def facts(self) -> dict[str, Any]:
         return {"type": type(self._data).__name__, "rows": len(self)}
 

@@ -16,7 +16,7 @@ from pipeline.errors import FailedPreconditionError, InvalidArgumentError, inval
 from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
 from pipeline.stages import by_name as stages
 from pipeline.stages.index import ENDLESS
-from pipeline.stages.node import Node, index_of, measured, nodes_of, opened
+from pipeline.stages.node import Node, index_of, measured, nodes_of, opened, running
 from pipeline.stages.run import Run
 from pipeline.stages.selection import arranged
 
@@ -45,6 +45,8 @@ class CallOptions(TypedDict, total=False):
 
 # The most elements that draws without replacement number, and that a queue holds.
 _MOST_SHUFFLED, _MOST_PREFETCHED = (1 << 32) - 1, (1 << 31) - 1
+
+_FILL = "a cache before it is not full: iterate over it once, as in `for _ in data: pass`"
 
 _MOST_EPOCHS = (1 << 62) - 1  # what a state may say
 
@@ -707,7 +709,8 @@ class Dataset(Generic[T_co], metaclass=_Named):
         """
         length = self._node.length()
         if length is None:
-            raise TypeError(f"the number of elements behind {self._node.kind} is not known")
+            hint = f" yet: {_FILL}" if self._node.indexed else ""
+            raise TypeError(f"the number of elements behind {self._node.kind} is not known{hint}")
         if length == ENDLESS:
             raise TypeError("the dataset has no end")
         return length
@@ -724,13 +727,17 @@ class Dataset(Generic[T_co], metaclass=_Named):
         number = integer(index, "an index of a dataset")
         if not self._node.indexed:
             raise TypeError(f"the elements of {self._node.kind} come one after the other, and have no numbers")
-        length = self._node.length() or 0
+        length = self._node.length()
+        if length is None:
+            raise TypeError(f"the elements of {self._node.kind} have no numbers yet: {_FILL}")
         if number < 0 and length != ENDLESS:
             number += length
         if not 0 <= number < length:
             count = "is endless" if length == ENDLESS else f"has {length:,}"
             raise IndexError(f"there is no element {index}: the dataset {count}")
-        block = index_of(arranged(self._node), self._new_run()).block(np.array([number], np.int64))
+        run = self._new_run()
+        run.fills = False
+        block = index_of(arranged(self._node), run).block(np.array([number], np.int64))
         if block.error is not None:
             raise block.error
         return block.values.first()  # type: ignore[no-any-return]
@@ -924,7 +931,7 @@ def _check_read_once(nodes: Sequence[Node], what: str) -> None:
     """Refuse an iterator that is to be read in two places."""
     seen: set[int] = set()
     for node in nodes:
-        once = {id(each): each for each in nodes_of(node) if each.exclusive and each.once() is not None}
+        once = {id(each): each for each in running(node) if each.exclusive and each.once() is not None}
         for number, each in once.items():
             if number in seen:
                 raise invalid(

@@ -37,10 +37,10 @@ from pipeline.nest import refuse_missing_in
 from pipeline.reports import spans
 from pipeline.stages.checksum import Sum
 from pipeline.stages.draws import this_thread
-from pipeline.stages.node import Node, measured, name_of_recipe, nodes_of, note_written, opened
+from pipeline.stages.node import Node, measured, name_of_recipe, nodes_of, note_written, opened, running
 from pipeline.stages.run import Measured, Run, Stops
 from pipeline.stages.selection import arranged
-from pipeline.stages.stream import Stream, cannot_wait
+from pipeline.stages.stream import Stream, cannot_wait, unknown_in
 from pipeline.sync.ending import wait_for_end
 from pipeline.tracebacks import from_handler, show_users
 
@@ -115,7 +115,7 @@ class DatasetIterator(Generic[T_co]):
         self._measured = measured(node)
         self._run = self._new_run(stops)
         self._sum = None if node.summed is None else Sum(node.summed)
-        self._summed = Measured(number(), Meter())
+        self._summed = Measured(number(), Meter(), "checksum")
         self._records: deque[Record] = deque(maxlen=BEHIND + 1)  # of what callers have got, and the one before
         self._made: Record | None = None  # of the last element that was made
         self._handed = 0  # elements that callers of `next` have got
@@ -310,7 +310,7 @@ class DatasetIterator(Generic[T_co]):
             FailedPreconditionError: The recipe has no state to open it at.
         """
         if self._made is not None:
-            reason = self._node.no_state() or _unknown_in(self._made.state)
+            reason = self._node.no_state() or unknown_in(self._made.state)
             if reason is not None:
                 text = f"{self._name}: the iterator was interrupted, and cannot continue: {reason}. Make a new one"
                 raise FailedPreconditionError(None, None, text)
@@ -347,7 +347,7 @@ class DatasetIterator(Generic[T_co]):
         if self._times.begun_at is None:
             self._times.begin()
         self._interrupted = True
-        if any(each.starts_runners for each in nodes_of(self._node)):  # also for sources that are opened later
+        if any(each.starts_runners for each in running(self._node)):  # also for sources that are opened later
             self._run.start_runners()
         if self._loaded is None:
             stream = opened(self._arranged, self._run, None if self._made is None else self._made.state)
@@ -594,7 +594,7 @@ class DatasetIterator(Generic[T_co]):
         if not 0 <= behind < len(records):
             raise invalid(f"state_dict: behind must be 0 to {len(records) - 1} here, got {behind}")
         record = records[-1 - behind]
-        reason = _unknown_in(record.state)
+        reason = unknown_in(record.state)
         if reason is not None:
             raise FailedPreconditionError(None, None, reason)
         from pipeline.datasets.state import state_of  # with json: 2 ms, for programs that save states
@@ -818,12 +818,3 @@ def _look(done: asyncio.Future[Any]) -> None:
     """Look at the error of a future: asyncio would log one that nobody looks at, as after a cancelled task."""
     if not done.cancelled():
         done.exception()
-
-
-def _unknown_in(state: Any) -> str | None:
-    """Return why a state cannot be saved: what one of its parts says instead of a state."""
-    if isinstance(state, FailedPreconditionError):
-        return state.message
-    if isinstance(state, (list, tuple)):
-        return next((reason for each in state if (reason := _unknown_in(each)) is not None), None)
-    return None

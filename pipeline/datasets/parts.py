@@ -24,7 +24,7 @@ def facts_of_parts(
         summed: What is measured of the checksum, which the iterator computes; None if there is none.
     """
     found: dict[int, PartFacts] = {}
-    same = Counter((each.stage, each.label()) for each in measured)
+    same = Counter((each.stage, own.label) for each, own in measured.items())
     last = _visit(node, measured, 0, found, same, "")
     if summed is not None:
         found[summed.number] = _facts(summed, "step", "checksum", last, 0)
@@ -56,12 +56,13 @@ def _visit(
     own = measured.get(node)
     count = 0 if own is None or own.workers is None else max(1, own.workers.count)
     inputs = []
-    for name, each in zip(node.input_names(), node.inputs, strict=True):
+    before = node.runs if own is None else own.inputs
+    for name, each in zip(node.input_names(), before, strict=False):
         inner = "/".join(part for part in (branch, name) if part)
         inputs += _visit(each, measured, count or workers, found, same, inner)
     if own is None:
         return inputs
-    label = node.label()
+    label = own.label
     if branch and same[node.stage, label] > 1:
         label = f"{label} ({branch})"
     found[own.number] = _facts(own, node.stage, label, inputs, count or workers)

@@ -119,6 +119,10 @@ class _Arrays(Table):
             column(each, f"component {name!r}" if name else "the input", form)
             for name, each in zip(names, given, strict=True)
         ]
+        self._paths = [os.fsdecode(each) for each in given if isinstance(each, (str, os.PathLike))]
+        self._in_memory = [
+            made for each, made in zip(given, self._columns, strict=True) if not isinstance(each, (str, os.PathLike))
+        ]
         self.one_by_one = any(isinstance(each, _Items) for each in self._columns)
         self.ahead = not self.one_by_one
         rows = [len(each) for each in self._columns]
@@ -159,6 +163,13 @@ class _Arrays(Table):
             return None
         structure, found = flat(arrays[0] if self._nest is None else self._nest.pack(list(arrays), True))
         return Gatherer(tuple(found)), structure
+
+    def files(self) -> Sequence[str]:
+        return self._paths
+
+    def data(self) -> Sequence[Any]:
+        arrays = [each.array for each in self._in_memory if isinstance(each, _InMemory)]
+        return [*arrays, *(each.items for each in self._in_memory if isinstance(each, _Items))]
 
     def facts(self) -> dict[str, Any]:
         names = [""] if self._nest is None else self._nest.names
@@ -281,14 +292,14 @@ class _Items:
     """The items of a sequence."""
 
     def __init__(self, items: Any, where: str) -> None:
-        self._items = items
+        self.items = items
         self._where = where
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self.items)
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        return stacked([self._items[number] for number in numbers.tolist()], f"arrays: {self._where}")
+        return stacked([self.items[number] for number in numbers.tolist()], f"arrays: {self._where}")
 
     def facts(self) -> Any:
-        return [type(self._items).__name__, len(self._items)]
+        return [type(self.items).__name__, len(self.items)]

@@ -35,7 +35,10 @@ class FileTable(Table):
         many = {"contents": contents_of(self.names)} if len(self.names) > LISTED else {}
         return {"files": len(self.names), **names_of(self.names), **many}
 
-    def files(self) -> dict[str, Any]:
+    def files(self) -> Sequence[str]:
+        return self.names
+
+    def identities(self) -> dict[str, Any]:
         """What tells the files from changed ones, unless facts do as there are many."""
         names = self.names if len(self.names) <= LISTED else ()
         return {name: identity for name in names if (identity := file_identity(name)) is not None}

@@ -130,6 +130,9 @@ class _Map(Table):
             raise invalid(text)
         return element
 
+    def data(self) -> list[Any]:
+        return [self._data]
+
     def facts(self) -> dict[str, Any]:
         return {"dataset": type(self._data).__name__, "elements": len(self)}
 

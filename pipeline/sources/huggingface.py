@@ -121,6 +121,9 @@ class _Rows(Table):
         neighbours = RowSelection(numbers).neighbours
         return self._form.piece(self._dataset[numbers.tolist() if neighbours is None else neighbours])
 
+    def data(self) -> list[Any]:
+        return [self._dataset._fingerprint]  # of its rows, and of what was done to them
+
     def facts(self) -> dict[str, Any]:
         sample = self._dataset.with_format("arrow")[sampled(len(self), _SAMPLED).tolist()]
         return {

@@ -122,6 +122,12 @@ class _Images(Table):
     def __len__(self) -> int:
         return len(self.paths)
 
+    def files(self) -> list[str]:
+        return self.paths
+
+    def functions(self) -> tuple[Any, ...]:
+        return (self._decode,)
+
     def take(self, numbers: NDArray[np.int64]) -> Examples:
         return Examples([(self._alone(self.paths[number]), self.labels[number]) for number in numbers.tolist()])
 

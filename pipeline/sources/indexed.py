@@ -110,6 +110,9 @@ class IndexedTable(FileTable):
         self._files = RandomFiles(parts.kind)
         super().__init__(parts.names, [max(0, len(each) - self._skip) for each in places])
 
+    def functions(self) -> tuple[Any, ...]:
+        return self._parts.functions()
+
     def rows(self, numbers: NDArray[np.int64]) -> Columns | Examples:
         pieces = []
         runs = list(self._runs(numbers))

@@ -72,6 +72,9 @@ class OfIterable(Named):
     def length(self) -> int | None:
         return self._length
 
+    def functions(self) -> tuple[Any, ...]:
+        return (self._make,)
+
     def stream(self, run: Run, state: Any = None) -> Stream:
         run.start_runners()
         return Iterated(self._make, 0 if state is None else whole(state))

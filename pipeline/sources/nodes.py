@@ -53,9 +53,21 @@ class Rows:
         """Return what tells the rows from others, as plain data."""
         raise NotImplementedError
 
-    def files(self) -> Mapping[str, Sequence[Any]]:
-        """Return the identities of the files of a table, by name."""
+    def identities(self) -> Mapping[str, Sequence[Any]]:
+        """Return what tells the files of a table from changed ones, by name, as far as states list them."""
         return {}
+
+    def files(self) -> Sequence[str]:
+        """Return the names of all files that are read; see `Node.files`."""
+        return ()
+
+    def data(self) -> Sequence[Any]:
+        """Return the objects in memory that are read; see `Node.data`."""
+        return ()
+
+    def functions(self) -> tuple[Any, ...]:
+        """Return the user's functions that make examples; see `Node.functions`."""
+        return ()
 
 
 class Gathers(Protocol):
@@ -263,6 +275,15 @@ class OfTable(OfSource):
     def about(self) -> str:
         return f"{len(self.table):,} {self.table.unit}"
 
+    def files(self) -> Sequence[str]:
+        return self.table.files()
+
+    def data(self) -> Sequence[Any]:
+        return self.table.data()
+
+    def functions(self) -> tuple[Any, ...]:
+        return self.table.functions()
+
     def shares_equally(self) -> bool:
         return bool(self.order.rows % self.order.numbered().shard[1] == 0)
 
@@ -467,7 +488,13 @@ class OfParts(OfSource):
         return None if reason is None else f"{self.name} has no position to go back to: {reason}"
 
     def files(self) -> Sequence[str]:
-        return self.parts.names if self.parts.of_files else ()
+        return self.parts.names if self.parts.of_files else self.parts.files()
+
+    def data(self) -> Sequence[Any]:
+        return self.parts.data()
+
+    def functions(self) -> tuple[Any, ...]:
+        return self.parts.functions()
 
     def name_of(self, number: int) -> str | None:
         part, inside = divmod(number, 1 << _INSIDE)

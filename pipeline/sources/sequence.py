@@ -46,6 +46,9 @@ class OfSequence(Node):
     def options(self) -> dict[str, Any]:
         return {"type": type(self.items).__name__, "length": len(self.items), "sample": _sample(self.items)}
 
+    def data(self) -> list[Any]:
+        return [self.items]
+
     def index(self, run: Run) -> Index:
         return Items(self.items)
 

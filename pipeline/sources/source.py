@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from pipeline.datasets.dataset import Dataset
@@ -46,7 +45,6 @@ class TableSource(Source):
         self.table = table
         self.order = self.order_kind(len(table), table.sizes, epochs, table.unit)
         self.facts = Once(table.facts)  # it takes time if there are many rows, or files
-        self.files: Callable[[], Any] = Once(table.files)
         super().__init__(OfTable(table, self.facts, self.order))
 
     def __len__(self) -> int:

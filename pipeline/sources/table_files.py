@@ -214,7 +214,10 @@ class TableFiles(Table):
             **({} if where is None else {**where.facts(), "rows": len(self)}),
         }
 
-    def files(self) -> dict[str, Any]:
+    def files(self) -> Sequence[str]:
+        return self._names
+
+    def identities(self) -> dict[str, Any]:
         """What tells the local files from changed ones, unless facts do as there are many; of remote ones only the
         number of rows is known."""
         local = (name for name in self._names if "://" not in name and len(self._names) <= LISTED)

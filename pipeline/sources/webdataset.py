@@ -159,7 +159,11 @@ class _Shards(IndexedParts):
         own = {name: functools.partial(_copied, decoder) for name, decoder in own_decoders.items()}
         self._decoders: dict[str, Callable[[bytes], Any]] = {**usual_decoders(limit), **own}
         self._limit = limit
+        self._own_decoders = tuple(own_decoders.items())
         self.calls = bool(own_decoders)
+
+    def functions(self) -> tuple[Any, ...]:
+        return self._own_decoders
 
     def places(self, name: str, folder: str | None) -> Places:
         return Offsets(name, "samples", sample_offsets, folder)

@@ -153,7 +153,7 @@ class Batch(Group):
             inputs = promptly(self.source, run, state, 2 * self.size)
             return TimedBatching(inputs, self.size, self.how(), self.max_wait, run)
         node = self.source
-        if self.drop_remainder and self.indexed:  # then nothing is made that would be dropped
+        if self.drop_remainder and self.indexed and node.length() is not None:  # then nothing is made to be dropped
             begin, gap = 0 if state is None else whole(state), node.step
             left = max(0, -(-(node.end() - begin) // gap))
             run.note_dropped(self.written, left % self.size)

@@ -29,7 +29,9 @@ class Node:
         inputs: The nodes it reads from.
         indexed: Whether any element can be had by its place: `index` is defined.
         step: The distance between the places of two elements; see `Index.step`.
-        works_ahead: Whether threads or processes work ahead somewhere in the recipe, so that it has to run as streams.
+        works_ahead: Whether threads or processes work ahead somewhere in the recipe.
+        streams: Whether it has to run as streams, even if it is indexed: threads work ahead. Its states are places all
+            the same.
         ordered: Whether elements keep the order of the input.
         exclusive: Whether it is a source that only one stream at a time can read, if it has one pass.
         queue: The queue that it reads, which others fill; None for all but such sources.
@@ -69,7 +71,10 @@ class Node:
         raise NotImplementedError
 
     def state_at(self, place: int) -> Any:
-        """Return the state of `stream` before the element at a place. Only where `indexed`."""
+        """Return the state of `stream` before the element at a place; None if it depends on a length that is not known.
+
+        Only where `indexed`.
+        """
         raise NotImplementedError
 
     def functions(self) -> tuple[Any, ...]:
@@ -77,8 +82,17 @@ class Node:
         return ()
 
     def files(self) -> Sequence[str]:
-        """Return the names of the files that its source reads, for caches. It may be slow."""
+        """Return the names of all files that its source reads."""
         return ()
+
+    def data(self) -> Sequence[Any]:
+        """Return the objects in memory that its source reads, such as lists and arrays."""
+        return ()
+
+    @property
+    def runs(self) -> tuple[Node, ...]:
+        """The inputs that run when it does: none of a cache that is full."""
+        return self.inputs
 
     def is_share(self) -> bool:
         """Whether it gives one share of several, each of which another process may read."""
@@ -113,6 +127,10 @@ class Node:
     @property
     def works_ahead(self) -> bool:
         return any(each.works_ahead for each in self.inputs)
+
+    @property
+    def streams(self) -> bool:
+        return self.works_ahead or any(each.streams for each in self.inputs)
 
     @property
     def waits(self) -> bool:
@@ -238,7 +256,7 @@ def opened(node: Node, run: Run, state: Any = None) -> Stream:
     with nullcontext() if state is None else fitting():
         if not node.indexed:
             return metered(node.stream(run, state), node, run)
-        if node.works_ahead:
+        if node.streams:
             return metered(Placed(node, run, state), node, run)
         return InOrder(indexed(node, run), state)
 
@@ -297,17 +315,25 @@ class Further(Stage):
 
 
 class Placed(Stage):
-    """An indexed recipe in which threads or processes work ahead. Its state is the next place, as without them."""
+    """An indexed recipe that has to run as streams. Its state is the next place, as that of an index."""
 
     def __init__(self, node: Node, run: Run, state: Any) -> None:
         self._next, self._step = whole(0 if state is None else state), node.step
-        super().__init__(node.stream(run, node.state_at(self._next) if self._next else None))
+        at = node.state_at(self._next) if self._next else None
+        super().__init__(node.stream(run, at))
+        if at is None and self._next:
+            self.source.drop(self._next // self._step)
 
     def take(self, n: int) -> Any:
         block = self.source.take(n)
         if block is not None:
             self._next += len(block) * self._step
         return block
+
+    def drop(self, n: int) -> int:
+        count = self.source.drop(n)
+        self._next += count * self._step
+        return count
 
     def state(self) -> int:
         return self._next
@@ -326,9 +352,18 @@ def nodes_of(node: Node) -> Iterator[Node]:
     yield node
 
 
+def running(node: Node) -> Iterator[Node]:
+    """Yield the nodes of a recipe that run, each after its inputs."""
+    for each in node.runs:
+        yield from running(each)
+    yield node
+
+
 def measured(node: Node) -> dict[Node, Measured]:
     """Return what counts the elements of each step that has a row in a report."""
-    return {each: Measured(number(), Meter(_noting(each))) for each in nodes_of(node) if each.stage}
+    return {
+        each: Measured(number(), Meter(_noting(each)), each.label(), each.runs) for each in running(node) if each.stage
+    }
 
 
 def _noting(node: Node) -> Callable[[Exception], object]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pipeline._block import bounds
-from pipeline.errors import invalid
+from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.stages.block import Block, Examples, Numbers, joined
 from pipeline.stages.index import ENDLESS, Index
 from pipeline.stages.node import Node, OneForOne, OneInput, index_of, indexed, note_written, opened, total
@@ -33,9 +33,6 @@ class Repeat(OneInput):
         super().__init__(source)
         self.n = n
 
-    def indexed_over(self, source: Node) -> bool:
-        return source.indexed and bool(source.length())
-
     def options(self) -> dict[str, Any]:
         return {"n": self.n}
 
@@ -50,8 +47,11 @@ class Repeat(OneInput):
         return run.epoch * (self.n or 1)
 
     def index(self, run: Run) -> Index:
-        size = self.source.length() or 0
-        return Chained(Passes(self.source, self._first(run), run), [size], self.length() or 0, self.inputs)
+        passes = Passes(self.source, self._first(run), run)
+        size = len(passes[0])
+        if not size and self.n is None:
+            raise _no_elements(self)
+        return Chained(passes, [size], min(ENDLESS, size * (ENDLESS if self.n is None else self.n)), self.inputs)
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         first = self._first(run)
@@ -61,10 +61,20 @@ class Repeat(OneInput):
         return None  # as passes are mixed into numbers
 
     def state_at(self, place: int) -> Any:
-        number, at = divmod(place, self.source.length() or 1)
+        length = self.source.length()
+        if length is None:
+            return None
+        number, at = divmod(place, length or 1)
         if self.n is not None and number >= self.n:  # behind the last batch, where places are those of whole ones
             number, at = self.n, 0
         return [number, at * self.source.step]
+
+
+def _no_elements(node: Node) -> InvalidArgumentError:
+    """Return the error of passes without end that are empty."""
+    error = invalid("repeat: there are no elements, and repeat() without a number would look for one forever")
+    note_written(node.written, error)
+    return error
 
 
 class Concatenate(Node):
@@ -82,16 +92,18 @@ class Concatenate(Node):
         return total(self.inputs)
 
     def index(self, run: Run) -> Index:
-        sizes = [each.length() or 0 for each in self.inputs]
         indexes = [index_of(each, run.inner(i)) for i, each in enumerate(self.inputs)]
-        return Chained(indexes, sizes, self.length() or 0, self.inputs)
+        sizes = [len(each) for each in indexes]
+        return Chained(indexes, sizes, min(ENDLESS, sum(sizes)), self.inputs)
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         return OneByOne(lambda i, at: opened(self.inputs[i], run.inner(i), at), len(self.inputs), self, state)
 
     def state_at(self, place: int) -> Any:
         first, second = self.inputs
-        size = first.length() or 0
+        size = first.length()
+        if size is None:
+            return None
         return [0, place * first.step] if place < size else [1, (place - size) * second.step]
 
 
@@ -215,10 +227,7 @@ class OneByOne(Stream):
     def _pass_on(self, stream: Stream) -> None:
         """Go to the next stream, as this one has ended."""
         if self._count is None and self._empty:
-            text = "repeat: there are no elements, and repeat() without a number would look for one forever"
-            error = invalid(text)
-            note_written(self._node.written, error)
-            raise error
+            raise _no_elements(self._node)
         stream.close()
         self._stream, self._which, self._empty = None, self._which + 1, True
 

@@ -5,6 +5,7 @@ The draws are those of TensorFlow's shuffle queue, filled one by one and emptied
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -68,8 +69,8 @@ class Shuffle(Choice):
             at = [0, None, 0, None] if state is None else state
             return Pooled(opened(source, run, at[3]), self.buffer_size, pair, at)
         draws = 0 if state is None else whole(state)
-        if source.works_ahead:
-            return PooledAhead(source, run, self.buffer_size, pair, draws)
+        if source.streams:
+            return PooledPlaces(source, run, self.buffer_size, pair, draws)
         index = index_of(source, run)  # of which only places are drawn
         return Drawn(index, self.buffer_size, pair, draws)
 
@@ -231,8 +232,8 @@ class Pooled(Stage):
         return [self._draws, self._total, *(self._journal.first if self._arrivals else (0, self.source.state()))]
 
 
-class PooledAhead(Pooled):
-    """Examples of an index in which threads or processes work ahead. The state is the number of draws, as without them.
+class PooledPlaces(Pooled):
+    """Examples of an index that has to run as streams. The state is the number of draws, as for `Drawn`.
 
     Args:
         node: The recipe of the index.
@@ -244,15 +245,25 @@ class PooledAhead(Pooled):
     def __init__(self, node: Node, run: Run, size: int, pair: Pair, draws: int) -> None:
         at: list[Any] = [0, None, 0, None]
         if draws:
-            length = node.length() or 0
+            end = size - 1 + draws
+            length = _known_length(node, run, end)
             places = min(size - 1, length)
             ending = places + draws > length
-            oldest = int(_held(pair, places, length, draws, ending).min(initial=length))
+            oldest = int(_held(pair, places, length, draws, ending).min(initial=draws))
             at = [draws, length if ending else None, oldest, oldest * node.step]
         super().__init__(opened(node, run, at[3]), size, pair, at)
 
     def state(self) -> int:
         return self._draws
+
+
+def _known_length(node: Node, run: Run, end: int) -> int:
+    """Return the length of an input; if that is not known, `end` or all that there are before it."""
+    length = node.length()
+    if length is not None:
+        return length
+    with contextlib.closing(opened(node, run)) as stream:
+        return stream.drop(end)
 
 
 class Slots:

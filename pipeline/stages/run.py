@@ -161,7 +161,7 @@ class Files:
         opened = [each.listed() for _, each in list(self._opened.values())]
         for known in list(self._tables.values()):
             if known[1] is None:
-                known[1] = known[0].files()
+                known[1] = known[0].identities()
             opened.append(known[1])
         return merged(opened)
 
@@ -172,6 +172,8 @@ class Measured:
     Args:
         number: What reports know it by.
         meter: Counts elements and time.
+        label: What reports call it.
+        inputs: The steps that run before it.
 
     Attributes:
         workers: What runs its function elsewhere, once that has begun; None if nothing does.
@@ -179,8 +181,8 @@ class Measured:
         drawn: Returns what was drawn of each input, for steps that draw; None for others.
     """
 
-    def __init__(self, number: int, meter: Meter) -> None:
-        self.number, self.meter = number, meter
+    def __init__(self, number: int, meter: Meter, label: str, inputs: Sequence[Any] = ()) -> None:
+        self.number, self.meter, self.label, self.inputs = number, meter, label, inputs
         self.workers: Any = None
         self.ahead: PrefetchMeter | None = None
         self.drawn: Callable[[], dict[str, Any]] | None = None
@@ -198,6 +200,7 @@ class Run:
         measured: What is measured, by the step that the user wrote.
         mixed: The notes on each mix.
         skipped: The errors that were skipped.
+        fills: Whether caches are filled; else elements that are not there are only computed.
     """
 
     def __init__(self, name: str, measured: Mapping[Any, Measured] | None = None, stops: Stops | None = None) -> None:
@@ -205,7 +208,7 @@ class Run:
         self.seeds, self.files, self.clock = Seeds(), Files(), Clock(name, stops)
         self.measured = measured or {}
         self.mixed: dict[Any, MixNotes] = {}
-        self.skipped = Skips("skip", None)
+        self.skipped, self.fills = Skips("skip", None), True
         self._dropped: dict[tuple[Any, int, int], int] = {}
 
     @property

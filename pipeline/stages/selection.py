@@ -57,8 +57,8 @@ class Sliced(Choice):
         return None if length is None else max(0, min(stop, length) - start)
 
     def index(self, run: Run) -> Index:
-        start, _ = self.places()
-        return Picked(index_of(self.source, run), self.length() or 0, Behind(start))
+        source, (start, stop) = index_of(self.source, run), self.places()
+        return Picked(source, max(0, min(stop, len(source)) - start), Behind(start))
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         at, before = (0, None) if state is None else state
@@ -318,6 +318,10 @@ class ShuffleAll(Choice):
         super().__init__(source)
         self._seed = Seed(seed, self.kind)
 
+    @property
+    def streams(self) -> bool:
+        return self.works_ahead  # a cache is filled before anything is chosen
+
     def seed(self) -> Seed:
         return self._seed
 
@@ -353,6 +357,10 @@ class WeightedSample(Choice):
         self.n = n
         self._limits = np.cumsum(weights) / weights.sum()
         self._seed = Seed(seed, self.kind)
+
+    @property
+    def streams(self) -> bool:
+        return self.works_ahead  # as in ShuffleAll
 
     def seed(self) -> Seed:
         return self._seed

@@ -332,6 +332,15 @@ def exactly(stream: Stream, n: int) -> list[Block]:
     return found
 
 
+def unknown_in(state: Any) -> str | None:
+    """Return why a state cannot be saved: what one of its parts says instead of a state."""
+    if isinstance(state, FailedPreconditionError):
+        return state.message
+    if isinstance(state, (list, tuple)):
+        return next((reason for each in state if (reason := unknown_in(each)) is not None), None)
+    return None
+
+
 def cannot_wait() -> FailedPreconditionError:
     """Return the error of a timeout where no thread prepares elements."""
     text = "next(timeout=): the dataset makes elements in your own thread: end it with .prefetch(1)"

@@ -260,6 +260,49 @@ def image(data):
             assert isinstance(found, type) or found.size <= 4 * LIMIT
 
 
+def _photos():
+    from PIL import Image
+
+    rows, columns = np.mgrid[:40, :52]
+    image = Image.fromarray((np.stack((rows * 7, columns * 5, rows * columns), 2) % 256).astype(np.uint8))
+    turned = Image.Exif()
+    turned[274] = 6
+    kinds = [{"subsampling": each} for each in ("4:4:4", "4:2:2", "4:2:0", "4:1:1")]
+    kinds += [{"progressive": True}, {"restart_marker_rows": 1}, {"exif": turned}]
+    for mode, options in [("RGB", each) for each in kinds] + [("L", {}), ("CMYK", {})]:
+        file = io.BytesIO()
+        image.convert(mode).save(file, "JPEG", **{"quality": 40, **options})
+        yield file.getvalue()
+
+
+@target(*_photos())
+def part(data):
+    """Parts have the pixels of the whole, by whatever either is decoded; crops are whole, or an error."""
+    image, options = pipeline.image, {"max_pixels": LIMIT, "dct_method": "INTEGER_ACCURATE"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for ratio in (1, 2, 8):
+            whole = outcome(image.decode_jpeg, data, 3, ratio, **options)
+            for box in ((0, 0, 2, 3), (1, 2, 4, 3), (5, 17, 19, 31), (32, 40, 8, 12)):
+                inside = not isinstance(whole, type) and box[0] + box[2] <= len(whole)
+                inside = inside and box[1] + box[3] <= whole.shape[1]
+                found = outcome(image.decode_jpeg, data, 3, ratio, crop=box, **options)
+                if inside:
+                    assert same(found, whole[box[0] : box[0] + box[2], box[1] : box[1] + box[3]])
+                else:
+                    assert isinstance(found, type) or found.shape == (*box[2:], 3)
+        small = outcome(image.decode_jpeg, data, min_size=(4, 9), max_pixels=LIMIT)
+        assert isinstance(small, type) or small.ndim == 3
+        rng = np.random.default_rng(len(data))
+        form = {"mean": 0.5, "std": 0.5, "layout": "CHW", "max_pixels": LIMIT}
+        for found in (
+            outcome(image.random_resized_crop, data, 9, rng=rng, exif=True, **form),
+            outcome(image.random_resized_crop, data, 9, rng=rng, shrink=False, **form),
+            outcome(image.center_crop_resize, data, 9, **form),
+        ):
+            assert isinstance(found, type) or (found.shape == (3, 9, 9) and abs(found).max() <= 1.0001)
+
+
 # Files of tables and arrays.
 
 

@@ -34,7 +34,7 @@ def augment(example):
     image, label = example
     rng = pipeline.example_rng()
     top, left = rng.integers(0, image.shape[0] - SIZE + 1, 2)
-    image = image[top : top + SIZE, left : left + SIZE].astype(np.float32) / 255
+    image = pipeline.image.normalize(image[top : top + SIZE, left : left + SIZE])
     if rng.random() < 0.5:
         image = image[:, ::-1]
     return {"image": image * rng.uniform(0.7, 1.3), "label": label}

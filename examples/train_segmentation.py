@@ -66,7 +66,7 @@ class Examples(Dataset):
 
     def __getitem__(self, index):
         image, mask = augment(*read(self.paths[index]))
-        return np.float32(image.transpose(2, 0, 1)) / 255, mask.astype(np.int64)
+        return pipeline.image.normalize(image, layout="CHW"), mask.astype(np.int64)
 
 
 def loader_of(folder):

@@ -10,12 +10,12 @@ from workloads import (
     CHAINS,
     COLUMNS,
     DECODED,
+    MIDDLE,
     PACKED,
     STRIDE,
     WEIGHTS,
     WINDOW,
     WORKS,
-    cut,
     decode,
     halves,
     padded_rows,
@@ -175,11 +175,7 @@ def images(root, **options):
 
 def image(example):
     data, label = example
-    return middle(data), label
-
-
-def middle(data):
-    return cut(pipeline.decode_jpeg(data))
+    return pipeline.decode_jpeg(data, crop=MIDDLE), label
 
 
 def stacked(columns):

@@ -7,7 +7,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import numpy as np
 import tensorflow.compat.v1 as tf
 from measuring import main, workers
-from workloads import BATCH, CHAINS, DECODED, WORKS, cut, decode, jpegs, padded_rows, path, rows
+from workloads import BATCH, CHAINS, DECODED, MIDDLE, WORKS, decode, jpegs, padded_rows, path, rows
 
 tf.disable_v2_behavior()
 tf.logging.set_verbosity(tf.logging.ERROR)
@@ -53,7 +53,8 @@ def graph(directory, work):
     if work == "jpeg":
         names, labels = jpegs(directory)
         name, label = tf.train.slice_input_producer([names, np.array(labels)], capacity=2 * BATCH)
-        image = tf.ensure_shape(cut(tf.image.decode_jpeg(tf.read_file(name), 3)), WORKS[work].shape)
+        image = tf.image.decode_and_crop_jpeg(tf.read_file(name), MIDDLE, 3)
+        image = tf.ensure_shape(image, WORKS[work].shape)
         return tf.train.batch([image, label], BATCH, num_threads=2, capacity=2 * BATCH)
     files = tf.train.string_input_producer([path(directory, work)], shuffle=False)
     reader = tf.TFRecordReader() if work == "tfrecord" else tf.TextLineReader()

@@ -73,6 +73,7 @@ NAMES = [f"c{i:02}" for i in range(16)]  # of the columns of tables
 TABLES = SHARDS = 4  # files of each
 SAMPLES = 10_000  # in all shards
 TOP, LEFT, SIDE = 75, 138, 224  # what is cut out of an image
+MIDDLE = (TOP, LEFT, SIDE, SIDE)
 
 
 def decode(number):

@@ -20,7 +20,12 @@
 #endif
 
 typedef float pipeline_four __attribute__((vector_size(16), aligned(4)));
+typedef float pipeline_eight __attribute__((vector_size(32), aligned(4)));
 typedef int32_t pipeline_whole __attribute__((vector_size(16)));
+
+/* Eight rows of a result are made together, a vector of a value of each: so pixels of any number of channels fill vectors
+ * and a weight is read once for all rows. The rows that they come from are summed in blocks that fit into the cache. */
+enum { PIPELINE_TOGETHER = 8, PIPELINE_BLOCK = 256, PIPELINE_PITCH = PIPELINE_BLOCK + 16 };
 
 enum { PIPELINE_LINEAR = 0, PIPELINE_CUBIC = 1 };
 
@@ -99,94 +104,188 @@ static int pipeline_weigh(pipeline_axis* axis, double from, double to, int size,
     return 1;
 }
 
+PIPELINE_CLONES static void pipeline_as_floats(const uint8_t* values, int size, float* __restrict made) {
+    for (int i = 0; i < size; i++) made[i] = (float)values[i];
+}
+
 /* The weighted sum of `count` rows. */
-#define PIPELINE_SUM_ROWS(NAME, TYPE)                                                                               \
-    PIPELINE_CLONES static void NAME(const TYPE* rows, ptrdiff_t stride, int count, const float* weights, int size, \
-                                     float* __restrict sums) {                                                      \
-        const float first = weights[0], second = count > 1 ? weights[1] : 0;                                        \
-        const TYPE *one = rows, *two = count > 1 ? rows + stride : rows;                                            \
-        for (int i = 0; i < size; i++) sums[i] = first * (float)one[i] + second * (float)two[i];                    \
-        int k = 2;                                                                                                  \
-        for (; k + 1 < count; k += 2) {                                                                             \
-            const float a = weights[k], b = weights[k + 1];                                                         \
-            const TYPE *p = rows + stride * k, *q = p + stride;                                                     \
-            for (int i = 0; i < size; i++) sums[i] += a * (float)p[i] + b * (float)q[i];                            \
-        }                                                                                                           \
-        if (k < count) {                                                                                            \
-            const float a = weights[k];                                                                             \
-            const TYPE* p = rows + stride * k;                                                                      \
-            for (int i = 0; i < size; i++) sums[i] += a * (float)p[i];                                              \
-        }                                                                                                           \
+PIPELINE_CLONES static void pipeline_sum_rows(const float* rows, ptrdiff_t stride, int count, const float* w, int size,
+                                              float* __restrict sums) {
+    const float *p = rows, *q = p + stride, *r = q + stride, *s = r + stride;
+    if (count == 1)
+        for (int i = 0; i < size; i++) sums[i] = w[0] * p[i];
+    else if (count == 2)
+        for (int i = 0; i < size; i++) sums[i] = w[0] * p[i] + w[1] * q[i];
+    else if (count == 3)
+        for (int i = 0; i < size; i++) sums[i] = w[0] * p[i] + w[1] * q[i] + w[2] * r[i];
+    else
+        for (int i = 0; i < size; i++) sums[i] = (w[0] * p[i] + w[1] * q[i]) + (w[2] * r[i] + w[3] * s[i]);
+    int k = 4;
+    for (; k + 1 < count; k += 2) {
+        p = rows + stride * k;
+        q = p + stride;
+        for (int i = 0; i < size; i++) sums[i] += w[k] * p[i] + w[k + 1] * q[i];
     }
-PIPELINE_SUM_ROWS(pipeline_sum_bytes, uint8_t)
-PIPELINE_SUM_ROWS(pipeline_sum_floats, float)
-
-static inline void pipeline_put(uint8_t* out, float value) {
-    /* Not a number becomes 0, as comparisons with it are false. */
-    *out = value > 0 ? (value < 255 ? (uint8_t)(value + 0.5f) : 255) : 0;
-}
-static inline void pipeline_put(float* out, float value) { *out = value; }
-
-static inline __attribute__((always_inline)) void pipeline_put_three(float* out, ptrdiff_t step, pipeline_four value) {
-    out[0] = value[0];
-    out[step] = value[1];
-    out[2 * step] = value[2];
-}
-static inline __attribute__((always_inline)) void pipeline_put_three(uint8_t* out, ptrdiff_t step,
-                                                                     pipeline_four value) {
-    const pipeline_four half = {0.5f, 0.5f, 0.5f, 0.5f}, most = {255, 255, 255, 255}, none = {0, 0, 0, 0};
-    value = value > none ? value + half : none;
-    value = value < most ? value : most;
-    const pipeline_whole whole = __builtin_convertvector(value, pipeline_whole);
-    out[0] = (uint8_t)whole[0];
-    out[step] = (uint8_t)whole[1];
-    out[2 * step] = (uint8_t)whole[2];
-}
-
-/* Sums of a row's pixels, three channels at once. `sums` has a value to spare behind the last pixel. */
-#define PIPELINE_SUM_THREE(NAME, TYPE)                                                                           \
-    PIPELINE_CLONES static void NAME(const float* sums, const pipeline_axis* axis, int results,                  \
-                                     const pipeline_result* to, TYPE* out) {                                     \
-        const int taps = axis->taps;                                                                             \
-        const ptrdiff_t pixel = to->pixel, channel = to->channel;                                                \
-        const pipeline_four factor = {to->factor[0], to->factor[1], to->factor[2], 0};                           \
-        const pipeline_four offset = {to->offset[0], to->offset[1], to->offset[2], 0};                           \
-        for (int i = 0; i < results; i++) {                                                                      \
-            const float *p = sums + 3 * axis->first[i], *w = axis->weights + (size_t)i * taps;                   \
-            const int count = axis->count[i];                                                                    \
-            pipeline_four even = {0, 0, 0, 0}, odd = {0, 0, 0, 0};                                               \
-            int t = 0;                                                                                           \
-            for (; t + 1 < count; t += 2) {                                                                      \
-                const pipeline_four a = {w[t], w[t], w[t], w[t]}, b = {w[t + 1], w[t + 1], w[t + 1], w[t + 1]};  \
-                even = even + a * *(const pipeline_four*)(p + 3 * t);                                            \
-                odd = odd + b * *(const pipeline_four*)(p + 3 * t + 3);                                          \
-            }                                                                                                    \
-            if (t < count) {                                                                                     \
-                const pipeline_four a = {w[t], w[t], w[t], w[t]};                                                \
-                even = even + a * *(const pipeline_four*)(p + 3 * t);                                            \
-            }                                                                                                    \
-            pipeline_put_three(out + pixel * i, channel, (even + odd) * factor + offset);                        \
-        }                                                                                                        \
+    if (k < count) {
+        p = rows + stride * k;
+        for (int i = 0; i < size; i++) sums[i] += w[k] * p[i];
     }
-PIPELINE_SUM_THREE(pipeline_three_bytes, uint8_t)
-PIPELINE_SUM_THREE(pipeline_three_floats, float)
+}
 
-template <class Type>
-static void pipeline_sum_pixels(const float* sums, const pipeline_axis* axis, int channels, const pipeline_result* to,
-                                Type* out) {
-    for (int i = 0; i < to->columns; i++) {
-        const float *p = sums + (size_t)channels * axis->first[i], *w = axis->weights + (size_t)i * axis->taps;
-        for (int c = 0; c < channels; c++) {
-            float even = 0, odd = 0; /* summed as three channels are, so that equal channels stay equal */
-            int t = 0;
-            for (; t + 1 < axis->count[i]; t += 2) {
-                even += w[t] * p[(size_t)channels * t + c];
-                odd += w[t + 1] * p[(size_t)channels * (t + 1) + c];
-            }
-            if (t < axis->count[i]) even += w[t] * p[(size_t)channels * t + c];
-            pipeline_put(out + to->pixel * i + to->channel * c, (even + odd) * to->factor[c] + to->offset[c]);
+#ifdef __clang__
+#define PIPELINE_MIX(A, B, I, J, K, L) __builtin_shufflevector(A, B, I, J, K, L)
+#else
+#define PIPELINE_MIX(A, B, I, J, K, L) __builtin_shuffle(A, B, pipeline_whole{I, J, K, L})
+#endif
+
+/* Four values of each of four rows that are `gap` apart, as a vector of each of the four columns. */
+static inline void pipeline_transpose(const float* from, ptrdiff_t gap, pipeline_four* to) {
+    const pipeline_four a = *(const pipeline_four*)from, b = *(const pipeline_four*)(from + gap),
+                        c = *(const pipeline_four*)(from + 2 * gap), d = *(const pipeline_four*)(from + 3 * gap);
+    const pipeline_four e = PIPELINE_MIX(a, b, 0, 4, 1, 5), f = PIPELINE_MIX(a, b, 2, 6, 3, 7);
+    const pipeline_four g = PIPELINE_MIX(c, d, 0, 4, 1, 5), h = PIPELINE_MIX(c, d, 2, 6, 3, 7);
+    to[0] = PIPELINE_MIX(e, g, 0, 1, 4, 5);
+    to[1] = PIPELINE_MIX(e, g, 2, 3, 6, 7);
+    to[2] = PIPELINE_MIX(f, h, 0, 1, 4, 5);
+    to[3] = PIPELINE_MIX(f, h, 2, 3, 6, 7);
+}
+
+/* Eight rows of a block, turned so that the eight values of a column are together. Up to three columns more are written. */
+static void pipeline_turn(const float* block, int columns, float* turned) {
+    pipeline_four* to = (pipeline_four*)turned;
+    for (int i = 0; i < columns; i += 4, to += 8) {
+        pipeline_four upper[4], lower[4];
+        pipeline_transpose(block + i, PIPELINE_PITCH, upper);
+        pipeline_transpose(block + 4 * PIPELINE_PITCH + i, PIPELINE_PITCH, lower);
+        for (int k = 0; k < 4; k++) {
+            to[2 * k] = upper[k];
+            to[2 * k + 1] = lower[k];
         }
     }
+}
+
+/* The weighted sums of pixels, [pixels, channels, 8], as [results, channels, 8]; times `factor` plus `offset`. */
+PIPELINE_CLONES static void pipeline_sum_pixels(const float* pixels, const pipeline_axis* axis, int channels,
+                                                const pipeline_result* to, float* sums) {
+    const pipeline_eight none = {0, 0, 0, 0, 0, 0, 0, 0};
+    const float *factor = to->factor, *offset = to->offset;
+    pipeline_eight* made = (pipeline_eight*)sums;
+    for (int i = 0; i < to->columns; i++) {
+        const float* w = axis->weights + (size_t)i * axis->taps;
+        const pipeline_eight* p = (const pipeline_eight*)pixels + (size_t)channels * axis->first[i];
+        const int count = axis->count[i];
+        int c = 0;
+        for (; c + 2 < channels; c += 3, p += 3, made += 3) { /* which share the weights that are read */
+            pipeline_eight a = w[0] * p[0], b = w[0] * p[1], d = w[0] * p[2], e = none, f = none, g = none;
+            const pipeline_eight* q = p + channels;
+            int t = 1;
+            for (; t + 1 < count; t += 2, q += 2 * channels) {
+                e += w[t] * q[0];
+                f += w[t] * q[1];
+                g += w[t] * q[2];
+                a += w[t + 1] * q[channels];
+                b += w[t + 1] * q[channels + 1];
+                d += w[t + 1] * q[channels + 2];
+            }
+            if (t < count) {
+                e += w[t] * q[0];
+                f += w[t] * q[1];
+                g += w[t] * q[2];
+            }
+            made[0] = (a + e) * factor[c] + offset[c];
+            made[1] = (b + f) * factor[c + 1] + offset[c + 1];
+            made[2] = (d + g) * factor[c + 2] + offset[c + 2];
+        }
+        for (; c < channels; c++, p++, made++) {
+            pipeline_eight even = w[0] * p[0], odd = none;
+            for (int t = 1; t < count; t++)
+                if (t % 2)
+                    odd += w[t] * p[(size_t)channels * t];
+                else
+                    even += w[t] * p[(size_t)channels * t];
+            made[0] = (even + odd) * factor[c] + offset[c];
+        }
+    }
+}
+
+/* Not a number becomes 0, as comparisons with it are false. */
+PIPELINE_CLONES static void pipeline_round(const float* values, size_t count, uint8_t* __restrict out) {
+    for (size_t i = 0; i < count; i++) {
+        float value = values[i] + 0.5f;
+        value = value > 0.0f ? value : 0.0f;
+        value = value < 255.0f ? value : 255.0f;
+        out[i] = (uint8_t)(int)value;
+    }
+}
+
+/* Write lines of `count` values, of which eight lines lie together and values are `gap` apart. */
+static void pipeline_lines(const float* values, ptrdiff_t gap, int count, int lines, float* out, ptrdiff_t row) {
+    int i = 0;
+    for (; i + 3 < count; i += 4) {
+        pipeline_four made[8];
+        pipeline_transpose(values + gap * i, gap, made);
+        pipeline_transpose(values + gap * i + 4, gap, made + 4);
+        for (int k = 0; k < lines; k++) *(pipeline_four*)(out + row * k + i) = made[k];
+    }
+    for (; i < count; i++)
+        for (int k = 0; k < lines; k++) out[row * k + i] = values[gap * i + k];
+}
+
+static void pipeline_lines(const uint8_t* values, ptrdiff_t gap, int count, int lines, uint8_t* out, ptrdiff_t row) {
+    static const uint64_t masks[3] = {0x00000000FFFFFFFF, 0x0000FFFF0000FFFF, 0x00FF00FF00FF00FF};
+    int i = 0;
+#if !defined(__BYTE_ORDER__) || __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    for (; i + 7 < count; i += 8) {
+        uint64_t made[8];
+        for (int k = 0; k < 8; k++) memcpy(&made[k], values + gap * (i + k), 8);
+        for (int step = 0; step < 3; step++) { /* halves, quarters and eighths change places */
+            const int apart = 4 >> step;
+            for (int k = 0; k < 8; k++) {
+                if (k & apart) continue;
+                const uint64_t moved = (made[k] >> 8 * apart ^ made[k + apart]) & masks[step];
+                made[k + apart] ^= moved;
+                made[k] ^= moved << 8 * apart;
+            }
+        }
+        for (int k = 0; k < lines; k++) memcpy(out + row * k + i, &made[k], 8);
+    }
+#endif
+    for (; i < count; i++)
+        for (int k = 0; k < lines; k++) out[row * k + i] = values[gap * i + k];
+}
+
+/* Write rows of a result, which are [columns, channels, 8]. */
+template <class Type>
+static void pipeline_write(const Type* values, int channels, const pipeline_result* to, int rows, Type* out) {
+    const ptrdiff_t gap = PIPELINE_TOGETHER * channels;
+    if (to->channel == 1 && to->pixel == channels) {
+        pipeline_lines(values, PIPELINE_TOGETHER, to->columns * channels, rows, out, to->row);
+    } else if (to->pixel == 1) {
+        for (int c = 0; c < channels; c++)
+            pipeline_lines(values + PIPELINE_TOGETHER * c, gap, to->columns, rows, out + to->channel * c, to->row);
+    } else {
+        for (int i = 0; i < to->columns; i++)
+            for (int c = 0; c < channels; c++)
+                for (int k = 0; k < rows; k++)
+                    out[to->row * k + to->pixel * i + to->channel * c] = values[gap * i + PIPELINE_TOGETHER * c + k];
+    }
+}
+
+/* Memory for vectors of eight; `start` is what to free. */
+static float* pipeline_vectors(size_t count, void** start) {
+    *start = malloc(count * sizeof(pipeline_eight) + 64);
+    return (float*)(((uintptr_t)*start + 63) & ~(uintptr_t)63);
+}
+
+/* How many rows count at most for rows of a result that are made together. */
+static int pipeline_span(const pipeline_axis* axis, int results) {
+    int most = 0;
+    for (int i = 0; i < results; i += PIPELINE_TOGETHER) {
+        const int last = i + PIPELINE_TOGETHER < results ? i + PIPELINE_TOGETHER - 1 : results - 1;
+        const int span = axis->first[last] + axis->count[last] - axis->first[i];
+        if (span > most) most = span;
+    }
+    return most;
 }
 
 /* Resizes a box of `from` into `to`. Returns 0 if memory is missing. */
@@ -194,32 +293,47 @@ static int pipeline_resample(const pipeline_pixels* from, const pipeline_box* bo
                              const pipeline_result* to) {
     pipeline_axis down = {NULL, NULL, NULL, 0}, across = {NULL, NULL, NULL, 0};
     const int size = from->columns * from->channels;
-    float* sums = (float*)malloc(sizeof(float) * ((size_t)size + 16));
-    int made = sums && pipeline_weigh(&down, box->top, box->bottom, from->rows, to->rows, filter, 0) &&
+    const size_t results = (size_t)to->columns * from->channels;
+    void *of_rows = NULL, *of_block, *of_pixels, *of_sums;
+    float *rows = NULL, *block = pipeline_vectors(PIPELINE_PITCH, &of_block);
+    float* pixels = pipeline_vectors((size_t)size + 4, &of_pixels);
+    float* sums = pipeline_vectors(results, &of_sums);
+    uint8_t* bytes = to->bytes ? (uint8_t*)malloc(results * PIPELINE_TOGETHER) : NULL;
+    int made = of_block && of_pixels && of_sums && (bytes || !to->bytes) &&
+               pipeline_weigh(&down, box->top, box->bottom, from->rows, to->rows, filter, 0) &&
                pipeline_weigh(&across, box->left, box->right, from->columns, to->columns, filter, flip);
-    if (made) memset(sums + size, 0, sizeof(float) * 16);
-    for (int y = 0; made && y < to->rows; y++) {
-        const float* weights = down.weights + (size_t)y * down.taps;
-        const ptrdiff_t at = from->stride * down.first[y];
-        if (from->bytes)
-            pipeline_sum_bytes(from->bytes + at, from->stride, down.count[y], weights, size, sums);
-        else
-            pipeline_sum_floats(from->floats + at, from->stride, down.count[y], weights, size, sums);
+    if (made && from->bytes) {
+        rows = pipeline_vectors((size_t)pipeline_span(&down, to->rows) * PIPELINE_PITCH / PIPELINE_TOGETHER + 1, &of_rows);
+        made = of_rows != NULL;
+    }
+    if (made) memset(block, 0, PIPELINE_PITCH * sizeof(pipeline_eight));
+    for (int y = 0; made && y < to->rows; y += PIPELINE_TOGETHER) {
+        const int lines = to->rows - y < PIPELINE_TOGETHER ? to->rows - y : PIPELINE_TOGETHER;
+        const int first = down.first[y], last = down.first[y + lines - 1] + down.count[y + lines - 1];
+        for (int i = 0; i < size; i += PIPELINE_BLOCK) {
+            const int columns = size - i < PIPELINE_BLOCK ? size - i : PIPELINE_BLOCK;
+            const ptrdiff_t at = from->stride * first + i, gap = from->bytes ? (ptrdiff_t)PIPELINE_PITCH : from->stride;
+            for (int row = first; from->bytes && row < last; row++)
+                pipeline_as_floats(from->bytes + at + from->stride * (row - first), columns, rows + gap * (row - first));
+            const float* start = from->bytes ? rows : from->floats + at;
+            for (int k = y; k < y + lines; k++)
+                pipeline_sum_rows(start + gap * (down.first[k] - first), gap, down.count[k],
+                                  down.weights + (size_t)k * down.taps, columns, block + PIPELINE_PITCH * (k - y));
+            pipeline_turn(block, columns, pixels + (size_t)PIPELINE_TOGETHER * i);
+        }
+        pipeline_sum_pixels(pixels, &across, from->channels, to, sums);
         if (to->bytes) {
-            uint8_t* out = to->bytes + to->row * y;
-            if (from->channels == 3)
-                pipeline_three_bytes(sums, &across, to->columns, to, out);
-            else
-                pipeline_sum_pixels(sums, &across, from->channels, to, out);
+            pipeline_round(sums, results * PIPELINE_TOGETHER, bytes);
+            pipeline_write(bytes, from->channels, to, lines, to->bytes + to->row * y);
         } else {
-            float* out = to->floats + to->row * y;
-            if (from->channels == 3)
-                pipeline_three_floats(sums, &across, to->columns, to, out);
-            else
-                pipeline_sum_pixels(sums, &across, from->channels, to, out);
+            pipeline_write(sums, from->channels, to, lines, to->floats + to->row * y);
         }
     }
-    free(sums);
+    free(of_rows);
+    free(of_block);
+    free(of_pixels);
+    free(of_sums);
+    free(bytes);
     free(down.weights);
     free(down.first);
     free(across.weights);

@@ -98,6 +98,7 @@ class Segment:
 
     Args:
         steps: What is done to each example.
+        own: The same for the thread that takes.
         limits: What counts the errors that each of them skips.
         measured: What is measured of each; None for what is not.
         stage: The meter of the stage; None if nothing is measured.
@@ -108,6 +109,7 @@ class Segment:
     def __init__(
         self,
         steps: Sequence[Step],
+        own: Sequence[Step],
         limits: Sequence[Limited],
         measured: Sequence[Measured | None],
         stage: Meter | None,
@@ -118,8 +120,8 @@ class Segment:
         self.meters = [None if each is None else each.meter for each in measured]
         self.workers, self.owned = workers, owned
         self.call = functools.partial(make_chunk, self.steps, mark())
-        self._stage = stage
-        self._times = StepTimes(self.steps, self.meters, stage)
+        self._stage, self._own = stage, own
+        self._times = StepTimes(own, self.meters, stage)
         for each in measured:
             if each is not None:
                 each.workers = workers
@@ -141,9 +143,31 @@ class Segment:
 
     def run(self, block: Block, n: int, named: Named) -> Iterator[Block | SkippedAt]:
         """Yield what the steps make of a block in the thread that takes; see `outputs_of_steps`."""
-        for part in outputs_of_steps(self.steps, block, n, named):
+        for part in outputs_of_steps(self._own, block, n, named):
             self._times.share()
             yield part
+
+    def over(self, parts: Iterator[Block | Skipped], n: int, named: Named) -> Iterator[Block | Skipped]:
+        """Yield what the steps make of blocks in the thread that takes, n outputs at most at once, and errors that
+        were skipped before."""
+        for part in parts:
+            if isinstance(part, Skipped):
+                yield part
+                continue
+            made = self.run(part, n, named)
+            for each in made if self.workers is None else self._noted(made, len(part), self.workers):
+                yield self.skipped(each) if isinstance(each, SkippedAt) else each
+
+    def _noted(self, made: Iterator[Block | SkippedAt], inputs: int, workers: Workers) -> Iterator[Block | SkippedAt]:
+        """Yield what is made of so many inputs, and tell the workers, which do nothing, how long it took."""
+        part: Block | SkippedAt | None = None
+        while inputs or part is not None:
+            began, began_cpu = time.perf_counter(), time.thread_time()
+            part = next(made, None)
+            workers.note(inputs, time.perf_counter() - began, time.thread_time() - began_cpu, 0.0)
+            inputs = 0
+            if part is not None:
+                yield part
 
 
 class Chunk:
@@ -230,6 +254,7 @@ class Crewed(Maker):
     ) -> None:
         super().__init__(source)
         steps = [step for each in segments for step in each.steps]
+        self._all, segments = segments, segments.copy()
         self._first = segments.pop(0) if segments[0].workers is None else None  # which the caller runs before
         self._last = segments.pop() if segments[-1].workers is None else None  # and after the workers
         self._segments, self._steps = segments, len(steps)
@@ -252,6 +277,8 @@ class Crewed(Maker):
     # What the thread that takes sees
 
     def make(self, n: int) -> Unit | None:
+        if not self._units and self._making is None and self._failed is None and not self._workers():
+            return self._made_here(n)
         self._fill(n)
         while self._units and self._units[0].complete and not self._units[0].chunks:
             self._units.popleft()
@@ -261,6 +288,25 @@ class Crewed(Maker):
                 raise self._failed[1]
             return None
         return Unit(_Delivered(self, n), self._units[0].count)
+
+    def _workers(self) -> int:
+        """Return how many workers the segment with most of them has."""
+        return max([each.workers.count for each in self._segments if each.workers is not None])
+
+    def _made_here(self, n: int) -> Unit | None:
+        """Make a unit in the thread that takes, of n inputs, as without workers."""
+        try:
+            block = self.source.take(n)
+        except Exception as error:
+            if not leaves_out(self._behind.steps[0], self.source, error):
+                raise
+            return Unit(iter((self._behind.skipped(SkippedAt(error, 0)),)))
+        if block is None:
+            return None
+        parts: Iterator[Block | Skipped] = iter((block,))
+        for segment in self._all:
+            parts = segment.over(parts, n, self._named)
+        return Unit(parts, len(block) if self._counted else None)
 
     def state(self) -> Any:
         while self._units and self._units[0].complete and not self._units[0].chunks:
@@ -357,7 +403,7 @@ class Crewed(Maker):
 
     def _wants(self, n: int) -> bool:
         """Whether workers should have more to do."""
-        count = max([each.workers.count for each in self._segments if each.workers is not None])
+        count = self._workers()
         if not count:  # they work as it is submitted
             return not self._under_way
         wanted = max(2 * n, 2 * count * self._size)

@@ -6,6 +6,7 @@ Neighbouring steps are one stage. A chunk of examples passes through them in tur
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -155,10 +156,12 @@ class Each(OneForOne):
         from pipeline.stages.crew import Crewed  # executors take 3 ms to import
         from pipeline.stages.prefetch import promptly  # as above
 
-        inputs = promptly(source, run, before, 2) if source.live else opened(source, run, before)
+        segments = _segments(nodes, run)
+        needed = functools.partial(_any_workers, segments)
+        inputs = promptly(source, run, before, 2, needed) if source.live else opened(source, run, before)
         crewed = Crewed(
             inputs,
-            _segments(nodes, run),
+            segments,
             run,
             ordered=all(each.ordered for each in nodes),
             live=source.live or source.waits,
@@ -214,6 +217,11 @@ def _parts(nodes: Sequence[Each], run: Run, own: bool) -> tuple[list[Step], list
     )
 
 
+def _any_workers(segments: Sequence[Segment]) -> bool:
+    """Whether there are workers now: `"auto"` begins without."""
+    return any([each.workers is not None and each.workers.count > 0 for each in segments])
+
+
 def _segments(nodes: Sequence[Each], run: Run) -> list[Segment]:
     """Return the steps of a stage by what runs them, neighbours with the same workers together."""
     from pipeline.stages.crew import Segment  # executors take 3 ms to import
@@ -232,7 +240,9 @@ def _segments(nodes: Sequence[Each], run: Run) -> list[Segment]:
     for workers, group in found:
         first = group[0]
         runs = (None, False) if workers is None else workers_of(workers, first.function, first.name, first.chosen)
-        segments.append(Segment(*_parts(group, run, workers is None), stage, *runs))
+        steps, limits, measured = _parts(group, run, workers is None)
+        own = steps if workers is None else [each.own_step_of(run) for each in group]
+        segments.append(Segment(steps, own, limits, measured, stage, *runs))
     return segments
 
 

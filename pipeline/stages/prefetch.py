@@ -10,7 +10,7 @@ import os
 import queue
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from pipeline import hooks
@@ -83,13 +83,22 @@ def prefetch_meter(node: Node, run: Run) -> PrefetchMeter:
     return measured.ahead
 
 
-def promptly(source: Node, run: Run, state: Any, n: int) -> Stream:
-    """Return a stream that can be waited for with a timeout: in a thread that takes n elements ahead, or as many as are
-    asked for at once, unless the source has that already."""
+def promptly(source: Node, run: Run, state: Any, n: int, needed: Callable[[], bool] | None = None) -> Stream:
+    """Return a stream that can be waited for with a timeout, unless the source can be already.
+
+    A thread takes n elements ahead, or as many as are asked for at once.
+
+    Args:
+        source: The elements.
+        run: Of the iterator.
+        state: Where to begin.
+        n: How many to take ahead at first.
+        needed: Whether the thread is needed yet; None if it is from the beginning.
+    """
     if source.waits:
         return opened(source, run, state)
     # A state within several batches in time is none.
-    return Fetching(opened(source, run, state), n, run, PrefetchMeter(), together=not source.timed)
+    return Fetching(opened(source, run, state), n, run, PrefetchMeter(), together=not source.timed, needed=needed)
 
 
 class Fetching(Stage):
@@ -101,23 +110,41 @@ class Fetching(Stage):
         run: Of the iterator.
         meter: What reports see.
         together: Whether `take` gives all that are there, and more than n are taken ahead once more are asked for.
+        needed: Whether to begin the thread; None if yes. Until then `take` takes from the source itself.
     """
 
-    def __init__(self, source: Stream, n: int, run: Run, meter: PrefetchMeter, *, together: bool = False) -> None:
+    def __init__(
+        self,
+        source: Stream,
+        n: int,
+        run: Run,
+        meter: PrefetchMeter,
+        *,
+        together: bool = False,
+        needed: Callable[[], bool] | None = None,
+    ) -> None:
         super().__init__(source)
         self._threads = Threads([source], n, 1, run.clock, meter)
-        self._n, self._together = n, together
+        self._n, self._together, self._needed = n, together, needed
         self._found: deque[Any] = deque()  # what `wait` has found
         self._state: Any = None
         self._begun = False
 
     def begin(self) -> None:
+        if self._is_idle():
+            self.source.begin()
+            return
         if not self._begun:
             self._state = self.source.state()
             self._begun = True
         self._threads.begin()
 
+    def _is_idle(self) -> bool:
+        return not self._begun and self._needed is not None and not self._needed()
+
     def take(self, n: int) -> Block | None:
+        if self._is_idle():
+            return self.source.take(n)
         n = n if self._together else 1
         if n > self._n:
             self._threads.add_room(n - self._n)

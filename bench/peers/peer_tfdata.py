@@ -16,6 +16,7 @@ from workloads import (
     PACKED,
     POOL,
     STRIDE,
+    TOKENS,
     WEIGHTS,
     WINDOW,
     WORKS,
@@ -74,7 +75,8 @@ def dataset(directory, work):
         windows = data.from_tensor_slices(rows(directory, "f32_4")).repeat().window(WINDOW, STRIDE, drop_remainder=True)
         return windows.flat_map(lambda window: window.batch(WINDOW)).batch(BATCH)
     if work == "tokens":  # it has no rows by number: they are shuffled among as many as elsewhere
-        records = tf.data.FixedLengthRecordDataset(path(directory, work), 2 * PACKED)
+        rest = 2 * TOKENS % (2 * PACKED)
+        records = tf.data.FixedLengthRecordDataset(path(directory, work), 2 * PACKED, footer_bytes=rest)
         shuffled = records.repeat().shuffle(POOL).batch(BATCH)
         return shuffled.map(lambda rows: tf.io.decode_raw(rows, tf.uint16), num_parallel_calls=TUNED)
     if work == "indexed":  # as above; all lines fit into memory

@@ -59,9 +59,9 @@ class Offsets:
     def __len__(self) -> int:
         return len(self._all()) - 1
 
-    def part(self, first: int, end: int) -> NDArray[np.int64]:
-        """Return the offsets of records from one up to another, and where the last of these ends."""
-        return self._all()[first : end + 1]
+    def at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where records begin; for the number behind the last one, where that ends."""
+        return self._all()[numbers]
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_numbers": None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pipeline.errors import DataLossError, FailedPreconditionError
 from pipeline.files.os_errors import translated
@@ -27,13 +27,13 @@ class RandomFiles:
         self._open: dict[str, _Descriptor] = {}
         self._lock = threading.Lock()
 
-    def read(self, name: str, identity: tuple[int, int], begin: int, end: int) -> bytes:
-        """Return the bytes of a file from one place up to another.
+    def read(self, name: str, identity: tuple[int, int], begins: Sequence[int], ends: Sequence[int]) -> list[bytes]:
+        """Return the bytes of a file from some places up to others; it had not changed after that.
 
         Args:
             name: Its path.
-            identity: The size and the time of its last change, in ns, that it must have when it is opened.
-            begin, end: The places.
+            identity: The size and the time of its last change, in ns, that it must have.
+            begins, ends: The places.
 
         Raises:
             FailedPreconditionError: It has others.
@@ -41,22 +41,22 @@ class RandomFiles:
             NotFoundError, ...: It cannot be read.
         """
         file = self._opened(name, identity)
-        pieces, place = [], begin
+        number, found = file.number, []
         try:
-            while place < end and (piece := os.pread(file.number, end - place, place)):
-                pieces.append(piece)
-                place += len(piece)
+            for begin, end in zip(begins, ends, strict=True):
+                data = os.pread(number, end - begin, begin)
+                while len(data) < end - begin:  # a read has at most 2 GiB, or a signal has ended it
+                    more = os.pread(number, end - begin - len(data), begin + len(data))
+                    if not more:
+                        self._check(name, file, identity)
+                        text = f"{self._function}: {name} was cut short: byte {begin + len(data):,} is missing"
+                        raise DataLossError(None, None, text)
+                    data += more
+                found.append(data)
         except OSError as error:
             raise translated(os.fsencode(name), error) from error
-        if place < end:
-            self._check(name, file, identity)
-            text = f"{self._function}: {name} was cut short: byte {place:,} is missing"
-            raise DataLossError(None, None, text)
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-    def check(self, name: str, identity: tuple[int, int]) -> None:
-        """Raise the errors of `read` for a file that has changed; call it after reading."""
-        self._check(name, self._opened(name, identity), identity)
+        self._check(name, file, identity)
+        return found
 
     def __reduce__(self) -> tuple[Callable[[str], RandomFiles], tuple[str]]:
         return RandomFiles, (self._function,)

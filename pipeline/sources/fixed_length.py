@@ -163,8 +163,8 @@ class _FixedLength(IndexedParts):
             raise _loss(name, count, f"the file ends after {rest:,} of its {self._size:,} bytes")
         return Regular(name, identity, self._header, self._size, count)
 
-    def piece(self, name: str, data: bytes, offsets: NDArray[np.int64]) -> _Rows:
-        first = (int(offsets[0]) - self._header) // self._size
+    def piece(self, name: str, data: bytes, begin: int) -> _Rows:
+        first = (begin - self._header) // self._size
         return _Rows(name, first, np.frombuffer(data, np.uint8).reshape(-1, self._size))
 
     def joined(self, pieces: Sequence[_Rows]) -> _Rows:

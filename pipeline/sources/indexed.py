@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +30,8 @@ class Places(Protocol):
 
     def __len__(self) -> int: ...
 
-    def part(self, first: int, end: int) -> NDArray[np.int64]:
-        """Return the offsets of records from one up to another, and where the last of these ends."""
+    def at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where records begin; for the number behind the last one, where that ends."""
 
 
 class IndexedParts(Parts):
@@ -40,11 +41,13 @@ class IndexedParts(Parts):
         left_out: How many records at the start of each file are left out.
         encoding: Of the files; None if they are read as they are.
         calls: Whether making examples calls functions of the user's.
+        joins: Whether the bytes of records that are not neighbours may be read together, one after the other.
     """
 
     left_out = 0
     encoding: str | None = None
     calls = False
+    joins = True
 
     def places(self, name: str, folder: str | None) -> Places:
         """Return where the records of a file begin.
@@ -55,13 +58,13 @@ class IndexedParts(Parts):
         """
         raise NotImplementedError
 
-    def piece(self, name: str, data: bytes, offsets: NDArray[np.int64]) -> Any:
+    def piece(self, name: str, data: bytes, begin: int) -> Any:
         """Return a piece, as `read` yields them.
 
         Args:
             name: The file.
             data: The bytes of some neighbouring records.
-            offsets: Where each begins in the file, and where the last one ends.
+            begin: Where the first of them begins in the file.
         """
         raise NotImplementedError
 
@@ -93,6 +96,20 @@ def source_of(parts: IndexedParts, epochs: Epochs, index: bool, folder: Any) -> 
     return TableSource(IndexedTable(parts, [parts.places(each, name) for each in parts.names]), epochs)
 
 
+class _Found(NamedTuple):
+    """Records that were read, neighbours together.
+
+    Attributes:
+        files, data, begins: The file, the bytes, and where they begin, of each group of neighbours.
+        alone: The groups whose bytes must not be read together with others.
+    """
+
+    files: list[int]
+    data: list[bytes]
+    begins: list[int]
+    alone: Sequence[int]
+
+
 class IndexedTable(FileTable):
     """The records of files.
 
@@ -114,36 +131,47 @@ class IndexedTable(FileTable):
         return self._parts.functions()
 
     def rows(self, numbers: NDArray[np.int64]) -> Columns | Examples:
-        pieces = []
-        runs = list(self._runs(numbers))
-        for (which, first, end), following in zip(runs, [*runs[1:], None], strict=True):
-            pieces.append(self._piece(which, first, end))
-            if following is None or following[0] != which:  # once for neighbours: a call takes longer than a short read
-                self._files.check(self._places[which].name, self._places[which].identity)
+        found = self._read(numbers)
+        cuts = [0, *sorted({at for i in found.alone for at in (i, i + 1)} - {0, len(found.data)}), len(found.data)]
+        pieces = [self._piece(found, low, high) for low, high in itertools.pairwise(cuts)]
         return self._parts.rows(pieces[0] if len(pieces) == 1 else self._parts.joined(pieces))
 
+    def _piece(self, found: _Found, low: int, high: int) -> Any:
+        data = found.data[low] if high == low + 1 else b"".join(found.data[low:high])
+        return self._parts.piece(self.names[found.files[low]], data, found.begins[low])
+
     def named(self, number: int) -> str | None:
-        which, inside = self.place(number)
-        return self._parts.named(self._piece(which, inside, inside + 1), 0)
+        return self._parts.named(self._piece(self._read(np.array([number], np.int64)), 0, 1), 0)
 
     def facts(self) -> dict[str, Any]:
         return {**self._parts.facts(), **super().facts(), "index": True, "records": len(self)}
 
-    def _runs(self, numbers: NDArray[np.int64]) -> Iterator[tuple[int, int, int]]:
-        """Return the files of some records, and their numbers there: neighbours together."""
+    def _read(self, numbers: NDArray[np.int64]) -> _Found:
+        """Read records: neighbours together, and those of a file one after the other."""
         files = np.searchsorted(self._ends, numbers, "right")
         cuts = np.flatnonzero((np.diff(numbers) != 1) | (np.diff(files) != 0)) + 1
-        begins = np.concatenate(([0], cuts))
-        counts = np.diff(np.concatenate((begins, [len(numbers)])))
-        which = files[begins]
-        inside = numbers[begins] - np.concatenate(([0], self._ends))[which]
-        return zip(which.tolist(), inside.tolist(), (inside + counts).tolist(), strict=True)
+        if not len(cuts):
+            return self._neighbours(int(files[0]), int(numbers[0]), len(numbers))
+        firsts = np.concatenate(([0], cuts))
+        counts = np.diff(firsts, append=len(numbers))
+        which = files[firsts]
+        inside = numbers[firsts] - np.concatenate(([0], self._ends))[which] + self._skip
+        data, begins, alone = np.empty(len(firsts), object), np.empty(len(firsts), np.int64), []
+        order = which.argsort(kind="stable")
+        borders = np.flatnonzero(np.diff(which[order])) + 1
+        for low, high in itertools.pairwise([0, *borders.tolist(), len(order)]):
+            mine = order[low:high]
+            places, ends = self._places[which[mine[0]]], inside[mine] + counts[mine]
+            begins[mine] = places.at(inside[mine])
+            data[mine] = self._files.read(places.name, places.identity, begins[mine].tolist(), places.at(ends).tolist())
+            alone += mine[ends == len(places)].tolist()  # a last line may have no end
+        return _Found(which.tolist(), data.tolist(), begins.tolist(), alone if self._parts.joins else range(len(data)))
 
-    def _piece(self, which: int, first: int, end: int) -> Any:
-        places = self._places[which]
-        offsets = places.part(first + self._skip, end + self._skip)
-        data = self._files.read(places.name, places.identity, int(offsets[0]), int(offsets[-1]))
-        return self._parts.piece(places.name, data, offsets)
+    def _neighbours(self, file: int, number: int, count: int) -> _Found:
+        """Read neighbouring records of one file."""
+        places, first = self._places[file], number - (int(self._ends[file - 1]) if file else 0) + self._skip
+        begin, end = places.at(np.array([first, first + count])).tolist()
+        return _Found([file], self._files.read(places.name, places.identity, [begin], [end]), [begin], ())
 
 
 class Regular:
@@ -164,5 +192,5 @@ class Regular:
     def __len__(self) -> int:
         return self._count
 
-    def part(self, first: int, end: int) -> NDArray[np.int64]:
-        return self._begin + np.arange(first, end + 1) * self._size
+    def at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        return self._begin + numbers * self._size

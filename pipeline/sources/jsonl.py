@@ -7,9 +7,6 @@ import json
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.encoding import (
     LONGEST_MARK,
@@ -145,8 +142,8 @@ class _Objects(IndexedParts):
             refuse_binary(file.data, name, "jsonl")
         return Offsets(name, "filled lines", filled_line_offsets, folder)
 
-    def piece(self, name: str, data: bytes, offsets: NDArray[np.int64]) -> Records[Piece]:
-        return _filled(lines_of(name, data, int(offsets[0])))
+    def piece(self, name: str, data: bytes, begin: int) -> Records[Piece]:
+        return _filled(lines_of(name, data, begin))
 
     def joined(self, pieces: Sequence[Records[Piece]]) -> Records[Piece]:
         return Records.joined(pieces)

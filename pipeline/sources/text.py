@@ -8,9 +8,6 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pipeline._csv import Cut
 from pipeline._lines import split_lines
 from pipeline.dtypes import integer, object_vector
@@ -101,8 +98,8 @@ class _Lines(IndexedParts):
             refuse_utf_16(file.data, name, "text")
         return Offsets(name, "lines", line_offsets, folder)
 
-    def piece(self, name: str, data: bytes, offsets: NDArray[np.int64]) -> PieceRecords:
-        found = lines_of(name, data, int(offsets[0]))
+    def piece(self, name: str, data: bytes, begin: int) -> PieceRecords:
+        found = lines_of(name, data, begin)
         return PieceRecords(found, 0, found.records)
 
     def joined(self, pieces: Sequence[PieceRecords]) -> PieceRecords:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pipeline.decode.example.features import Wanted, wanted
 from pipeline.decode.example.parse import block_values
@@ -139,8 +138,8 @@ class RecordFiles(IndexedParts):
     def places(self, name: str, folder: str | None) -> Places:
         return Offsets(name, "records", record_offsets, folder)
 
-    def piece(self, name: str, data: bytes, offsets: NDArray[np.int64]) -> Records[str]:
-        buffer, cutter = held(data, int(offsets[0])), RecordCutter(crc_function(), self._limit, True)
+    def piece(self, name: str, data: bytes, begin: int) -> Records[str]:
+        buffer, cutter = held(data, begin), RecordCutter(crc_function(), self._limit, True)
         cut = functools.partial(cutter.cut, buffer, os.fsencode(name))
         (found,) = _groups(cut, name, 1 << 62)
         return found

@@ -142,6 +142,7 @@ class ShardSample(NamedTuple):
 
 
 class _Shards(IndexedParts):
+    joins = False  # neighbours with one key would be one sample
     kind = "webdataset"
     unit = "shards"
     most = _SAMPLES
@@ -168,8 +169,8 @@ class _Shards(IndexedParts):
     def places(self, name: str, folder: str | None) -> Places:
         return Offsets(name, "samples", sample_offsets, folder)
 
-    def piece(self, name: str, data: bytes, offsets: NDArray[np.int64]) -> list[ShardSample]:
-        archive = TarReader(held(data + _END, int(offsets[0])), self._limit)
+    def piece(self, name: str, data: bytes, begin: int) -> list[ShardSample]:
+        archive = TarReader(held(data + _END, begin), self._limit)
         groups = itertools.groupby(_members(archive, []), operator.attrgetter("key"))
         with _named(name):
             return [_gathered(name, key, group, self._limit, True) for key, group in groups]

@@ -353,3 +353,17 @@ class TestWrong:
         for read in (lambda: data[5], lambda: list(data), lambda: list(data.shuffle(seed=1))):
             with raises(FailedPreconditionError, "was changed since: make the dataset again"):
                 read()
+
+
+def test_last_lines_without_an_end_are_lines_of_their_own_in_any_order(tmp_path):
+    for i in range(3):
+        (tmp_path / f"{i}.txt").write_bytes(b"".join(b"%d-%d\n" % (i, k) for k in range(7)) + b"%d-last\r" % i)
+    files = [tmp_path / f"{i}.txt" for i in range(3)]
+    lines = list(pipeline.text(files))
+    data = pipeline.text(files, index=True, index_folder=tmp_path)
+    for seed in range(5):
+        shuffled = data.shuffle(seed=seed)
+        expected = [shuffled[i] for i in range(len(lines))]
+        assert sorted(expected) == sorted(lines)
+        for size in (2, 7, 24):
+            assert [x for batch in shuffled.batch(size) for x in batch] == expected

@@ -15,6 +15,7 @@ MODULES = [
     "_meter",
     "_queue",
     "_random",
+    "_replay",
     "_rows",
     "_steps",
 ]

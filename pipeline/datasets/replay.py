@@ -25,7 +25,7 @@ from pipeline.errors import (
     show,
 )
 from pipeline.orders.seeds import Seed
-from pipeline.stages.block import Block, Columns
+from pipeline.stages.block import Block, Columns, listed
 from pipeline.stages.index import ENDLESS
 from pipeline.stages.node import Node
 from pipeline.stages.run import Run
@@ -35,6 +35,9 @@ from pipeline.sync.condition import ReentrantCondition
 
 # Seconds between two looks, while there is nothing to sample, whether the iterator was closed.
 _LOOK = 0.1
+
+# What there is to sample, while there is nothing.
+_NOTHING = listed([], [])
 
 
 class Sample(NamedTuple):
@@ -112,27 +115,20 @@ class ReplayBuffer(Dataset[Any]):
         elif priority is not None:
             weight = priority
         rows = self._rows
-        values = None if rows is None else rows.plain(example)
-        if values is None:
-            values = self._values(example)
+        values = None if rows is not None and rows.plain.fits(example) else self._values(example)
         deadline = None if timeout is None else time.monotonic() + seconds(timeout, "add: timeout")
         with self._changed:
-            while (
-                self._rate.per_insert is not None
-                and not self._closed
-                and self._rate.inserts(self._inserted, self._sampled) < 1
-            ):
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    text = f"'{self.name}': add waited for samples to be taken, as samples_per_insert says"
-                    raise DeadlineExceededError(None, None, text)
-                self._changed.wait(left)
+            if self._rate.per_insert is not None:
+                self._wait_for_samples(deadline)
             if self._closed:
                 raise CancelledError(None, None, f"'{self.name}' is closed: nothing can be added")
-            assert self._rows is not None
-            key = self._inserted
+            rows, key = self._rows, self._inserted
+            assert rows is not None
             slot = (key - self._first) % self.capacity
-            self._rows.store(slot, values)
+            if values is not None:
+                rows.store(slot, values)
+            elif not rows.plain.put(slot, example):  # other contents were loaded while this waited
+                rows.store(slot, rows.values(example))
             if self._tree is not None:
                 self._tree.set_one(slot, weight)
             self._inserted += 1
@@ -297,6 +293,15 @@ class ReplayBuffer(Dataset[Any]):
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(f"'{self.name}' cannot be pickled: a replay buffer lives in one process")
 
+    def _wait_for_samples(self, deadline: float | None) -> None:
+        """Wait until one more example may be added, or the buffer is closed."""
+        while not self._closed and self._rate.inserts(self._inserted, self._sampled) < 1:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                text = f"'{self.name}': add waited for samples to be taken, as samples_per_insert says"
+                raise DeadlineExceededError(None, None, text)
+            self._changed.wait(left)
+
     def _values(self, example: Any) -> list[Any]:
         """Return what is to be stored of an example; the first one that can be stored decides the columns."""
         rows = self._rows
@@ -342,30 +347,42 @@ class ReplayBuffer(Dataset[Any]):
                 self._changed.wait(min(left, _LOOK))
             return True
 
-    def _draw(self, n: int, rng: np.random.Generator) -> tuple[Columns, NDArray[np.int64]] | None:
-        """Return up to n samples, and their keys; None once the buffer is closed."""
+    def _draw(self, n: int, rng: np.random.Generator) -> Block | None:
+        """Return up to n samples; an empty block if there were none for a while; None once the buffer is closed."""
         with self._changed:
-            while not self._closed and (allowed := self._allowed()) < 1:  # another iterator was faster
+            allowed = self._allowed()
+            if allowed < 1 and not self._closed:
                 self._changed.wait(_LOOK)
+                return _NOTHING
             if self._closed:
                 return None
             n = min(n, allowed)
             chances = None
             if self._tree is None:
-                slots = rng.integers(0, self.size, n) if n > 1 else np.array([rng.integers(0, self.size)])  # 2 us less
+                keys, slots = self._places(n, rng)
             else:
                 slots = self._tree.draw(rng.random(n))
                 chances = self._tree.get(slots) / self._tree.total
+                newest = self._inserted - 1
+                keys = newest - (newest - self._first - slots) % self.capacity
             assert self._rows is not None
             columns = self._rows.rows(slots)
-            newest = self._inserted - 1
-            keys = newest - (newest - self._first - slots) % self.capacity
             self._sampled += n
             if self._rate.per_insert is not None:
                 self._changed.notify_all()
             structure, order = self._rows.structure(None if chances is None else Sample)
         found = [keys, chances, *columns]
-        return Columns([found[i] for i in order], n, structure), keys
+        return Block(Columns([found[i] for i in order], n, structure), keys)
+
+    def _places(self, n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the keys of n examples that are drawn evenly, and where these are."""
+        size = self.size
+        oldest = self._inserted - size
+        if n == 1:  # the same number as below, 3 us faster
+            key = oldest + int(rng.random() * size)
+            return np.array([key]), np.array([(key - self._first) % self.capacity])
+        keys = oldest + (rng.random(n) * size).astype(np.int64)
+        return keys, (keys - self._first) % self.capacity
 
     def _allowed(self) -> int:
         """Return how many samples may be taken now."""
@@ -529,14 +546,11 @@ class _Drawn(Stream):
         self._count = 0
 
     def take(self, n: int) -> Block | None:
-        while not self.wait(_LOOK):
+        while (block := self._buffer._draw(n, self._rng)) is _NOTHING:
             self._clock.check()
-        found = self._buffer._draw(n, self._rng)
-        if found is None:
-            return None
-        values, keys = found
-        self._count += len(keys)
-        return Block(values, keys)
+        if block is not None:
+            self._count += len(block)
+        return block
 
     def wait(self, timeout: float) -> bool:
         return self._buffer._may_draw(timeout)

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._replay import PlainRows
+from pipeline._rows import Gatherer, gathers
 from pipeline.dtypes import integer, object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, ResourceExhaustedError, invalid, show
 from pipeline.foreign import numpy_of
@@ -25,6 +27,9 @@ class ReplayRows:
         example: The first example, which decides shapes and dtypes.
         capacity: How many examples there is room for.
         name: What errors call the buffer.
+
+    Attributes:
+        plain: Stores examples of the types, dtypes and shapes of the first.
     """
 
     def __init__(self, example: Any, capacity: int, name: str) -> None:
@@ -33,11 +38,9 @@ class ReplayRows:
         values = [example] if self._nest is None else self._nest.flatten(example)
         self._forms = [_form(value) for value in values]
         self._columns = [form.room(capacity) for form in self._forms]
-        self._kind, self._keys = type(example), _keys_of(example)
-        kinds = [_TWINS.get(type(each), {type(each)}) for each in values]
-        self._first = list(zip(kinds, self._forms, strict=True))
-        if len(self._keys) not in (0, len(values)) or (not self._keys and self._nest is not None):
-            self._kind = type(None)  # a structure, none of whose examples is `plain`
+        self.plain = PlainRows(self._columns, tuple(_numbers_like(each) for each in values), _plain_structure(example))
+        self._gatherer = Gatherer(tuple(self._columns)) if gathers(tuple(self._columns), capacity, True) else None
+        self._lists = [i for i, form in enumerate(self._forms) if form.lists]
         self._structures: dict[Any, tuple[Any, list[int]]] = {}
 
     def values(self, example: Any) -> list[Any]:
@@ -52,30 +55,6 @@ class ReplayRows:
             except ValueError as error:
                 raise invalid(f"'{self._name}': the example differs from the first: {error}") from error
         return [self._fitting(i, form, value) for i, (form, value) in enumerate(zip(self._forms, flat, strict=True))]
-
-    def plain(self, example: Any) -> list[Any] | None:
-        """As `values`, if all are numbers and arrays with the types, dtypes and shapes of the first; else None.
-
-        Five values take 2 us, and 25 by `values`.
-        """
-        if type(example) is not self._kind:
-            return None
-        try:
-            values = [example[key] for key in self._keys] if self._keys else [example]
-        except LookupError:
-            return None
-        if self._keys and len(example) != len(values):
-            return None
-        for value, (kinds, form) in zip(values, self._first, strict=True):
-            kind = type(value)
-            if kind not in kinds:
-                return None
-            if kind is np.ndarray:
-                if value.dtype is not form.dtype or value.shape != form.shape or value.dtype.hasobject:
-                    return None
-            elif kind not in _NUMBERS or (kind is int and not -_LARGE < value < _LARGE):
-                return None
-        return values
 
     def block(self, slots: NDArray[np.int64]) -> Any:
         """Return some examples in their structure, with a column for each value."""
@@ -110,12 +89,13 @@ class ReplayRows:
 
     def rows(self, slots: NDArray[np.int64]) -> list[Any]:
         """Return some examples as columns."""
-        if len(slots) == 1:
-            first = int(slots[0])
-            taken = [column[first : first + 1].copy() for column in self._columns]
+        if self._gatherer is not None:
+            taken = self._gatherer.take(slots)
         else:
             taken = [column.take(slots, axis=0) for column in self._columns]
-        return [form.drawn(column) for form, column in zip(self._forms, taken, strict=True)]
+        for i in self._lists:
+            taken[i] = self._forms[i].drawn(taken[i])
+        return taken
 
     def _fitting(self, i: int, first: _Form, value: Any) -> Any:
         refuse_missing(value, f"'{self._name}': {self._where(i)}")
@@ -183,22 +163,31 @@ def contents_of(state: Any, name: str) -> tuple[int, int, list[NDArray[Any]], An
     return inserted, sampled, columns, values[0] if nest is None else nest.pack(values)
 
 
-# Types of single values that fit the column of a value of the same type.
-_NUMBERS = frozenset({float, bool, complex, int, *np.sctypeDict.values()}) - {np.str_, np.bytes_, np.void, np.object_}
-_NUMBERS -= {np.datetime64, np.timedelta64}  # have several units
-_TWINS = {
-    each: {one, other}
-    for one, other in ((float, np.float64), (int, np.int64), (bool, np.bool_), (complex, np.complex128))
-    for each in (one, other)
-}
-_LARGE = 1 << 62  # an integer of Python that may fit no column
+# Types of numbers that are equal to others in their column: those of Python, and NumPy's of the same dtype.
+_TWINS: list[frozenset[type]] = [
+    frozenset({float, np.float64}),
+    frozenset({int, np.int64}),
+    frozenset({bool, np.bool_}),
+    frozenset({complex, np.complex128}),
+]
+# datetime64 and timedelta64 have several units.
+_NO_NUMBERS = (np.flexible, np.object_, np.datetime64, np.timedelta64)
 
 
-def _keys_of(example: Any) -> list[Any]:
-    """Return the keys of the values of a dict or tuple, in the order of `Nest.flatten`; none for a single value."""
+def _numbers_like(value: Any) -> frozenset[type]:
+    """Return the types of numbers that fit the column of a value; none for anything but a number."""
+    kind = type(value)
+    for twins in _TWINS:
+        if kind in twins:
+            return twins
+    return frozenset({kind} if issubclass(kind, np.generic) and not issubclass(kind, _NO_NUMBERS) else ())
+
+
+def _plain_structure(example: Any) -> tuple[Any, ...] | int | None:
+    """Return the structure of an example, as `PlainRows` has it, with the keys in the order of `Nest.flatten`."""
     if type(example) is dict:
-        return sorted(example, key=str)
-    return list(range(len(example))) if type(example) is tuple else []
+        return tuple(sorted(example, key=str))
+    return len(example) if type(example) is tuple else None
 
 
 class _Form(NamedTuple):

@@ -53,6 +53,60 @@ def test_draws_follow_from_the_seed():
     assert epochs[0] == first.tolist() != epochs[1]
 
 
+@pytest.mark.parametrize("priorities", [False, True])
+def test_draws_are_the_same_one_by_one_and_in_batches(priorities):
+    buffer = filled(250, priorities=priorities)
+    [batch] = drawn(buffer, 1, 60)
+    with iter(buffer) as samples:
+        alone = [next(samples) for _ in range(60)]
+    if priorities:
+        assert [sample.key for sample in alone] == batch.key.tolist()
+    else:
+        assert [example["n"] for example in alone] == batch["n"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("first", "others"),
+    [
+        (1.5, [2, True, np.float32(3), np.float64(4), np.array(5.0), np.array([6.0])[0]]),
+        (7, [True, np.int8(1), np.int64(-2), np.array(3)]),
+        (np.float32(1), [0.5, 2, np.float16(3), np.array(4, np.float32)]),
+        (np.array(1.0), [2.5, 3, np.array(4.0)]),
+        (1j, [2.0, 3, np.complex64(4j), np.complex128(5j)]),
+        (True, [False, np.True_, np.array(False)]),
+        (np.arange(4.0)[::2], [np.arange(4.0)[::-2], np.ones(2, ">f8"), np.ones(2, np.float32), [3.0, 4.0]]),
+    ],
+)
+@pytest.mark.parametrize("structure", ["value", "dict", "tuple", "nested"])
+def test_examples_of_other_types_than_the_first_become_its_dtype(first, others, structure):
+    buffer = pipeline.replay(10)
+    for x in [first, *others]:
+        buffer.add({"value": x, "dict": {"b": x, "a": 1}, "tuple": (x, 1), "nested": {"a": (x,)}}[structure])
+    found = buffer.state_dict()["examples"]
+    while isinstance(found, (dict, tuple)):
+        found = found[0] if isinstance(found, tuple) else found.get("b", found["a"])
+    assert found.dtype == np.asarray(first).dtype
+    assert found.tolist() == np.array([first, *others], found.dtype).tolist()
+
+
+def test_numbers_that_do_not_fit_change_nothing():
+    buffer = pipeline.replay(3)
+    for step in range(4):
+        buffer.add({"n": step, "x": float(step)})
+    for odd in (
+        {"n": 2**63, "x": 0.0},
+        {"n": 1.5, "x": 0.0},
+        {"n": 1},
+        {"n": 1, "y": 0.0},
+        {"n": 1, "x": "1"},
+        (1, 0.0),
+    ):
+        with pytest.raises((ValueError, TypeError, OverflowError)):
+            buffer.add(odd)
+    assert buffer.inserted == 4
+    assert buffer.state_dict()["examples"]["n"].tolist() == [1, 2, 3]
+
+
 def test_the_oldest_go():
     buffer = filled(250)
     assert (buffer.size, buffer.inserted, buffer.capacity) == (100, 250, 100)

@@ -24,6 +24,7 @@ _WORTH = 1.1  # times as fast: for less, nothing is proposed
 _AHEAD = 2  # elements that `prefetch` keeps by default
 
 _COMPUTES, _WAITS, _UNKNOWN = ", computing", ", waiting for I/O", ""
+_IN_TURNS = "its threads hold the GIL in turns"
 _LESS_WORK = "To go faster, do less work per example."
 
 
@@ -243,11 +244,11 @@ def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consum
 def _why_idle(report: Report, slow: Stage, how: str) -> str:
     """Return what to do about workers that the thread waits for, and that are idle half of the time or more."""
     if _made_by(slow) == "pipeline.threads":
-        may_hold = how != _WAITS and report.processors > 1
-        lock = ", or they wait for the GIL" if may_hold else ""
-        processes = f"; if it computes in Python, `workers=pipeline.processes({report.processors})`" if may_hold else ""
-        slowest = f"They wait for the slowest: examples take unequal time{lock}"
-        return f"{slowest}. If any order will do, pass `ordered=False`{processes}."
+        text = "They wait for the slowest, as examples take unequal time: if any order will do, pass `ordered=False`"
+        if how == _WAITS or report.processors < 2:
+            return f"{text}."
+        processes = f"`workers=pipeline.processes({report.processors})`"
+        return f"{text}. If it computes in Python, {_IN_TURNS}, so use {processes}."
     return "Its results take long to come back: return less, or smaller dtypes."
 
 
@@ -267,21 +268,24 @@ def _more(
     """
     value = max(now + 1, min(math.ceil(work / limit), _MOST_AT_ONCE * now))
     in_threads = made_by == "pipeline.threads"
+    turns = ""
     if how == _COMPUTES:
         value = min(value, report.processors)
         if _holds_lock(report, made_by):
+            if now > 1:
+                turns = f"As {_IN_TURNS}, {now} of them are no faster than one: use processes. "
             made_by, in_threads = "pipeline.processes", False
             share = min(share, 1.0)  # as many as hold the GIL at once
     most = min(1 / max(limit, share / value), _room(report, in_threads))
     knob = f"{made_by}({value})" if made_by.startswith("pipeline.") and not in_threads else str(value)
     if how == _UNKNOWN:
-        other = _if_computing(report, share, limit, made_by)
+        other = _if_computing(report, now, share, limit, made_by)
         text = f"Try `workers={knob}`: up to {most:.1f} times as fast if it waits for I/O{other}."
         return _Offer(value, knob, most, None, text)
     times = _times(most)
     if how == _COMPUTES:  # two processors may be one core
         times = _between(max(1.0, min(most, 1 / max(limit, 2 * share / value))), most)
-    return _Offer(value, knob, most, most, f"Try `workers={knob}`{times}.")
+    return _Offer(value, knob, most, most, f"{turns}Try `workers={knob}`{times}.")
 
 
 def _room(report: Report, in_threads: bool) -> float:
@@ -318,14 +322,15 @@ def _how_workers(report: Report, slow: Stage) -> str:
     return _COMPUTES if slow.wanted > _MOSTLY * at_work else _WAITS
 
 
-def _if_computing(report: Report, share: float, limit: float, made_by: str) -> str:
+def _if_computing(report: Report, now: int, share: float, limit: float, made_by: str) -> str:
     """Return what to write instead if the function computes."""
     if made_by == "pipeline.processes":
         return f"; if it computes, no more than {report.processors}, the number of processors"
     if made_by != "pipeline.threads" or report.processors < 2:
         return ""
     most = 1 / max(limit, min(share, 1.0) / report.processors)
-    return f"; if it computes in Python, `workers=pipeline.processes({report.processors})`{_between(1.0, most)}"
+    processes, gain = f"`workers=pipeline.processes({report.processors})`", _between(1.0, most)
+    return f"; if it computes in Python, {f'{_IN_TURNS}, so use ' if now > 1 else ''}{processes}{gain}"
 
 
 def _times(gain: float) -> str:

@@ -15,7 +15,8 @@ pytestmark = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has the clocks of threads"),
 ]
 
-LOCKED = {"function that holds the lock"}
+IN_TURNS = "threads that hold the lock"
+LOCKED = {"function that holds the lock", IN_TURNS}
 LOOKS = 3  # a second of a run may look like another one: 2 in 100 did
 QUIET = 0.9  # the share of the processors from which on a look counts: where others compute, other things hold back
 PARALLEL = {"function that releases the lock"}
@@ -43,3 +44,5 @@ def test_the_verdict_names_stage_and_knob(name, caplog):
     assert (verdict.kind, verdict.knob) == (case.kind, case.knob), str(report)
     assert verdict.gain is None or verdict.gain >= 1
     assert verdict.text in str(report)
+    if name == IN_TURNS:
+        assert "As its threads hold the GIL in turns, 4 of them are no faster than one: use processes." in verdict.text

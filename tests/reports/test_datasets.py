@@ -500,7 +500,11 @@ def test_workers_that_are_busy():
     pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": 2}
     got = verdict(part(1, "decode", 0.9, **pooled), waits_in=0.9)  # `busy` is as `taken` here
     assert (got.knob, got.value) == ("workers", 8)
-    assert "`decode` (2 workers, 90% busy). Try `workers=8`: up to 4.0 times as fast if it waits for I/O" in got.text
+    assert got.text.endswith(
+        "`decode` (2 workers, 90% busy). Try `workers=8`: up to 4.0 times as fast if it waits for I/O; if it computes "
+        "in Python, its threads hold the GIL in turns, so use `workers=pipeline.processes(4)`: 1.0 to 4.0 times as "
+        "fast."
+    )
     assert got.gain is None
 
 
@@ -510,7 +514,10 @@ def test_busy_threads_that_hold_the_lock_get_processes_one_per_processor(threads
     pooled = {"settings": {"in_workers": True, "made_by": "pipeline.threads"}, "threads": threads, "wanted": 1.0}
     got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, lock=0.99, processors=2)
     assert (got.knob, got.value, got.gain) == ("workers", 2, pytest.approx(2))
-    assert got.text.endswith("computing). Try `workers=pipeline.processes(2)`: 1.0 to 2.0 times as fast.")
+    assert got.text.endswith(
+        f"computing). As its threads hold the GIL in turns, {threads} of them are no faster than one: use processes. "
+        "Try `workers=pipeline.processes(2)`: 1.0 to 2.0 times as fast."
+    )
     got = verdict(part(1, "decode", 0.3, **pooled), waits_in=0.98, lock=0.99, processors=2)
     assert "`workers=pipeline.processes(2)`" in got.text  # though they are seldom at work
     got = verdict(part(1, "decode", 0.98, **pooled), waits_in=0.98, lock=0.99, processors=1)
@@ -564,11 +571,11 @@ def test_workers_whose_results_take_long():
     settings["made_by"] = "pipeline.threads"
     got = verdict(part(1, "decode", 0.4, **pooled), waits_in=0.95)
     assert got.text.endswith(
-        "examples take unequal time, or they wait for the GIL. If any order will do, pass `ordered=False`; if it "
-        "computes in Python, `workers=pipeline.processes(4)`."
+        "as examples take unequal time: if any order will do, pass `ordered=False`. If it computes in Python, its "
+        "threads hold the GIL in turns, so use `workers=pipeline.processes(4)`."
     )
     got = verdict(part(1, "decode", 0.4, **pooled, wanted=0.1), waits_in=0.95, lock=0.1)
-    assert got.text.endswith("examples take unequal time. If any order will do, pass `ordered=False`.")
+    assert got.text.endswith("as examples take unequal time: if any order will do, pass `ordered=False`.")
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(5.0, "let it run for 10 s or more"), (30.0, "found no better number")])

@@ -134,9 +134,11 @@ def digest(number):
 
 
 @contextlib.contextmanager
-def mapped(function, workers=None, prefetch=0, step=nothing):
-    """Numbers through a function; workers that are processes where it holds the lock."""
-    if workers is not None and function is count_item:
+def mapped(function, workers=None, prefetch=0, step=nothing, threads=None):
+    """Numbers through a function; workers that are processes where it holds the lock, unless threads are asked for."""
+    if threads is not None:
+        workers = threads
+    elif workers is not None and function is count_item:
         workers = pipeline.processes(workers)
     data = pipeline.dataset(itertools.count()).map(function, workers=workers).batch(BATCH)
     if prefetch:
@@ -174,6 +176,13 @@ def producer(threads):
 CASES = {
     "slow disk": Case(mapped, {"function": fetch}, "function", "workers", {"workers": VALUE}),
     "function that holds the lock": Case(mapped, {"function": count_item}, "function", "workers", {"workers": VALUE}),
+    "threads that hold the lock": Case(
+        mapped,
+        {"function": count_item, "threads": 4},
+        "function",
+        "workers",
+        {"threads": None, "workers": VALUE},
+    ),
     "function that releases the lock": Case(mapped, {"function": digest}, "function", "workers", {"workers": VALUE}),
     "few workers": Case(mapped, {"function": fetch, "workers": 2}, "function", "workers", {"workers": VALUE}),
     "small prefetch": Case(

@@ -140,13 +140,17 @@ class StatefulDistributedSampler(_Distributed):  # type: ignore[misc]
             yield number
 
     def state_dict(self) -> dict[str, Any]:
-        """Return how many numbers the current pass has given."""
-        return {"yielded": self.yielded}
+        """Return the epoch, and how many numbers the current pass has given."""
+        return {"yielded": self.yielded, "epoch": self.epoch}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Begin the next pass behind that many numbers; ValueError if that is not a state."""
+        """Set the epoch, and begin the next pass after that many numbers; ValueError if it is not a state.
+
+        States of torchdata 0.11 have no epoch; the sampler then keeps its own.
+        """
         if not state_dict.get("yielded", -1) >= 0:
             raise ValueError(f"load_state_dict: expected {{'yielded': a number}}, got {state_dict!r:.80}")
+        self.set_epoch(state_dict.get("epoch", self.epoch))
         self.next_yielded = state_dict["yielded"]
 
 

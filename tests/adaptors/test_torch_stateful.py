@@ -246,14 +246,23 @@ def test_a_state_of_torchdata(kind, workers):
     assert rows(ours) == wanted
 
 
-def test_a_distributed_sampler_resumes():
-    made = pt.StatefulDistributedSampler(Squares(), num_replicas=2, rank=1, seed=5)
+@pytest.mark.parametrize("epoch", [0, 3])
+def test_a_distributed_sampler_resumes(epoch):
+    """In the epoch of the state; one of torchdata 0.11 has none, and the program sets it."""
+
+    def sampler():
+        return pt.StatefulDistributedSampler(Squares(), num_replicas=2, rank=1, seed=5)
+
+    made, again, other, third = sampler(), sampler(), sampler(), sampler()
+    made.set_epoch(epoch)
     wanted = list(made)
-    again = pt.StatefulDistributedSampler(Squares(), num_replicas=2, rank=1, seed=5)
+    again.set_epoch(epoch)
     numbers = iter(again)
     got = [next(numbers) for _ in range(4)]
-    other = pt.StatefulDistributedSampler(Squares(), num_replicas=2, rank=1, seed=5)
     other.load_state_dict(again.state_dict())
     assert got + list(other) == wanted
+    third.set_epoch(epoch)
+    third.load_state_dict({"yielded": 4})
+    assert got + list(third) == wanted
     with pytest.raises(ValueError, match=r"^load_state_dict: expected \{'yielded': a number\}, got \{'yielded': -1\}$"):
         other.load_state_dict({"yielded": -1})

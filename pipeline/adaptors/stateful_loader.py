@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -126,16 +127,17 @@ class StatefulDataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
         return self._epoch
 
     def _opened(self) -> Epoch:
-        position, self._position = self._position, None
+        position, self._position, self._epoch = self._position, None, None
+        alone = copy.copy(self)  # an epoch that kept this loader would be a cycle, and its workers outlive both
         if position is not None:
             position.check(self.num_workers, isinstance(self.dataset, torch.utils.data.IterableDataset))
         if not self.num_workers:
-            return EpochHere(self, position)
+            return EpochHere(alone, position)
         if position is not None and position.finished and not self.persistent_workers:
             indexes_of(self, position.main)  # the workers of the next epoch begin anew, with the next seed
             torch.empty((), dtype=torch.int64).random_(generator=self.generator)
             position = None
-        return EpochInWorkers(self, position)
+        return EpochInWorkers(alone, position)
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state after the last batch you got. It holds what the states of dataset and sampler hold.

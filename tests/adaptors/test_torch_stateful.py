@@ -1,8 +1,10 @@
 """pipeline.torch.StatefulDataLoader: what torchdata's does, and states of torchdata's."""
 
+import gc
 import importlib
 import itertools
 import json
+import multiprocessing
 
 import pytest
 
@@ -189,6 +191,24 @@ def test_another_number_of_workers_is_refused_where_each_has_a_state(kind):
     second.load_state_dict(first.state_dict())
     with pytest.raises(pipeline.StateMismatchError, match=r"num_workers was 0 when the state was saved and is 2 now: "):
         iter(second)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_workers_end_with_their_loader(persistent):
+    """Without the garbage collector, which may come much later."""
+    others = set(multiprocessing.active_children())
+    gc.disable()
+    try:
+        made = loader("map", 2, persistent_workers=persistent)
+        next(iter(made))
+        workers = set(multiprocessing.active_children()) - others
+        assert len(workers) == 2
+        del made
+        for each in workers:
+            each.join(60)
+            assert not each.is_alive()
+    finally:
+        gc.enable()
 
 
 def test_a_state_of_the_end_begins_the_next_epoch():

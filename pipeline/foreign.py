@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.capabilities import Tensor
+
 
 def numpy_of(value: Any) -> NDArray[Any]:
     """Return anything that NumPy makes an array of as an array.
@@ -21,13 +23,13 @@ def numpy_of(value: Any) -> NDArray[Any]:
     try:
         return np.asarray(value)
     except (TypeError, RuntimeError):
-        torch: Any = sys.modules.get("torch")
-        if torch is None or not isinstance(value, getattr(torch, "Tensor", ())):  # it may be just being imported
+        if not isinstance(value, Tensor):
             raise
-    return _of_tensor(value, torch)
+    return _of_tensor(value)
 
 
-def _of_tensor(tensor: Any, torch: Any) -> NDArray[Any]:
+def _of_tensor(tensor: Any) -> NDArray[Any]:
+    torch: Any = sys.modules["torch"]
     if tensor.is_nested:
         raise TypeError("a nested tensor has rows of several shapes: write tensor.unbind(), which is a tuple of them")
     if tensor.layout is not torch.strided:
@@ -47,7 +49,7 @@ def _of_tensor(tensor: Any, torch: Any) -> NDArray[Any]:
     except ImportError:
         text = f"tensors of {name} need ml_dtypes: pip install ml_dtypes; or write tensor.float()"
         raise ImportError(text) from None
-    dtype = getattr(ml_dtypes, name, None)
+    dtype = vars(ml_dtypes).get(name)
     if dtype is None:
         raise TypeError(f"a tensor of {tensor.dtype} is not an array of NumPy, nor of ml_dtypes: write tensor.float()")
     bits = {1: torch.uint8, 2: torch.uint16}[plain.element_size()]

@@ -26,6 +26,7 @@ from pipeline.adaptors.stateful_fetch import (
 from pipeline.adaptors.stateful_position import Position
 from pipeline.adaptors.stateful_samplers import Indexes
 from pipeline.adaptors.torch_tensors import torch
+from pipeline.capabilities import Stateful
 from pipeline.logs import logger
 
 _log = logger("pipeline.batches")
@@ -237,7 +238,7 @@ class EpochInWorkers(Epoch):
 
     def _begin(self, start: Position | None) -> None:
         loader, every = self._loader, self._loader.snapshot_every_n_steps or 0
-        always = not self._recipe.iterable and not hasattr(type(self._recipe.dataset), "state_dict")
+        always = not self._recipe.iterable and not isinstance(self._recipe.dataset, Stateful)
         self._every = 1 if always else every
         indexes = indexes_of(loader, None if start is None else start.main)
         main = indexes.state()

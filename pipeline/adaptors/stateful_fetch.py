@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pipeline.adaptors.torch_tensors import torch
-from pipeline.resume.stateful import is_stateful
+from pipeline.capabilities import GivesSeveral, Stateful
 
 # What the workers of torch's DataLoader are told.
 BEGIN, SKIP, FETCH = range(3)
@@ -45,18 +45,19 @@ class Fetcher:
 
     def __init__(self, recipe: Recipe, state: dict[str, Any] | None = None) -> None:
         self._recipe, dataset = recipe, recipe.dataset
-        if state is not None and state["dataset_state"] is not None and is_stateful(dataset):
+        if state is not None and state["dataset_state"] is not None and isinstance(dataset, Stateful):
             dataset.load_state_dict(state["dataset_state"])
         self._examples = iter(dataset) if recipe.iterable else None
+        self._several = isinstance(dataset, GivesSeveral)
         self.ended = False
         found = None if state is None or state["fetcher_state"] is None else state["fetcher_state"]
-        if found is not None and found["dataset_iter_state"] is not None and is_stateful(self._examples):
-            self._examples.load_state_dict(found["dataset_iter_state"])  # type: ignore[union-attr]
+        if found is not None and found["dataset_iter_state"] is not None and isinstance(self._examples, Stateful):
+            self._examples.load_state_dict(found["dataset_iter_state"])
 
     @property
     def stateful(self) -> bool:
         """Whether the dataset or its iterator has a state."""
-        return is_stateful(self._recipe.dataset) or is_stateful(self._examples)
+        return isinstance(self._recipe.dataset, Stateful) or isinstance(self._examples, Stateful)
 
     def fetch(self, index: Any) -> Any:
         """Return the batch or element of an index; StopIteration if an IterableDataset has ended."""
@@ -65,8 +66,10 @@ class Fetcher:
             return recipe.collate(self._taken(index))
         if not recipe.batched:
             return recipe.collate(recipe.dataset[index])
-        several = getattr(recipe.dataset, "__getitems__", None)
-        return recipe.collate(several(index) if several else [recipe.dataset[number] for number in index])
+        dataset = recipe.dataset
+        if self._several:
+            return recipe.collate(dataset.__getitems__(index))
+        return recipe.collate([dataset[number] for number in index])
 
     def _taken(self, index: Any) -> Any:
         if not self._recipe.batched:
@@ -87,10 +90,10 @@ class Fetcher:
     def state(self) -> dict[str, Any]:
         """Return the state, as torchdata names its parts."""
         dataset, examples = self._recipe.dataset, self._examples
-        apart = is_stateful(dataset) and examples is not dataset
+        apart = isinstance(dataset, Stateful) and examples is not dataset
         fetcher = None
         if self._recipe.iterable:
-            own = examples.state_dict() if is_stateful(examples) else None  # type: ignore[union-attr]
+            own = examples.state_dict() if isinstance(examples, Stateful) else None
             fetcher = {"dataset_iter_state": own, "fetcher_ended": self.ended}
         return {"fetcher_state": fetcher, "dataset_state": dataset.state_dict() if apart else None}
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pipeline.adaptors.torch_tensors import torch
-from pipeline.resume.stateful import is_stateful
+from pipeline.capabilities import Stateful
 
 # The sampler of an IterableDataset, which has no order.
 ENDLESS: Any = torch.utils.data.dataloader._InfiniteConstantSampler
@@ -87,9 +87,9 @@ class _Groups(Iterator[list[int]]):
 
     def state_dict(self) -> dict[str, Any]:
         state: dict[str, Any] = {"samples_yielded": self._given}
-        if is_stateful(self._sampler):
+        if isinstance(self._sampler, Stateful):
             state["sampler_state"] = self._sampler.state_dict()
-        if is_stateful(self._numbers):
+        if isinstance(self._numbers, Stateful):
             state["sampler_iter_state"] = self._numbers.state_dict()
         return state
 
@@ -100,7 +100,7 @@ class _Groups(Iterator[list[int]]):
         self._numbers = iter(self._sampler)
         if "sampler_iter_state" in state:
             self._numbers.load_state_dict(state["sampler_iter_state"])
-        elif not is_stateful(self._sampler) and not isinstance(self._sampler, ENDLESS):
+        elif not isinstance(self._sampler, Stateful) and not isinstance(self._sampler, ENDLESS):
             next(itertools.islice(self._numbers, self._given, self._given), None)
 
 
@@ -168,11 +168,11 @@ class Indexes(Iterator[Any]):
         if state is None:
             return
         self._given = state["_sampler_iter_yielded"]
-        if is_stateful(sampler) or is_stateful(self._indexes):
-            if is_stateful(sampler):
+        if isinstance(sampler, Stateful) or isinstance(self._indexes, Stateful):
+            if isinstance(sampler, Stateful):
                 sampler.load_state_dict(state["_index_sampler_state"])
-                self._indexes = iter(sampler)
-            if state["_sampler_iter_state"] is not None and is_stateful(self._indexes):
+                self._indexes = iter(self._sampler)
+            if state["_sampler_iter_state"] is not None and isinstance(self._indexes, Stateful):
                 self._indexes.load_state_dict(state["_sampler_iter_state"])
         elif not isinstance(sampler, ENDLESS):
             self._indexes = itertools.islice(self._indexes, self._given, None)
@@ -186,7 +186,7 @@ class Indexes(Iterator[Any]):
         """Return the state, as torchdata names its parts."""
         sampler, indexes = self._sampler, self._indexes
         return {
-            "_index_sampler_state": sampler.state_dict() if is_stateful(sampler) else None,
-            "_sampler_iter_state": indexes.state_dict() if is_stateful(indexes) else None,
+            "_index_sampler_state": sampler.state_dict() if isinstance(sampler, Stateful) else None,
+            "_sampler_iter_state": indexes.state_dict() if isinstance(indexes, Stateful) else None,
             "_sampler_iter_yielded": self._given,
         }

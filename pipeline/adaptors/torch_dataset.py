@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.adaptors.torch_tensors import block_of, example_of, torch
+from pipeline.capabilities import GivesSeveral, SetsEpoch, Stateful
 from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.iterators import iterator_of
 from pipeline.on_error import name_item
 from pipeline.resume.plain import not_plain
-from pipeline.resume.stateful import is_stateful, iterator_at
+from pipeline.resume.stateful import iterator_at
 from pipeline.sources.extras import MANY, stacked
 from pipeline.sources.nodes import Parts, Table
 from pipeline.sources.order import Epochs
@@ -105,11 +106,11 @@ class _Items(Table):
 
     def _examples(self, numbers: NDArray[np.int64]) -> list[Any]:
         wanted = numbers.tolist()
-        several = getattr(self._data, "__getitems__", None)
+        several = isinstance(self._data, GivesSeveral)
         try:
-            found = [self._item(number) for number in wanted] if several is None else list(several(wanted))
+            found = list(self._data.__getitems__(wanted)) if several else [self._item(number) for number in wanted]
         except Exception as error:
-            if several is not None:
+            if several:
                 name_item(error, str(wanted[0]), f"in one of the items {wanted} of {type(self._data).__name__}")
             raise
         if len(found) != len(wanted):  # which of them these are nobody knows
@@ -157,7 +158,7 @@ class _Stream(Parts):
     def __init__(self, data: Any, blocks: bool) -> None:
         self._data = data
         self._blocks = blocks
-        self._stateful = is_stateful(data)
+        self._stateful = isinstance(data, Stateful)
 
     @property
     def count(self) -> int | None:  # type: ignore[override]
@@ -166,9 +167,10 @@ class _Stream(Parts):
         return len(given) if hasattr(type(given), "__len__") and not self._blocks else None
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
-        told: list[Any] = [self._data, *(getattr(self._data, name, None) for name in ("dataset", "sampler"))]
+        loader = isinstance(self._data, torch.utils.data.DataLoader)
+        told = [self._data, self._data.dataset, self._data.sampler] if loader else [self._data]
         for each in told:
-            if hasattr(each, "set_epoch"):
+            if isinstance(each, SetsEpoch):
                 each.set_epoch(epoch)
         yield from self._by_states(place) if self._stateful else self._by_numbers(place or 0)
 

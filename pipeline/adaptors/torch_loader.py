@@ -10,6 +10,7 @@ from pipeline.adaptors.rounds import nominal_batch
 from pipeline.adaptors.torch_epochs import TensorEpochs
 from pipeline.adaptors.torch_face import Batches, BatchNumbers, EpochSampler, SizedBatches, passed_on
 from pipeline.adaptors.torch_tensors import torch
+from pipeline.capabilities import WrapsBatchSampler
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.keywords import unknown_keywords
@@ -216,7 +217,7 @@ def _made_again(others: dict[str, Any]) -> BatchNumbers | None:
         TypeError: There are options that the dataset has, or unknown ones.
     """
     numbers: Any = others.get("batch_sampler")
-    while hasattr(numbers, "_batch_sampler"):  # Lightning wraps it for predictions
+    while isinstance(numbers, WrapsBatchSampler):
         numbers = numbers._batch_sampler
     found = numbers if isinstance(numbers, BatchNumbers) else None
     if found is not None:  # these come with it

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar, overload
 from numpy.typing import NDArray
 
 from pipeline.batches.origins import OfQueue, of_producer
+from pipeline.capabilities import LazyFrame, Stateful
 from pipeline.datasets.dataset import Dataset
 from pipeline.keywords import tells_keywords
 from pipeline.nest import parts_of
@@ -88,8 +89,7 @@ def dataset(given: Any) -> Dataset[Any]:
         if not _is_array(kind) and not parts_of(given):
             raise TypeError(f"{_WANTED}, got an empty {kind.__name__}")
         return arrays(given)
-    stateful = hasattr(given, "state_dict") and hasattr(given, "load_state_dict")
-    if stateful and hasattr(kind, "__iter__"):
+    if isinstance(given, Stateful) and hasattr(kind, "__iter__"):
         return Dataset(OfStateful(given, _name(given)))
     if inspect.isgeneratorfunction(given):
         return Dataset(OfIterable(given, name_of(given), None))
@@ -110,7 +110,7 @@ def dataset(given: Any) -> Dataset[Any]:
         hint = ": use a pipeline.FIFOQueue"
         if not inspect.iscoroutinefunction(given.get):  # as in asyncio, whose `get` nobody would await
             hint += ", or iter(q.get, None), which ends when q.get() returns None"
-    if hasattr(kind, "collect_schema"):  # a LazyFrame of polars
+    if isinstance(given, LazyFrame):
         hint = ": pass its .collect()"
     raise TypeError(f"{_WANTED}, got {given!r:.80}{hint}")
 

@@ -16,7 +16,7 @@ from pipeline.errors import FailedPreconditionError, InvalidArgumentError, inval
 from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
 from pipeline.stages import by_name as stages
 from pipeline.stages.index import ENDLESS
-from pipeline.stages.node import Node, index_of, measured, nodes_of, opened, running
+from pipeline.stages.node import Node, Recipe, index_of, measured, nodes_of, opened, running
 from pipeline.stages.run import Run
 from pipeline.stages.selection import arranged
 
@@ -61,7 +61,7 @@ class _Named(type):
             raise AttributeError(text, name=name, obj=cls)
 
 
-class Dataset(Generic[T_co], metaclass=_Named):
+class Dataset(Recipe, Generic[T_co], metaclass=_Named):
     """A recipe for examples: a source and transformations. It is immutable, cheap, and picklable if your functions are.
 
     Iterate over it to run it. `iter(dataset)` returns an iterator that also saves and loads states, reports what is
@@ -78,7 +78,6 @@ class Dataset(Generic[T_co], metaclass=_Named):
         [[0, 1, 4], [9, 16, 25]]
     """
 
-    _node: Node
     _epoch = 0
 
     def __init__(self, node: Node, epoch: int = 0) -> None:
@@ -786,12 +785,11 @@ class Dataset(Generic[T_co], metaclass=_Named):
 
 def node_of(given: Any, what: str) -> Node:
     """Return the recipe of a dataset; TypeError for anything else."""
-    node = getattr(given, "_node", None)
-    if not isinstance(node, Node):
+    if not isinstance(given, Dataset):
         raise TypeError(f"{what}: expected a dataset, got {type(given).__name__}: use pipeline.dataset(...) of it")
-    if getattr(given, "_epoch", 0):
+    if given._epoch:
         raise invalid(f"{what}: pass the dataset without .epoch(), and call .epoch() on the result")
-    return node
+    return given._node
 
 
 @tells_keywords

@@ -37,7 +37,7 @@ from pipeline.nest import refuse_missing_in
 from pipeline.reports import spans
 from pipeline.stages.checksum import Sum
 from pipeline.stages.draws import this_thread
-from pipeline.stages.node import Node, measured, name_of_recipe, nodes_of, note_written, opened, running
+from pipeline.stages.node import Node, Recipe, measured, name_of_recipe, nodes_of, note_written, opened, running
 from pipeline.stages.run import Measured, Run, Stops
 from pipeline.stages.selection import arranged
 from pipeline.stages.stream import Stream, cannot_wait, unknown_in
@@ -71,7 +71,7 @@ _AT_EXIT = 0.5
 _END: Any = object()
 
 
-class DatasetIterator(Generic[T_co]):
+class DatasetIterator(Recipe, Generic[T_co]):
     """Your dataset's elements, once: an iterator, and a context manager that ends its threads.
 
     An ended iterator stays ended. `iter(dataset)` gives another one, with the same order under a seed, and

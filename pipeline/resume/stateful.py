@@ -10,12 +10,6 @@ from typing import Any
 from pipeline.iterators import iterator_of
 
 
-def is_stateful(source: Any) -> bool:
-    """Whether this can say where it is, and go there."""
-    kind = type(source)
-    return hasattr(kind, "state_dict") and hasattr(kind, "load_state_dict")
-
-
 def iterator_at(source: Any, state: Any, iterate: Callable[[Any], Iterator[Any]] = iterator_of) -> Iterator[Any]:
     """Return an iterator that gives what came next when `source` gave this state.
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._rows import Gatherer, gathers
+from pipeline.capabilities import ArrowTable
 from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
@@ -72,7 +73,7 @@ def arrow(
     if isinstance(table, pyarrow.RecordBatch):
         table = pyarrow.Table.from_batches([table])
     if not isinstance(table, pyarrow.Table):
-        if not hasattr(table, "__arrow_c_stream__"):
+        if not isinstance(table, ArrowTable):
             raise TypeError(f"arrow: the table must be one of Arrow, not {table!r:.80}")
         _refuse_objects(table, columns)
         try:

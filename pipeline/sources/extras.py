@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._batch import stack
+from pipeline.capabilities import ArrowTable
 from pipeline.dtypes import native, object_vector, strings_as_bytes, texts
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid, show
 from pipeline.nest import ListValue, Nest, is_nested
@@ -104,7 +105,7 @@ def of_record(error: E, key: str) -> E:
 
 def is_frame(kind: type[Any]) -> bool:
     """Whether this is a table with named columns, such as a DataFrame of polars or pandas, or a Table of pyarrow."""
-    return hasattr(kind, "__dataframe__") or (hasattr(kind, "__arrow_c_stream__") and hasattr(kind, "columns"))
+    return hasattr(kind, "__dataframe__") or (issubclass(kind, ArrowTable) and hasattr(kind, "columns"))
 
 
 def is_closed(stored: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pipeline._calls import items_at
+from pipeline.capabilities import GivesSeveral
 from pipeline.errors import invalid
 from pipeline.nest import kept, without_mappings
 from pipeline.orders.numbered import digest
@@ -69,7 +70,7 @@ class Items(Index):
 
     def __init__(self, items: Any) -> None:
         self._items, self._length = items, len(items)
-        self._together = getattr(type(items), "__getitems__", None)  # as PyTorch's DataLoader calls it
+        self._together = isinstance(items, GivesSeveral)
         self.ahead = type(items) in STORED
 
     def __len__(self) -> int:
@@ -84,8 +85,8 @@ class Items(Index):
             found = without_mappings(items_at(items, np.ascontiguousarray(places)))
             return Block(Examples(found), places)
         listed = places.tolist()
-        if self._together is not None:
-            found = list(self._together(items, listed))
+        if self._together:
+            found = list(items.__getitems__(listed))
             if len(found) != len(listed):
                 name = type(items).__name__
                 raise invalid(f"{name}.__getitems__ returned {len(found)} items for {len(listed)} numbers")

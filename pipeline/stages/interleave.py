@@ -8,7 +8,7 @@ from typing import Any
 from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.orders.seeds import LateSeed, Seed
 from pipeline.stages.block import Block
-from pipeline.stages.node import Node, opened, seeds_of, total
+from pipeline.stages.node import Node, Recipe, opened, seeds_of, total
 from pipeline.stages.run import Run
 from pipeline.stages.selection import arranged
 from pipeline.stages.stream import Stream, shorter, whole
@@ -103,7 +103,7 @@ class Nested:
         if block is None:
             return None
         made = block.values.first()
-        node = getattr(made, "_node", made)
+        node = made._node if isinstance(made, Recipe) else made
         if not isinstance(node, Node):
             raise invalid(f"interleave: expected a dataset of datasets, and an element is {made!r:.80}")
         if self._run.hosts and self._seed.drawn and any(each.drawn for each in seeds_of(node)):

@@ -19,6 +19,12 @@ from pipeline.stages.run import Measured, Run
 from pipeline.stages.stream import Stage, Stream, fitting, whole
 
 
+class Recipe:
+    """The base of datasets and their iterators: stages look at the nodes of one that a function returned."""
+
+    _node: Node
+
+
 class Node:
     """One step of a recipe: immutable, and picklable if its functions are.
 

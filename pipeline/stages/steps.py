@@ -19,7 +19,7 @@ from pipeline.on_error import must_raise, name_item
 from pipeline.stages.block import Block, Columns, Examples
 from pipeline.stages.draws import NoDraws, this_thread
 from pipeline.stages.index import Index
-from pipeline.stages.node import Node, seeds_of
+from pipeline.stages.node import Recipe, seeds_of
 from pipeline.stages.run import Limited
 from pipeline.stages.stream import Maker, Skipped, Stream, Unit
 from pipeline.sync.stop_flag import StopFlag
@@ -230,8 +230,7 @@ class FlatMapStep(Step):
 
 def _refuse_recipe(output: Any, name: str) -> None:
     """Refuse a dataset that draws by chance: what it gives would not come again after a resume."""
-    node = getattr(output, "_node", None)
-    if isinstance(node, Node) and any(seed.drawn for seed in seeds_of(node)):
+    if isinstance(output, Recipe) and any(seed.drawn for seed in seeds_of(output._node)):
         raise invalid(
             f"{name} returned a dataset without a seed, {output!r:.200}: pass seed= in it, or write "
             "pipeline.interleave(data.map(f), cycle_length=1), which seeds each of them by its number"

@@ -39,8 +39,8 @@ class Epoch(Iterator[Any]):
         loader: The loader.
 
     Attributes:
-        finished: Whether the end was seen.
-        yielded: How many batches were given.
+        finished: Whether the caller has seen the end.
+        yielded: Number of batches delivered.
     """
 
     def __init__(self, loader: Any) -> None:
@@ -73,11 +73,11 @@ class Epoch(Iterator[Any]):
         raise NotImplementedError
 
     def position(self) -> Position:
-        """Return where the epoch stands."""
+        """Return the position of the epoch."""
         raise NotImplementedError
 
     def _skip(self, count: int, why: str = "") -> None:
-        """Make and drop batches."""
+        """Make some batches and drop them."""
         if why and count:
             _log.warning("%s: %s: the first %d batches are made again and dropped", self._loader, why, count)
         for _ in range(count):
@@ -136,26 +136,26 @@ class EpochHere(Epoch):
 
 
 class _Plan:
-    """What workers are to do in an epoch.
+    """The tickets of an epoch, and the sampler states that belong to them.
 
     Args:
-        indexes: What the sampler gives.
-        workers: How many workers there are.
-        first: Which of them makes the next batch.
-        every: After how many batches there is a snapshot of all states; 0 for none.
-        always: Whether all states are at hand after each batch.
-        ahead: How many batches are made ahead at most.
+        indexes: The pass over the sampler.
+        workers: Number of workers.
+        first: Index of the worker that makes the next batch.
+        every: Number of batches between two snapshots of all states; 0 for none.
+        always: Whether the states are known after every batch.
+        ahead: Maximum number of batches made ahead.
     """
 
     def __init__(self, indexes: Indexes, workers: int, first: int, every: int, always: bool, ahead: int) -> None:
         self._indexes, self._workers, self._first = indexes, workers, first
         self._every, self._always, self._ahead = every, always, ahead
         self.ended: set[int] = set()  # workers whose datasets have ended
-        self.mains: dict[int, dict[str, Any]] = {}  # states of the sampler after the batches of these numbers
+        self.mains: dict[int, dict[str, Any]] = {}  # by the number of a batch: the sampler's state after it
         self.yielded = 0
 
     def tickets(self) -> Iterator[Ticket]:
-        """Yield what workers are asked for, in turn."""
+        """Yield the tickets for the workers, in turn."""
         yield from [Ticket(BEGIN)] * self._workers + [Ticket(SKIP)] * self._first
         for number in itertools.count():
             if len(self.ended) == self._workers:
@@ -186,7 +186,7 @@ class _Tickets:
 
 
 class _Inner(torch.utils.data.DataLoader):  # type: ignore[misc]
-    """torch's loader, whose workers make what tickets ask for."""
+    """torch's loader; its workers make the batches of tickets."""
 
     def check_worker_number_rationality(self) -> None:
         """Do nothing: the user's loader has warned."""

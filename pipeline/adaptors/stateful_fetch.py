@@ -1,4 +1,4 @@
-"""What StatefulDataLoader runs where batches are made: in the caller, or in the workers of torch's DataLoader."""
+"""Fetcher: makes the batches of a StatefulDataLoader, in the caller or in the workers of torch's DataLoader."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import numpy as np
 from pipeline.adaptors.torch_tensors import torch
 from pipeline.capabilities import GivesSeveral, Stateful
 
-# What the workers of torch's DataLoader are told.
+# Kinds of tickets for the workers of torch's DataLoader.
 BEGIN, SKIP, FETCH = range(3)
 
 
 class Recipe(NamedTuple):
-    """How batches are made of a dataset.
+    """The settings for making batches.
 
     Attributes:
         dataset: The dataset.
         iterable: Whether it is an IterableDataset.
-        batched: Whether examples are put together.
-        collate: Makes a batch of a list of examples; or an element of an example.
-        drop_last: Whether a smaller last batch is left out.
+        batched: Whether examples are put into batches.
+        collate: Makes a batch from a list of examples, or an element from one example if not batched.
+        drop_last: Whether a smaller last batch is dropped.
     """
 
     dataset: Any
@@ -36,11 +36,11 @@ class Recipe(NamedTuple):
 
 
 class Fetcher:
-    """Makes batches, and has a state: that of the dataset, or of its iterator.
+    """Makes batches. Its state is that of the dataset, or of its iterator.
 
     Args:
-        recipe: How batches are made.
-        state: Where to continue; None for the beginning of an epoch.
+        recipe: The settings.
+        state: The state to continue from; None for the beginning of an epoch.
     """
 
     def __init__(self, recipe: Recipe, state: dict[str, Any] | None = None) -> None:
@@ -99,18 +99,18 @@ class Fetcher:
 
 
 def apart(state: Any) -> Any:
-    """Return a state that nobody changes any more."""
+    """Return a copy of a state that shares nothing with the dataset."""
     return copy.deepcopy(state)
 
 
 class Ticket(NamedTuple):
-    """What a worker is asked for.
+    """A request to a worker.
 
     Attributes:
         what: BEGIN, SKIP or FETCH.
         number: The number of the batch in the epoch.
-        index: What the sampler gave.
-        snapshot: Whether the state after it is wanted.
+        index: The sampler's index or list of indexes.
+        snapshot: Whether the worker sends its state after the batch.
     """
 
     what: int
@@ -120,13 +120,13 @@ class Ticket(NamedTuple):
 
 
 class Made:
-    """What a worker has made of a ticket.
+    """A worker's answer to a ticket.
 
     Args:
         worker: The number of the worker.
-        number: That of the ticket.
+        number: The ticket's number.
         data: The batch; None if there is none.
-        state: The pickled state after it; None if that was not asked for, or is as before.
+        state: The pickled state after it; None if it was not requested, or has not changed.
         ended: Whether the dataset of the worker has ended.
     """
 
@@ -140,10 +140,10 @@ class Made:
 
 
 class WorkerDataset(torch.utils.data.Dataset):  # type: ignore[misc]
-    """The dataset that torch's workers see: it makes of a ticket what the loader's own dataset gives.
+    """The dataset in torch's workers: its items are the answers to tickets.
 
     Args:
-        recipe: How batches are made.
+        recipe: The settings.
         states: The state of each worker to continue from, pickled; None for a beginning.
     """
 
@@ -153,7 +153,7 @@ class WorkerDataset(torch.utils.data.Dataset):  # type: ignore[misc]
         self._sent: bytes | None = None
 
     def __len__(self) -> int:
-        return 0  # the loader's sampler decides
+        return 0  # the loader's sampler decides how many items there are
 
     def __getitem__(self, ticket: Ticket) -> Made:
         worker = torch.utils.data.get_worker_info().id
@@ -174,7 +174,7 @@ class WorkerDataset(torch.utils.data.Dataset):  # type: ignore[misc]
         return Made(worker, ticket.number, data, self._state(worker) if ticket.snapshot else None)
 
     def _state(self, worker: int) -> bytes | None:
-        """Return the state, unless it was sent before."""
+        """Return the pickled state; None if it was the last one sent."""
         assert self._fetcher is not None
         state = pickle.dumps({"worker_id": worker, **self._fetcher.state()})
         if state == self._sent:
@@ -184,7 +184,7 @@ class WorkerDataset(torch.utils.data.Dataset):  # type: ignore[misc]
 
 
 class WorkerStart:
-    """What a worker calls first: seeds it by a seed that states keep, and lets it see the user's dataset.
+    """The first call in a worker: seeds it by a seed that is part of states, and shows it the user's dataset.
 
     Args:
         init: The `worker_init_fn` of the user.
@@ -207,5 +207,5 @@ class WorkerStart:
 
 
 def same(made: Made) -> Made:
-    """Return what a worker has made: the `collate_fn` of torch's loader."""
+    """Return its argument: the `collate_fn` of torch's loader."""
     return made

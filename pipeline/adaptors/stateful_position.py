@@ -1,4 +1,4 @@
-"""Position: what a state of StatefulDataLoader says, whether it was saved with workers or without, or by torchdata."""
+"""Position: the content of a StatefulDataLoader's state, with workers or without, of ours or of torchdata's."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pipeline.errors import StateMismatchError, invalid, told
 
 
 class Position(NamedTuple):
-    """Where an epoch stands.
+    """The position of an epoch.
 
     Attributes:
-        main: The state of the sampler, and what else the caller keeps.
-        workers: The states of the datasets of the workers; of one if the caller makes batches.
-        num_workers: How many workers there were; 0 if the caller makes batches.
-        step: How many batches were given before these states.
-        since: How many were given after them.
-        last: Which worker gave the last one before them.
-        finished: Whether the end of the epoch was seen.
+        main: The state of the sampler and of the loader in the caller.
+        workers: The states of the workers' datasets; one if the caller makes batches.
+        num_workers: Number of workers; 0 if the caller makes batches.
+        step: Number of batches delivered before these states.
+        since: Number of batches delivered after them.
+        last: Index of the worker that made the last batch before them.
+        finished: Whether the caller has seen the end of the epoch.
     """
 
     main: dict[str, Any]

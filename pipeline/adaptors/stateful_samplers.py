@@ -1,4 +1,4 @@
-"""Samplers of StatefulDataLoader: what they have given is their state, so a resume reads none of it again."""
+"""Samplers of StatefulDataLoader: their state counts the indexes delivered, so a resume reads no item again."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _Distributed: Any = torch.utils.data.distributed.DistributedSampler
 
 
 class OwnRandomSampler(_Random):  # type: ignore[misc]
-    """torch's RandomSampler over a generator of its own, whose passes have a state.
+    """torch's RandomSampler with its own generator; its passes have a state.
 
     Args:
-        data: What has a length.
-        generator: Draws the orders; None for one that torch's global generator seeds.
+        data: The dataset; only its length matters.
+        generator: Draws the orders; None for one seeded by torch's global generator.
     """
 
     def __init__(self, data: Any, generator: Any = None) -> None:
@@ -64,7 +64,7 @@ class _Order(Iterator[int]):
 
 
 class OwnBatchSampler(_Batch):  # type: ignore[misc]
-    """torch's BatchSampler, whose passes have a state if those of its sampler have one."""
+    """torch's BatchSampler; its passes have a state."""
 
     def __iter__(self) -> Iterator[list[int]]:
         return _Groups(self)
@@ -105,12 +105,12 @@ class _Groups(Iterator[list[int]]):
 
 
 class StatefulDistributedSampler(_Distributed):  # type: ignore[misc]
-    """torch's DistributedSampler with a state, as that of torchdata.
+    """torch's DistributedSampler with a state, like torchdata's.
 
     Thread safety: use it from one thread at a time.
 
     Attributes:
-        yielded: How many numbers the current pass has given.
+        yielded: Number of indexes delivered in the current pass.
 
     Examples:
         >>> data = torch.arange(10)
@@ -155,11 +155,11 @@ class StatefulDistributedSampler(_Distributed):  # type: ignore[misc]
 
 
 class Indexes(Iterator[Any]):
-    """One pass over what a loader's sampler gives, and its state.
+    """One pass over a loader's sampler, with a state.
 
     Args:
         sampler: The sampler, or batch sampler.
-        state: Where to continue; None for the beginning.
+        state: The state to continue from; None for the beginning.
     """
 
     def __init__(self, sampler: Any, state: dict[str, Any] | None = None) -> None:
@@ -183,7 +183,7 @@ class Indexes(Iterator[Any]):
         return index
 
     def state(self) -> dict[str, Any]:
-        """Return the state, as torchdata names its parts."""
+        """Return the state, with torchdata's names."""
         sampler, indexes = self._sampler, self._indexes
         return {
             "_index_sampler_state": sampler.state_dict() if isinstance(sampler, Stateful) else None,

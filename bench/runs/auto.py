@@ -140,8 +140,14 @@ def serves_few(workers):
 
 
 def unsendable(workers):
-    """A function that processes cannot import."""
-    return pipeline.dataset(itertools.count()).map(lambda number: counts(number, 40_000), workers=workers).batch(BATCH)
+    """A function with a lock, which cannot be sent to processes."""
+    lock = threading.Lock()
+
+    def counted(number):
+        assert not lock.locked()
+        return counts(number, 40_000)
+
+    return pipeline.dataset(itertools.count()).map(counted, workers=workers).batch(BATCH)
 
 
 # Name: the pipeline, for given workers, and how long the consumer sleeps over a batch.
@@ -162,7 +168,7 @@ CASES = {
     "NumPy on 784 numbers": (mapped(scaled), 0),
     "a cast, a consumer of 40 ms": (mapped(same), 0.04),
     "Python code, 1 ms": (mapped(counts, steps=40_000), 0),
-    "Python code that no process can import": (unsendable, 0),
+    "Python code that no process can have": (unsendable, 0),
     "Python code, a consumer of 10 ms": (mapped(counts, steps=40_000), 0.01),
     "SHA-256 of 1 MiB": (mapped(digests), 0),
     "zlib, 128 KiB": (mapped(inflates), 0),

@@ -8,6 +8,8 @@ import threading
 from types import CodeType, FrameType, TracebackType
 from typing import Any
 
+from pipeline.errors import AbortedError
+
 _PACKAGE = __name__.partition(".")[0]
 _STANDARD = os.path.dirname(os.__file__)
 
@@ -43,10 +45,13 @@ class RemoteTraceback(Exception):
 
 
 def show_users(error: BaseException) -> None:
-    """Have the traceback of an error begin with the user's frames; see `of_user`. Those of another process are text,
-    so that there is none here."""
+    """Have the traceback of an error begin with the user's frames; see `of_user`.
+
+    Errors that happened in another process have none of ours: an AbortedError, and one whose frames there are text.
+    """
     traceback = of_user(error.__traceback__)
-    if isinstance(error.__cause__, RemoteTraceback) and traceback is not None and is_ours(traceback.tb_frame):
+    elsewhere = isinstance(error, AbortedError) or isinstance(error.__cause__, RemoteTraceback)
+    if elsewhere and traceback is not None and is_ours(traceback.tb_frame):
         traceback = None
     if traceback is not error.__traceback__:
         BaseException.with_traceback(error, traceback)

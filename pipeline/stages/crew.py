@@ -601,9 +601,13 @@ class Crewed(Maker):
         if isinstance(error, BrokenExecutor):
             if workers.recovers(error):
                 return self._tasks(segment, alone)
-            hint = "" if workers.dies else "\nA worker was killed, crashed, or could not start."
-            broken = AbortedError(None, None, f"the workers broke: {named(error)}{hint}")
-            broken.__cause__ = error
+            if workers.dies:  # the message is ours, and says what happened
+                broken = AbortedError(None, None, str(error))
+                broken.__cause__ = error.__cause__
+            else:
+                hint = "A worker was killed, crashed, or could not start."
+                broken = AbortedError(None, None, f"the workers broke: {named(error)}\n{hint}")
+                broken.__cause__ = error
             return [failed(broken)]
         index = error.index if isinstance(error, WorkerDied) else None
         if len(block) > 1 and index is None:  # each example alone, to find the one

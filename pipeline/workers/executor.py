@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from typing import Any
 
 # Seconds that a chunk should take. Apart from its examples it costs 0.2 ms of this process and the worker. One thread
@@ -81,7 +81,8 @@ class Foreign(Workers):
 
     def __init__(self, executor: Any) -> None:
         self._executor = executor
-        self.in_process = isinstance(executor, ThreadPoolExecutor) or type(executor).__name__ == "ThreadPoolExecutor"
+        # By name, as its module cannot be imported once the main thread has ended.
+        self.in_process = any(each.__name__ == "ThreadPoolExecutor" for each in type(executor).__mro__)
         self.made_by = type(executor).__name__
 
     @property

@@ -9,6 +9,7 @@ import os
 import pickle
 import signal
 import socket
+import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -40,14 +41,19 @@ os.register_at_fork(after_in_child=_forget)
 # The exit status of a worker that begins to start workers while it imports the program.
 UNGUARDED = 121
 
-_UNGUARDED = (
-    'the program has no `if __name__ == "__main__":`. Each worker imports it, and would start workers in turn. Put all '
-    "but imports and definitions under that line"
-)
 _GUARD = (
     'A worker imports the program: what the program does belongs under `if __name__ == "__main__":`. What the worker '
     "printed says more"
 )
+
+
+def _unguarded() -> str:
+    """Return the message of an error about a program without a guard: the fault, its file, and the lines to write."""
+    program = getattr(sys.modules.get("__main__"), "__file__", None) or "the program"
+    return (
+        f'{program} has no `if __name__ == "__main__":`. Each worker process imports it, and would start workers in '
+        'turn. Put all but imports and definitions under that line:\n\n    if __name__ == "__main__":\n        main()\n'
+    )
 
 
 class Life:
@@ -145,7 +151,7 @@ class Worker:
             if "killed" in how:
                 raise ConnectionResetError(how) from None
             if how == f"ended with exit status {UNGUARDED}":
-                raise BrokenWorkers(_UNGUARDED) from None
+                raise BrokenWorkers(_unguarded()) from None
             raise BrokenWorkers(f"a worker process {how} while it started. {_GUARD}") from None
         except OSError as error:
             raise BrokenWorkers(f"a worker process {self.end(error)}") from error

@@ -160,6 +160,16 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
+def _require_descriptors() -> None:
+    """Raise OSError unless this process may open the files that it needs until the server has forked.
+
+    These are a socket and two pipes. The server ends, with a traceback, if the connection does before that.
+    """
+    with contextlib.ExitStack() as stack:
+        for _ in range(3):
+            stack.callback(_close, *os.pipe())
+
+
 def _close(*descriptors: int) -> None:
     for each in descriptors:
         os.close(each)
@@ -169,6 +179,7 @@ class _Popen(popen_forkserver.Popen):
     """A process that a server of ours forks. As its base, but for the server."""
 
     def _launch(self, process_obj: Any) -> None:
+        _require_descriptors()
         data = io.BytesIO()
         context.set_spawning_popen(self)
         try:
@@ -182,6 +193,8 @@ class _Popen(popen_forkserver.Popen):
         server = server_of(process_obj.modules)
         self._server = server  # else it ends with its last process, and may not tell how that ended
         try:
+            server.ensure_running()
+            _require_descriptors()
             self.sentinel, end = server.connect_to_new_process(self.__dict__["_fds"])
             kept = os.dup(end)  # its end tells the process that this one has ended
             self.finalizer = util.Finalize(self, _close, (kept, self.sentinel))

@@ -61,7 +61,7 @@ class Starter:
         self._check_program()
         mine, libraries = needs.of(self._modules.copy())  # in one step: others add to it, perhaps without a GIL
         environment = dict(os.environ) if self._method == "spawn" else None
-        around = os.getcwd(), tuple(sys.path), descriptors(), environment
+        around = _folder(), tuple(sys.path), descriptors(), environment
         kind = ProcessKind(self._method, self._setup, around)
         worker = _take(kind, mine)
         if worker is None:
@@ -89,6 +89,17 @@ class Starter:
                 f"a worker process cannot be started, as method='spawn' imports the program, and {file} cannot be "
                 "read again: put the program into a file, or use method='forkserver'"
             )
+
+
+def _folder() -> str:
+    """Return the current directory, in which workers begin."""
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise BrokenWorkers(
+            "a worker process cannot be started, as the current directory of this program was deleted: os.chdir to one "
+            "that exists"
+        ) from None
 
 
 _lock = threading.Lock()

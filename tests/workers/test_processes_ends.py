@@ -291,7 +291,7 @@ class TestStart:
     @pytest.mark.parametrize(
         ("program", "text"),
         [
-            ("loop()", "the program has no `if __name__ =="),
+            ("loop()", "program.py has no `if __name__ =="),
             (
                 'if __name__ == "__main__":\n    f = lambda i: i\n    f.__qualname__ = f.__name__ = "f"\n    loop()',
                 "make the function",

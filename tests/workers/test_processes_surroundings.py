@@ -68,6 +68,52 @@ with pipeline.processes(1) as workers:
     assert rest == ["[1, 4, 9]"] * 3 + ["True"]
 
 
+@pytest.mark.parametrize("free", range(4, 20))
+def test_an_error_says_that_there_are_too_few_descriptors(tmp_path, free):
+    """Whatever the first one is opened for, nothing else is printed."""
+    body = f"""
+lowest = os.open(os.devnull, os.O_RDONLY)
+os.close(lowest)
+resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + {free}, lowest + {free}))
+try:
+    print(loop(pipeline.processes(2)))
+except pipeline.AbortedError as error:
+    print(str(error).split(": ")[:2])
+"""
+    done = run(tmp_path, body)
+    enough, failed = "[1, 4, 9]", "['a worker process cannot be started', 'OSError']"
+    assert lines(done) in ([enough], [failed])
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+def test_in_a_folder_that_was_deleted(tmp_path, method):
+    body = f"""
+os.mkdir("gone")
+os.chdir("gone")
+os.rmdir(os.getcwd())
+try:
+    loop(pipeline.processes(1, method={method!r}))
+except pipeline.AbortedError as error:
+    print(str(error).splitlines()[0])
+"""
+    text = "a worker process cannot be started, as the current directory of this program was deleted: os.chdir to one"
+    assert lines(run(tmp_path, body)) == [f"{text} that exists"]
+
+
+@pytest.mark.parametrize("workers", ["2", "'auto'", "pipeline.threads(2)", "pipeline.processes(1)"])
+def test_the_first_loop_of_a_program_whose_main_thread_has_ended(tmp_path, workers):
+    """Another thread goes on, which Python waits for."""
+    body = f"""
+import threading
+def later():
+    threading.main_thread().join()
+    print(loop({workers}))
+threading.Thread(target=later).start()
+"""
+    assert lines(run(tmp_path, body)) == ["[1, 4, 9]"]
+
+
 def test_a_long_path_of_temporary_files(tmp_path):
     """Sockets have paths of at most 107 bytes. The folder that is used instead goes with the program."""
     folder = tmp_path / ("d" * 100)

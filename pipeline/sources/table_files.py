@@ -20,9 +20,12 @@ from pipeline.sources.arrow_columns import Arrays, ArrowRows, table_as
 from pipeline.sources.arrow_options import Codes, Where, casts_of, facts_of, fillings, texts_of
 from pipeline.sources.arrow_types import as_read, check, columns_of, field_names, unified
 from pipeline.sources.extras import MANY, chosen, last_used, needs
+from pipeline.sources.extras import names_of as listed_names
 from pipeline.sources.hive import folder_columns
 from pipeline.sources.nodes import Table
 from pipeline.sources.table_formats import ArrowFile, ParquetFile
+
+_SHOWN = 60  # characters of a list of columns in an error
 
 
 class Options(NamedTuple):
@@ -36,7 +39,7 @@ class Options(NamedTuple):
 
 
 class Schemas:
-    """The columns of the first file, with the types on which all files agree.
+    """The columns of all files, with the types on which these agree, whatever their order.
 
     Args:
         kind: The function that reads them.
@@ -52,59 +55,83 @@ class Schemas:
 
     def __init__(self, kind: str, options: Options) -> None:
         self._kind, self._options = kind, options
-        self._first: Any = None
-        self._seen: list[Any] = []  # the last schema, which most files share
-        self._agreed: dict[str, tuple[Any, str]] = {}  # the type of a column, and the first file that has it
-        self._others: dict[str, dict[str, str]] = {}  # by file, what is said of columns that have no common type
+        self._wanted = listed_names(options.columns, kind)
+        self._first = self._where = ""  # the first file, and what errors begin with
+        self._last: Any = None  # the last schema, which most files share
+        self._kinds: dict[str, dict[Any, str]] = {}  # by column its types, and the first file that has each
+        self._without: dict[str, str] = {}  # by column the first file that lacks it
+        self._read: dict[str, None] = {}  # the columns to read where none are chosen
+        self._agreed: dict[str, Any] = {}  # the type of a column
 
     def add(self, schema: Any, name: str) -> None:
-        """Take the schema of a file into account."""
-        if self._first is None:
-            self._begin(schema, name)
-        elif self._seen[0] != schema:
-            for column, (agreed, file) in self._agreed.items():
-                self._compare(schema, name, column, agreed, file)
-        self._seen = [schema]
+        """Take the schema of a file into account.
 
-    def _begin(self, schema: Any, name: str) -> None:
-        where = f"{self._kind}: {name}"
-        wanted = self._options.columns
-        self._first, self._where = schema, where
-        self.names = chosen(schema.names, without_index(schema) if wanted is None else wanted, where)
-        self._casts = casts_of(schema, self._options.dtypes, where)
-        once = [field for field in schema if schema.get_field_index(field.name) >= 0]
-        self._agreed = {field.name: (as_read(field.type, field.name, self._casts), name) for field in once}
-
-    def _compare(self, schema: Any, name: str, column: str, agreed: Any, file: str) -> None:
-        place = schema.get_field_index(column)
-        if place < 0:
-            if column not in (self._options.defaults or {}):
-                self._others.setdefault(name, {})[column] = f"column {column!r} is not there"
+        Raises:
+            InvalidArgumentError: Several of its columns to read have one name.
+        """
+        if self._last is not None and self._last.equals(schema, check_metadata=True):
             return
-        kind = as_read(schema.field(place).type, column, self._casts)
-        both = unified(agreed, kind)
-        if both is None:
-            text = f"column {column!r} is {kind}, and {agreed} in '{file}'"
-            self._others.setdefault(name, {})[column] = text
-        elif both != agreed:
-            self._agreed[column] = both, file if both != kind else name
+        names = schema.names
+        read = without_index(schema) if self._wanted is None else [each for each in self._wanted if each in names]
+        if read:
+            self._read |= dict.fromkeys(chosen(names, read, f"{self._kind}: {name}"))
+        columns = {field.name: field.type for field in schema if schema.get_field_index(field.name) >= 0}
+        lacking = {column: name for column in self._kinds if column not in columns}
+        if self._first:
+            lacking |= {column: self._first for column in columns if column not in self._kinds}
+        for column, file in lacking.items():
+            self._without.setdefault(column, file)
+        for column, kind in columns.items():
+            self._kinds.setdefault(column, {}).setdefault(kind, name)
+        self._first, self._last = self._first or name, schema
 
     def end(self) -> None:
         """Take it that all files are known.
 
         Raises:
-            InvalidArgumentError: They have no common type for a column that is read, or it becomes no array.
+            InvalidArgumentError: A file lacks a column that is read, files have no common type for it, or it becomes no
+                array.
         """
-        if self._options.where is not None:
-            self.where = Where(self._options.where, self.of(list(self._agreed)), self._kind)
+        options, wanted = self._options, self._wanted
+        self._where = f"{self._kind}: {self._first}"
+        first = needs("pyarrow", self._kind).schema([(name, next(iter(kinds))) for name, kinds in self._kinds.items()])
+        casts = casts_of(first, options.dtypes, self._where)
+        self.names = chosen(first.names, list(self._read) if wanted is None else wanted, self._where)
+        differing: list[tuple[str, str, str]] = []  # file, column, and what is said of it
+        for column, kinds in self._kinds.items():
+            self._agreed[column], odd = _common(column, kinds, casts)
+            differing += odd
+        if options.where is not None:
+            self.where = Where(options.where, self.of(list(self._agreed)), self._kind)
         read = {*self.names, *([] if self.where is None else self.where.columns)}
-        for name, said in self._others.items():
-            differs = "; ".join(said[column] for column in said if column in read)
-            if differs:
-                hint = "if columns are to become one dtype, pass dtypes=, and for those that are not there defaults="
-                raise invalid(f"{self._kind}: '{name}' does not fit the files before it: {differs}: {hint}")
+        differing, lacked = ([each for each in odd if each[1] in read] for odd in (differing, self._lacked()))
+        self._refuse(differing, lacked)
         for name in self.names:
-            check(self._agreed[name][0], name, self._where)
+            check(self._agreed[name], name, self._where)
+
+    def _lacked(self) -> list[tuple[str, str, str]]:
+        """The files that lack a column without a default, the column, and what is said of it."""
+        return [
+            (file, name, f"column {name!r} is not there, but in '{next(iter(self._kinds[name].values()))}'")
+            for name, file in self._without.items()
+            if name not in (self._options.defaults or {})
+        ]
+
+    def _refuse(self, differing: list[tuple[str, str, str]], lacked: list[tuple[str, str, str]]) -> None:
+        """Raise the error about the first file that differs from others or lacks a column, if there is one."""
+        told = differing + lacked
+        if not told:
+            return
+        file, odd = told[0][0], {column for _, column, _ in told}
+        said = "; ".join(text for each, _, text in told if each == file)
+        hints = []
+        if any(each == file for each, _, _ in differing):
+            hints.append("if columns are to become one dtype, pass dtypes=")
+        if any(each == file for each, _, _ in lacked):
+            rest = repr([name for name in self.names if name not in odd])
+            others = rest if 2 < len(rest) <= _SHOWN else ""
+            hints.append(f"fill in columns that are not there by defaults=, or leave them out by columns={others}")
+        raise invalid(f"{self._kind}: '{file}' does not fit the other files: {said}: {'; '.join(hints)}")
 
     def fillings(self) -> dict[str, Any]:
         """Return the defaults; see `fillings`."""
@@ -116,7 +143,26 @@ class Schemas:
 
     def of(self, names: Sequence[str]) -> Any:
         """Return the schema of some columns, as they are read."""
-        return needs("pyarrow", self._kind).schema([(name, self._agreed[name][0]) for name in names])
+        return needs("pyarrow", self._kind).schema([(name, self._agreed[name]) for name in names])
+
+
+def _common(column: str, kinds: Mapping[Any, str], casts: Mapping[str, Any]) -> tuple[Any, list[tuple[str, str, str]]]:
+    """Return the type in which a column is read; and files whose type does not fit, the column, and what is said of it.
+
+    Args:
+        column: The column.
+        kinds: Its types, and the first file that has each.
+        casts: The types that were asked for.
+    """
+    agreed, before, odd = None, "", []
+    for given, file in kinds.items():
+        kind = as_read(given, column, casts)
+        both = kind if agreed is None else unified(agreed, kind)
+        if both is None:
+            odd.append((file, column, f"column {column!r} is {kind}, and {agreed} in '{before}'"))
+        elif both != agreed:
+            agreed, before = both, before if both != kind else file
+    return agreed, odd
 
 
 class _Group(NamedTuple):

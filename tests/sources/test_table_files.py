@@ -229,7 +229,7 @@ class TestSchemas:
         first, second = NO_ANSWER[case]
         for columns in ((first, second), (second, first), (first, first, second)):
             last = tmp_path / f"{len(columns) - 1}"
-            text = f"'{last}' does not fit the files before it: column 'a' is "
+            text = f"'{last}' does not fit the other files: column 'a' is "
             with pytest.raises(pipeline.InvalidArgumentError, match=text) as error:
                 read(*columns)
             assert str(columns[-1].type).replace("element", "item") in str(error.value).replace("element", "item")
@@ -264,16 +264,55 @@ class TestSchemas:
         [batch] = read(*columns, defaults={"a": "?"}).batch(5)
         assert batch["a"].tolist() == [b"?", b"?", b"?", b"a", b"b"]
 
-    def test_columns_that_a_file_lacks(self, read, tmp_path):
-        tables = pa.table({"a": [1], "b": ["x"]}), pa.table({"a": [2]})
-        with pytest.raises(
-            pipeline.InvalidArgumentError, match=f"'{tmp_path / '1'}' does not .*column 'b' is not there"
-        ):
-            read(*tables)
-        [batch] = read(*tables, defaults={"b": "?"}).batch(2)
-        assert batch["b"].tolist() == [b"x", b"?"]
-        [batch] = read(*tables, columns=["a"]).batch(2)
-        assert batch["a"].tolist() == [1, 2]
+    @pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
+    def test_columns_that_a_file_lacks(self, read, kind, tmp_path, order):
+        """In whatever order the files come."""
+        given = pa.table({"a": [1], "b": ["x"]}), pa.table({"a": [2]}), pa.table({"b": ["z"], "a": [3]})
+        tables = [given[i] for i in order]
+        lacks = order.index(1)
+        text = f"{function(kind).__name__}: '{tmp_path / str(lacks)}' does not fit the other files: "
+        text += f"column 'b' is not there, but in '{tmp_path / str(0 if lacks else 1)}': "
+        text += "fill in columns that are not there by defaults=, or leave "
+        for options in ({}, {"columns": ["b", "a"]}, {"columns": ["a"], "where": pc.field("b") == "x"}):
+            with raises(pipeline.InvalidArgumentError, text + "them out by columns=['a']"):
+                read(*tables, **options)
+        for options in ({}, {"columns": ["a", "b"]}):
+            [batch] = read(*tables, **options, defaults={"b": "?"}).batch(3)
+            assert batch["a"].tolist() == [1 + i for i in order]
+            assert batch["b"].tolist() == [[b"x", b"?", b"z"][i] for i in order]
+        [batch] = read(*tables, columns=["a"]).batch(3)
+        assert batch["a"].tolist() == [1 + i for i in order]
+        [batch] = read(*tables, defaults={"b": "?"}, codes={"b": ["z", "x", "?"]}).batch(3)
+        assert batch["b"].tolist() == [[1, 2, 0][i] for i in order]
+        [batch] = read(*tables, defaults={"b": "?"}, where=pc.field("b").is_null()).batch(3)
+        assert batch["a"].tolist() == [2]
+
+    def test_options_name_columns_of_any_file(self, read):
+        tables = pa.table({"a": [1]}), pa.table({"a": [2], "b": [0.5], "c": ["x"]})
+        for given in (tables, tables[::-1]):
+            [batch] = read(*given, columns=["b"], dtypes={"b": "float32"}, defaults={"b": 0}).batch(2)
+            assert batch["b"].dtype == np.float32
+            assert sorted(batch["b"].tolist()) == [0, 0.5]
+            for options in ({"columns": ["z"]}, {"dtypes": {"z": float}}):
+                with pytest.raises(pipeline.InvalidArgumentError, match="there is no column 'z'; the columns"):
+                    read(*given, **options)
+
+    def test_a_column_that_a_later_file_has_twice(self, read, tmp_path):
+        twice = pa.table([pa.array([1]), pa.array([2]), pa.array([3])], names=["a", "b", "a"])
+        tables = pa.table({"a": [1], "b": [2]}), twice
+        for given in (tables, tables[::-1]):
+            with pytest.raises(pipeline.InvalidArgumentError, match="there are 2 columns 'a': rename them"):
+                read(*given)
+
+    def test_a_column_is_read_where_one_file_has_it_as_an_index(self, read):
+        frames = pytest.importorskip("pandas")
+        index = pa.Table.from_pandas(frames.DataFrame({"a": [1]}, index=[7]))
+        plain = pa.table({"a": [2], "__index_level_0__": [8]})
+        for given in ((index, plain), (plain, index)):
+            [batch] = read(*given).batch(2)
+            assert sorted(batch["__index_level_0__"].tolist()) == [7, 8]
+        [batch] = read(index, pa.table({"a": [2]})).batch(2)
+        assert list(batch) == ["a"]
 
     def test_a_value_that_does_not_fit(self, read, kind, tmp_path):
         """One moment of 2**62 ms is none of us."""
@@ -323,9 +362,11 @@ class TestHive:
         assert list(batch) == ["n"]
 
     def test_other_folders(self, kind, tmp_path):
-        with pytest.raises(pipeline.InvalidArgumentError, match="column 'a' is not there"):
-            self.make(kind, tmp_path, ["a=1", "b=1"])
-        assert list(self.make(kind, tmp_path, ["a", "b=1"])[0]) == ["n"]
+        for folders, name in ((["a=1", "b=1"], "a"), (["a", "b=1"], "b"), (["b=1", "a"], "b")):
+            with pytest.raises(pipeline.InvalidArgumentError, match=f"column '{name}' is not there"):
+                self.make(kind, tmp_path, folders)
+            [batch] = self.make(kind, tmp_path, folders, columns=["n"]).batch(4)
+            assert batch["n"].tolist() == [0, 1, 10, 11]
 
     def test_a_column_in_the_file_comes_first(self, kind, tmp_path):
         [batch] = self.make(kind, tmp_path, ["n=7"]).batch(2)

@@ -409,9 +409,7 @@ class TestErrors:
         a, b = tmp_path / "a.parquet", tmp_path / "b.parquet"
         pa.parquet.write_table(pa.table({"n": [1], "m": [1]}), a)
         pa.parquet.write_table(pa.table({"n": [1.5]}), b)
-        text = (
-            f"parquet: '{b}' does not fit the files before it: column 'n' is double, and int64 in '{a}'; column 'm' is"
-        )
+        text = f"parquet: '{b}' does not fit the other files: column 'n' is double, and int64 in '{a}'; column 'm' is"
         with raises(ValueError, text):
             pipeline.parquet([a, b])
         pa.parquet.write_table(pa.table({"m": ["x"], "n": [1]}), b)  # other columns may differ, and their order

@@ -624,7 +624,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             method: "concat" fills each row, and continues a sequence in the next one. "first_fit" and "best_fit" keep
                 sequences whole: a row begins with the oldest in a buffer, and then takes the oldest, or the longest,
                 that has room.
-            long: What becomes of a sequence longer than a row: "split" into several, "truncate", "drop" or "error".
+            long: What becomes of a sequence that is longer than a row, with its `begin` and `end`: "split" into
+                several, "truncate", "drop" or "error". What is truncated keeps its `begin` and `end`.
             begin, end: Values before and after each sequence, such as BOS and EOS; a dict by field.
             labels: True adds `labels`, the token after each; -100 at the end of a sequence and for padding. A string
                 names the field with the tokens.
@@ -666,6 +667,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             buffer=size,
             pad=pad,
         )
+        if long != "split" and how.room < 1:
+            raise invalid(f"pack: length={how.length} leaves no room for a sequence between begin and end")
         return self._then(stages.Pack, how)
 
     @tells_keywords

@@ -51,6 +51,11 @@ class Packing(NamedTuple):
     pad: Any = 0
 
     @property
+    def room(self) -> int:
+        """How much of a sequence is in a row that begin and end share with it."""
+        return self.length - (self.begin is not None) - (self.end is not None)
+
+    @property
     def most(self) -> int:
         """The most pieces of a row."""
         return self.length if self.max_sequences is None else self.max_sequences
@@ -99,6 +104,8 @@ class Documents:
         if not (length := length_of(fields)):
             return None
         if not self._plain:
+            if how.long == "truncate" and how.end is not None:  # the end is not what is cut off
+                fields = {name: array[: how.room] for name, array in fields.items()}
             fields = self._framed(fields)
             length = length_of(fields)
         if length <= how.length or how.long == "split":

@@ -97,6 +97,34 @@ def test_long_sequences(method):
         tokens("error")
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_truncated_sequences_keep_their_begin_and_end(method):
+    given = [np.arange(1, 12), np.arange(21, 23), np.arange(31, 34)]
+
+    def packed(length, **options):
+        data = stream(given).pack(length, method=method, long="truncate", **options)
+        rows = list(data)
+        check(data, rows)
+        documents = [row["tokens"][row["segment_ids"] == i].tolist() for row in rows for i in (1, 2)]
+        return sorted(each for each in documents if each), rows
+
+    both, rows = packed(4, begin=-1, end=-2, labels=True)
+    assert both == [[-1, 1, 2, -2], [-1, 21, 22, -2], [-1, 31, 32, -2]]
+    assert [row["labels"].tolist() for row in rows] == [[1, 2, -2, -100], [21, 22, -2, -100], [31, 32, -2, -100]]
+    assert packed(4, end=-2)[0] == [[1, 2, 3, -2], [21, 22, -2], [31, 32, 33, -2]]
+    begun, rows = packed(4, begin=-1, labels=True)
+    assert begun == [[-1, 1, 2, 3], [-1, 21, 22], [-1, 31, 32, 33]]
+    assert rows[0]["labels"].tolist() == [1, 2, 3, 4]  # without an end, its last label is the token that was cut off
+
+
+def test_a_row_without_room_between_begin_and_end():
+    for long in ("truncate", "drop", "error"):
+        for options in ({"begin": 1, "end": 2}, {"end": 2}):
+            with pytest.raises(pipeline.InvalidArgumentError, match=r"pack: length=.* leaves no room for a sequence"):
+                stream(ROWS).pack(len(options), long=long, **options)
+    assert [row["tokens"].tolist() for row in stream([[5]]).pack(2, begin=1, end=2)] == [[1, 5], [2, 0]]
+
+
 @pytest.mark.parametrize("method", FITS)
 def test_long_sequences_are_split_into_whole_rows_and_a_rest(method):
     data = stream([np.arange(11), np.arange(2)]).pack(4, method=method)

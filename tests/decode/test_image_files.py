@@ -183,3 +183,44 @@ class TestBmp:
         image.save(file, "BMP")
         assert np.array_equal(decode_bmp(file.getvalue()), indices[:, :, None])
         assert np.array_equal(decode_bmp(file.getvalue(), 3), indices[:, :, None].repeat(3, axis=2))
+
+    @staticmethod
+    def with_fields(rows, bits, masks):
+        """A BMP file of one line for each item of `rows`, the lowest first, whose pixels are cut apart by masks."""
+        width = 8 * len(rows[0]) // bits
+        header = struct.pack("<IiiHHIIiiII", 56, width, len(rows), 1, bits, 3, 0, 0, 0, 0, 0)
+        header += struct.pack("<4I", *masks)
+        return b"BM" + struct.pack("<IHHI", 0, 0, 0, 14 + len(header)) + header + b"".join(rows)
+
+    @pytest.mark.parametrize(
+        ("masks", "order"),
+        [
+            ((0xFF, 0xFF00, 0xFF0000, 0xFF000000), [0, 1, 2, 3]),
+            ((0xFF0000, 0xFF00, 0xFF, 0xFF000000), [2, 1, 0, 3]),
+            ((0xFF000000, 0xFF0000, 0xFF00, 0xFF), [3, 2, 1, 0]),
+        ],
+    )
+    def test_fields_of_32_bits(self, masks, order):
+        """By the masks, where TensorFlow takes blue, green, red and alpha whatever they say."""
+        pixels = np.random.default_rng(0).integers(0, 256, (3, 5, 4)).astype(np.uint8)
+        data = self.with_fields([row.tobytes() for row in pixels[::-1]], 32, masks)
+        assert np.array_equal(decode_bmp(data), pixels[:, :, order])
+        assert np.array_equal(decode_bmp(data, 3), pixels[:, :, order[:3]])
+        assert np.array_equal(decode_image(data, 4), pixels[:, :, order])
+
+    @pytest.mark.parametrize(
+        ("masks", "bits"), [((0xF800, 0x7E0, 0x1F, 0), (5, 6, 5)), ((0x7C00, 0x3E0, 0x1F, 0), (5, 5, 5))]
+    )
+    def test_fields_of_16_bits(self, masks, bits):
+        """TensorFlow refuses them."""
+        numbers = np.random.default_rng(0).integers(0, 1 << sum(bits), (3, 6)).astype("<u2")
+        data = self.with_fields([row.tobytes() for row in numbers[::-1]], 16, masks)
+        red, green = numbers >> (bits[1] + bits[2]), numbers >> bits[2] & (1 << bits[1]) - 1
+        fields = np.stack((red, green, numbers & (1 << bits[2]) - 1), 2).astype(float)
+        wanted = fields * 255 / ((1 << np.array(bits)) - 1)
+        assert (abs(decode_bmp(data) - wanted) < 1).all()
+
+    def test_other_fields_are_an_error(self):
+        data = self.with_fields([bytes(8)], 32, (0x3FF, 0xFFC00, 0x3FF00000, 0))
+        with pytest.raises(InvalidArgumentError, match="Unsupported BMP bitfields layout"):
+            decode_bmp(data)

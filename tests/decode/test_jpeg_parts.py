@@ -149,6 +149,18 @@ def test_min_size(least, shape):
     assert pipeline.image.decode_jpeg(jpeg(100, 200), min_size=least).shape == (*shape, 3)
 
 
+@pytest.mark.parametrize("progressive", [False, True])
+@pytest.mark.parametrize("channels", [0, 1, 3])
+def test_min_size_of_four_colours(channels, progressive):
+    image = np.random.default_rng(0).integers(0, 256, (100, 200, 4)).astype(np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(image, "CMYK").save(file, "JPEG", progressive=progressive)
+    for ratio in (1, 2, 4, 8):
+        found = pipeline.image.decode_jpeg(file.getvalue(), channels, min_size=(100 // ratio, 200 // ratio))
+        np.testing.assert_array_equal(found, pipeline.image.decode_jpeg(file.getvalue(), channels, ratio))
+        assert found.shape[:2] == (-(-100 // ratio), 200 // ratio)
+
+
 def test_threads_decode_at_the_same_time():
     images = [jpeg(80 + seed, 120, seed) for seed in range(8)]
     wanted = [pipeline.image.decode_jpeg(data)[10:60, 20:100] for data in images]

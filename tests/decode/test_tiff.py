@@ -62,6 +62,39 @@ def test_turned(turned):
     assert image.shape == ((4, 2) if turned > 4 else (2, 4))
 
 
+TURNS = {
+    1: lambda image: image,
+    2: lambda image: image[:, ::-1],
+    3: lambda image: image[::-1, ::-1],
+    4: lambda image: image[::-1],
+    5: lambda image: image.transpose(1, 0, 2),
+    6: lambda image: np.rot90(image, -1),
+    7: lambda image: image[::-1, ::-1].transpose(1, 0, 2),
+    8: lambda image: np.rot90(image),
+}
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "CMYK", "P", "1", "I;16", "YCbCr", "RGBA"])
+@pytest.mark.parametrize("options", [{}, {"compression": "tiff_lzw"}, {"compression": "tiff_adobe_deflate"}], ids=str)
+def test_images_of_all_kinds_are_turned(mode, options, tmp_path):
+    """As `image_folder` reads them, with `exif=True` and without."""
+    from PIL import Image
+
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 7, 4)).astype(np.uint8)
+    image = Image.fromarray(pixels, "CMYK" if mode == "CMYK" else "RGBA")
+    if mode == "I;16":
+        image = Image.fromarray(pixels[:, :, 0].astype(np.uint16) << 8)
+    elif mode != image.mode:
+        image = image.convert("RGB").convert(mode)
+    (tmp_path / "a").mkdir()
+    for turned in TURNS:
+        image.save(tmp_path / "a" / f"{turned}.tif", tiffinfo={274: turned}, **options)
+    for exif in (False, True):
+        found = [each[0] for each in pipeline.image_folder(tmp_path, exif=exif)]
+        for made, turn in zip(found, TURNS.values(), strict=True):
+            np.testing.assert_array_equal(made, turn(found[0]))
+
+
 @pytest.mark.parametrize(
     ("changes", "text"),
     [

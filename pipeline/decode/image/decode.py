@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._crops import frame_of
 from pipeline.decode.image.gif import gif_array
-from pipeline.decode.image.jpeg import Part, check_part, jpeg_array, jpeg_frame
+from pipeline.decode.image.jpeg import Part, check_part, jpeg_array
 from pipeline.decode.image.pillow import check_size, damage, pillow, pixels
 from pipeline.decode.image.png import png_array
 from pipeline.decode.image.png_chunks import SIGNATURE
@@ -159,7 +160,7 @@ def decode_jpeg(  # noqa: PLR0913
     most = _pixels(max_pixels)
     if found == "JPEG":
         if min_size is not None:
-            ratio = _ratio(data, min_size, most)
+            ratio = _ratio(data, min_size)
         return jpeg_array(data, wanted, most, ratio, recover, fancy, dct_method == "INTEGER_ACCURATE", part)
     image = _as(_still(data, found, wanted, max_pixels, "DecodeJpeg"), np.dtype(np.uint8), found)
     if part is None:
@@ -234,15 +235,15 @@ def _part(crop: Any) -> Part:
     return top, left, top + height, left + width
 
 
-def _ratio(data: bytes, min_size: Any, max_pixels: int) -> int:
+def _ratio(data: bytes, min_size: Any) -> int:
     """Return the largest ratio that leaves an image at least so many pixels."""
     if not isinstance(min_size, (Sequence, np.ndarray)) or isinstance(min_size, (str, bytes)) or len(min_size) != 2:
         raise invalid(f"decode_jpeg: min_size must be (height, width), not {min_size!r:.80}")
     height, width = (integer(each, "decode_jpeg: min_size") for each in min_size)
     if height < 1 or width < 1:
         raise invalid(f"decode_jpeg: min_size must be positive, not {(height, width)}")
-    frame = jpeg_frame(data, max_pixels)
-    if frame is None:  # of four colours, or damaged, as decoding will say
+    frame = frame_of(data)
+    if frame is None:  # damaged, as decoding will say
         return 1
     fitting = (each for each in (8, 4, 2) if -(-frame[0] // each) >= height and -(-frame[1] // each) >= width)
     return next(fitting, 1)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pipeline.decode.csv.block import decode_block
 from pipeline.decode.csv.record import STRING, ColumnType, RecordFormat
 from pipeline.diagnostics.frames import tell
+from pipeline.diagnostics.wording import count as counted
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
@@ -257,7 +258,7 @@ class _Rows(Parts):
                     return name, header, piece, list(piece.records[:_LOOKED_AT])
             found = found or (name, header, None, [])
         if found is None:
-            more = f" or the {len(self.names) - 1:,} others" if len(self.names) > 1 else ""
+            more = f" or the {counted(len(self.names) - 1, 'other')}" if len(self.names) > 1 else ""
             raise invalid(f"csv: there is no line of names in '{self.names[0]}'{more}")
         return found
 

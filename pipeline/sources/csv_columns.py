@@ -117,7 +117,7 @@ def refuse_rounding(
     for name, fields in _integers(columns, rows, header, syntax):
         for text in fields:
             if is_rounded(text):
-                unsigned = all(0 <= Decimal(each) < 1 << 64 and "+" not in each for each in fields)
+                unsigned = all(0 <= Decimal(each) < 1 << 64 for each in fields)
                 exact = "'uint64'" if unsigned else "str"
                 raise invalid(
                     f"{where}: column {name!r} of integers would become float64, which does not hold all "
@@ -126,8 +126,7 @@ def refuse_rounding(
         default = columns[name].default
         values = [Decimal(each) for each in fields] + ([Decimal(float(default))] if np.isfinite(default) else [])
         low, high = min(values, default=0), max(values, default=0)
-        signs = low < 0 or any("+" in each for each in fields)
-        if low < -(1 << 63) or high >= 1 << (63 if signs else 64):
+        if low < -(1 << 63) or high >= 1 << (63 if low < 0 else 64):
             raise invalid(
                 f"{where}: column {name!r} of integers would become float64, as neither int64 nor uint64, which has no "
                 f"signs, holds {low} and {high}: see dtypes=, as in dtypes={{{name!r}: 'float64'}}"

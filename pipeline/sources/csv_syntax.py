@@ -164,12 +164,12 @@ class Syntax:
 
 
 class _RowFormat(RecordFormat):
-    """As `decode_csv` reads records, but signed integers may have a plus, which TensorFlow refuses."""
+    """As `decode_csv` reads records, but integers may have a plus, which TensorFlow refuses."""
 
     __slots__ = ()
 
     def convert(self, field: bytes, dtype: np.dtype[Any]) -> Any:
-        return number(_PLUS.sub(b"", field) if dtype.kind == "i" else field, dtype)
+        return number(_PLUS.sub(b"", field) if dtype.kind in "iu" else field, dtype)
 
 
 def quote(error: Exception, line: int) -> str:

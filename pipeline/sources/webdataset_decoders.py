@@ -20,6 +20,7 @@ from pipeline.sources.extras import needs
 
 _PIECE = 1 << 20  # bytes decompressed at once
 _NPY = np.lib.format.MAGIC_PREFIX
+_DECIMAL = re.compile(rb"\s*[+-]?[0-9]+\s*")
 
 
 @functools.lru_cache(256)
@@ -74,6 +75,13 @@ def _arrays(data: bytes, limit: int = MAX_RECORD_BYTES) -> dict[str, Any]:
     }
 
 
+def _integer(data: bytes) -> int:
+    """A decimal integer. Python alone would read b"1_0" too, as 10."""
+    if not _DECIMAL.fullmatch(data):
+        raise ValueError(f"{data!r:.80} is not an integer")
+    return int(data)
+
+
 def _cbor(data: bytes) -> Any:
     loads = needs("cbor2", "webdataset: decoding 'cbor'").loads
     if _MAY_REFER.search(data) and _refers(data):
@@ -123,7 +131,7 @@ def _msgpack(data: bytes) -> Any:
 DECODERS: Mapping[str, Callable[[bytes], Any]] = {
     **dict.fromkeys(("jpg", "jpeg", "png", "gif", "bmp", "webp", "tif", "tiff"), rgb_image),
     **dict.fromkeys(("ppm", "pgm", "pbm", "pnm"), rgb_image),
-    **dict.fromkeys(("cls", "cls2", "index", "inx", "id"), int),
+    **dict.fromkeys(("cls", "cls2", "index", "inx", "id"), _integer),
     **dict.fromkeys(("json", "jsn"), json.loads),
     "npy": _array,
     "npz": _arrays,

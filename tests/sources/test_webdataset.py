@@ -154,6 +154,25 @@ def test_arrays_are_those_of_numpy(array):
     assert got.flags.owndata
 
 
+@pytest.mark.parametrize("extension", ["cls", "id", "index"])
+def test_integers(extension, tmp_path):
+    """Decimal ones: Python alone reads "1_0" as 10, and the digits of other scripts."""
+
+    def read(data):
+        with tarfile.open(tmp_path / "a.tar", "w") as archive:
+            member = tarfile.TarInfo(f"0.{extension}")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+        [sample] = pipeline.webdataset(tmp_path / "a.tar")
+        return sample[extension]
+
+    for data, number in ((b"10", 10), (b"-10\n", -10), (b" +10 ", 10), (b"010", 10)):
+        assert read(data) == number
+    for data in (b"1_0", b"1.0", b"", b"x", b"0x1", b"1 0", "\u0661".encode()):
+        with pytest.raises(ValueError, match=f"'{extension}' cannot be decoded: .* is not an integer"):
+            read(data)
+
+
 def test_arrays_that_are_none():
     whole = npy(np.arange(30))
     for data in (b"", b"text", whole[:50], whole[:-1], b"\x93NUMPY\x07" + whole[7:], whole.replace(b"<i8", b"<q9")):

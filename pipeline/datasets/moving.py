@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pipeline.diagnostics.wording import count as counted
 from pipeline.errors import StateMismatchError, invalid
 from pipeline.stages.functions import Each, neighbours
 from pipeline.stages.groups import Batch
@@ -166,8 +167,10 @@ def _refused(then: Sequence[int], now: Sequence[int], why: str, odd: Node | None
     """Return the error of a state that serves one host only; it says what to write."""
     (i, was), (j, count) = then, now
     if was != count:
-        first = f"shard: there were {was} hosts when the state was saved and there are {count} now"
-        own = "load the state of host 0" if odd is None else f"continue with {was} hosts, each from its own state"
+        before = f"there {'was' if was == 1 else 'were'} {counted(was, 'host')} when the state was saved"
+        first = f"shard: {before} and there {'is' if count == 1 else 'are'} {count} now"
+        each = ", each from its own state" if was > 1 else ", from its state"
+        own = "load the state of host 0" if odd is None else f"continue with {counted(was, 'host')}{each}"
     else:
         first = f"shard: the state is that of host {i} of {was}, and this is host {j}"
         own = f"load the state that host {j} has saved"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pipeline.diagnostics.wording import named
 from pipeline.errors import DataLossError, NotFoundError, invalid
-from pipeline.files.os_errors import os_error
+from pipeline.files.os_errors import make_folder, os_error
 from pipeline.resume.state_file import load_state, save_state
 
 _STATE = "replay.json"
@@ -39,7 +39,7 @@ def save_contents(folder: str, state: dict[str, Any], what: str) -> None:
     arrays: list[NDArray[Any]] = []
     structure = _described(state["examples"], arrays, "", what)
     try:
-        os.makedirs(folder, exist_ok=True)
+        make_folder(folder)
         place = tempfile.mkdtemp(prefix="columns-", dir=folder)
         files = [_write(os.path.join(place, str(i)), array) for i, array in enumerate(arrays)]
         priorities = state["priorities"]

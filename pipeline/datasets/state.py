@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline import __version__
 from pipeline.datasets.mixes import Matched, check_left_out, check_mixes, saved_mixes
 from pipeline.datasets.moving import Moving, Pairs, check_batches, check_hosts
-from pipeline.diagnostics.wording import named
+from pipeline.diagnostics.wording import count, named
 from pipeline.dtypes import items, one_of
 from pipeline.errors import InvalidArgumentError, StateMismatchError, invalid
 from pipeline.files.identity import difference, file_identity
@@ -245,7 +245,7 @@ def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison
     was, now = _hosts_of_source(saved[1]), _hosts_of_source(here[1])
     if was != now:  # a place in one share of a source says nothing of the places of others
         text = (
-            f"{saved[0]}: shard= had {was} hosts when the state was saved and has {now} now: only "
+            f"{saved[0]}: shard= had {count(was, 'host')} when the state was saved and has {now} now: only "
             f"{saved[0]}(...).shard(i, n) goes on with others"
         )
         comparison.note(f"{saved[0]}: shard", saved[1].get("shard"), here[1].get("shard"), text)
@@ -280,7 +280,7 @@ def _of_mixes(saved: Any, here: Any) -> str:
         return ""
     was, now = len(saved[2]), len(here[2])
     if saved[0] == "mix" and was != now:
-        return f"; mix had {was} inputs and has {now}: pass allow={{'weights'}} to accept that"
+        return f"; mix had {count(was, 'input')} and has {now}: pass allow={{'weights'}} to accept that"
     return next(filter(None, map(_of_mixes, saved[2], here[2])), "")
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import FailedPreconditionError, OpError, PermissionDeniedError
-from pipeline.files.os_errors import translated
+from pipeline.files.os_errors import make_folder, translated
 from pipeline.files.replacing import replacing
 from pipeline.logs import logger
 
@@ -80,7 +80,7 @@ class Offsets:
             known = _loaded(path, self.identity)
             if known is not None:
                 return known
-            os.makedirs(os.path.dirname(path), exist_ok=True)
+            make_folder(os.path.dirname(path))
             with _locked(f"{path}.lock", self.name):
                 return self._written(path)
         except OSError as error:

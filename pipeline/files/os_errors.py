@@ -40,6 +40,19 @@ def os_error(name: bytes, error: OSError) -> OpError:
     return translated
 
 
+def make_folder(path: str) -> None:
+    """Make a folder, and those above it, unless it is there.
+
+    Raises:
+        NotADirectoryError: A file has its name.
+        OSError: It cannot be made.
+    """
+    try:
+        os.makedirs(path, exist_ok=True)
+    except FileExistsError as error:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path) from error
+
+
 def translated(name: bytes, error: Exception) -> Exception:
     """Return the error to raise for an error in opening, reading or writing `name`.
 

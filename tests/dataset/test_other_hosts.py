@@ -179,6 +179,15 @@ def test_steps_that_keep_to_one_host_are_named(step, source):
         assert next(other) is not None  # from the beginning: nothing has changed
 
 
+def test_one_host_is_singular():
+    with iter(pipeline.dataset(range(COUNT)).shuffle(5, seed=1).map(itself)) as iterator:
+        next(iterator)
+        state = saved(iterator)
+    with iter(pipeline.dataset(range(COUNT)).shard(0, 2).shuffle(5, seed=1).map(itself)) as other:
+        with pytest.raises(pipeline.StateMismatchError, match=r"there was 1 host when .* and there are 2 now: "):
+            other.load_state_dict(state, allow={"shard"})
+
+
 BY_NUMBER = {".shuffle(...)", ".sort(...)", ".window(...)", ".take(...)", ".skip(...)", ".repeat(...)"} | {
     "pipeline.mix(...)",
     "pipeline.zip(...)",

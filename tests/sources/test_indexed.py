@@ -270,6 +270,11 @@ class TestFoldersThatCannotBeWritten:
         with raises(OpError, f"the index cannot be written into '{blocked}'"):
             pipeline.text(path, index=True)
 
+    def test_a_file_in_the_place_of_the_folder(self, path, blocked):
+        for given in (blocked, blocked.parent):
+            with raises(FailedPreconditionError, f"the index cannot be written into '{given}': Not a directory"):
+                pipeline.text(path, index=True, index_folder=given)
+
     def test_the_cache_folder(self, path, blocked, monkeypatch, heard):
         monkeypatch.delenv("PIPELINE_INDEX_FOLDER", raising=False)
         monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))

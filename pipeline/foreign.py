@@ -8,24 +8,69 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._calls import all_of
 from pipeline.capabilities import Tensor
+from pipeline.dtypes import refuse_missing
+
+_NUMBERS = frozenset({bool, int, float, complex})
 
 
 def numpy_of(value: Any) -> NDArray[Any]:
     """Return anything that NumPy makes an array of as an array.
 
-    Tensors of PyTorch lose their gradient. Those of bfloat16 and float8 get the dtypes of ml_dtypes.
+    Tensors of PyTorch lose their gradient. Those of bfloat16 and float8 get the dtypes of ml_dtypes. A list of texts
+    becomes an array of objects.
 
     Raises:
+        ValueError: The items of a list differ in shape.
+        InvalidArgumentError: What it makes of itself is a masked array, and values are missing.
         TypeError: A tensor is no plain array on the CPU; the message says what to write.
         ImportError: ml_dtypes is not installed.
     """
+    if isinstance(value, (list, tuple)) and holds_text(value):
+        return array_of_texts(value, "it")
     try:
-        return np.asarray(value)
+        array = np.asanyarray(value)
+        if type(array) is np.ndarray:
+            return array
+        refuse_missing(array, f"a {type(value).__name__}")
+        return np.asarray(array)
     except (TypeError, RuntimeError):
         if not isinstance(value, Tensor):
             raise
     return _of_tensor(value)
+
+
+def holds_text(value: Any) -> bool:
+    """Whether a list holds a text at any depth."""
+    if isinstance(value, (list, tuple)):
+        return not all_of(value, _NUMBERS) and any(map(holds_text, value))
+    return isinstance(value, (bytes, str))
+
+
+def array_of_texts(value: Any, where: str) -> NDArray[Any]:
+    """Return a list of texts as an array of objects; `where` names it in errors.
+
+    NumPy's own arrays of texts drop zeros at the end, and take the room of the longest for each.
+
+    Raises:
+        ValueError: Its items differ in shape.
+        TypeError: It holds other values too, or both str and bytes.
+    """
+    strings = np.asarray(value, object)
+    kinds = set(map(type, strings.flat))
+    if kinds & {list, tuple, np.ndarray}:
+        raise ValueError("its items differ in shape")
+    texts = {_text_of(kind) for kind in kinds}
+    if None in texts and all(issubclass(kind, (bytes, str, *_NUMBERS, np.generic)) for kind in kinds):
+        raise TypeError(f"{where} is a list of strings and other values: {value!r:.60}")
+    if {str, bytes} <= texts:
+        raise TypeError(f"{where} is a list of str and bytes: {value!r:.60}; decode or encode some of them")
+    return strings
+
+
+def _text_of(kind: type) -> type | None:
+    return str if issubclass(kind, str) else bytes if issubclass(kind, bytes) else None
 
 
 def _of_tensor(tensor: Any) -> NDArray[Any]:
@@ -42,7 +87,10 @@ def _of_tensor(tensor: Any) -> NDArray[Any]:
     plain = tensor.detach().resolve_conj().resolve_neg()
     name = str(tensor.dtype).removeprefix("torch.")
     if not name.startswith(("bfloat", "float8", "float4")):
-        found: NDArray[Any] = plain.numpy()
+        try:
+            found: NDArray[Any] = plain.numpy()
+        except TypeError:
+            raise _no_dtype(tensor) from None
         return found
     try:
         import ml_dtypes
@@ -51,7 +99,14 @@ def _of_tensor(tensor: Any) -> NDArray[Any]:
         raise ImportError(text) from None
     dtype = vars(ml_dtypes).get(name)
     if dtype is None:
-        raise TypeError(f"a tensor of {tensor.dtype} is not an array of NumPy, nor of ml_dtypes: write tensor.float()")
+        raise _no_dtype(tensor)
     bits = {1: torch.uint8, 2: torch.uint16}[plain.element_size()]
     same: NDArray[Any] = plain.view(bits).numpy().view(dtype)
     return same
+
+
+def _no_dtype(tensor: Any) -> TypeError:
+    """The error for a dtype that is only PyTorch's: most have no operations, and are numbers packed into bytes."""
+    bits = "int16" if tensor.element_size() == 2 else "uint8"
+    hint = "to(torch.complex64)" if tensor.is_complex() else f"view(torch.{bits}), which are its bits"
+    return TypeError(f"a tensor of {tensor.dtype} is not an array of NumPy, nor of ml_dtypes: write tensor.{hint}")

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from pipeline.augment.picture import Picture
 from pipeline.decode.image.decode import MAX_PIXELS
-from pipeline.dtypes import integer, numpy_dtype, one_of, truth
+from pipeline.dtypes import integer, numpy_dtype, one_of, refuse_missing, truth
 from pipeline.errors import invalid
+from pipeline.foreign import numpy_of
 from pipeline.images.boxes import Form, as_it_is
 from pipeline.images.resize import pair_of
 from pipeline.stages.draws import example_rng
@@ -207,7 +208,8 @@ def channels_first(layout: Any, who: str) -> bool:
 
 
 def _per_channel(values: Any, channels: int, what: str) -> NDArray[np.float64]:
-    array = np.asarray(values)
+    refuse_missing(values, what)
+    array = numpy_of(values)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{what} must be a number, or one for each channel, not {values!r:.80}")
     if array.shape not in ((), (1,), (channels,)):
@@ -247,6 +249,7 @@ def _result(who: str, channels: int, size: tuple[int, int], wanted: Wanted) -> t
         raise TypeError(f"{who}: out must be an array, not {type(out).__name__}")
     if out.shape != shape or out.dtype != kind:
         raise invalid(f"{who}: out must be {kind}{list(shape)}, not {out.dtype}{list(out.shape)}")
+    refuse_missing(out, f"{who}: out")
     if not out.flags.writeable:
         raise invalid(f"{who}: out cannot be written to")
     return out, form

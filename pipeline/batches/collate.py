@@ -106,7 +106,10 @@ def _stack(values: list[Any], path: str) -> NDArray[Any]:
 
 def _misfit(values: Sequence[Any], path: str, error: Exception) -> Exception:
     """The error that says where the first array is that does not fit."""
-    arrays = [numpy_of(value) for value in values]
+    try:
+        arrays = [numpy_of(value) for value in values]
+    except InvalidArgumentError:  # values are missing, as `error` says
+        return error
     first = arrays[0]
     for i, array in enumerate(arrays):
         if array.shape != first.shape:

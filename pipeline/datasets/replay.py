@@ -150,6 +150,7 @@ class ReplayBuffer(Dataset[Any]):
         """
         if self._tree is None:
             raise self._without_priorities()
+        refuse_missing(keys, "update: keys")
         numbers = np.atleast_1d(np.asarray(keys))
         if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and len(numbers)):
             raise invalid(f"update: keys must be integers, got dtype {numbers.dtype}, shape {show(numbers.shape)}")

@@ -17,7 +17,7 @@ from pipeline.dtypes import integer, object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, ResourceExhaustedError, invalid, show
 from pipeline.foreign import numpy_of
 from pipeline.nest import ListValue, Nest, is_nested, kept
-from pipeline.stages.block import flat
+from pipeline.stages.block import flat, text_of
 
 
 class ReplayRows:
@@ -234,7 +234,9 @@ def _form(value: Any) -> _Form:
     if isinstance(value, (bytes, str)):  # not as an array, which would be a copy
         return _Form((), np.dtype("S" if isinstance(value, bytes) else "U"))
     array = numpy_of(value)
-    return _Form(array.shape, np.dtype(array.dtype.kind) if array.dtype.kind in "SU" else array.dtype)
+    text = text_of(array) if isinstance(value, (list, tuple)) else None
+    kind = array.dtype.kind if text is None else {str: "U", bytes: "S"}[text]
+    return _Form(array.shape, np.dtype(kind) if kind in "SU" else array.dtype)
 
 
 def _room(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:

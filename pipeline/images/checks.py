@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.dtypes import refuse_missing
 from pipeline.errors import invalid
+from pipeline.foreign import numpy_of
 
 
 def images_of(images: Any, who: str) -> tuple[NDArray[Any], bool]:
     """Return images as [batch, height, width, channels], and whether there is only one.
 
     Raises:
-        InvalidArgumentError: They do not have three or four axes.
+        InvalidArgumentError: They do not have three or four axes, or values are missing.
         TypeError: They are not numbers.
     """
-    array = np.asarray(images)
+    refuse_missing(images, f"{who}: the image")
+    array = numpy_of(images)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{who}: images must hold integers or floats, not {array.dtype}")
     if array.ndim not in (3, 4):

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from pipeline.diagnostics.ends import end_of_input
 from pipeline.dtypes import as_bytes, items, refuse_missing, strings_as_bytes, truth
 from pipeline.errors import invalid
+from pipeline.foreign import numpy_of
 from pipeline.keywords import tells_keywords
 from pipeline.orders.epochs import EpochLimit, EpochShuffle
 from pipeline.orders.numbered import Numbered, digest, parse_shard
@@ -72,7 +73,7 @@ def input_producer(
         [0, 1, 2]
     """
     refuse_missing(input_tensor, "input_producer: the input")
-    rows = np.asarray(input_tensor)
+    rows = numpy_of(input_tensor)
     strings_as_bytes(rows, "input_producer: the input")  # which raises here, not in the thread that enqueues them
     if rows.ndim == 0:
         raise ValueError("input_producer: the input must have rank 1 or more, got a scalar")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pipeline._rows import Gatherer, gathers
 from pipeline.dtypes import refuse_missing, strings_as_bytes
 from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.foreign import numpy_of
 from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
 from pipeline.orders.numbered import Numbered, at_least_one, digest
@@ -231,7 +232,7 @@ def slice_input_producer(
 def _array(value: Any, index: int) -> NDArray[Any]:
     where = f"slice_input_producer: item {index}"
     refuse_missing(value, where)
-    array = np.asarray(value)
+    array = numpy_of(value)
     if array.ndim == 0:
         raise ValueError(
             f"{where} must have rank 1 or more, got the scalar {value!r:.40}; put a single array into a list"

@@ -272,13 +272,15 @@ def infer(value: Any, many: bool, where: str) -> tuple[np.dtype[Any], Shape]:
         return np.dtype(object), ()
     if many and isinstance(value, (list, tuple)) and value and all(isinstance(one, (bytes, str)) for one in value):
         return STRING, ()
+    value = copied_lists(value, where)
     try:
-        array = numpy_of(copied_lists(value, where))
+        array = numpy_of(value)
     except ValueError:
         if many and isinstance(value, (list, tuple)):
             return np.dtype(object), ()
         raise
-    dtype = parse_dtype(array.dtype) if array.dtype.kind != "T" else STRING
+    texts = array.dtype.kind == "O" and isinstance(value, (list, tuple)) and set(map(type, array.flat)) <= {bytes, str}
+    dtype = STRING if texts or array.dtype.kind == "T" else parse_dtype(array.dtype)
     if dtype.kind == "O":
         return dtype, ()
     if many and array.ndim == 0:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._rows import Gatherer, gathers
-from pipeline.dtypes import file_name, native, object_vector, refuse_missing, strings_as_bytes, truth
+from pipeline.dtypes import file_name, native, object_vector, strings_as_bytes, truth
 from pipeline.files.near_names import no_such_file
 from pipeline.files.npy import NpyFile, checked_header
 from pipeline.files.opening import read_whole
@@ -30,7 +30,7 @@ from pipeline.sources.source import TableSource
 from pipeline.sources.sparse_rows import SparseRows, is_sparse
 from pipeline.sources.stored import Pieces, Stored, is_stored, step_of
 from pipeline.stages.block import flat
-from pipeline.stages.collate import as_array
+from pipeline.stages.collate import as_array, refuse_masks
 
 # Files of up to so many bytes are read at once: then no row costs a call of the system.
 _WHOLE_BYTES = 64 << 20
@@ -213,9 +213,9 @@ def column(given: Any, where: str, form: _Form = _PLAIN) -> ArrayColumn:
 
 
 def _as_array(given: Any, where: str) -> NDArray[Any]:
-    refuse_missing(given, f"arrays: {where}")
     if isinstance(given, list) and any(isinstance(row, ListValue) for row in given):
         return object_vector(given)
+    refuse_masks(given, f"arrays: {where}")
     try:
         array = as_array(given, f"arrays: {where}") if isinstance(given, list) else numpy_of(given)
     except ValueError as error:

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.dtypes import native, object_vector, strings_as_bytes
+from pipeline.errors import DataLossError
+from pipeline.foreign import numpy_of
 from pipeline.orders.numbered import digest
 from pipeline.sources.extras import RowSelection, closed, is_closed, last_used, place_of
 
@@ -86,8 +88,25 @@ class Stored:
         with self._lock:
             if is_closed(self._stored):
                 raise closed(self._where)
-            rows = np.asarray(self._stored[int(numbers[0]) : int(numbers[-1]) + 1])
+            first, end = int(numbers[0]), int(numbers[-1]) + 1
+            rows = numpy_of(self._stored[first:end])
+            if rows.shape != (end - first, *self._stored.shape[1:]):  # functions make the blocks of dask
+                raise self._of_block(first, end)
             return native(strings_as_bytes(rows, self._where))
+
+    def _of_block(self, first: int, end: int) -> DataLossError:
+        """The error for rows with a block of another shape than the array declares."""
+        sizes = self._stored.chunks[0]
+        sizes = sizes if isinstance(sizes, tuple) else [int(sizes)] * -(-self._rows // int(sizes))
+        text, begin = f"{self._where}: rows {first:,} to {end - 1:,} are not as the array declares", 0
+        for number, size in enumerate(sizes):
+            start, stop = max(first, begin), min(end, begin + size)
+            wanted = (stop - start, *self._stored.shape[1:])
+            if start < stop and (shape := numpy_of(self._stored[start:stop]).shape) != wanted:
+                text += f": block {number} has rows of shape {list(shape)}, and {list(wanted)} were declared"
+                break
+            begin += size
+        return DataLossError(None, None, text)
 
     def digest(self) -> str:
         """A digest of up to 16 evenly spaced pieces, whole chunks of 64 KiB at least."""

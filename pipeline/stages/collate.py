@@ -14,7 +14,7 @@ from pipeline._calls import alike_arrays, all_arrays, all_of
 from pipeline._calls import as_tensors as listed_as_tensors
 from pipeline.dtypes import native, object_vector, refuse_missing
 from pipeline.errors import InvalidArgumentError, invalid
-from pipeline.foreign import numpy_of
+from pipeline.foreign import array_of_texts, holds_text, numpy_of
 from pipeline.nest import ListParts, ListValue, Nest, TupleParts, has_nested, is_nested, kept
 from pipeline.stages.block import Block, Columns, Examples, text_of
 from pipeline.stages.calls import called
@@ -22,6 +22,7 @@ from pipeline.stages.padding import TO_LONGEST, PadTo
 
 _NUMBERS = (bool, int, float, complex)
 _NUMBER_TYPES = frozenset(_NUMBERS)
+_WITHOUT_MASK = frozenset({*_NUMBERS, str, bytes, np.ndarray, *np.sctypeDict.values()})
 
 _EXACT = 1 << 53  # float64 holds all integers up to that
 
@@ -345,39 +346,34 @@ def as_array(value: Any, where: str) -> Any:
     if type(value) is np.ndarray:
         return value
     refuse_missing(value, where)
-    if isinstance(value, (list, tuple)) and not all_of(value, _NUMBER_TYPES) and _holds_text(value):
-        return _array_of_texts(value, where)
+    if isinstance(value, (list, tuple)) and not all_of(value, _NUMBER_TYPES):
+        if holds_text(value):
+            return _texts(value, where)
+        refuse_masks(value, where)
     try:
         array = numpy_of(value)
     except ValueError as error:
         raise _differ_in_shape(value, where) from error
     if array.dtype.kind not in "SU" or hasattr(type(value), "__array__"):
         return exact(array, value, where)
-    return _array_of_texts(value, where)
+    return _texts(value, where)
 
 
-def _holds_text(value: Any) -> bool:
-    """Whether a list holds a text at any depth."""
-    if isinstance(value, (list, tuple)):
-        return not all_of(value, _NUMBER_TYPES) and any(map(_holds_text, value))
-    return isinstance(value, (bytes, str))
+def _texts(value: Any, where: str) -> Any:
+    """Return texts as an array of objects."""
+    try:
+        return array_of_texts(value, where)
+    except ValueError as error:
+        raise _differ_in_shape(value, where) from error
 
 
-def _array_of_texts(value: Any, where: str) -> Any:
-    """Return texts as an array of objects.
-
-    NumPy's own arrays of texts drop zeros at the end, and take the room of the longest for each.
-    """
-    strings = np.asarray(value, object)
-    kinds = set(map(type, strings.flat))
-    if kinds & {list, tuple, np.ndarray}:
-        raise _differ_in_shape(value, where)
-    texts = {_text_in(each) for each in strings.flat}
-    if None in texts and all(issubclass(kind, (bytes, str, *_NUMBERS, np.generic)) for kind in kinds):
-        raise TypeError(f"{where} is a list of strings and other values: {value!r:.60}")
-    if {str, bytes} <= texts:
-        raise TypeError(f"{where} is a list of str and bytes: {value!r:.60}; decode or encode some of them")
-    return strings
+def refuse_masks(value: Any, where: str) -> None:
+    """Raise InvalidArgumentError for masked values in the arrays of a list at any depth: NumPy would drop the masks."""
+    if not isinstance(value, (list, tuple)):
+        refuse_missing(value, where)
+    elif not all_of(value, _WITHOUT_MASK):
+        for each in value:
+            refuse_masks(each, where)
 
 
 def _differ_in_shape(value: Any, where: str) -> InvalidArgumentError:

@@ -6,6 +6,7 @@ defines have no name that a worker could import: cloudpickle sends their code.
 
 from __future__ import annotations
 
+import copyreg
 import importlib
 import io
 import pickle
@@ -14,11 +15,17 @@ from collections.abc import Callable
 from types import FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 from pipeline.tracebacks import from_handler
 from pipeline.workers import needs
 from pipeline.workers.odd_parts import odd_part
 
 _INTERACTIVE = "__main__"
+
+# NumPy's own pickles of these lose zeros at their end.
+copyreg.pickle(np.bytes_, lambda text: (np.bytes_, (bytes(text),)))  # type: ignore[arg-type]
+copyreg.pickle(np.str_, lambda text: (np.str_, ("".join(text),)))  # type: ignore[arg-type]
 
 
 class _Pickler(pickle.Pickler):

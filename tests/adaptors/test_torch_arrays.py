@@ -82,7 +82,23 @@ OTHERS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")
+def packed(name):
+    return lambda rows: torch.zeros(4, 2, dtype=torch.uint8).view(getattr(torch, name))
+
+
+OTHERS |= {
+    r"torch.complex32 is not an array .*: write tensor.to\(torch.complex64\)": lambda rows: rows.to(torch.complex32),
+    r"torch.bits16 is not an array .*: write tensor.view\(torch.int16\)": lambda rows: torch.zeros(
+        4, 2, dtype=torch.int16
+    ).view(torch.bits16),
+} | {
+    rf"torch.{name} is not an array .*: write tensor.view\(torch.uint8\)": packed(name)
+    for name in ("quint8", "quint4x2", "bits8", "uint4", "int2", "float4_e2m1fn_x2")
+    if hasattr(torch, name)
+}
+
+
+@pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning", "ignore:ComplexHalf support:UserWarning")
 @pytest.mark.parametrize("text", OTHERS)
 def test_others_are_an_error_that_says_what_to_write(read, text):
     with pytest.raises(TypeError, match=text):

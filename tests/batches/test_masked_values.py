@@ -98,6 +98,14 @@ def test_blocks_of_examples(make, name, options):
         list(pipeline.dataset([0]).map(lambda _: make(MASKED)).unbatch().batch(2))
 
 
+def test_masked_arrays_in_a_list():
+    for given in ([MASKED, MASKED], [[MASKED], [MASKED]], [np.zeros(4), MASKED]):
+        with pytest.raises(pipeline.InvalidArgumentError, match=TEXT):
+            list(pipeline.dataset([{"x": given}]).batch(1))
+        with pytest.raises(pipeline.InvalidArgumentError, match=TEXT):
+            pipeline.arrays(given)
+
+
 def test_queues():
     queue = pipeline.FIFOQueue(9, ["float64"], [(4,)])
     with pytest.raises(pipeline.InvalidArgumentError, match=f"component 0 {TEXT}"):

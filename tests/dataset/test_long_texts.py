@@ -23,6 +23,33 @@ def test_batches():
     assert batch["x"][0, -1] == LONG
 
 
+def test_zeros_at_the_end_and_long_texts_through_queues():
+    """NumPy's own arrays of bytes drop the zeros."""
+    texts = [b"a\0", b"b", b"\0"]
+    rows = pipeline.input_producer(texts, num_epochs=1, shuffle=False)
+    slices = pipeline.slice_input_producer([texts], num_epochs=1, shuffle=False)
+    with pipeline.Coordinator() as coord:
+        pipeline.start_queue_runners(coord=coord)
+        assert list(rows) == texts
+        assert [slices()[0] for _ in texts] == texts
+    for make in (pipeline.stack, pipeline.concatenate, pipeline.pad):
+        assert make([texts, texts]).reshape(-1).tolist() == texts * 2
+    (example,) = pipeline.batch([{"x": texts}], 1)
+    assert example["x"].tolist() == [texts]
+    buffer = pipeline.replay(1)
+    buffer.add({"x": texts})
+    assert next(iter(buffer.batch(1)))["x"].tolist() == [texts]
+    (batch,) = pipeline.batch([{"x": TEXTS}], 1)
+    assert batch["x"][0, -1] in (LONG, LONG.encode())
+
+
+@pytest.mark.parametrize("make", [pipeline.input_producer, lambda given: pipeline.slice_input_producer([given])])
+@pytest.mark.parametrize("given", [["a", 1], [1, "a"], ["a", b"b"]])
+def test_lists_that_are_not_of_one_kind_of_texts(make, given):
+    with pytest.raises(TypeError, match="is a list of str"):
+        make(given)
+
+
 def test_arrays():
     [batch] = pipeline.arrays({"x": TEXTS}).skip(20_000).batch(2)
     assert batch["x"].tolist() == [LONG.encode()]

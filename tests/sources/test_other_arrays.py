@@ -49,6 +49,18 @@ def test_each_chunk_of_dask_is_computed_once():
     assert computed == [2, 2, 2]
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_blocks_of_another_size_than_declared(rows):
+    dask = pytest.importorskip("dask.array", reason="needs dask: make test-sources")
+    odd = dask.from_array(ROWS, chunks=(5, 3)).map_blocks(
+        lambda block, block_info=None: block if block_info[0]["chunk-location"][0] != 2 else block[:rows],
+        dtype=ROWS.dtype,
+    )
+    text = rf"arrays: component 'x': rows .*: block 2 has rows of shape \[{rows}, 3\], and \[5, 3\] were declared"
+    with pytest.raises(pipeline.DataLossError, match=text):
+        list(pipeline.arrays({"x": odd}).batch(5))
+
+
 def test_chunks_of_unknown_size():
     dask = pytest.importorskip("dask.array", reason="needs dask: make test-sources")
     given = dask.from_array(ROWS, chunks=(5, 3))

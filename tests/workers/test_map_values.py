@@ -46,6 +46,17 @@ def test_batches_are_those_of_the_function_itself(executor, name):
     assert repr(got[0]) == repr(expected[0])  # containers and dtypes too
 
 
+@pytest.mark.parametrize("kind", [np.bytes_, np.str_])
+def test_zeros_at_the_end_of_texts(executor, kind):
+    """NumPy's own pickles of these drop the zeros, and its `repr` does not show them."""
+    texts = [kind(b"a\0\0" if kind is np.bytes_ else "a\0\0"), kind(b"" if kind is np.bytes_ else "")]
+    for items in (texts, [np.array([each, None], object) for each in texts], [{"x": [each]} for each in texts]):
+        found = list(mapped(functions.same, items, executor))
+        if isinstance(items[0], dict):
+            found = [each["x"] for each in found]
+        assert [len(each if isinstance(each, kind) else each[0]) for each in found] == [3, 0]
+
+
 BATCHED = {
     "batch": lambda data: data.batch(2),
     "padded": lambda data: data.batch(2, pad=0),

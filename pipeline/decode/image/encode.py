@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from pipeline.decode.image.pillow import pillow
 from pipeline.decode.image.png import png_bytes
-from pipeline.dtypes import at_least, integer, truth
+from pipeline.dtypes import at_least, integer, refuse_missing, truth
 from pipeline.errors import invalid, show
+from pipeline.foreign import numpy_of
 
 _CHANNELS = {"": (1, 3), "grayscale": (1,), "rgb": (3,)}
 
@@ -118,7 +119,8 @@ def encode_jpeg(
 
 
 def _image(image: Any, dtypes: tuple[type[Any], ...]) -> NDArray[Any]:
-    array = np.asarray(image)
+    refuse_missing(image, "image")
+    array = numpy_of(image)
     if array.dtype not in dtypes:
         allowed = ", ".join(np.dtype(one).name for one in dtypes)
         raise invalid(f"image has dtype {array.dtype}, which is not in the list of allowed values: {allowed}")

@@ -105,15 +105,15 @@ def test_truncated_sequences_keep_their_begin_and_end(method):
         data = stream(given).pack(length, method=method, long="truncate", **options)
         rows = list(data)
         check(data, rows)
-        documents = [row["tokens"][row["segment_ids"] == i].tolist() for row in rows for i in (1, 2)]
-        return sorted(each for each in documents if each), rows
+        return sorted(np.concatenate([row["tokens"][row["segment_ids"] > 0] for row in rows]).tolist()), rows
 
     both, rows = packed(4, begin=-1, end=-2, labels=True)
-    assert both == [[-1, 1, 2, -2], [-1, 21, 22, -2], [-1, 31, 32, -2]]
+    assert both == [-2, -2, -2, -1, -1, -1, 1, 2, 21, 22, 31, 32]
     assert [row["labels"].tolist() for row in rows] == [[1, 2, -2, -100], [21, 22, -2, -100], [31, 32, -2, -100]]
-    assert packed(4, end=-2)[0] == [[1, 2, 3, -2], [21, 22, -2], [31, 32, 33, -2]]
+    assert [row["tokens"].tolist() for row in rows] == [[-1, 1, 2, -2], [-1, 21, 22, -2], [-1, 31, 32, -2]]
+    assert packed(4, end=-2)[0] == [-2, -2, -2, 1, 2, 3, 21, 22, 31, 32, 33]
     begun, rows = packed(4, begin=-1, labels=True)
-    assert begun == [[-1, 1, 2, 3], [-1, 21, 22], [-1, 31, 32, 33]]
+    assert begun == [-1, -1, -1, 1, 2, 3, 21, 22, 31, 32, 33]
     assert rows[0]["labels"].tolist() == [1, 2, 3, 4]  # without an end, its last label is the token that was cut off
 
 

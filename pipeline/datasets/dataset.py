@@ -949,11 +949,14 @@ def _as_weights(given: Any, what: str) -> NDArray[np.float64]:
         raise TypeError(f"{what}: weights must be numbers, got {given!r:.80}") from None
 
 
+_SMALLEST = 1e-200  # a weight by which lengths can be divided
+
+
 def _weights(found: Any, what: str) -> Any:
     if not np.isfinite(found).all() or (found < 0).any():
         raise invalid(f"{what}: weights must be numbers of at least 0")
     with np.errstate(over="ignore"):
-        if not np.isfinite(found.sum()):
+        if not np.isfinite(found.sum()) or 0 < found.max() < _SMALLEST:
             found = found / found.max()
     if not found.sum() > 0:
         raise invalid(f"{what}: one weight at least must be above 0")

@@ -39,7 +39,7 @@ def write_tokens(
 
     Raises:
         InvalidArgumentError: A token does not fit `dtype`, `dtype` is not one of the index, or the path does not end in
-            .bin. The error names the document.
+            .bin. The error names the document. Or there is an index beside the file, and `index` is False.
         TypeError: A document is not a sequence of integers, or an option has a wrong type.
         OpError: The file cannot be written, such as a NotFoundError or PermissionDeniedError.
 
@@ -62,15 +62,32 @@ def write_tokens(
         raise invalid(f"write_tokens: with index=True the path must end in .bin, got '{name}'")
     ended = None if end is None else _ids([integer(end, "write_tokens: end")], kind, "end")
     target = os.fsencode(name)
+    beside_it = target[:-4] + b".idx"
+    if not indexed and name.endswith(".bin") and _is_index(beside_it):
+        text = (
+            f"write_tokens: '{os.fsdecode(beside_it)}' has the documents of another file: pass index=True, or remove it"
+        )
+        raise invalid(text)
     try:
         with contextlib.ExitStack() as files:
-            beside = files.enter_context(replacing(target[:-4] + b".idx")) if indexed else None
+            beside = files.enter_context(replacing(beside_it)) if indexed else None
             lengths = _written(files.enter_context(replacing(target)), documents, kind, ended)
             if beside is not None:
                 _write_index(beside, lengths, kind, code or 0)
+                with contextlib.suppress(FileNotFoundError):  # a kill must not leave it beside the new file
+                    os.unlink(beside_it)
     except OSError as error:
         raise translated(target, error) from error
     return int(sum(lengths))
+
+
+def _is_index(name: bytes) -> bool:
+    """Whether a file is an index of Megatron's."""
+    try:
+        with open(name, "rb") as file:
+            return file.read(len(MEGATRON)) == MEGATRON
+    except OSError:
+        return False
 
 
 def _written(file: BinaryIO, documents: Iterable[Any], kind: np.dtype[Any], end: NDArray[Any] | None) -> list[int]:

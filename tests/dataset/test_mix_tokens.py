@@ -176,3 +176,11 @@ def test_an_error_comes_after_the_elements_before_it():
     with pytest.raises(LookupError):
         found.extend(pipeline.mix([stream(SHORT), stream(LONG).map(fail)], [1, 8], by=len, seed=1))
     assert sum(each[0] == 1 for each in found) == 3
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-300, 1e308])
+@pytest.mark.parametrize("by", [None, len], ids=["examples", "tokens"])
+def test_weights_of_any_size_are_relative(by, weight):
+    inputs = [pipeline.dataset([np.full(8, value)]).repeat() for value in (0, 1)]
+    first = [int(each[0]) for each in pipeline.mix(inputs, [weight, weight], by=by, seed=1).take(400)]
+    assert 140 < sum(first) < 260

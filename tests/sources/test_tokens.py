@@ -1,5 +1,6 @@
 """tokens and write_tokens: rows and documents of token files, and what is wrong with them."""
 
+import os
 import pickle
 import re
 import struct
@@ -364,6 +365,23 @@ class TestWriting:
     def test_an_end_for_each_document(self, tmp_path):
         assert pipeline.write_tokens(tmp_path / "a.bin", [np.array([1, 2]), (3,)], end=9) == 5
         assert np.fromfile(tmp_path / "a.bin", np.uint16).tolist() == [1, 2, 9, 3, 9]
+
+    def test_no_file_is_left_beside_the_index_of_another_one(self, tmp_path, monkeypatch):
+        pipeline.write_tokens(tmp_path / "a.bin", [[1, 2, 3], [4]], index=True)
+        with raises(InvalidArgumentError, "a.idx' has the documents of another file: pass index=True, or remove it"):
+            pipeline.write_tokens(tmp_path / "a.bin", [[5, 6], [7, 8]])
+        assert len(list(pipeline.tokens(tmp_path / "a.bin", documents=True))) == 2
+        replace = os.replace
+
+        def fail(source, target):
+            replace(source, target)
+            raise OSError(5, "as if killed")
+
+        monkeypatch.setattr(os, "replace", fail)
+        with pytest.raises(pipeline.errors.OpError, match=r"as if killed|Input/output"):
+            pipeline.write_tokens(tmp_path / "a.bin", [[5, 6], [7, 8]], index=True)
+        with raises(InvalidArgumentError, "a.bin' is a raw file"):
+            pipeline.tokens(tmp_path / "a.bin", documents=True)
 
     @pytest.mark.parametrize(
         ("documents", "error", "said"),

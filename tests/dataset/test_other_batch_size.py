@@ -91,3 +91,20 @@ def test_refuses(source, chain):
         with iter(make(2)) as iterator:  # the size is allowed to differ, and does not
             iterator.load_state_dict(state, allow={"batch_size"})
             assert iterator.state_dict() == state
+
+
+@pytest.mark.parametrize("chain", CONTINUE)
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_smaller_batches_take_a_remainder_that_larger_ones_drop(source, chain, n):
+    def make(n):
+        return CONTINUE[chain](SOURCES[source]().batch(n, drop_remainder=True))
+
+    with iter(make(10)) as iterator:
+        found = [np.ravel(next(iterator)) for _ in range(20 if chain == "unbatch" else 2)]
+        assert np.concatenate(found).tolist() == list(range(20))
+        state = json.loads(json.dumps(iterator.state_dict()))
+    with iter(make(n)) as iterator:
+        iterator.load_state_dict(state, allow={"batch_size"})
+        rest = [number for batch in iterator for number in np.ravel(batch).tolist()]
+    assert rest == list(range(20, COUNT - (COUNT - 20) % n))

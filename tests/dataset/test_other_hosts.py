@@ -105,6 +105,27 @@ def test_a_state_goes_from_hosts_to_hosts_to_hosts():
     assert sorted(first + second + third + fourth) == list(range(COUNT))
 
 
+@pytest.mark.parametrize("step", CONTINUE)
+@pytest.mark.parametrize("source", ["shuffled", "filtered in workers", "pool"])
+@pytest.mark.parametrize("hosts", [(7, 3), (7, 7), (50, 2)], ids=str)
+def test_a_state_of_the_last_round_leads_to_what_is_left(source, step, hosts):
+    """Also that of a host without an element in the incomplete round, though its workers have come to the end."""
+
+    def share(count):
+        return [CONTINUE[step](SOURCES[source](), i, count) for i in range(count)]
+
+    was, now = hosts
+    rounds, states = rounds_of(share(was), None, min(len(list(data)) for data in share(was)))
+    alone, _ = rounds_of([CONTINUE[step](SOURCES[source](), 0, 1)], None, None)
+    for state in (states[0], states[-1]):
+        found = rounds + rounds_of(share(now), state, None)[0]
+        assert len(found) == len(set(found))
+        if step not in ("equal", "whole batches"):
+            assert sorted(found) == sorted(alone)
+        else:
+            assert len(found) > COUNT - 2 * now
+
+
 def test_programs_without_a_shard_are_one_host():
     data = stream(range(20))
     four = [data.batch(2).shard(i, 4, drop_remainder=True) for i in range(4)]

@@ -105,12 +105,15 @@ class Skips:
             if self._max_errors is not None and self.count >= self._max_errors:
                 raise error
             self.count += 1
-            if len(self.errors) < KEPT:
-                self._keep(error)
+            self._keep(error)
 
     def _keep(self, error: Exception) -> None:
-        _forget_frames(error)
-        self.errors.append(error)
+        if not _told_before(error) and len(self.errors) < KEPT:
+            _forget_frames(error)
+        set_on(error, "__traceback__", None)
+        set_on(error, "told", len(getattr(error, "__notes__", ())))
+        if len(self.errors) < KEPT:
+            self.errors.append(error)
 
 
 def ending(error: BaseException) -> None:
@@ -121,6 +124,23 @@ def ending(error: BaseException) -> None:
 def must_raise(error: BaseException) -> bool:
     """Whether an error is raised in any case: it ends the input, or no record is to blame for it."""
     return getattr(error, "ends_input", False) or not of_record(error)
+
+
+class Note(str):
+    """A note of ours."""
+
+    __slots__ = ()
+
+
+def _told_before(error: BaseException) -> bool:
+    """Whether an error was skipped before: a function may raise one object again and again, as `Future.result` does.
+
+    It keeps the notes of the first time. More would grow without end, as the text of a traceback has all notes.
+    """
+    count, notes = getattr(error, "told", None), getattr(error, "__notes__", None)
+    if count is not None and isinstance(notes, list):
+        notes[count:] = [each for each in notes[count:] if type(each) is not Note]
+    return count is not None
 
 
 def _forget_frames(error: BaseException) -> None:
@@ -149,7 +169,7 @@ def add_note(error: BaseException, text: str) -> None:
     if not hasattr(error, "__notes__"):
         set_on(error, "__notes__", [])
     with contextlib.suppress(TypeError):  # its notes may be no list
-        BaseException.add_note(error, text)
+        BaseException.add_note(error, Note(text))
 
 
 def name_item(error: Exception, key: str, text: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from pipeline._meter import Meter, working_for_others
 from pipeline.diagnostics.wording import named
 from pipeline.errors import AbortedError, ResourceExhaustedError
+from pipeline.on_error import set_on
 from pipeline.stages.block import Block, failed, joined, size_of
 from pipeline.stages.draws import this_thread
 from pipeline.stages.run import Clock, Limited, Measured, Run
@@ -633,6 +634,7 @@ class Crewed(Maker):
         if not isinstance(error, Reported):
             return error
         number = int(block.numbers[error.input])
+        set_on(error.item.error, "__traceback__", error.item.traceback)
         return segment.steps[error.step].blamed(error.item.error, number, self._named(block, error.input))
 
     def _adapt(self, workers: Workers, block: Block, results: Sequence[Any], seconds: float) -> None:

@@ -15,7 +15,7 @@ from pipeline._calls import Draw, Kept, call_each
 from pipeline._meter import Meter
 from pipeline.errors import CancelledError, DeadlineExceededError, OutOfRangeError, invalid
 from pipeline.nest import kept
-from pipeline.on_error import must_raise, name_item
+from pipeline.on_error import must_raise, name_item, set_on
 from pipeline.stages.block import Block, Columns, Examples
 from pipeline.stages.draws import NoDraws, this_thread
 from pipeline.stages.index import Index
@@ -287,7 +287,10 @@ def outputs_of_steps(
 
     def told(failure: Failure) -> Exception:
         if named is None:
-            return Reported(FailedItem(failure.error), failure.input, steps.index(failure.step))
+            reported = Reported(FailedItem(failure.error), failure.input, steps.index(failure.step))
+            if failure.step.skip:
+                set_on(failure.error, "__traceback__", None)  # it would grow, if the object is raised again and again
+            return reported
         return failure.step.blamed(failure.error, failure.number, named(block, failure.input))
 
     if len(steps) == 1 and type(steps[0]) is MapStep and not steps[0].skip:

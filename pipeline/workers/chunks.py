@@ -21,10 +21,14 @@ class FailedItem:
 
     An exception that cannot be pickled and unpickled would break the whole executor, so an UnknownError replaces it.
     The `__cause__` of an error that comes from another process is a RemoteTraceback.
+
+    Attributes:
+        traceback: That of the error, which may be raised again before anybody looks at it, and then has another one.
     """
 
     def __init__(self, error: Exception) -> None:
         self.error = error
+        self.traceback = error.__traceback__
 
     def __repr__(self) -> str:
         return repr(self.error)
@@ -36,7 +40,7 @@ class FailedItem:
         except Exception:
             data = b""
         only = "".join(traceback.format_exception_only(type(error), error)).strip()
-        text = "".join(traceback.format_exception(type(error), error, of_user(error.__traceback__)))
+        text = "".join(traceback.format_exception(type(error), error, of_user(self.traceback)))
         return _unpickled, (data, only, text, of_record(error))  # what it was raised from stays there
 
 

@@ -11,15 +11,19 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from pipeline.errors import StateMismatchError
 from pipeline.orders.seeds import Seed
 from pipeline.stages.functions import Each, neighbours
 from pipeline.stages.groups import Batch
 from pipeline.stages.mix import LeftOut, Mix
 from pipeline.stages.node import Node, nodes_of, opened, seeds_of
+from pipeline.stages.passes import Enumerated
 from pipeline.stages.run import Run
 from pipeline.stages.schedule import MixNotes, schedule_of
 from pipeline.stages.selection import Shard, Sliced, arranged, with_inputs
+from pipeline.stages.unbatch import Unbatch
 
 _PASSED = ("prefetch", "checksum")
 
@@ -30,7 +34,8 @@ def mixes_of(node: Node) -> list[Mix]:
 
 
 def saved_mixes(node: Node, noted: Mapping[Node, MixNotes]) -> list[Any]:
-    """Return what a state says of the mixes of a recipe: [pass, drawn, weights before, inputs by slot, their seeds].
+    """Return what a state says of the mixes of a recipe: [pass, drawn, weights before, inputs by slot, their seeds,
+    the last pass that has come to its end].
 
     Seeds are numbers of those in `seeds_of(node)`, for each input.
     """
@@ -42,14 +47,14 @@ def saved_mixes(node: Node, noted: Mapping[Node, MixNotes]) -> list[Any]:
     for each in mixes:
         notes = noted.get(each.written) or each.new_notes()
         seeds = [[numbers[seed] for seed in seeds_of(inner)] for inner in each.inputs]
-        found.append([*notes.furthest, list(notes.before), list(notes.inputs), seeds])
+        found.append([*notes.furthest, list(notes.before), list(notes.inputs), seeds, notes.ended])
     return found
 
 
 def check_mixes(saved: Any) -> None:
     """Raise ValueError or TypeError if this is not what `saved_mixes` returns."""
-    for epoch, drawn, before, inputs, seeds in saved:
-        _check_counts(epoch, drawn)
+    for epoch, drawn, before, inputs, seeds, ended in saved:
+        _check_counts(epoch, drawn, 0 if ended is None else ended)
         for until, more, weights in before:
             _check_counts(until, more)
             schedule = schedule_of(weights, len(inputs))
@@ -72,8 +77,8 @@ def _check_counts(*counts: Any) -> None:
 
 def notes_of(saved: Sequence[Any]) -> MixNotes:
     """Return what an iterator notes of a mix, from what a state says of it."""
-    epoch, drawn, before, inputs, _ = saved
-    return MixNotes(list(inputs), (epoch, drawn), before)
+    epoch, drawn, before, inputs, _, ended = saved
+    return MixNotes(list(inputs), (epoch, drawn), before, ended)
 
 
 class Matched:
@@ -216,14 +221,15 @@ class Matched:
                 found[mix.written] = mix.new_notes()
                 continue
             facts, saved, which = self._found[mix.written]
-            found[mix.written] = _continued(mix, facts, saved, which, delivered(self.node, mix, state["state"]))
+            place = delivered(self.node, mix, state["state"])
+            found[mix.written] = _continued(mix, facts, saved, which, place, _holds_back(self.node, mix))
         return found
 
     def seeds(self, saved: Sequence[Any]) -> list[tuple[Seed, Any]] | None:
         """Return the seeds of `self.node`, each with the saved one; None if they do not fit."""
         found: dict[Seed, int] = {}
         used: set[int] = set()
-        for node, _, (*_, numbers), which in self._all():
+        for node, _, (*_, numbers, _), which in self._all():
             if which == list(range(len(which))):
                 continue
             new: set[int] = set()
@@ -249,7 +255,7 @@ def _refused(text: str) -> StateMismatchError:
     return StateMismatchError([("mix: inputs", None, None)], text)
 
 
-def _continued(mix: Mix, facts: Any, saved: Any, which: Sequence[int | None], state: Any) -> MixNotes:
+def _continued(mix: Mix, facts: Any, saved: Any, which: Sequence[int | None], state: Any, holds_back: bool) -> MixNotes:
     """Return the notes of a mix that goes on.
 
     Args:
@@ -258,15 +264,26 @@ def _continued(mix: Mix, facts: Any, saved: Any, which: Sequence[int | None], st
         saved: What the state says of it.
         which: Which input here each saved one is.
         state: Its saved state, if no step behind it holds elements; None if one may.
+        holds_back: Whether a step behind it hands out its elements otherwise if more follow.
+
+    Raises:
+        StateMismatchError: One has handed out some of the last elements, and more would follow.
     """
     notes = notes_of(saved)
     weights = schedule_of(facts[1]["weights"], len(facts[2])).by_slot(notes.inputs)
     slots: list[int | None] = [None if each is None else which[each] for each in notes.inputs]
     added = [i for i in range(len(mix.inputs)) if i not in which]
     inputs = [*slots, *added]
-    if schedule_of(weights.plain(), len(inputs)).plain() == mix.schedule.by_slot(inputs).plain():
-        return MixNotes(inputs, notes.furthest, notes.before)
+    was, now = schedule_of(weights.plain(), len(inputs)), mix.schedule.by_slot(inputs)
+    if was.plain() == now.plain():
+        return MixNotes(inputs, notes.furthest, notes.before, notes.ended)
     epoch, drawn = notes.furthest
+    follow = [i for i in range(len(inputs)) if now.draws(i, 0, np.inf) and not was.draws(i, 0, np.inf)]
+    if state is None and holds_back and notes.ended == epoch and follow:
+        raise _refused(
+            "mix: its inputs had come to their end when the state was saved, and steps behind the mix hold the last "
+            "elements: keep inputs and weights until these have come out, or repeat() the inputs"
+        )
     if state is not None:  # then nothing that was drawn is to be drawn again
         drawn = sum(place[1 if mix.by is None else 2] for place in state[0])
     return MixNotes(inputs, (epoch, drawn), [*notes.before, [epoch, drawn, weights.plain()]])
@@ -294,6 +311,17 @@ def delivered(node: Node, mix: Mix, state: Any) -> Any:
             return None
         node = node.inputs[0]
     return state
+
+
+def _holds_back(node: Node, mix: Mix) -> bool:
+    """Whether a step behind a mix does not hand out elements one by one as they come."""
+    node = arranged(node)
+    while node.written is not mix.written:
+        one_by_one = isinstance(node, (Each, Shard, Sliced, Enumerated, Unbatch)) or node.kind in _PASSED
+        if not one_by_one:
+            return True
+        node = node.inputs[0]
+    return False
 
 
 def check_left_out(node: Node, state: Any, epoch: int, notes: Mapping[Node, MixNotes], names: Sequence[str]) -> None:

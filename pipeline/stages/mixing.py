@@ -102,6 +102,7 @@ class Mixing(Several):
             block = self._one(picks[0]) if len(picks) == 1 else self._taken(np.array(picks, np.int64))
             if block is not None:
                 return block
+        self._notes.ended = self._epoch
         return None
 
     def _taken(self, picks: NDArray[np.int64]) -> Block | None:

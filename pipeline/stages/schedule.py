@@ -87,14 +87,19 @@ class MixNotes:
         inputs: By slot: which input of the recipe has it; None for those that are gone.
         furthest: The furthest pass, and the examples or tokens drawn in that.
         before: The weights before those of the recipe, by slot: [pass, drawn, weights] until when.
+        ended: The last pass that has come to its end; None for none.
 
-    Thread safety: one thread at a time changes `furthest`; others may read it.
+    Thread safety: one thread at a time changes `furthest` and `ended`; others may read them.
     """
 
     def __init__(
-        self, inputs: list[int | None], furthest: tuple[int, int] = (0, 0), before: Sequence[Any] = ()
+        self,
+        inputs: list[int | None],
+        furthest: tuple[int, int] = (0, 0),
+        before: Sequence[Any] = (),
+        ended: int | None = None,
     ) -> None:
-        self.inputs, self.furthest, self.before = inputs, furthest, list(before)
+        self.inputs, self.furthest, self.before, self.ended = inputs, furthest, list(before), ended
 
     def slots(self) -> list[int]:
         """Return the slot of each input of the recipe."""

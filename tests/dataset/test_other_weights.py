@@ -316,3 +316,41 @@ def test_what_is_refused(other, allow, text):
     _, state = saved(mixed([1, 5], len), 3)
     with iter(other()) as iterator, pytest.raises(pipeline.StateMismatchError, match=text):
         iterator.load_state_dict(state, allow=allow)
+
+
+LAST_HELD = {
+    "shuffle": lambda data: data.shuffle(6, seed=3),
+    "sort": lambda data: data.sort(5, lambda each: -each),
+    "best_fit": lambda data: data.map(lambda each: np.full(each % 3 + 1, each)).pack(5, method="best_fit"),
+    "window": lambda data: data.window(3, drop_remainder=False),
+    "threads": lambda data: data.map(lambda each: each, workers=2),
+    "batch": lambda data: data.batch(4),
+}
+
+
+@pytest.mark.parametrize("behind", LAST_HELD)
+def test_more_inputs_behind_the_last_elements_come_whole_or_are_refused(behind):
+    parts = [range(1, 4), range(11, 15), range(21, 26)]
+
+    def make(count):
+        inputs = [pipeline.dataset(part) for part in parts[:count]]
+        return LAST_HELD[behind](pipeline.mix(inputs, [1] * count, seed=1))
+
+    def numbers(elements):
+        rows = [np.ravel(each["tokens"] if isinstance(each, dict) else each) for each in elements]
+        return {int(number) for number in np.concatenate([np.zeros(1), *rows])} - {0}
+
+    count = len(list(make(2)))
+    for k in range(count + 1):
+        found, state = saved(make(2), k)
+        with iter(make(3)) as iterator:
+            try:
+                iterator.load_state_dict(state, allow={"weights"})
+            except pipeline.StateMismatchError as error:
+                assert "come to their end" in str(error)
+                assert k
+                continue
+            assert numbers([*found, *iterator]) == {number for part in parts for number in part}
+        with iter(make(2)) as iterator:  # with the same inputs it goes on in any case
+            iterator.load_state_dict(state)
+            assert numbers([*found, *iterator]) == {number for part in parts[:2] for number in part}

@@ -48,7 +48,8 @@ def random_resized_crop(  # noqa: PLR0913
     of uint8. Of a JPEG file only what the box needs is decoded. Threads work in parallel.
 
     Args:
-        data: The bytes of a JPEG, PNG, GIF, BMP, WebP, TIFF or PPM file, or an array [height, width, channels].
+        data: The bytes of a JPEG, PNG, GIF, BMP, WebP, TIFF or PPM file, or an array [height, width, channels] of
+            uint8, uint16, or floats of 0 to 1.
         size: Height and width of the result; a number is both.
         scale: The smallest and the largest part of the image's area.
         ratio: The smallest and the largest width of a box divided by its height.
@@ -72,7 +73,7 @@ def random_resized_crop(  # noqa: PLR0913
         InvalidArgumentError: The file is damaged, unknown or too large; the array has other axes or no pixels; or an
             argument is out of range.
         FailedPreconditionError: `rng` is missing outside of a dataset's function.
-        TypeError: An argument is of a wrong type.
+        TypeError: An argument is of a wrong type, such as an array of int64, of which nobody knows what white is.
         ImportError: Pillow is needed and not installed.
 
     Examples:
@@ -99,7 +100,7 @@ def random_resized_crop(  # noqa: PLR0913
     if not isinstance(draws, np.random.Generator):
         raise TypeError(f"{who}: rng must be a numpy.random.Generator, not {rng!r:.80}")
     picture = Picture(data, who, integer(max_pixels, f"{who}: max_pixels"), truth(exif, f"{who}: exif"))
-    made, form = _result(who, picture.channels, (height, width), Wanted(mean, std, dtype, layout, out))
+    made, form = _result(who, picture, (height, width), Wanted(mean, std, dtype, layout, out))
     box = _drawn(picture.height, picture.width, low, high, narrow, wide, draws)
     picture.cut(box, True, small, bool(draws.random() < flip), made, form)
     return made
@@ -153,7 +154,7 @@ def center_crop_resize(  # noqa: PLR0913
     _check_side(short, f"{who}: resize")
     small = truth(shrink, f"{who}: shrink")
     picture = Picture(data, who, integer(max_pixels, f"{who}: max_pixels"), truth(exif, f"{who}: exif"))
-    made, form = _result(who, picture.channels, (height, width), Wanted(mean, std, dtype, layout, out))
+    made, form = _result(who, picture, (height, width), Wanted(mean, std, dtype, layout, out))
     least = min(picture.height, picture.width)
     box = []
     for have, wanted in ((picture.height, height), (picture.width, width)):
@@ -188,18 +189,16 @@ def scaled(channels: int, mean: Any, std: Any, largest: float, who: str) -> tupl
     return (1 / (largest * spread)).astype(np.float32), (-middle / spread).astype(np.float32)
 
 
-def _float_scale(channels: int, mean: Any, std: Any, who: str) -> tuple[NDArray[np.float32], ...]:
-    """Return `scaled` for uint8. It takes 20 us, so those of numbers are kept."""
+def _float_scale(channels: int, mean: Any, std: Any, largest: float, who: str) -> tuple[NDArray[np.float32], ...]:
+    """Return `scaled`. It takes 20 us, so the results for numbers are kept."""
     for given in (mean, std):
         for each in given if isinstance(given, tuple) else (given,):
             if type(each) not in _PLAIN:
-                return scaled(channels, mean, std, 255, who)
-    return _kept_scale(channels, mean, std, who)
+                return scaled(channels, mean, std, largest, who)
+    return _kept_scale(channels, mean, std, largest, who)
 
 
-@lru_cache(32)
-def _kept_scale(channels: int, mean: Any, std: Any, who: str) -> tuple[NDArray[np.float32], ...]:
-    return scaled(channels, mean, std, 255, who)
+_kept_scale = lru_cache(32)(scaled)
 
 
 def channels_first(layout: Any, who: str) -> bool:
@@ -229,9 +228,10 @@ class Wanted(NamedTuple):
     out: Any
 
 
-def _result(who: str, channels: int, size: tuple[int, int], wanted: Wanted) -> tuple[NDArray[Any], Form]:
+def _result(who: str, picture: Picture, size: tuple[int, int], wanted: Wanted) -> tuple[NDArray[Any], Form]:
     """Return the array to write to, and how."""
     mean, std, dtype, layout, out = wanted
+    channels, largest = picture.channels, picture.largest
     plain = mean is None and std is None
     if dtype is None:
         dtype = out.dtype if isinstance(out, np.ndarray) and plain else np.uint8 if plain else np.float32
@@ -242,7 +242,10 @@ def _result(who: str, channels: int, size: tuple[int, int], wanted: Wanted) -> t
         raise invalid(f"{who}: mean and std give float32, not uint8")
     first = channels_first(layout, who)
     shape = (channels, *size) if first else (*size, channels)
-    form = as_it_is(channels, first) if kind == np.uint8 else Form(first, *_float_scale(channels, mean, std, who))
+    if kind == np.uint8 and largest == 255:
+        form = as_it_is(channels, first)
+    else:
+        form = Form(first, *_float_scale(channels, mean, 1 / 255 if kind == np.uint8 else std, largest, who))
     if out is None:
         return np.empty(shape, kind), form
     if not isinstance(out, np.ndarray):

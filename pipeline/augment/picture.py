@@ -24,15 +24,16 @@ class Picture:
     Attributes:
         height, width: Its pixels.
         channels: 3 for files; those of an array.
+        largest: The value of white: 255 for files.
 
     Raises:
         InvalidArgumentError: A file is damaged, unknown or too large, or an array has other axes or no pixels.
-        TypeError: An array holds no numbers.
+        TypeError: An array holds no numbers, or integers of which nobody knows the largest.
         ImportError: A file needs Pillow, which is not installed.
     """
 
     def __init__(self, data: Any, who: str, max_pixels: int, exif: bool) -> None:
-        self._max_pixels = max_pixels
+        self._max_pixels, self.largest = max_pixels, 255.0
         self._file = bytes(data) if isinstance(data, (bytes, bytearray, memoryview)) else None
         turned = exif and self._file is not None and orientation(self._file) != 1
         self._frame: Frame | None = jpeg_frame(self._file, max_pixels) if self._file and not turned else None
@@ -40,7 +41,7 @@ class Picture:
             self.height, self.width, self.channels = *self._frame[:2], 3
         else:
             if self._file is None:
-                self._array = _picture(data, who)
+                self._array, self.largest = _picture(data, who)
             else:
                 self._array = (upright_image if turned else rgb_image)(self._file, max_pixels)
             self.height, self.width, self.channels = self._array.shape
@@ -73,13 +74,17 @@ class Picture:
         resize_box(pixels, moved, out, form, flip=flip)
 
 
-def _picture(data: Any, who: str) -> NDArray[Any]:
-    """Return an array as an image uint8 or float32 [height, width, channels]."""
+def _picture(data: Any, who: str) -> tuple[NDArray[Any], float]:
+    """Return an array as an image uint8 or float32 [height, width, channels], and its value of white."""
     batch, single = images_of(data, who)
     if not single or not batch.size:
         raise invalid(f"{who}: expected the bytes of a file or [height, width, channels], got shape {np.shape(data)}")
     image: NDArray[Any] = batch[0]
-    return image if image.dtype == np.uint8 else image.astype(np.float32, copy=False)
+    if image.dtype == np.uint8:
+        return image, 255.0
+    if image.dtype.kind != "f" and image.dtype != np.uint16:
+        raise TypeError(f"{who}: an image must hold uint8, uint16, or floats of 0 to 1, not {image.dtype}")
+    return image.astype(np.float32, copy=False), 1.0 if image.dtype.kind == "f" else 65535.0
 
 
 def ratio_for(tall: float, wide: float, height: int, width: int) -> int:

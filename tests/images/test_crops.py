@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+from helpers import raises
 
 import pipeline
 from pipeline.augment import picture
@@ -34,7 +35,7 @@ def test_boxes_lie_as_torchvision_draws_them():
     image = np.stack((rows + 0.5, columns + 0.5), 2)
     areas, ratios = [], []
     for seed in range(400):
-        found = crop(image, 32, seed, flip=0, dtype="float32", mean=0, std=1 / 255)
+        found = crop(image, 32, seed, flip=0, dtype="float32")
         high, wide = (found[-2, 0, 0] - found[1, 0, 0]) * 32 / 29, (found[0, -2, 1] - found[0, 1, 1]) * 32 / 29
         areas.append(high * wide / (height * width))
         ratios.append(wide / high)
@@ -46,6 +47,25 @@ def test_boxes_lie_as_torchvision_draws_them():
     assert 0.4 < np.mean(areas) < 0.56
     assert 0.7 < min(ratios) < 0.8
     assert 1.25 < max(ratios) < 1.4
+
+
+@pytest.mark.parametrize("function", ["random_resized_crop", "center_crop_resize"])
+def test_arrays_of_other_dtypes(function):
+    """White is 1 for floats and 65,535 for uint16, as for `normalize`."""
+    image, more = photo(40, 50), {} if function == "center_crop_resize" else {"flip": 1}
+    others = [image.astype(np.uint16) * 257, image / 255, (image / 255).astype(np.float32)]
+    for options in ({}, {"dtype": "float32"}, {"mean": (0.4, 0.5, 0.6), "std": 0.25, "layout": "CHW"}):
+        made = []
+        for each in (image, *others):
+            if more:
+                options = {**options, **more, "rng": np.random.default_rng(3)}
+            made.append(getattr(pipeline.image, function)(each, 24, **options))
+        for other in made[1:]:
+            assert other.dtype == made[0].dtype
+            np.testing.assert_allclose(other, made[0], atol=1 if other.dtype == np.uint8 else 1e-4)
+    assert made[0].std() > 0.1
+    with raises(TypeError, f"{function}: an image must hold uint8, uint16, or floats of 0 to 1, not int64"):
+        getattr(pipeline.image, function)(image.astype(np.int64), 24, **options)
 
 
 @pytest.mark.parametrize("shrink", [False, True])

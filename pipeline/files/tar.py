@@ -31,11 +31,13 @@ class Member(NamedTuple):
         offset: The byte of the archive where its headers begin.
         name: Its name; bytes that are not UTF-8 are surrogates, which `os.fsencode` makes bytes again.
         size: How many bytes it has.
+        link: The name of the file that it stands for, if it is a link; "" if it has its bytes here.
     """
 
     offset: int
     name: str
     size: int
+    link: str = ""
 
 
 class TarReader:
@@ -60,7 +62,7 @@ class TarReader:
         self._left = 0  # bytes of the last file, and of what fills its last block, that were not read
 
     def members(self) -> Iterator[Member]:
-        """Yield the regular files; of each, `read` gives the bytes until the next one is asked for."""
+        """Yield regular files and links; of each file, `read` gives the bytes until the next one is asked for."""
         for_all: dict[str, bytes] = {}
         while True:
             begin, said = self._file.offset, dict(for_all)
@@ -155,7 +157,7 @@ class TarReader:
         return found
 
     def _member(self, begin: int, info: tarfile.TarInfo, said: dict[str, bytes]) -> Member | None:
-        """The file of a header, and of those before it; None for a folder, a link or such."""
+        """The file or link of a header, and of those before it; None for a folder or such."""
         name, size = info.name, info.size
         if "path" in said:
             name = said["path"].decode("utf-8", "surrogateescape").rstrip("/")
@@ -172,6 +174,8 @@ class TarReader:
         self._left = _padded(size) if info.isreg() or info.type not in tarfile.SUPPORTED_TYPES else 0
         if self._left and size > self._limit:
             raise too_long(f"{name!r} has", self._limit)
+        if info.islnk() or info.issym():
+            return Member(begin, name, 0, said.get("linkpath", os.fsencode(info.linkname)).decode(errors="replace"))
         return Member(begin, name, size) if info.isreg() else None
 
     def _check_end(self, begin: int) -> None:

@@ -81,8 +81,8 @@ def webdataset(
         NotFoundError: No such file, or your pattern matches nothing.
         ValueError, TypeError, ImportError: An option is wrong, or fsspec, Pillow, cbor2 or msgpack is missing.
         DataLossError: When you iterate: an archive is damaged or truncated. The error names shard and key.
-        InvalidArgumentError: When you iterate: a value is missing, doubled or cannot be decoded, a file is sparse,
-            files of a sample are not neighbours, or no file of a shard belongs to a sample.
+        InvalidArgumentError: When you iterate: a value is missing, doubled or cannot be decoded, a file is sparse or
+            a link, files of a sample are not neighbours, or no file of a shard belongs to a sample.
         ResourceExhaustedError: When you iterate: a file or sample is too large.
 
     Examples:
@@ -375,6 +375,9 @@ def _members(archive: TarReader, others: list[str]) -> Iterator[_File]:
         folder, slash, last = member.name.rpartition("/")
         stem, dot, extension = last.partition(".")
         if dot and stem:
+            if member.link:
+                text = f"{member.name!r} is a link to {member.link!r}, and its sample would be lost: write the archive"
+                raise invalid(f"{text} with tar --dereference --hard-dereference")
             yield _File(folder + slash + stem, extension.lower(), member, functools.partial(archive.read, member))
         elif not others:
             others.append(member.name)

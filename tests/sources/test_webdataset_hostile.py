@@ -282,8 +282,8 @@ def test_global_headers_and_kinds_of_members(shard):
         pax({"comment": b"of git"}, tarfile.XGLTYPE)
         + member("folder", type=tarfile.DIRTYPE)
         + pax({"linkpath": b"x" * 200})
-        + member("l.cls", type=tarfile.SYMTYPE, linkname="0.cls")
-        + member("h.cls", type=tarfile.LNKTYPE, linkname="0.cls", size=60)
+        + member("latest", type=tarfile.SYMTYPE, linkname="0.cls")
+        + member("first", type=tarfile.LNKTYPE, linkname="0.cls", size=60)
         + member("label", b"volume", type=b"V")
         + pax({"path": b"folder/0.cls", "mtime": b"1.5"})
         + member("short", b"7")
@@ -292,6 +292,18 @@ def test_global_headers_and_kinds_of_members(shard):
     )
     batches = read(shard, ["__key__", "cls"])
     assert [(batch["__key__"].item(), batch["cls"].item()) for batch in batches] == [(b"folder/0", 7), (b"1", 8)]
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE])
+@pytest.mark.parametrize("index", [False, True])
+def test_a_link_in_the_place_of_a_file(shard, kind, index):
+    """GNU tar writes the second name of a file as one, and `webdataset` would leave out its sample in silence."""
+    shard.write_bytes(member("0.cls", b"7") + member("1.cls", type=kind, linkname="0.cls", size=60) + END)
+    text = (
+        f"webdataset: {shard}: '1.cls' is a link to '0.cls', and its sample would be lost: write the archive with tar -"
+    )
+    with raises(pipeline.InvalidArgumentError, text):
+        list(pipeline.webdataset(shard, **({"index": True, "index_folder": shard.parent} if index else {})))
 
 
 def test_archives_of_every_format_of_tarfile(tmp_path):

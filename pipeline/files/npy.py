@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._batch import read_rows
-from pipeline.errors import DataLossError, InvalidArgumentError
+from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
 from pipeline.files.os_errors import translated
 
 # Rows without bytes that a file may claim: it does not become larger by them.
@@ -48,6 +48,7 @@ class NpyFile:
             with open(self._file, "rb", closefd=False) as file:
                 status = os.fstat(self._file)
                 size = status.st_size if stat.S_ISREG(status.st_mode) else 0
+                self._changed = status.st_size, status.st_mtime_ns
                 self.dtype, self.shape, self.fortran, self._start = checked_header(file, size, self._where)
         except OSError as error:
             raise translated(name, error) from error
@@ -61,7 +62,12 @@ class NpyFile:
         return self.shape[0]
 
     def __getitem__(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
-        """Read the rows of these numbers. DataLossError if the file has become shorter."""
+        """Read the rows of these numbers.
+
+        Raises:
+            DataLossError: The file has become shorter.
+            FailedPreconditionError: It was written to since it was opened.
+        """
         rows = np.empty((len(numbers), *self.shape[1:]), self.dtype)
         if rows.nbytes:
             numbers = np.ascontiguousarray(numbers, np.int64)
@@ -70,6 +76,13 @@ class NpyFile:
                 raise DataLossError(
                     None, None, f"{self._where}: the file was cut short: row {numbers[count]} is missing"
                 )
+            status = os.fstat(self._file)
+            if status.st_size < self._changed[0]:
+                whole = max(0, status.st_size - self._start) // (rows.nbytes // len(rows))
+                raise DataLossError(None, None, f"{self._where}: the file was cut short: row {whole} is missing")
+            if (status.st_size, status.st_mtime_ns) != self._changed:
+                text = f"{self._where} was written to since the dataset was made: make another one"
+                raise FailedPreconditionError(None, None, text)
         return rows
 
     def whole(self) -> NDArray[Any]:

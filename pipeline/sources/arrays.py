@@ -219,6 +219,8 @@ def _as_array(given: Any, where: str) -> NDArray[Any]:
     try:
         array = as_array(given, f"arrays: {where}") if isinstance(given, list) else numpy_of(given)
     except ValueError as error:
+        if isinstance(given, list) and all(isinstance(row, (int, float, np.number)) for row in given):
+            raise  # no dtype holds all of these numbers
         raise ValueError(
             f"arrays: {where} is a list of rows of different shapes: use pipeline.dataset(rows).batch(n, pad=0)"
         ) from error

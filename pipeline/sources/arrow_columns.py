@@ -97,13 +97,20 @@ class Arrays:
         self._where, self._fill, self._texts, self._codes = where, fill, texts, codes
 
     def of(self, column: Any, name: str) -> Any:
-        """Return the array of a column, as it is read.
+        """Return the array of a column, as it is read. Nobody may write to it: rows are views, and the next pass of the
+        iterator gets them again.
 
         Raises:
             InvalidArgumentError: It has missing values, and is not of floats, or a string is not among its codes.
             DataLossError: A value is none of its dictionary.
         """
-        types, column = arrow_types(), in_one(column)
+        made = self._of(in_one(column), name)
+        if type(made) is np.ndarray:
+            made.flags.writeable = False
+        return made
+
+    def _of(self, column: Any, name: str) -> Any:
+        types = arrow_types()
         kind = column.type
         if types.is_dictionary(kind):
             return self.of(self._decoded(column, name), name)
@@ -240,10 +247,34 @@ def column_as(column: Any, kind: Any, name: str, where: str) -> Any:
 
 
 def _converted(array: Any, kind: Any) -> Any:
-    array = _without_views(array)
+    array = given = _without_views(array)
     for each in (_between(array.type, kind), kind):
         array = array if array.type == each else array.cast(each)
+    _refuse_other_values(given, array)
     return array
+
+
+def _refuse_other_values(given: Any, made: Any) -> None:
+    """Raise ArrowInvalid for what Arrow casts to another value: numbers that become infinite, or True."""
+    types, kind = arrow_types(), made.type
+    given = given.dictionary_decode() if types.is_dictionary(given.type) else given
+    if types.is_struct(kind) and types.is_struct(given.type):
+        for pair in zip(given.flatten(), made.flatten(), strict=True):
+            _refuse_other_values(*pair)
+        return
+    if is_list(kind) and is_list(given.type):
+        _refuse_other_values(given.flatten(), made.flatten())
+        return
+    compute, number = needs("pyarrow.compute", "arrow"), is_plain(given.type) and not types.is_boolean(given.type)
+    if types.is_boolean(kind) and number:
+        other, said = compute.not_equal(made.cast(given.type), given), "neither 0 nor 1"
+    elif types.is_floating(kind) and types.is_floating(given.type) and kind.bit_width < given.type.bit_width:
+        other, said = compute.and_(compute.is_inf(made), compute.is_finite(given)), "too large"
+    else:
+        return
+    at = compute.index(other, True).as_py()
+    if at >= 0:
+        raise needs("pyarrow", "arrow").ArrowInvalid(f"{given[at]} is {said}")
 
 
 def _between(given: Any, wanted: Any) -> Any:

@@ -116,6 +116,10 @@ def check(kind: Any, name: str, where: str, dtypes: bool = True) -> None:
     """
     types, kind = arrow_types(), stored(kind)
     if types.is_struct(kind) and kind.num_fields:
+        names = [field.name for field in kind]
+        twice = next((each for each in names if names.count(each) > 1), None)
+        if twice is not None:
+            raise invalid(f"{where}: column {name!r} has several fields {twice!r}: rename them, or leave it out")
         for field in kind:
             check(field.type, f"{name}/{field.name}", where, dtypes)
         return
@@ -163,6 +167,27 @@ def as_read(kind: Any, name: str = "", casts: Mapping[str, Any] | None = None) -
     if types.is_fixed_size_list(kind):
         return pyarrow.list_(item, kind.list_size)
     return pyarrow.list_(item) if types.is_list(kind) else pyarrow.large_list(item)
+
+
+def counts_other_units(one: Any, other: Any, name: str, casts: Mapping[str, Any]) -> bool:
+    """Whether a column, or a part of it, is of times that become integers, and its types count them in other units.
+
+    Args:
+        one, other: Two types of the column, as they are stored.
+        name, casts: As for `as_read`.
+    """
+    types = arrow_types()
+    if name in casts:
+        times = [is_time(kind) or is_clock(kind) for kind in (one, other)]
+        return bool(all(times) and types.is_integer(casts[name]) and str(one).split(",")[0] != str(other).split(",")[0])
+    if types.is_struct(one) and types.is_struct(other):
+        inside = {field.name: field.type for field in other}
+        both = [(field.type, inside.get(field.name, field.type), f"{name}/{field.name}") for field in one]
+    elif is_list(one) and is_list(other):
+        both = [(one.value_type, other.value_type, f"{name}/item")]
+    else:
+        return False
+    return any(counts_other_units(*each, casts) for each in both)
 
 
 def schema_as_read(schema: Any, casts: Mapping[str, Any] | None = None) -> Any:

@@ -55,7 +55,7 @@ def names_of(columns: Any, where: str) -> list[str] | None:
 
 
 def chosen(names: Sequence[str], columns: Sequence[str] | None, where: str) -> list[str]:
-    """Return which columns of these names to read: those that were asked for, or all.
+    """Return which columns of these names to read: those that were asked for, each once, or all.
 
     Raises:
         InvalidArgumentError: There is no such column, or none, or several have its name.
@@ -71,7 +71,7 @@ def chosen(names: Sequence[str], columns: Sequence[str] | None, where: str) -> l
     twice = next((name for name in wanted if count[name] > 1), None)
     if twice is not None:
         raise invalid(f"{where}: there are {count[twice]} columns {twice!r}: rename them, or leave them out")
-    return wanted
+    return list(dict.fromkeys(wanted))
 
 
 def codes_of(codes: Any, dtypes: Mapping[str, Any] | None, where: str) -> dict[str, list[str]]:

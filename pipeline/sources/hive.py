@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 from urllib.parse import unquote
+
+import numpy as np
 
 from pipeline.sources.extras import needs
 
@@ -14,13 +17,25 @@ _NULL = "__HIVE_DEFAULT_PARTITION__"
 _INTEGER = re.compile(r"-?[0-9]{1,18}")  # which int64 holds
 
 
-def folder_columns(names: Sequence[str]) -> list[dict[str, Any]]:
+def as_written(dtypes: Any, codes: Any) -> set[str]:
+    """Columns that are strings also where all folders are called by integers; wrong options are told of later.
+
+    Args:
+        dtypes, codes: Arguments of `pipeline.parquet`.
+    """
+    with contextlib.suppress(AttributeError, TypeError, ValueError):
+        return {*(name for name, dtype in (dtypes or {}).items() if np.dtype(dtype).kind in "SUT"), *(codes or ())}
+    return set()
+
+
+def folder_columns(names: Sequence[str], written: Container[str] = ()) -> list[dict[str, Any]]:
     """Return the values that the folders of each file have, by column, as scalars of Arrow.
 
     A column is of int64 if all of its values are integers, else of strings.
 
     Args:
         names: The files.
+        written: Columns that are of strings in any case: 01 becomes no 1.
     """
     pyarrow = needs("pyarrow", "parquet")
     found = [_values(name) for name in names]
@@ -29,7 +44,9 @@ def folder_columns(names: Sequence[str]) -> list[dict[str, Any]]:
         for key, value in values.items():
             texts.setdefault(key, []).extend([] if value is None else [value])
     kinds = {
-        key: pyarrow.int64() if values and all(map(_INTEGER.fullmatch, values)) else pyarrow.string()
+        key: pyarrow.int64()
+        if key not in written and values and all(map(_INTEGER.fullmatch, values))
+        else pyarrow.string()
         for key, values in texts.items()
     }
     return [{key: _scalar(value, kinds[key]) for key, value in values.items()} for values in found]

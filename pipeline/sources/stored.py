@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.dtypes import native, object_vector, strings_as_bytes
-from pipeline.errors import DataLossError
+from pipeline.errors import DataLossError, invalid
 from pipeline.foreign import numpy_of
 from pipeline.orders.numbered import digest
 from pipeline.sources.extras import RowSelection, closed, is_closed, last_used, place_of
@@ -84,15 +84,37 @@ class Stored:
         return self._rows
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        """Return the rows from the first of these numbers to the last."""
+        """Return the rows from the first of these numbers to the last.
+
+        Raises:
+            DataLossError: Its file is damaged.
+            InvalidArgumentError: Values are missing, or not of the dtype of the array.
+        """
+        first, end = int(numbers[0]), int(numbers[-1]) + 1
         with self._lock:
             if is_closed(self._stored):
                 raise closed(self._where)
-            first, end = int(numbers[0]), int(numbers[-1]) + 1
-            rows = numpy_of(self._stored[first:end])
+            try:
+                found = self._stored[first:end]
+            except OSError as error:
+                if error.errno is not None:
+                    raise
+                text = f"{self._where} rows {first:,} to {end - 1:,} cannot be read: {error}"
+                raise DataLossError(None, None, text) from error
+            rows = numpy_of(found)
             if rows.shape != (end - first, *self._stored.shape[1:]):  # functions make the blocks of dask
                 raise self._of_block(first, end)
-            return native(strings_as_bytes(rows, self._where))
+            return native(strings_as_bytes(self._of_its_dtype(rows, first), self._where))
+
+    def _of_its_dtype(self, rows: NDArray[Any], first: int) -> NDArray[Any]:
+        """Return rows with the dtype that the array says it has: blocks of dask may have another one."""
+        wanted = self._stored.dtype
+        if rows.dtype == wanted or rows.dtype.kind not in "biufc" or not isinstance(wanted, np.dtype):
+            return rows
+        if not np.can_cast(rows.dtype, wanted, "same_kind"):
+            text = f"{self._where} says that it has {wanted}, and rows from {first:,} on have {rows.dtype}"
+            raise invalid(f"{text}: give it the dtype that it has, as by map_blocks(..., dtype=)")
+        return rows.astype(wanted)
 
     def _of_block(self, first: int, end: int) -> DataLossError:
         """The error for rows with a block of another shape than the array declares."""
@@ -121,7 +143,10 @@ class Stored:
 
 
 class Pieces:
-    """A stored column that is read piece by piece, `step` rows each; the last few stay in memory."""
+    """A stored column that is read piece by piece, `step` rows each; the last few stay in memory.
+
+    Rows are copies: whoever writes to them would change those of the next epoch.
+    """
 
     def __init__(self, whole: Stored, step: int) -> None:
         self._whole = whole
@@ -133,7 +158,12 @@ class Pieces:
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
         piece = int(numbers[0]) // self._step
-        return RowSelection(numbers - piece * self._step).of(self._load(piece))
+        rows: NDArray[Any] = RowSelection(numbers - piece * self._step).of(self._load(piece)).copy()
+        if rows.dtype.hasobject:  # such as arrays of several lengths
+            inside = rows.reshape(-1)
+            for i, each in enumerate(inside):
+                inside[i] = each.copy() if isinstance(each, np.ndarray) else each
+        return rows
 
     def _piece(self, piece: int) -> NDArray[Any]:
         first = piece * self._step

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.errors import DataLossError, OpError, invalid
+from pipeline.errors import DataLossError, FailedPreconditionError, OpError, invalid
 from pipeline.files.identity import LISTED, contents_of, file_identity, names_of
 from pipeline.files.os_errors import translated
 from pipeline.sources.arrow import no_rows, without_index
 from pipeline.sources.arrow_columns import Arrays, ArrowRows, table_as
 from pipeline.sources.arrow_options import Codes, Where, casts_of, facts_of, fillings, texts_of
-from pipeline.sources.arrow_types import as_read, check, columns_of, field_names, unified
+from pipeline.sources.arrow_types import as_read, check, columns_of, counts_other_units, field_names, unified
 from pipeline.sources.extras import MANY, chosen, last_used, needs
 from pipeline.sources.extras import names_of as listed_names
-from pipeline.sources.hive import folder_columns
+from pipeline.sources.hive import as_written, folder_columns
 from pipeline.sources.nodes import Table
 from pipeline.sources.table_formats import ArrowFile, ParquetFile
 
@@ -155,7 +155,12 @@ def _common(column: str, kinds: Mapping[Any, str], casts: Mapping[str, Any]) -> 
         casts: The types that were asked for.
     """
     agreed, before, odd = None, "", []
+    first, its_file = next(iter(kinds.items()))
     for given, file in kinds.items():
+        if counts_other_units(first, given, column, casts):
+            said = f"column {column!r} is {given}, and {first} in '{its_file}': as numbers these count other units"
+            odd.append((file, column, said))
+            continue
         kind = as_read(given, column, casts)
         both = kind if agreed is None else unified(agreed, kind)
         if both is None:
@@ -206,9 +211,10 @@ class TableFiles(Table):
         self.kind, self.unit = kind, unit
         self._names, self._opened = names, opened
         self._open = last_used(self._file)
-        self._folders = folder_columns(names)
+        self._folders = folder_columns(names, as_written(options.dtypes, options.codes))
         self._schemas = Schemas(kind, options)
         self._groups: list[_Group] = []
+        self._changed = [_last_change(name) for name in names]
         for i in range(len(names)):
             self._add(i)
         self._schemas.end()
@@ -333,7 +339,7 @@ class TableFiles(Table):
         pyarrow = needs("pyarrow", self.kind)
         file, folders = self._open(group.file), self._of_folders(group.file)
         stored = [name for name in columns if name in file.schema.names]
-        rows: Any = _told(self._names[group.file], lambda: file.group(group.number, stored)) if stored else {}
+        rows: Any = self._stored(group, stored) if stored else {}
         if stored and rows.num_rows != group.size:
             text = f"{self._place(group)} has {rows.num_rows:,} rows, and not those that its file lists"
             raise DataLossError(None, None, text)
@@ -343,6 +349,36 @@ class TableFiles(Table):
         ]
         schema = self._schemas.of(columns)
         return table_as(pyarrow.Table.from_arrays(arrays, columns), schema, self._place(group))
+
+    def _stored(self, group: _Group, columns: list[str]) -> Any:
+        """Columns of a group that are in its file."""
+        name = self._names[group.file]
+        try:
+            rows = _told(name, lambda: self._open(group.file).group(group.number, columns))
+        except Exception:
+            self._refuse_changed(group.file, shorter=False)  # of one that was cut, the error tells that
+            raise
+        self._refuse_changed(group.file)
+        return rows
+
+    def _refuse_changed(self, number: int, shorter: bool = True) -> None:
+        """Raise FailedPreconditionError if a file is no longer the one that is known: its bytes may mean anything."""
+        name, before = self._names[number], self._changed[number]
+        now = _last_change(name)
+        if now is not None and before is not None and now != before and (shorter or now[0] >= before[0]):
+            text = f"{self.kind}: {name} was written to since the dataset was made: make another one"
+            raise FailedPreconditionError(None, None, text)
+
+
+def _last_change(name: str) -> tuple[int, int] | None:
+    """Size and time of the last change of a local file; None for a URL, and for a file that is no longer there."""
+    if "://" in name:
+        return None
+    try:
+        status = os.stat(name)
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
 
 
 def _told(name: str, call: Callable[[], Any]) -> Any:

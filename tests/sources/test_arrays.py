@@ -1,6 +1,7 @@
 """arrays: in memory, in files, in HDF5 and Zarr, and sequences of any kind."""
 
 import dataclasses
+import os
 import re
 from typing import Any, NamedTuple
 
@@ -499,6 +500,41 @@ except pipeline.DataLossError as error:
         first, error = run_script(script).stdout.splitlines()
         assert first == "0.0"
         assert re.fullmatch(rf"arrays: the input: {path}: the file was cut short: row \d+ is missing", error)
+
+    def test_of_a_damaged_hdf5_file(self, tmp_path):
+        h5py = pytest.importorskip("h5py")
+        path = tmp_path / "data.h5"
+        with h5py.File(path, "w") as file:
+            at = (
+                file.create_dataset("x", data=ROWS, chunks=ROWS.shape, fletcher32=True).id.get_chunk_info(0).byte_offset
+            )
+        data = bytearray(path.read_bytes())
+        data[at] ^= 1
+        path.write_bytes(data)
+        with (
+            h5py.File(path) as file,
+            raises(pipeline.DataLossError, f"arrays: component 'x', '/x' of '{path}', rows 0 to 29 cannot be read: "),
+        ):
+            list(pipeline.arrays({"x": file["x"]}))
+
+    @pytest.mark.parametrize("kept", [0, 100])
+    def test_of_a_file_that_is_written_to(self, tmp_path, kept):
+        """The file is larger than what is read as a whole, so its rows are read when they are taken."""
+        path = tmp_path / "x.npy"
+        np.save(path, np.zeros((90_000, 100)))
+        rows = iter(pipeline.arrays(path))
+        if kept:
+            assert next(rows).sum() == 0
+        np.save(path, np.ones((90_000, 100), np.int64))
+        os.utime(path, ns=(0, 0))  # its clock may not have moved on since
+        text = f"arrays: the input: {path} was written to since the dataset was made: make another one"
+        with rows, raises(pipeline.errors.FailedPreconditionError, text):
+            list(rows)
+
+    def test_of_numbers_that_no_dtype_holds(self):
+        text = "arrays: the input: float64 does not hold all digits of the integer 9007199254740993"
+        with raises(pipeline.InvalidArgumentError, text):
+            pipeline.arrays([(1 << 53) + 1, 0.5])
 
     def test_of_memory_maps(self):
         with raises(ValueError, "arrays: memory_map=True is for paths of .npy files, and there is none: leave it out"):

@@ -259,12 +259,34 @@ class TestDtypes:
             (pa.array([1, 2, 3, 0.5]), int),
             (pa.array([1, 2, 3, (1 << 53) + 1]), float),
             (pa.array(["1", "2", "3", "x"]), int),
+            (pa.array([1, 2, 3, 1e300]), "float32"),
+            (pa.array([1, 2, 3, 1e5]), "float16"),
+            (pa.array([0, 1, 1, 2]), bool),
+            (pa.array([0, 1, 1, 0.5]), bool),
+            (pa.array([0, 1, 1, 2]).dictionary_encode(), bool),
         ]:
             with pytest.raises(pipeline.InvalidArgumentError, match=r"column 'a' of type .* does not become") as error:
                 list(read(column, dtypes={"a": dtype}))
             assert (
                 "arrow" in str(error.value) or "row group 1" in str(error.value) or "record batch 1" in str(error.value)
             )
+
+    def test_a_value_inside_that_does_not_fit(self, read):
+        items, fields = pa.array([[0.5], [1.5], [], [1e300]]), pa.array([{"b": i} for i in range(4)])
+        for column, dtypes in ((items, {"a/item": "float32"}), (fields, {"a/b": bool})):
+            with pytest.raises(
+                pipeline.InvalidArgumentError, match=r"does not become .*: (1e\+300 is too large|2 is neither)"
+            ):
+                list(read(column, dtypes=dtypes))
+
+    def test_infinite_and_missing_floats(self, read):
+        column = pa.array([float("inf"), None, -float("inf"), 1.5])
+        check(read(column, dtypes={"a": "float32"}), [np.float32(x) for x in ("inf", "nan", "-inf", 1.5)])
+
+    def test_fields_of_one_name(self, read):
+        column = pa.StructArray.from_arrays([pa.array([1, 2, 3, 4]), pa.array([5, 6, 7, 8])], ["b", "b"])
+        with pytest.raises(pipeline.InvalidArgumentError, match=r"column 'a' has several fields 'b': rename them"):
+            read(column)
 
     def test_wrong_dtypes(self, read):
         column = pa.array([[1], [2]])

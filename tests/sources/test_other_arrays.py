@@ -61,6 +61,24 @@ def test_blocks_of_another_size_than_declared(rows):
         list(pipeline.arrays({"x": odd}).batch(5))
 
 
+def test_masked_values_of_dask():
+    dask = pytest.importorskip("dask.array", reason="needs dask: make test-sources")
+    masked = dask.ma.masked_equal(dask.arange(6, chunks=2), 3)
+    with pytest.raises(pipeline.InvalidArgumentError, match="1 of 6 values missing: fill them"):
+        list(pipeline.arrays(masked))
+    assert list(pipeline.arrays(dask.ma.filled(masked, -1))) == [0, 1, 2, -1, 4, 5]
+
+
+def test_blocks_of_another_dtype_than_that_of_the_array():
+    dask = pytest.importorskip("dask.array", reason="needs dask: make test-sources")
+    whole, half = ({"dtype": "i8", "meta": np.zeros(0, "i8")}, {"dtype": "f8", "meta": np.zeros(0)})
+    numbers = dask.arange(6, chunks=2)
+    [batch] = pipeline.arrays(numbers.map_blocks(lambda block: block, **half)).batch(6)
+    assert batch.dtype == np.float64
+    with pytest.raises(pipeline.InvalidArgumentError, match="says that it has int64, and rows from 0 on have float64"):
+        list(pipeline.arrays(numbers.map_blocks(lambda block: block / 2, **whole)))
+
+
 def test_chunks_of_unknown_size():
     dask = pytest.importorskip("dask.array", reason="needs dask: make test-sources")
     given = dask.from_array(ROWS, chunks=(5, 3))

@@ -241,6 +241,20 @@ class TestSchemas:
         [batch] = read(pa.array([Decimal("1.5")]), pa.array([Decimal("2.25")]), dtypes={"a": float}).batch(2)
         assert batch["a"].tolist() == [1.5, 2.25]
 
+    @pytest.mark.parametrize("dtype", ["int64", str])
+    def test_times_in_other_units_as_numbers(self, read, tmp_path, dtype):
+        columns = [pa.array([1000, 2000], pa.timestamp("ms")), pa.array([3000, 4000], pa.timestamp("us"))]
+        if dtype is str:
+            assert len(read(*columns, dtypes={"a": dtype})) == 4
+            return
+        text = rf"'{tmp_path / '1'}' does not fit .*: column 'a' is timestamp\[us\], and timestamp\[ms\] in "
+        with pytest.raises(pipeline.InvalidArgumentError, match=f"{text}.*: as numbers these count other units"):
+            read(*columns, dtypes={"a": dtype})
+        inside = [pa.table({"a": pa.StructArray.from_arrays([column], ["b"])}) for column in columns]
+        with pytest.raises(pipeline.InvalidArgumentError, match="as numbers these count other units"):
+            read(*inside, dtypes={"a/b": dtype})
+        assert [int(row["a"]) for row in read(columns[0], columns[0], dtypes={"a": dtype})] == [1000, 2000] * 2
+
     def test_structs(self, read):
         boxes = (
             pa.array([{"x": 1, "y": "a"}]),
@@ -346,6 +360,16 @@ class TestHive:
         [batch] = self.make(kind, tmp_path, ["d=2024-01-31", "d=2024-02-01"], dtypes={"d": "M8[D]"}).batch(4)
         assert batch["d"].tolist() == [datetime.date(2024, 1, 31)] * 2 + [datetime.date(2024, 2, 1)] * 2
 
+    def test_texts_stay_as_they_are_written(self, kind, tmp_path):
+        folders = ["a=01", "a=1"]
+        for dtype, texts in ((str, ["01", "01", "1", "1"]), (bytes, [b"01", b"01", b"1", b"1"])):
+            [batch] = self.make(kind, tmp_path, folders, dtypes={"a": dtype}).batch(4)
+            assert batch["a"].tolist() == texts
+        [batch] = self.make(kind, tmp_path, folders, codes={"a": ["1", "01"]}).batch(4)
+        assert batch["a"].tolist() == [1, 1, 0, 0]
+        [batch] = self.make(kind, tmp_path, folders, dtypes={"a": str}, where=pc.field("a") == "01").batch(4)
+        assert batch["n"].tolist() == [0, 1]
+
     def test_missing(self, kind, tmp_path):
         folders = ["a=1", "a=__HIVE_DEFAULT_PARTITION__"]
         with pytest.raises(pipeline.InvalidArgumentError, match="column 'a' of type int64 has missing values, 2 of 2"):
@@ -354,6 +378,10 @@ class TestHive:
         assert batch["a"].tolist() == [1, 1, -1, -1]
         [batch] = self.make(kind, tmp_path, folders, where=pc.field("a").is_null(), columns=["n"]).batch(4)
         assert batch["n"].tolist() == [10, 11]
+
+    def test_chosen_twice(self, kind, tmp_path):
+        [batch] = self.make(kind, tmp_path, ["a=1"], columns=["a", "n", "a"]).batch(2)
+        assert {name: array.tolist() for name, array in batch.items()} == {"a": [1, 1], "n": [0, 1]}
 
     def test_chosen(self, kind, tmp_path):
         [batch] = self.make(kind, tmp_path, ["a=1", "a=2"], columns=["a"]).batch(4)
@@ -537,6 +565,45 @@ class TestWhere:
                 made(where=[("a", ">", 1)])
             with pytest.raises(pipeline.InvalidArgumentError, match=r"where=.* cannot be computed: divide by zero"):
                 made(where=pc.field("a") / 0 > 1)
+
+
+OTHERS = {
+    "dtype": {"a": [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]},
+    "values": {"a": list(range(6, 12))},
+    "columns": {"b": list(range(6)), "a": list(range(6, 12))},
+    "another column": {"b": list(range(6))},
+}
+
+
+class TestWrittenMeanwhile:
+    """A file whose columns are no longer those that the dataset was made of."""
+
+    @pytest.fixture(params=OTHERS)
+    def other(self, request, kind, tmp_path):
+        def write_other():
+            noise = np.random.default_rng(0).bytes(6000)  # no smaller file: that would be one that was cut
+            more = {"z": [noise[1000 * i : 1000 * i + 1000] for i in range(6)]}
+            write(kind, str(tmp_path / "0"), pa.table({**OTHERS[request.param], **more}))
+            os.utime(tmp_path / "0", ns=(0, 0))  # its clock may not have moved on since
+
+        return write_other
+
+    def message(self, kind, tmp_path):
+        name = "parquet" if kind == "parquet" else "feather"
+        return f"{name}: {tmp_path / '0'} was written to since the dataset was made: make another one"
+
+    def test_before_it_is_read(self, read, kind, other, tmp_path):
+        source = read([0, 1, 2, 3, 4, 5])
+        other()
+        with raises(pipeline.errors.FailedPreconditionError, self.message(kind, tmp_path)):
+            list(source)
+
+    def test_between_two_groups(self, read, kind, other, tmp_path):
+        with iter(read([0, 1, 2, 3, 4, 5])) as rows:
+            assert next(rows)["a"] == 0
+            other()
+            with raises(pipeline.errors.FailedPreconditionError, self.message(kind, tmp_path)):
+                list(rows)
 
 
 class TestStreams:

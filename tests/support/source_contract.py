@@ -4,6 +4,7 @@ import json
 import sys
 
 import lockstep
+import numpy as np
 import pytest
 from orchestration import no_thread_left
 
@@ -14,6 +15,18 @@ SEEDS = (87654321, 9)  # what seed=9 becomes without a global one
 
 def same(example):
     return example
+
+
+def cleared(value):
+    """Write zeros into all arrays of an example or a batch that may be written to."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.dtype.hasobject):
+        for each in value:
+            cleared(each)
+    elif isinstance(value, np.ndarray) and value.flags.writeable:
+        value[...] = np.zeros((), value.dtype)
+    return 0
 
 
 class SourceContract:
@@ -74,6 +87,17 @@ class SourceContract:
         with endless:
             for _ in range(3):
                 assert self.numbers(next(endless)) == list(range(self.count))
+
+    def test_nobody_gets_what_was_written_into_rows(self):
+        source = self.make()
+        assert len(list(source.map(cleared))) == self.count
+        for size in (1, self.count):
+            assert self.in_order(source, size) == list(range(self.count))
+            for batch in source.batch(size):
+                cleared(batch)
+        for example in source:
+            cleared(example)
+        assert self.in_order(source) == list(range(self.count))
 
     def test_length(self):
         source = self.make(num_epochs=3)

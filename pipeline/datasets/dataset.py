@@ -14,6 +14,7 @@ from pipeline.datasets.iterator import DatasetIterator
 from pipeline.dtypes import at_least, integer, items, one_of, refuse_missing, truth
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
 from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
+from pipeline.nest import ListValue
 from pipeline.stages import by_name as stages
 from pipeline.stages.index import ENDLESS
 from pipeline.stages.node import Node, Recipe, index_of, measured, nodes_of, opened, running
@@ -969,7 +970,7 @@ def _spec_of(element: Any) -> Any:
     if isinstance(element, tuple):
         parts = [_spec_of(each) for each in element]
         return type(element)._make(parts) if hasattr(element, "_make") else tuple(parts)
-    if isinstance(element, (bytes, str)):
+    if isinstance(element, (bytes, str, ListValue)):
         return (np.dtype(object), ())
     array = np.asarray(element)
     return (array.dtype, array.shape)

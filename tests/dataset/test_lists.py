@@ -69,3 +69,9 @@ def test_a_list_that_becomes_shorter_while_it_is_read():
     del numbers[3:]
     with pytest.raises(ValueError, match="the list became shorter while it was read: it has 3 items now"):
         list(iterator)
+
+
+def test_spec_of_lists_that_are_one_value():
+    for items in ([{"a": 1}], [("a", 1)], [1, 2], []):
+        data = pipeline.dataset([{"x": pipeline.ListValue(items), "y": 1}])
+        assert data.spec == {"x": (np.dtype(object), ()), "y": (np.dtype(int), ())}

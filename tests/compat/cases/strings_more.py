@@ -5,6 +5,11 @@ from compat_cases import table
 
 table(
     as_string_flag_without_width=lambda tf: [tf.as_string(5, fill="+"), tf.as_string(1.5, fill=" ", precision=0)],
+    as_string_flag_unsigned=lambda tf: [
+        tf.as_string(tf.constant([0, 8], tf.uint8), fill="+"),
+        tf.as_string(tf.constant(21036, tf.uint16), width=5, fill=" "),
+        tf.as_string(tf.constant(7, tf.uint32), width=3, fill="0"),
+    ],
     strings_split_rest=lambda tf: tf.strings.split(["a  b ", "", " a", "a b c"], maxsplit=1),
     strings_split_rest_of_two=lambda tf: tf.strings.split(["a  b ", "", " a", "a b  c d"], maxsplit=2),
     strings_split_none=lambda tf: tf.strings.split(["a  b ", "", " a"], maxsplit=0),

@@ -244,7 +244,8 @@ def _template(dtype: DType, flag: str, width: int, precision: int, notation: tup
             raise invalid(f"scientific and shortest format not supported for datatype {dtype.name}")
         if precision >= 0:
             raise invalid(f"precision not supported for datatype {dtype.name}")
-    template = "%" + flag
+    signed = dtype.is_floating or dtype.is_complex or dtype == string or np.dtype(dtype.np).kind != "u"
+    template = "%" + (flag if signed or flag not in ("+", " ") else "")  # C writes no sign of an unsigned number
     if width > -1:
         template += str(width)
     if precision > -1:

@@ -173,6 +173,8 @@ class _FixedLength(IndexedParts):
     def block(self, given: _Rows) -> Any:
         if self._dtype is None:
             return object_vector(given.rows.view(f"V{self._size}").reshape(-1).tolist())
+        if self._dtype == np.bool_:
+            return given.rows != 0  # each byte of an array of bools must be 0 or 1
         return native(given.rows.copy().view(self._dtype))
 
     def named(self, given: _Rows, i: int) -> str:

@@ -129,3 +129,10 @@ def test_bytes_after_the_last_record_are_left_out_by_an_option(tmp_path, tail, e
     assert list(data) == 2 * [bytes(range(i, i + 6)) for i in range(0, 60, 6)]
     with raises(pipeline.errors.DataLossError, f"record 10: the file ends after {tail} of its 6 bytes"):
         list(pipeline.fixed_length(path, 6, **options))
+
+
+def test_bools_are_zeros_and_ones(tmp_path):
+    """NumPy takes the bytes as they are: a sum would count 2 twice."""
+    (tmp_path / "a").write_bytes(b"\0\2\1\xff")
+    [batch] = pipeline.fixed_length(tmp_path / "a", 2, dtype=bool).batch(2)
+    assert batch.view(np.uint8).tolist() == [[0, 1], [1, 1]]

@@ -37,7 +37,7 @@ BLOCK = 1024  # examples that a source gives at once
 
 
 def sizes(executor, source, batches=400, size=8):
-    """The sizes of the chunks of a loop. No time passes in the loop: where a machine stops it for a moment, a chunk goes
+    """The sizes of the chunks of a loop, in which no time passes: where a machine stops it for a moment, a chunk goes
     out before it is whole."""
     with pytest.MonkeyPatch.context() as patched, iter(source.batch(size)) as loop:
         patched.setattr(time, "perf_counter", lambda: 0.0)

@@ -271,11 +271,11 @@ def test_an_error_comes_after_what_does_not_need_its_element(seed, mode, tmp_pat
             return
         assert list(iterator) == []
         assert iterator.state_dict()["state"] == state["state"]
+        again = iter(bad.data)
+        again.load_state_dict(state)
+        with contextlib.suppress(chains.Bad) if ahead else pytest.raises(chains.Bad):
+            next(again, None)
         if not ahead:
-            again = iter(bad.data)
-            again.load_state_dict(state)
-            with pytest.raises(chains.Bad):
-                next(again)
             alone = []
             with pytest.raises(chains.Bad):
                 alone.extend(chains.spoilt_of_seed(seed, tmp_path, chains.Spoilt(value)).data)

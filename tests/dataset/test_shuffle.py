@@ -134,3 +134,22 @@ def test_the_error_comes_once_more_after_a_state():
         with pytest.raises(Lost):
             next(each)
     assert first + second == [int(row) for row in pieces()][:12]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+@pytest.mark.parametrize("length", [1, 2, 4])
+def test_states_of_small_buffers_load_with_and_without_workers(size, length):
+    """With buffers that hold nothing between two examples, and such that hold all."""
+
+    def made(**workers):
+        return pipeline.arrays(np.arange(length)).map(int, **workers).enumerate().shuffle(size, seed=1)
+
+    elements = list(made())
+    for one in ({}, {"workers": 2}):
+        with iter(made(**one)) as iterator:
+            states = [iterator.state_dict(), *(iterator.state_dict() for _ in iterator)]
+        for other in ({}, {"workers": 2}):
+            for k, state in enumerate(states):
+                with iter(made(**other)) as again:
+                    again.load_state_dict(state)
+                    assert list(again) == elements[k:]

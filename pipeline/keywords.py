@@ -24,7 +24,6 @@ _OTHER_WORDS = {
 _OTHER_METHODS = {
     "as_numpy_iterator": "iter(dataset)",
     "bucket_by_sequence_length": ".bucket(boundaries, batch_sizes)",
-    "cache": "pipeline.dataset(list(dataset)), if it fits into memory",
     "cardinality": "len(dataset)",
     "choose_from_datasets": "pipeline.mix or pipeline.interleave",
     "element_spec": ".spec",

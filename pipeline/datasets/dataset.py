@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.iterator import DatasetIterator
-from pipeline.dtypes import at_least, integer, items, one_of, refuse_missing, truth
+from pipeline.dtypes import at_least, integer, items, one_of, path_text, refuse_missing, truth
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
 from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
 from pipeline.nest import ListValue
@@ -22,6 +22,7 @@ from pipeline.stages.run import Run
 from pipeline.stages.selection import arranged
 
 if TYPE_CHECKING:
+    import os
     from concurrent.futures import Executor
 
     from typing_extensions import Unpack
@@ -688,6 +689,41 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             text = 'prefetch: n cannot be "auto": more than 2 only helps where times vary. Write .prefetch(2), and '
             raise ValueError(text + 'workers="auto" in map, which finds how many threads or processes the loop needs')
         return self._then(stages.Prefetched, at_least(0, n, "prefetch: n", _MOST_PREFETCHED))
+
+    @tells_keywords
+    def cache(
+        self, folder: str | os.PathLike[str] | None = None, *, rebuild: bool = False, verify: bool = False
+    ) -> Dataset[T_co]:
+        """Compute the elements once, and keep them: the first pass fills the cache, later ones read it.
+
+        Random orders and draws upstream are kept with the elements; those downstream differ in each pass. Elements of a
+        full cache have numbers: `shuffle(seed=1)`, `len`, `d[i]`, `sample` and `shard` work by them.
+
+        Args:
+            folder: Where to keep them, for later runs and for other processes; None for memory. Values other than
+                arrays, numbers and texts are pickled there: use no folder in which others can write.
+            rebuild: Remove what the folder has.
+            verify: Compare all that the folder has with its checksums.
+
+        Raises:
+            ValueError: The elements have no end or depend on time, or an option is given without a folder.
+            StateMismatchError: The folder has elements of other files, functions, options or seeds.
+            FailedPreconditionError: The folder holds something else, or another process fills what is to be rebuilt.
+            DataLossError: The folder is damaged.
+            ResourceExhaustedError: While you iterate: the disk is full. What was kept stays.
+            TypeError: While you iterate: an element cannot be pickled.
+
+        Examples:
+            >>> squares = pipeline.dataset(range(4)).map(lambda number: number**2).cache()
+            >>> list(squares), squares[3]
+            ([0, 1, 4, 9], 9)
+        """
+        self._needs_no_time("cache")
+        path = None if folder is None else path_text(folder, "cache: folder")
+        again, compare = truth(rebuild, "cache: rebuild"), truth(verify, "cache: verify")
+        if path is None and (again or compare):
+            raise invalid(f"cache: {'rebuild' if again else 'verify'}=True is for a folder: pass one, or leave it out")
+        return self._then(stages.Cache, path, self._epoch, again, compare)
 
     def checksum(self) -> Dataset[T_co]:
         """Let the iterator sum the bytes of the elements: its `fingerprint()` differs where one bit of two runs does.

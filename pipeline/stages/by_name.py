@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pipeline.stages.bucket import Bucket as Bucket
     from pipeline.stages.bucket import boundaries_up_to as boundaries_up_to
+    from pipeline.stages.cache import Cache as Cache
     from pipeline.stages.checksum import Checksum as Checksum
     from pipeline.stages.functions import CallSettings as CallSettings
     from pipeline.stages.functions import Filter as Filter
@@ -41,6 +42,7 @@ _ROOM = __name__.rpartition(".")[0]
 
 _FILES = {
     "bucket": ("Bucket", "boundaries_up_to"),
+    "cache": ("Cache",),
     "checksum": ("Checksum",),
     "functions": ("CallSettings", "Filter", "FlatMap", "Map"),
     "groups": ("Batch", "Window"),

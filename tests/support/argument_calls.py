@@ -123,6 +123,7 @@ CALLS = {
     "Dataset": None,  # nobody makes one with it
     "Dataset.batch": (rows, {"n": 2}),
     "Dataset.bucket": (rows, {"boundaries": [3], "batch_sizes": [2, 2], "length": int}),
+    "Dataset.cache": (rows, {"folder": "kept", "rebuild": True, "verify": True}),
     "Dataset.concatenate": (rows, {"other": New(rows)}),
     "Dataset.epoch": (rows, {"i": 0}),
     "Dataset.filter": (rows, {"function": bool, **FUNCTION}),

@@ -129,7 +129,8 @@ def source(rng, directory):
         return Chain(data, values, f"tokens({n})")
     if kind == "records" and n:
         path = directory / f"{n}.bin"
-        path.write_bytes(np.array(values).tobytes())
+        if not path.exists():  # as above; a cache would find that it was changed
+            path.write_bytes(np.array(values).tobytes())
         return Chain(pipeline.fixed_length([str(path)], 8).map(from_bytes), values, f"fixed_length({n})")
     if kind == "epochs" and n:
         return Chain(pipeline.arrays(np.array(values), num_epochs=2), values * 2, f"arrays({n}, num_epochs=2)")
@@ -174,11 +175,23 @@ class Generator(Iterable):
     """An iterable too; a generator function that can be pickled would need a module of its own for each size."""
 
 
-def grow(rng, chain, depth, directory, workers=None):
-    """Add random transformations to a chain."""
-    for _ in range(depth):
+def grow(rng, chain, depth, directory, workers=None, folder=None):
+    """Add random transformations to a chain.
+
+    Args:
+        folder: Where to keep some elements on the way, by a number; "" for memory; None to cache nothing.
+    """
+    chance = random.Random(f"caches-{rng.getstate()[1][0]}")  # takes none from the other generator
+    for number in range(depth):
+        if folder is not None and chance.random() < 0.5:
+            chain = cached(chain, folder and f"{folder}-{number}")
         chain = step(rng, chain, directory, workers)
-    return chain
+    return cached(chain, folder and f"{folder}-last") if folder is not None and chance.random() < 0.3 else chain
+
+
+def cached(chain, folder):
+    """A chain whose elements are kept, in a folder or in memory."""
+    return Chain(chain.data.cache(folder or None), chain.expected, f"{chain.text}.cache()", chain.kind)
 
 
 def step(rng, chain, directory, workers):
@@ -384,10 +397,10 @@ def plain(element):
     return np.asarray(element).tolist()
 
 
-def of_seed(seed, directory, workers=None):
+def of_seed(seed, directory, workers=None, folder=None):
     """The chain of a seed, which is the same for all workers."""
     rng = random.Random(f"chain-{seed}")
-    return grow(rng, source(rng, directory), rng.randrange(1, 6), directory, workers)
+    return grow(rng, source(rng, directory), rng.randrange(1, 6), directory, workers, folder)
 
 
 class Bad(LookupError):

@@ -73,6 +73,7 @@ STREAM = {
     "`bucket`": lambda data: data.map(sequence).bucket([3], [4, 4]),
     "`batch`": lambda data: data.batch(4),
     "`unbatch`": lambda data: data.batch(4).unbatch(),
+    "`cache`": lambda data: data.cache(),
     "`prefetch`": lambda data: data.prefetch(3),
     "`checksum`": lambda data: data.checksum(),
 }

@@ -1,0 +1,172 @@
+"""The kinds of columns in which a cache keeps values: values as bytes, and bytes as the same values again.
+
+A kind is plain data, `[name, ...]`. Arrays of one shape are kept as they are, and Python's numbers as an array. Texts,
+bytes, lists of numbers and arrays of several shapes have a part "values", a part "ends", and arrays a part "shapes".
+Other values are pickled.
+"""
+
+from __future__ import annotations
+
+import ast
+import pickle
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline._calls import all_of
+from pipeline._lines import cut
+from pipeline.stages.block import Numbers
+
+Kind = list[Any]
+
+PICKLE: Kind = ["pickle"]
+
+_CRC = 4  # bytes of a checksum
+
+# Python's numbers, by the dtype in which they are kept.
+_NUMBERS: dict[type, str] = {bool: "|b1", int: "<i8", float: "<f8"}
+_LISTED = ("<i8", int), ("<f8", float)
+
+_PARTS = {"array": ("values",), "number": ("values",), "ragged": ("values", "ends", "shapes")}
+
+
+def kind_of(column: Any) -> Kind:
+    """Return the kind that fits the values of a column best."""
+    if type(column) is np.ndarray and not column.dtype.hasobject:
+        return _of_arrays(column.dtype, column.shape[1:])
+    column = list(column)
+    first, types = column[0], frozenset(map(type, column))
+    if len(types) > 1:
+        return PICKLE
+    (only,) = types
+    if only in _NUMBERS:
+        return ["number", _NUMBERS[only]] if only is not int or _fits(column) else PICKLE
+    if only is str or only is bytes:
+        return [only.__name__]
+    if only is list:
+        return _of_lists(column)
+    if issubclass(only, np.generic) and all(each.dtype == first.dtype for each in column):
+        return _of_arrays(first.dtype, ())
+    if only is np.ndarray and first.ndim and len({(each.dtype, each.ndim) for each in column}) == 1:
+        kind = _of_arrays(first.dtype, first.shape)
+        alike = kind == PICKLE or len({each.shape for each in column}) == 1
+        return kind if alike else ["ragged", kind[1], first.ndim]
+    return PICKLE
+
+
+def wider(one: Kind, other: Kind) -> Kind:
+    """Return a kind that fits the values of two others."""
+    if one == other:
+        return one
+    names = {one[0], other[0]}
+    if names <= {"array", "ragged"} and one[1] == other[1]:
+        dims = [len(each[2]) if each[0] == "array" else each[2] for each in (one, other)]
+        if dims[0] == dims[1] > 0:
+            return ["ragged", one[1], dims[0]]
+    return PICKLE
+
+
+def _of_arrays(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Kind:
+    if dtype.hasobject or not dtype.itemsize:
+        return PICKLE
+    text = np.lib.format.dtype_to_descr(dtype)
+    if np.lib.format.descr_to_dtype(text) != dtype:  # such as those of other libraries
+        return PICKLE
+    return ["array", text if isinstance(text, str) else repr(text), list(shape)]
+
+
+def _dtype_of(text: str) -> np.dtype[Any]:
+    return np.lib.format.descr_to_dtype(ast.literal_eval(text) if text.startswith(("[", "(")) else text)
+
+
+def _fits(numbers: Sequence[int]) -> bool:
+    return not numbers or (min(numbers) >= -(1 << 63) and max(numbers) < 1 << 63)
+
+
+def _of_lists(column: Sequence[list[Any]]) -> Kind:
+    inner = [value for each in column for value in each]
+    for dtype, kind in _LISTED:
+        if all_of(inner, frozenset({kind})) and (kind is float or _fits(inner)):
+            return ["list", dtype]
+    return PICKLE
+
+
+def encoded(kind: Kind, column: Any) -> dict[str, NDArray[Any]]:
+    """Return the values of a column as contiguous arrays, by part. Ends count from the first of these values."""
+    name = kind[0]
+    if name in ("array", "number"):
+        array = column if type(column) is np.ndarray else np.array(column, _dtype_of(kind[1]))
+        return {"values": np.ascontiguousarray(array)}
+    if name == "list":
+        values = np.array([value for each in column for value in each], kind[1])
+        return {"values": values, "ends": _ends(column)}
+    if name == "ragged":
+        flat = [np.ascontiguousarray(each).reshape(-1) for each in column]
+        shapes = np.array([each.shape for each in column], np.int64)
+        return {"values": np.concatenate(flat), "ends": _ends(flat), "shapes": shapes}
+    if name == "str":
+        column = [each.encode("utf-8", "surrogatepass") for each in column]
+    elif name == "pickle":
+        column = [_pickled(each) for each in column]
+    return {"values": np.frombuffer(b"".join(column), np.uint8), "ends": _ends(column)}
+
+
+def _ends(parts: Sequence[Any]) -> NDArray[np.int64]:
+    return np.cumsum([len(each) for each in parts], dtype=np.int64)
+
+
+def _pickled(value: Any) -> bytes:
+    """Return the bytes of a value behind their checksum: a damaged pickle could do anything."""
+    try:
+        data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        text = f"cache: a {type(value).__qualname__} cannot be kept, as it cannot be pickled: {error}"
+        raise TypeError(f"{text}. Make an array, number or text of it before cache") from error
+    return zlib.crc32(data).to_bytes(_CRC, "little") + data
+
+
+def _unpickled(data: bytes) -> Any:
+    if zlib.crc32(data[_CRC:]) != int.from_bytes(data[:_CRC], "little"):
+        raise ValueError("a pickled value has another checksum")
+    return pickle.loads(data[_CRC:])
+
+
+def parts_of(kind: Kind) -> tuple[str, ...]:
+    """Return the names of the parts of a column."""
+    return _PARTS.get(kind[0], ("values", "ends"))
+
+
+def array_of(kind: Kind, data: NDArray[np.uint8], rows: int) -> NDArray[Any]:
+    """Return a column of arrays, or of numbers, as one array."""
+    dtype, shape = _dtype_of(kind[1]), tuple(kind[2]) if kind[0] == "array" else ()
+    return data.view(dtype).reshape(rows, *shape) if data.size else np.empty((rows, *shape), dtype)
+
+
+def reader_of(kind: Kind, parts: dict[str, NDArray[np.uint8]]) -> Callable[[Numbers], list[Any]]:
+    """Return what reads the values of a column with ends, by row."""
+    name, data, ends = kind[0], parts["values"], parts["ends"].view(np.int64)
+    if name in ("str", "bytes"):
+        return lambda rows: cut(data, ends, rows, name == "str")
+    if name == "pickle":
+        return lambda rows: [_unpickled(each) for each in cut(data, ends, rows, False)]
+    values = data.view(_dtype_of(kind[1]))
+    if len(ends) and ends[-1] != len(values):
+        raise ValueError(f"the last value ends at {ends[-1]} of {len(values)}")
+    if name == "list":
+        return lambda rows: [values[a:b].tolist() for a, b in _spans(ends, rows)]
+    shapes = parts["shapes"].view(np.int64).reshape(-1, kind[2])
+    if kind[2] == 1:
+        return lambda rows: [values[a:b].copy() for a, b in _spans(ends, rows)]
+    return lambda rows: [
+        values[a:b].reshape(shape).copy()
+        for (a, b), shape in zip(_spans(ends, rows), shapes[rows].tolist(), strict=True)
+    ]
+
+
+def _spans(ends: Numbers, rows: Numbers) -> Any:
+    """Return where the values of rows begin and end."""
+    begins = np.where(rows, ends[rows - 1], 0)
+    return zip(begins.tolist(), ends[rows].tolist(), strict=True)

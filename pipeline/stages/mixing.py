@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,6 @@ from pipeline.stages.run import Run
 from pipeline.stages.schedule import Schedule
 from pipeline.stages.stream import Ahead, Several
 from pipeline.tracebacks import from_handler
-
-if TYPE_CHECKING:
-    from pipeline.stages.mix import Mix
 
 # The most elements to hand out at once, and the most draws to make ahead. After a stream has ended, draws are few at
 # first: with 4,096 for each of 2,000 short streams, mixing took twice as long.
@@ -61,13 +58,13 @@ class Mixing(Several):
 
     Args:
         sources: The streams.
-        node: The step.
+        node: The step, a `Mix`.
         run: Of the iterator: it notes how far draws have come.
         drawn: What was drawn before; it is counted up.
         schedule: How often each is drawn.
     """
 
-    def __init__(self, sources: list[Ahead], node: Mix, run: Run, drawn: Drawn, schedule: Schedule) -> None:
+    def __init__(self, sources: list[Ahead], node: Any, run: Run, drawn: Drawn, schedule: Schedule) -> None:
         super().__init__(sources)
         self._node, self._epoch, self._drawn, self._schedule = node, run.epoch, drawn, schedule
         self._notes = node.notes(run)
@@ -173,7 +170,7 @@ class ByExamples(Mixing):
     def __init__(
         self,
         sources: list[Ahead],
-        node: Mix,
+        node: Any,
         run: Run,
         pair: tuple[int, int],
         drawn: Drawn,
@@ -241,7 +238,7 @@ class ByTokens(Mixing):
     def __init__(
         self,
         sources: list[Ahead],
-        node: Mix,
+        node: Any,
         run: Run,
         pairs: list[tuple[int, int]],
         drawn: Drawn,
@@ -249,7 +246,7 @@ class ByTokens(Mixing):
         last: Any,
     ) -> None:
         super().__init__(sources, node, run, drawn, schedule)
-        self._by: Lengths = node.by  # type: ignore[assignment]
+        self._by: Lengths = node.by
         self._phase, self._pairs = int(last), pairs
         self._plan: list[int] = []  # the next draws
         # Of each stream: the lengths of elements that were measured and not taken, and those that come after them.

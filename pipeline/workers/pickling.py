@@ -24,8 +24,8 @@ from pipeline.workers.odd_parts import odd_part
 _INTERACTIVE = "__main__"
 
 # NumPy's own pickles of these lose zeros at their end.
-copyreg.pickle(np.bytes_, lambda text: (np.bytes_, (bytes(text),)))  # type: ignore[arg-type]
-copyreg.pickle(np.str_, lambda text: (np.str_, ("".join(text),)))  # type: ignore[arg-type]
+copyreg.pickle(np.bytes_, lambda text: (np.bytes_, (bytes(text),)))
+copyreg.pickle(np.str_, lambda text: (np.str_, ("".join(text),)))
 
 
 class _Pickler(pickle.Pickler):

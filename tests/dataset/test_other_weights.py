@@ -344,10 +344,13 @@ def test_more_inputs_behind_the_last_elements_come_whole_or_are_refused(behind):
     for k in range(count + 1):
         found, state = saved(make(2), k)
         with iter(make(3)) as iterator:
+            refused = ""
             try:
                 iterator.load_state_dict(state, allow={"weights"})
             except pipeline.StateMismatchError as error:
-                assert "come to their end" in str(error)
+                refused = str(error)
+            if refused:
+                assert "come to their end" in refused
                 assert k
                 continue
             assert numbers([*found, *iterator]) == {number for part in parts for number in part}

@@ -235,7 +235,7 @@ def _form(value: Any) -> _Form:
         return _Form((), np.dtype("S" if isinstance(value, bytes) else "U"))
     array = numpy_of(value)
     text = text_of(array) if isinstance(value, (list, tuple)) else None
-    kind = array.dtype.kind if text is None else {str: "U", bytes: "S"}[text]
+    kind = array.dtype.kind if text is None else "U" if text is str else "S"
     return _Form(array.shape, np.dtype(kind) if kind in "SU" else array.dtype)
 
 

@@ -79,7 +79,8 @@ def _of_arrays(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Kind:
 
 
 def _dtype_of(text: str) -> np.dtype[Any]:
-    return np.lib.format.descr_to_dtype(ast.literal_eval(text) if text.startswith(("[", "(")) else text)
+    described: Any = ast.literal_eval(text) if text.startswith(("[", "(")) else text
+    return np.lib.format.descr_to_dtype(described)
 
 
 def _fits(numbers: Sequence[int]) -> bool:

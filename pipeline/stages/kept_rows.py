@@ -104,9 +104,11 @@ class KeptRows:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf, lines = shelf, shelf.lines()
         self.lines = lines
-        self.about, chunks = (lines[0], lines[1:]) if lines else (None, [])
-        last = chunks[-1] if chunks else {"complete": False, "state": None}
-        self.complete, self.state = last["complete"], last["state"]
+        self.about: Any = lines[0] if lines else None
+        chunks = lines[1:]
+        last: dict[str, Any] = chunks[-1] if chunks else {"complete": False, "state": None}
+        self.complete: bool = last["complete"]
+        self.state: Any = last["state"]
         self._ends = ends_of(chunks)
         self.layouts: list[tuple[Any, list[Kind]]] = []  # of each segment: its structure, and the kinds of its columns
         self._counts: list[int] = []
@@ -340,7 +342,7 @@ class RowWriter:
 
 def _size_of(values: Columns | Examples) -> int:
     """Return about how many bytes elements have."""
-    columns = values.arrays if type(values) is Columns else [values.items]  # type: ignore[union-attr]
+    columns = values.arrays if type(values) is Columns else [values.items]
     return sum([each.nbytes if type(each) is np.ndarray else sum(map(_weight, each)) for each in columns])
 
 

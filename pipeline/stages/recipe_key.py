@@ -19,7 +19,7 @@ from pipeline.files.identity import file_identity
 from pipeline.stages.node import Node, nodes_of
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
-_FLAT = frozenset(_PLAIN)
+_FLAT: frozenset[type] = frozenset(_PLAIN)
 
 # Files that are listed one by one, so that an error can name the one that differs; of more there is one digest.
 _LISTED = 256
@@ -209,7 +209,7 @@ def _of_array(array: Any, depth: int, seen: set[int]) -> Iterator[bytes]:
     if array.dtype.hasobject:
         yield from _of_sequence(array.ravel().tolist(), depth, seen)
     else:
-        yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).data if array.dtype.itemsize else b""
+        yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).tobytes() if array.dtype.itemsize else b""
 
 
 def _of_sequence(values: Any, depth: int, seen: set[int]) -> Iterator[bytes]:

@@ -269,7 +269,10 @@ class Sharding(Stage):
 
     def take(self, n: int) -> Block | None:
         mine = self.source.take(1) if self._reach() else None
-        return mine if mine is not None and self._pass_on() else self._finish()
+        if mine is not None and self._pass_on():
+            return mine
+        self._finish()
+        return None
 
     def drop(self, n: int) -> int:
         left = n

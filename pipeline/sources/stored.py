@@ -101,6 +101,8 @@ class Stored:
                     raise
                 text = f"{self._where} rows {first:,} to {end - 1:,} cannot be read: {error}"
                 raise DataLossError(None, None, text) from error
+            if hasattr(type(found), "compute"):  # of dask, which drops a mask where NumPy asks for the array
+                found = found.compute()
             rows = numpy_of(found)
             if rows.shape != (end - first, *self._stored.shape[1:]):  # functions make the blocks of dask
                 raise self._of_block(first, end)

@@ -271,7 +271,7 @@ class Crewed(Maker):
         self._size, self._bytes = 1, 0.0  # inputs of a chunk; bytes of one and its results, judging by the last chunk
         self._inputs = self._outputs = 0.0  # of the steps before the workers: the last ones count most
         self._slow, self._at_once = False, 1  # whether inputs are slow to come, and how many to take together
-        self._ended = False
+        self._ended: Any = None  # the state before the end of the input, if that was reached: [it]
         self._failed: tuple[Any, Exception] | None = None  # of the input
         run.clock.on_stop(functools.partial(_stop, self._bell, [each.workers for each in segments]))
 
@@ -314,6 +314,8 @@ class Crewed(Maker):
             self._units.popleft()
         if self._units:
             before = self._units[0].before
+        elif self._ended is not None:  # the input may have left out elements there that other hosts get
+            (before,) = self._ended
         else:
             before = self.source.state() if self._failed is None else self._failed[0]
         return [before, self._steps]
@@ -391,7 +393,7 @@ class Crewed(Maker):
 
     def _may_take(self) -> bool:
         """Whether there is an input to take."""
-        if self._ended or self._failed is not None:
+        if self._ended is not None or self._failed is not None:
             return False
         if self._slow and self._is_due():  # results go out before an input that is slow to come
             return False
@@ -427,7 +429,7 @@ class Crewed(Maker):
             self._making = iter((SkippedAt(error, 0),))
             return True
         if block is None:
-            self._ended = True
+            self._ended = [before]
             return False
         if self._together:
             block = self._with_more(block, n)
@@ -451,7 +453,7 @@ class Crewed(Maker):
                 self._failed = before, error
                 break
             if more is None:
-                self._ended = True
+                self._ended = [before]
                 break
             blocks.append(more)
             count += len(more)
@@ -543,7 +545,7 @@ class Crewed(Maker):
             waiting = [next(each for each in waiting if not each.future.done())]
             waiting[0].watch(self._bell)
         if not any(each.future.done() for each in waiting):
-            self._bell.wait(_SOON if self._live and not self._ended else _LOOK)
+            self._bell.wait(_SOON if self._live and self._ended is None else _LOOK)
         self._clock.check()
         if self._live:
             self._fill(1)

@@ -334,20 +334,15 @@ def stacked(rows: Columns, count: int, size: int) -> Columns:
 
 
 class Batching(Stage):
-    """Groups of consecutive examples of a stream. The state is that of the input.
-
-    Behind a remainder that is dropped it is the one before it: smaller batches may take it.
-    """
+    """Groups of consecutive examples of a stream. The state is that of the input."""
 
     def __init__(self, source: Stream, how: Collate, node: Batch, run: Run) -> None:
         keep_pages()
         super().__init__(source)
         self._how, self._node, self._run = how, node, run
-        self._end: Any = None  # the state before a remainder
 
     def take(self, n: int) -> Block | None:
         size = self._node.size
-        before = self.source.state() if self._node.drop_remainder else None
         block = self.source.take(size)
         if block is None:
             return None
@@ -355,12 +350,8 @@ class Batching(Stage):
             block = joined([block, *exactly(self.source, size - len(block))])
             if self._node.drop_remainder and len(block) < size:
                 self._run.note_dropped(self._node.written, len(block))
-                self._end = before
                 return None
         return batch_of(block, self._how)
-
-    def state(self) -> Any:
-        return self.source.state() if self._end is None else self._end
 
 
 def batch_of(block: Block, how: Collate) -> Block:

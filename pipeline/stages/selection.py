@@ -248,8 +248,7 @@ class Shard(Choice):
 class Sharding(Stage):
     """One element of each round of all hosts. The state is [the state of the input, elements before the next round].
 
-    So it is a state for every host, and for any number of hosts. At the end it is the one before the last elements, if
-    these are too few for an element of this host: others have them, or other hosts that load the state.
+    So it is a state for every host, and for any number of hosts.
 
     Args:
         source: The elements of all hosts.
@@ -264,31 +263,20 @@ class Sharding(Stage):
         self._i, self._n, self._whole, self._left, self._rounds = i, n, whole, left, rounds
         self._reached = False  # whether the next element is this host's
         self._before: Any = None  # the state behind this host's element, if one of the others after it failed
-        self._begin: Any = None  # the state before the round of the next element
-        self._end: Any = None  # the state at the end, once it is known
 
     def take(self, n: int) -> Block | None:
         mine = self.source.take(1) if self._reach() else None
-        if mine is not None and self._pass_on():
-            return mine
-        self._finish()
-        return None
+        return mine if mine is not None and self._pass_on() else None
 
     def drop(self, n: int) -> int:
         left = n
         while left and self._reach() and self.source.drop(1) and self._pass_on():
             left -= 1
-        if left:
-            self._finish()
         return n - left
-
-    def _finish(self) -> None:
-        self._end = self._begin
 
     def _reach(self) -> bool:
         """Go to the next element of this host: only now, as one of the others before it may fail."""
         if not self._reached:
-            self._begin = self.state() if self._begin is None else self._begin
             others = self._left + self._i
             self._reached = self.source.drop(others) == others
             self._left = 0
@@ -299,11 +287,9 @@ class Sharding(Stage):
         self._reached, self._left = False, self._n - self._i - 1
         if self._whole:
             others, self._left = self._left, 0
-            if self.source.drop(others) < others:
-                return False
-        elif self._rounds and self._left:
+            return self.source.drop(others) == others
+        if self._rounds and self._left:
             self._complete()
-        self._begin = None
         return True
 
     def _complete(self) -> None:
@@ -319,8 +305,6 @@ class Sharding(Stage):
             self._left = 0
 
     def state(self) -> Any:
-        if self._end is not None:
-            return self._end
         return [self.source.state() if self._before is None else self._before, self._left]
 
 

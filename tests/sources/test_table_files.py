@@ -437,11 +437,12 @@ class TestWhere:
     def test_rows(self, read, expression):
         wanted = [row["n"] for row in self.ROWS.to_pylist()]
         wanted = self.ROWS.filter(expression)["n"].to_pylist()
-        for source in (
-            read(self.ROWS, columns=["n"], where=expression),
-            read(self.ROWS, columns=["n", "x"], where=expression),
-            pipeline.arrow(self.ROWS, ["n"], where=expression),
+        for make in (
+            lambda: read(self.ROWS, columns=["n"], where=expression),
+            lambda: read(self.ROWS, columns=["n", "x"], where=expression),
+            lambda: pipeline.arrow(self.ROWS, ["n"], where=expression),
         ):
+            source = make()  # which writes the same file again
             assert len(source) == len(wanted)
             assert [int(row["n"]) for row in source] == wanted
             assert int(source[-1]["n"]) == wanted[-1]

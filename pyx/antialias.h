@@ -277,12 +277,23 @@ static float* pipeline_vectors(size_t count, void** start) {
     return (float*)(((uintptr_t)*start + 63) & ~(uintptr_t)63);
 }
 
+/* The rows from the first to behind the last that count for rows of a result from `y` on, as many as are made together.
+ * Where a weight is 0 at an end, the next row of a result may need less than the one before. */
+static int pipeline_rows_of(const pipeline_axis* axis, int results, int y, int* first) {
+    int last = 0;
+    *first = axis->first[y];
+    for (int k = y; k < results && k < y + PIPELINE_TOGETHER; k++) {
+        if (axis->first[k] < *first) *first = axis->first[k];
+        if (axis->first[k] + axis->count[k] > last) last = axis->first[k] + axis->count[k];
+    }
+    return last;
+}
+
 /* How many rows count at most for rows of a result that are made together. */
 static int pipeline_span(const pipeline_axis* axis, int results) {
-    int most = 0;
-    for (int i = 0; i < results; i += PIPELINE_TOGETHER) {
-        const int last = i + PIPELINE_TOGETHER < results ? i + PIPELINE_TOGETHER - 1 : results - 1;
-        const int span = axis->first[last] + axis->count[last] - axis->first[i];
+    int most = 0, first;
+    for (int y = 0; y < results; y += PIPELINE_TOGETHER) {
+        const int span = pipeline_rows_of(axis, results, y, &first) - first;
         if (span > most) most = span;
     }
     return most;
@@ -309,7 +320,8 @@ static int pipeline_resample(const pipeline_pixels* from, const pipeline_box* bo
     if (made) memset(block, 0, PIPELINE_PITCH * sizeof(pipeline_eight));
     for (int y = 0; made && y < to->rows; y += PIPELINE_TOGETHER) {
         const int lines = to->rows - y < PIPELINE_TOGETHER ? to->rows - y : PIPELINE_TOGETHER;
-        const int first = down.first[y], last = down.first[y + lines - 1] + down.count[y + lines - 1];
+        int first;
+        const int last = pipeline_rows_of(&down, to->rows, y, &first);
         for (int i = 0; i < size; i += PIPELINE_BLOCK) {
             const int columns = size - i < PIPELINE_BLOCK ? size - i : PIPELINE_BLOCK;
             const ptrdiff_t at = from->stride * first + i, gap = from->bytes ? (ptrdiff_t)PIPELINE_PITCH : from->stride;

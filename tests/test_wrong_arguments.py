@@ -117,7 +117,7 @@ CASES = [
     ("webdataset", "columns", [5], TypeError, "webdataset: columns must be a list of names, and has int 5"),
     ("csv", "columns", [5], TypeError, "csv: table.csv: columns must be a list of names, and has int 5"),
     ("jsonl", "columns", [b"a"], TypeError, "jsonl: columns must be a list of names, and has bytes b'a'"),
-    ("parquet", "columns", 5, TypeError, "parquet: table.parquet: columns must be a list of names, got int 5"),
+    ("parquet", "columns", 5, TypeError, "parquet: columns must be a list of names, got int 5"),
     ("csv", "defaults", [], TypeError, "csv: defaults must be a dict of values by column, not []"),
     ("csv", "names", 5, TypeError, "csv: names must be a list of names, got int 5"),
     ("csv", "dtypes", {"a": "no"}, TypeError, "csv: dtypes of column 'a' must be a dtype"),

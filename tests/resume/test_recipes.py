@@ -55,7 +55,7 @@ def program_for(kind):
 
 
 def test_all_programs_are_run_here():
-    assert [needs for needs, _ in PROGRAMS] == ["", "", "torch", "orbax", "", "", ""]
+    assert [needs for needs, _ in PROGRAMS] == ["", "", "torch", "orbax", "", ""]
 
 
 def test_the_first_program_goes_on_from_its_last_save(tmp_path):
@@ -70,8 +70,7 @@ def test_the_first_program_goes_on_from_its_last_save(tmp_path):
 
 
 def test_the_programs_with_random_numbers_and_hosts(tmp_path):
-    _, second, hosts, fewer, compared = program_for("")
-    assert "all_gather_object" in compared  # tests/docs runs it, where torch is
+    _, second, hosts, fewer = program_for("")
     assert run(second, tmp_path) == "True\n"
     said = "840 examples are left, 840 of them different\n"
     assert run(f"{hosts}\n{fewer}", tmp_path) == f"True\n{said}"

@@ -335,7 +335,7 @@ class TestThreads:
             pipeline.AbortedError, match="setup failed in a worker thread: KeyError: 'no model'"
         ) as caught:
             list(pipeline.dataset(range(8)).map(abs, workers=workers).batch(2))
-        assert isinstance(caught.value.__cause__.__cause__, KeyError)
+        assert isinstance(caught.value.__cause__, KeyError)
         with pytest.raises(RuntimeError, match="setup failed"):
             workers.submit(abs, 1)
 

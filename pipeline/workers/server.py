@@ -163,10 +163,11 @@ os.register_at_fork(after_in_child=_forget)
 def _require_descriptors() -> None:
     """Raise OSError unless this process may open the files that it needs until the server has forked.
 
-    These are a socket and two pipes. The server ends, with a traceback, if the connection does before that.
+    These are a socket and two pipes here; the server, with the same limit, needs two more for each process that it has.
+    It ends, with a traceback, if the connection does before that.
     """
     with contextlib.ExitStack() as stack:
-        for _ in range(3):
+        for _ in range(4):
             stack.callback(_close, *os.pipe())
 
 

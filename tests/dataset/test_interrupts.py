@@ -31,6 +31,18 @@ class Alarm(Exception):
     """The error of a handler that limits the time of a program."""
 
 
+def after_late(iterator, error, count):
+    """The next elements. The error of the last signal may be late, behind elements that were made before it."""
+    found, late = [], 0
+    while len(found) < count:
+        try:
+            found.append(plain(next(iterator)))
+        except error:
+            late += 1
+            assert late == 1
+    return found
+
+
 class Strikes:
     """A signal handler that raises at random moments while it is armed; it disarms itself.
 
@@ -181,7 +193,7 @@ def test_loops_go_on_and_double_nothing(name, error, tmp_path):
         assert iterator.delivered[0] == len(found)
         assert found == [plain(each) for each in itertools.islice(other, len(found))]
         state = iterator.state_dict()
-        following = [plain(next(iterator)) for _ in range(5)]
+        following = after_late(iterator, error, 5)
     with iter(data) as resumed:
         resumed.load_state_dict(state)
         assert [plain(next(resumed)) for _ in range(5)] == following

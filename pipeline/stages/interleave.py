@@ -8,7 +8,8 @@ from typing import Any
 from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.orders.seeds import LateSeed, Seed
 from pipeline.stages.block import Block
-from pipeline.stages.node import Node, Recipe, opened, seeds_of, total
+from pipeline.stages.functions import Each
+from pipeline.stages.node import Node, Recipe, nodes_of, opened, total
 from pipeline.stages.run import Run
 from pipeline.stages.selection import arranged
 from pipeline.stages.stream import Stream, shorter, whole
@@ -106,7 +107,7 @@ class Nested:
         node = made._node if isinstance(made, Recipe) else made
         if not isinstance(node, Node):
             raise invalid(f"interleave: expected a dataset of datasets, and an element is {made!r:.80}")
-        if self._run.hosts and self._seed.drawn and any(each.drawn for each in seeds_of(node)):
+        if self._run.hosts and self._seed.drawn and _draws(node):
             text = "interleave: each host of shard would draw other numbers: pass seed= in the datasets of the function"
             raise FailedPreconditionError(None, None, text)
         placed = arranged(node)
@@ -221,3 +222,9 @@ class Interleaving(Stream):
             if slot is not None:
                 slot.stream.close()
         self._recipes.close()
+
+
+def _draws(node: Node) -> bool:
+    """Whether a recipe draws numbers by a seed that nobody passed. Functions say so themselves, when they draw."""
+    steps = [each for each in nodes_of(node) if not isinstance(each, Each)]
+    return any(seed.drawn for each in steps if (seed := each.seed()) is not None)

@@ -76,3 +76,15 @@ def test_random_orders_of_sources_that_hosts_share_need_a_seed(name):
     assert sorted(hosts[0] + hosts[1]) == sorted(SOURCES[name]())
     SOURCES[name](shuffle=True, shard=(0, 1))
     SOURCES[name](shard=(0, 2)).shuffle(3)  # a host shuffles what it keeps
+
+
+def test_datasets_of_a_function_need_a_seed_where_they_draw():
+    def nested(function, **seed):
+        return pipeline.interleave(pipeline.dataset(range(6)).map(lambda i: NUMBERS.filter(function, **seed)))
+
+    for draws in (lambda: nested(lucky), lambda: pipeline.interleave(NUMBERS.map(lambda i: NUMBERS.shuffle()))):
+        with pytest.raises(pipeline.FailedPreconditionError, match="each host of shard would draw other numbers: pass"):
+            list(draws().shard(1, 2))
+    for data in (lambda: nested(bool), lambda: nested(lucky, seed=3)):
+        whole = list(data())
+        assert [list(data().shard(i, 2)) for i in range(2)] == [whole[0::2], whole[1::2]]

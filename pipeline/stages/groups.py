@@ -98,6 +98,7 @@ class Batch(Group):
         self.size = self.stride = n
         self.drop_remainder = truth(drop_remainder, "batch: drop_remainder")
         check_collate(collate, pad, pad_to)
+        max_wait = max_wait.item() if isinstance(max_wait, np.generic) else max_wait
         if max_wait is not None and not (
             isinstance(max_wait, (int, float)) and not isinstance(max_wait, bool) and max_wait > 0
         ):

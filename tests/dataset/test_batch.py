@@ -47,6 +47,12 @@ def test_dropped_examples_are_counted():
         assert batches.num_dropped == 1
 
 
+@pytest.mark.parametrize("seconds", [np.int64(60), np.float32(60), 60])
+def test_seconds_of_any_kind(seconds):
+    with iter(pipeline.dataset(range(3)).batch(2, max_wait=seconds)) as batches:
+        assert [each.tolist() for each in batches] == [[0, 1], [2]]
+
+
 @pytest.mark.parametrize("options", [{"collate": "sum"}, {"pad": 0, "collate": "stack"}, {"max_wait": 0}], ids=str)
 def test_wrong_options(options):
     with pytest.raises(ValueError, match="batch: "):

@@ -293,7 +293,7 @@ def delivered(node: Node, mix: Mix, state: Any) -> Any:
     """Return the state of a mix in that of a recipe, if no step behind it holds elements; None if one may."""
     node = arranged(node)
     while node.written is not mix.written:
-        if state is None or type(state) is dict:
+        if state is None or type(state) in (dict, int):  # the latter is a place, as of a cache that has all elements
             return None
         if isinstance(node, Each):
             (state, count), given = state

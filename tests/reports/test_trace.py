@@ -69,8 +69,14 @@ def test_waits_of_a_prefetch_are_exact(tmp_path):
 
 
 def test_the_consumer_has_spans_for_next_and_for_the_time_between(tmp_path):
-    loop = pipeline.batch(rows(), 100, name="numbers")
-    events, _ = traced(tmp_path / "t.json", lambda: firsts(loop))
+    def body():
+        with pipeline.batch(rows(), 100, name="numbers") as loop:
+            next(loop)
+            (ahead,) = [stage.id for stage in loop.report().stages if stage.tank]
+            wait_until(lambda: loop.report().stage(ahead).tank.stats.waiting_enqueues, "the thread to wait for room")
+            return [*loop]  # the thread has waited, so that it has a track
+
+    events, _ = traced(tmp_path / "t.json", body)
     (main,) = {each["tid"] for each in spans(events, "next")}
     assert names(events)[main] == threading.current_thread().name
     tracks = {name.removesuffix(": samples") for name in names(events).values()}

@@ -20,7 +20,7 @@ from pipeline.stages.stream import Stage, Stream, fitting, whole
 
 
 class Recipe:
-    """The base of datasets and their iterators: stages look at the nodes of one that a function returned."""
+    """The base of datasets and their iterators, by which stages recognise one returned by a user's function."""
 
     _node: Node
 
@@ -28,24 +28,24 @@ class Recipe:
 class Node:
     """One step of a recipe: immutable, and picklable if its functions are.
 
-    All of what the attributes and methods say is decided when the node is written, and never changes.
+    All attributes, and the results of all methods, are fixed when the node is written and never change.
 
     Attributes:
-        kind: The method or function that makes it.
+        kind: The name of the method or function that makes it.
         inputs: The nodes it reads from.
-        indexed: Whether any element can be had by its place: `index` is defined.
+        indexed: Whether elements can be read by place, through `index`.
         step: The distance between the places of two elements; see `Index.step`.
-        works_ahead: Whether threads or processes work ahead somewhere in the recipe.
-        streams: Whether it has to run as streams, even if it is indexed: threads work ahead. Its states are places all
-            the same.
+        works_ahead: Whether threads or processes read ahead somewhere in the recipe.
+        streams: Whether it has to run as streams although it may be indexed, because threads read ahead. Its states
+            are places all the same.
         ordered: Whether elements keep the order of the input.
-        exclusive: Whether it is a source that only one stream at a time can read, if it has one pass.
-        queue: The queue that it reads, which others fill; None for all but such sources.
-        starts_runners: Whether it is a source that may read queues of the user's: then their runners are started.
-        stage: The kind of row it has in a report: "source", "function" or "step"; "" for none.
-        written: The node that the user wrote, where a recipe runs in another order; else this one.
-        made_at: Where in the user's program it was written.
-        summed: How many times elements are batched after `checksum`; None if there is none.
+        exclusive: Whether it is a source with one pass that only one stream at a time can read.
+        queue: The queue read by the source; None for all other nodes.
+        starts_runners: Whether it is a source that may depend on queues of the user's, whose runners are then started.
+        stage: Its kind of row in a report: "source", "function" or "step"; "" for none.
+        written: The node in the user's program, where a recipe runs in another order; else this one.
+        made_at: The line of the user's program that made it.
+        summed: The number of batchings after `checksum`; None without a checksum.
     """
 
     kind: str = ""
@@ -61,47 +61,47 @@ class Node:
     _written: Node | None = None
 
     def options(self) -> dict[str, Any]:
-        """Return what decides its elements besides its inputs, as plain data: for repr and states."""
+        """Return the options that decide its elements, as plain data, for repr and states."""
         return {}
 
     def length(self) -> int | None:
-        """Return how many elements a pass has; ENDLESS, or None if that is not known."""
+        """Return the number of elements in a pass; ENDLESS, or None if unknown."""
         return None
 
     def index(self, run: Run) -> Index:
-        """Return the elements of a pass by their place. Only where `indexed`."""
+        """Return the elements of a pass by place. Only where `indexed`."""
         raise NotImplementedError
 
     def stream(self, run: Run, state: Any = None) -> Stream:
-        """Return the elements of a pass in order, from a state on; None for the beginning."""
+        """Return the elements of a pass in order, from a state or from the beginning."""
         raise NotImplementedError
 
     def state_at(self, place: int) -> Any:
-        """Return the state of `stream` before the element at a place; None if it depends on a length that is not known.
+        """Return the state of `stream` before the element at a place; None if it depends on an unknown length.
 
         Only where `indexed`.
         """
         raise NotImplementedError
 
     def functions(self) -> tuple[Any, ...]:
-        """Return the user's functions that it calls."""
+        """Return the user's functions it calls."""
         return ()
 
     def files(self) -> Sequence[str]:
-        """Return the names of all files that its source reads."""
+        """Return the names of all files read by its source."""
         return ()
 
     def data(self) -> Sequence[Any]:
-        """Return the objects in memory that its source reads, such as lists and arrays."""
+        """Return the objects in memory read by its source, such as lists and arrays."""
         return ()
 
     @property
     def runs(self) -> tuple[Node, ...]:
-        """The inputs that run when it does: none of a cache that is full."""
+        """The inputs that run along with it: none for a full cache."""
         return self.inputs
 
     def is_share(self) -> bool:
-        """Whether it gives one share of several, each of which another process may read."""
+        """Whether it gives one of several shares that different processes may read."""
         return False
 
     def shares_equally(self) -> bool:
@@ -113,21 +113,21 @@ class Node:
         return None
 
     def no_state(self) -> str | None:
-        """Return why the recipe has no states; None if it has."""
+        """Return the reason for the recipe's having no states; None if it has states."""
         return next((reason for each in self.inputs if (reason := each.no_state()) is not None), None)
 
     def once(self) -> str | None:
-        """Return why the recipe can be read only once; None if it has several passes."""
+        """Return the reason for the recipe's having one pass only; None if it has several."""
         return next((reason for each in self.inputs if (reason := each.once()) is not None), None)
 
     @property
     def live(self) -> bool:
-        """Whether others make its elements meanwhile, so that one may be long in coming: as in a queue."""
+        """Whether its elements are made elsewhere and may be long in coming, as in a queue."""
         return any(each.live for each in self.inputs)
 
     @property
     def timed(self) -> bool:
-        """Whether its elements depend on time, as batches with `max_wait` do."""
+        """Whether its elements depend on time, like batches with `max_wait`."""
         return any(each.timed for each in self.inputs)
 
     @property
@@ -140,7 +140,7 @@ class Node:
 
     @property
     def waits(self) -> bool:
-        """Whether its stream can be waited for with a timeout."""
+        """Whether one can wait for its stream with a timeout."""
         return False
 
     @property
@@ -148,7 +148,7 @@ class Node:
         return 1
 
     def end(self) -> int:
-        """Return the first place that no element has. Only where `indexed`."""
+        """Return the place after that of the last element. Only where `indexed`."""
         return (self.length() or 0) * self.step
 
     @property
@@ -158,28 +158,28 @@ class Node:
     # What it is called
 
     def text(self) -> str:
-        """Return the call that makes it, for repr."""
+        """Return the call in the user's program, for repr."""
         given = ", ".join(f"{name}={value!r}" for name, value in self.options().items())
         return f"{self.kind}({given})"
 
     def label(self) -> str:
-        """Return what reports call it."""
+        """Return its name in reports."""
         return self.kind
 
     def input_names(self) -> Sequence[str]:
-        """Return what tells its inputs apart in reports."""
+        """Return names by which reports tell its inputs apart."""
         return [""] if len(self.inputs) == 1 else [str(i) for i in range(len(self.inputs))]
 
     def call(self) -> str:
-        """Return what errors call it."""
+        """Return its name in errors."""
         return f".{self.kind}(...)"
 
     def name_of(self, number: int) -> str | None:
-        """Return what errors call the example with a number; None where numbers do not lead back to a source."""
+        """Return the name of an example in errors, by its number; None if numbers lead to no source."""
         return None
 
     def note_place(self) -> None:
-        """Remember the line of the user's program that makes it.
+        """Remember the line of the user's program.
 
         Raises:
             InvalidArgumentError: It must not come after `checksum`.
@@ -190,20 +190,20 @@ class Node:
                 self.summed = self.summed_after(each.summed)
 
     def summed_after(self, batches: int) -> int:
-        """Return `summed`, where that of an input is `batches`.
+        """Return `summed` if an input has `batches` batchings after its checksum.
 
         Raises:
-            InvalidArgumentError: Elements of this step are not those that were summed, or batches of them.
+            InvalidArgumentError: The elements of this step are neither the summed ones nor batches of them.
         """
         text = f"{self.kind} comes after it: only batch(n) without pad= or collate=, and prefetch, may"
         raise invalid(f"checksum: {text}; write .checksum() behind {self.kind}")
 
 
 class OneInput(Node):
-    """A step with one input, whose elements it passes on one for one."""
+    """A step with one input that passes on its elements one for one."""
 
     def __init__(self, source: Node, written: bool = True) -> None:
-        """Make a step; one that the user has not `written` stands in no recipe, but is opened at once."""
+        """Make a step; one not `written` by the user is opened at once and stands in no recipe."""
         self.inputs = (source,)
         self.indexed = self.indexed_over(source)
         if written:
@@ -231,13 +231,13 @@ class OneInput(Node):
         return self.source.name_of(number)
 
     def named(self, block: Block, i: int) -> str:
-        """Return what errors call input i of a block."""
+        """Return the name of input i of a block for errors."""
         name = None if block.names is None else block.names(i)
         return name or self.source.name_of(int(block.numbers[i])) or block.named(i)
 
 
 class OneForOne(OneInput):
-    """A step whose elements have the places of those that they are made of."""
+    """A step whose elements keep the places of its input's."""
 
     @property
     def step(self) -> int:
@@ -254,7 +254,7 @@ def opened(node: Node, run: Run, state: Any = None) -> Stream:
     """Return the stream of a recipe, from a state on.
 
     Raises:
-        InvalidArgumentError: It is not a state of the recipe, as one that was edited.
+        InvalidArgumentError: The state is malformed, as after an edit.
     """
     if type(state) is dict:
         with fitting():
@@ -286,12 +286,12 @@ def metered(stream: Stream, node: Node, run: Run) -> Stream:
 
 
 def further(state: Any, more: int) -> Any:
-    """Return the state of any stream some elements further on: `opened` leaves these out."""
+    """Return the state of any stream some elements further on, which `opened` then leaves out."""
     return {"state": state, "more": more} if more else state
 
 
 class Further(Stage):
-    """A stream without its next elements. Until it is asked for one, its state is that before these."""
+    """A stream without its next elements. Until it is read, its state is the one before these."""
 
     def __init__(self, source: Stream, more: int) -> None:
         super().__init__(source)
@@ -321,7 +321,7 @@ class Further(Stage):
 
 
 class Placed(Stage):
-    """An indexed recipe that has to run as streams. Its state is the next place, as that of an index."""
+    """An indexed recipe that has to run as streams. Its state is the next place, as for an index."""
 
     def __init__(self, node: Node, run: Run, state: Any) -> None:
         self._next, self._step = whole(0 if state is None else state), node.step
@@ -366,7 +366,7 @@ def running(node: Node) -> Iterator[Node]:
 
 
 def measured(node: Node) -> dict[Node, Measured]:
-    """Return what counts the elements of each step that has a row in a report."""
+    """Return the measurements of each step with a row in a report."""
     return {
         each: Measured(number(), Meter(_noting(each)), each.label(), each.runs) for each in running(node) if each.stage
     }
@@ -377,7 +377,7 @@ def _noting(node: Node) -> Callable[[Exception], object]:
 
 
 def note_written(node: Node, error: Exception) -> None:
-    """Note on an error which step of the recipe it comes from, and where that was written; the first step counts."""
+    """Note on an error the step that raised it and its line in the user's program; the first note stays."""
     if hasattr(error, "written_at") or isinstance(error, (CancelledError, DeadlineExceededError)):
         return
     place = "" if node.made_at is None else shown(node.made_at)
@@ -386,7 +386,7 @@ def note_written(node: Node, error: Exception) -> None:
 
 
 def name_of_recipe(node: Node) -> str:
-    """Return what reports call an iterator: what its examples come from."""
+    """Return the name of an iterator in reports, taken from its source."""
     while len(node.inputs) == 1:
         (node,) = node.inputs
     return node.label()
@@ -406,19 +406,19 @@ def nearest_seed(node: Node) -> Seed | None:
 
 
 def functions_below(node: Node) -> int:
-    """Return how many functions the recipe of a node calls for single examples: they are numbered by this."""
+    """Return the number of functions the recipe of a node calls for single examples; it numbers the next one."""
     return sum(each.stage == "function" for each in nodes_of(node))
 
 
 def facts_of(node: Node) -> list[Any]:
-    """Return what a state checks of a recipe: kind, options and inputs of each step that changes elements."""
+    """Return the facts of a recipe checked by states: kind, options and inputs of each step that changes elements."""
     if node.kind in ("prefetch", "checksum"):
         return facts_of(node.inputs[0])
     return [node.kind, node.options(), [facts_of(each) for each in node.inputs]]
 
 
 def total(nodes: Sequence[Node]) -> int | None:
-    """Return the sum of the lengths of several recipes, if all are known."""
+    """Return the total length of several recipes; None unless all are known."""
     lengths = [each.length() for each in nodes]
     if None in lengths:
         return None

@@ -1,4 +1,4 @@
-"""Run: what the streams of one iterator share: seeds, files, meters, skipped errors, and the sign to stop."""
+"""Run: the state shared by the streams of one iterator: seeds, files, meters, skipped errors and the stop signal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Names: TypeAlias = "Callable[[int, int], list[str]]"
 
 
 class Stops(Protocol):
-    """What may end an iterator besides its `close`, such as a Coordinator."""
+    """An object that can end an iterator besides its `close`, such as a Coordinator."""
 
     def register_thread(self, thread: threading.Thread) -> None: ...
     def should_stop(self) -> bool: ...
@@ -36,18 +36,18 @@ class Stops(Protocol):
 
 
 class Clock:
-    """Whether the iterator was closed: every wait, and every `take`, looks.
+    """Knows whether the iterator was closed; every wait and every `take` checks it.
 
     Args:
-        name: What errors call the iterator.
-        stops_with: What ends the iterator too; None for nothing.
+        name: The iterator's name in errors.
+        stops_with: An object whose stop also ends the iterator, or None.
 
     Attributes:
-        bell: Is set when the iterator is closed.
-        coord: The Coordinator of the queue runners that were started for the iterator; None if none were.
-        threads: The threads that take elements ahead.
+        bell: Set when the iterator is closed.
+        coord: The Coordinator of the queue runners started for the iterator; None if there are none.
+        threads: The threads that read ahead.
 
-    Thread safety: every method may be called from every thread, signal handler or finalizer.
+    Thread safety: every method may be called from any thread, signal handler or finalizer.
     """
 
     def __init__(self, name: str, stops_with: Stops | None = None) -> None:
@@ -59,24 +59,24 @@ class Clock:
 
     @property
     def stopped(self) -> bool:
-        """Whether nobody waits for elements any more."""
+        """Whether the iterator no longer gives elements."""
         return self.bell.raised or (self.stops_with is not None and self.stops_with.should_stop())
 
     def check(self) -> None:
-        """Raise CancelledError if the iterator was closed, or what it ends with has stopped."""
+        """Raise CancelledError if the iterator was closed or `stops_with` has stopped."""
         if self.bell.raised:
             raise CancelledError(None, None, f"{self.name}: the iterator was closed")
         if self.stops_with is not None and self.stops_with.should_stop():
             raise CancelledError(None, None, f"{self.name}: its Coordinator was stopped")
 
     def on_stop(self, call: Callable[[], object]) -> None:
-        """Have something called when the iterator is closed; at once if it is closed already."""
+        """Call a function when the iterator is closed; at once if it is closed already."""
         self._calls.append(call)
         if self.bell.raised:
             self.stop()
 
     def stop(self) -> None:
-        """End all waits, also later ones."""
+        """End all waits, present and future."""
         self.bell.set()
         while calls := tuple(self._calls):
             for call in reversed(calls):
@@ -86,7 +86,7 @@ class Clock:
 
 
 class Seeds:
-    """The seeds of an iterator: fixed when they are first used, whatever becomes of the recipe's later."""
+    """The seeds of an iterator, fixed at their first use even if the recipe's change later."""
 
     def __init__(self) -> None:
         self._pairs: dict[Seed, Pair] = {}
@@ -97,13 +97,13 @@ class Seeds:
 
 
 class DerivedSeeds(Seeds):
-    """The seeds of a recipe that a function of the user's has made while the iterator runs.
+    """The seeds of a recipe made by a user's function while the iterator runs.
 
-    Seeds that chance would draw follow from a seed of the stage that asked for the recipe, which states save.
+    Seeds left to chance are derived from those of the calling stage, as states save only these.
 
     Args:
-        base: The seeds of that stage.
-        which: Which recipe it is.
+        base: The seeds of the calling stage.
+        which: The number of the recipe among those made by the stage.
     """
 
     def __init__(self, base: Pair, which: int) -> None:
@@ -121,26 +121,26 @@ class DerivedSeeds(Seeds):
 
 
 class Files:
-    """The files that an iterator has read, in all passes, as far as states have to tell them from changed ones.
+    """The files an iterator has read in all passes, with the identities by which a state detects changes.
 
     Attributes:
-        saved: The identities of the files that a saved run had read, from its state.
+        saved: From a loaded state: the identities of the files its run had read.
     """
 
     def __init__(self) -> None:
         self._opened: dict[int, tuple[Any, Opened]] = {}
         self.saved: Mapping[str, Sequence[Any]] = {}
-        self._tables: dict[int, list[Any]] = {}  # each with the identities of its files, once these were asked for
+        self._tables: dict[int, list[Any]] = {}  # each with the identities of its files, found on first request
 
     def of_parts(self, parts: Any, names: Names) -> Opened:
-        """Return what notes the files of a source as they are opened.
+        """Return an object that notes the files of a source as they are opened.
 
         Args:
             parts: The source.
             names: Returns the names of `count` files from number `first` on, in the order of the first pass.
 
         Raises:
-            StateMismatchError: A file that a saved run had read has another size now.
+            StateMismatchError: The size of a file has changed since a saved run read it.
         """
         known = self._opened.get(id(parts))
         if known is None:
@@ -153,11 +153,11 @@ class Files:
         return known[1]
 
     def of_table(self, table: Any) -> None:
-        """Note the files of a table, all of which may be read."""
+        """Note all files of a table, as any of them may be read."""
         self._tables.setdefault(id(table), [table, None])
 
     def listed(self) -> dict[str, list[Any]]:
-        """Return the identities of the files that were read."""
+        """Return the identities of the files read so far."""
         opened = [each.listed() for _, each in list(self._opened.values())]
         for known in list(self._tables.values()):
             if known[1] is None:
@@ -167,18 +167,18 @@ class Files:
 
 
 class Measured:
-    """What is measured of one step that the user wrote.
+    """The measurements of one step of the user's program.
 
     Args:
-        number: What reports know it by.
+        number: Identifies the step in reports.
         meter: Counts elements and time.
-        label: What reports call it.
-        inputs: The steps that run before it.
+        label: The step's name in reports.
+        inputs: The steps before it.
 
     Attributes:
-        workers: What runs its function elsewhere, once that has begun; None if nothing does.
-        ahead: What threads have taken ahead; None for steps that take nothing ahead.
-        drawn: Returns what was drawn of each input, for steps that draw; None for others.
+        workers: The executor of its function, once started; None without one.
+        ahead: The buffer of elements read ahead; None for steps without one.
+        drawn: Returns the number of elements drawn from each input, for steps that draw; None for others.
     """
 
     def __init__(self, number: int, meter: Meter, label: str, inputs: Sequence[Any] = ()) -> None:
@@ -189,18 +189,17 @@ class Measured:
 
 
 class Run:
-    """What the streams of one iterator share.
+    """The state shared by the streams of one iterator.
 
     Attributes:
-        epoch: Which pass it is.
-        path: A number for the inputs through which a stage is reached: it keeps `example_rng` of inputs apart.
-        hosts: Whether other hosts have to make the same elements, by seeds of their own: those of which each host
-            keeps its part.
-        seeds, files, clock: What else they share; see the classes.
-        measured: What is measured, by the step that the user wrote.
+        epoch: The number of the pass.
+        path: A hash of the inputs between the iterator and a stage, so that each input has its own `example_rng`.
+        hosts: Whether several hosts make the same elements and each keeps its share, so that all need equal seeds.
+        seeds, files, clock: See their classes.
+        measured: The measurements of each step in the user's program.
         mixed: The notes on each mix.
-        skipped: The errors that were skipped.
-        fills: Whether caches are filled; else elements that are not there are only computed.
+        skipped: The skipped errors.
+        fills: Whether caches are filled; otherwise missing elements are computed and not kept.
     """
 
     def __init__(self, name: str, measured: Mapping[Any, Measured] | None = None, stops: Stops | None = None) -> None:
@@ -213,17 +212,17 @@ class Run:
 
     @property
     def dropped(self) -> int:
-        """How many examples filled no batch at the end of a pass."""
+        """The number of examples dropped at the ends of passes because they filled no batch."""
         return sum(self._dropped.copy().values())
 
     def note_dropped(self, step: Any, count: int) -> None:
-        """Note how many examples fill no batch at the end of this pass of a step, as the user wrote it."""
+        """Note the examples of a step that fill no batch at the end of this pass."""
         self._dropped[step, self.epoch, self.path] = count
 
     def start_runners(self) -> None:
-        """Start the queue runners that were registered and never started: sources call it that may need them.
+        """Start the queue runners registered and not yet started.
 
-        These are queues, and functions and iterables of the user's.
+        Called by sources that may depend on them: queues, and the user's functions and iterables.
         """
         clock = self.clock
         if clock.coord is None and hooks.start_runners is not None:
@@ -242,19 +241,19 @@ class Run:
         return other
 
     def derived(self, base: Pair, which: int) -> Run:
-        """Return the run of recipe number `which` of those that a function makes; see DerivedSeeds."""
+        """Return the run of the recipe that a function made as number `which`; see DerivedSeeds."""
         other = self.inner(which)
         other.seeds = DerivedSeeds(base, which)
         return other
 
     def of_hosts(self) -> Run:
-        """Return the run of what several hosts make alike."""
+        """Return the run for elements that several hosts make alike."""
         other = copy.copy(self)
         other.hosts = True
         return other
 
     def again(self) -> Run:
-        """Return a run for streams that continue where those of this one were interrupted."""
+        """Return a run for streams that continue an interrupted run."""
         other = copy.copy(self)
         other.clock = Clock(self.clock.name, self.clock.stops_with)
         other.clock.threads = self.clock.threads
@@ -262,7 +261,7 @@ class Run:
 
 
 class Limited(Skips):
-    """Counts the skipped errors of one step, and adds them to those of the iterator."""
+    """Counts the skipped errors of one step and passes them on to the iterator's."""
 
     def __init__(self, run: Run, on_error: str, max_errors: int | None) -> None:
         super().__init__(on_error, max_errors)
@@ -273,4 +272,4 @@ class Limited(Skips):
         self._all.note(error)
 
     def _keep(self, error: Exception) -> None:
-        """Leave that to the iterator's."""
+        """Do nothing: the iterator keeps its errors."""

@@ -1,6 +1,7 @@
-"""take, skip, shard, shuffle() and sample: which elements of a recipe, and in which order.
+"""take, skip, shard, shuffle() and sample: a choice of elements, and their order.
 
-Choices among what a function makes one by one are made before it, so that it is called only for what is chosen.
+A choice among the outputs of a one-to-one function is made among its inputs, so that it is called for the chosen ones
+only.
 """
 
 from __future__ import annotations
@@ -31,24 +32,24 @@ class Choice(OneInput):
     """A choice among the elements of one input.
 
     Attributes:
-        counts: Whether it counts the elements before, so that those that a function leaves out must not count.
+        counts: Whether it counts the elements before a place, so that elements left out by a function must not count.
     """
 
     stage = ""
     counts: ClassVar[bool] = True
 
     def goes_below(self, node: Node) -> bool:
-        """Whether the choice may be made among the inputs of a node instead of its elements."""
+        """Whether the choice may be made among a node's inputs instead of its elements."""
         if isinstance(node, Each):
             return node.does.one_to_one and node.ordered and not (self.counts and node.on_error == "skip")
         return node.kind in ("prefetch", "checksum", "rows")
 
 
 class Sliced(Choice):
-    """Neighbours: take and skip."""
+    """A run of neighbouring elements: take and skip."""
 
     def places(self) -> tuple[int, int]:
-        """Return the first element, and the one before which to stop."""
+        """Return the first element and the end, which is not included."""
         raise NotImplementedError
 
     def length(self) -> int | None:
@@ -70,7 +71,7 @@ class Sliced(Choice):
 
 
 class Behind:
-    """Numbers behind the first one."""
+    """Adds an offset to places."""
 
     def __init__(self, start: int) -> None:
         self.start = start
@@ -80,7 +81,7 @@ class Behind:
 
 
 class Slicing(Stage):
-    """Neighbours of a stream. The state is [elements of the input that came, its state]."""
+    """A run of neighbouring elements of a stream. The state is [elements read from the input, its state]."""
 
     def __init__(self, source: Stream, start: int, stop: int, at: int) -> None:
         super().__init__(source)
@@ -100,7 +101,7 @@ class Slicing(Stage):
         return passed
 
     def _neighbours(self, n: int) -> int:
-        """Go to the first element that is chosen; return how many up to n there may be."""
+        """Go to the first chosen element; return the number of elements still allowed, n at most."""
         others = max(0, self._start - self._at)
         if self._at + others >= self._stop:
             return 0
@@ -145,7 +146,7 @@ class Skip(Sliced):
 
 
 class Until(Choice):
-    """The elements before a place, where those behind it would be dropped."""
+    """The elements before a place, for inputs whose later ones would be dropped."""
 
     kind = "take"
 
@@ -176,19 +177,19 @@ class Until(Choice):
 
 
 class Shard(Choice):
-    """Every n-th element, from number i on: the part of one host.
+    """Every n-th element from number i on: the share of one host.
 
-    The place of its elements is that of the first element of their round of all hosts, so it is the same on all hosts.
+    The place of an element is that of the first element of its round, so it is the same on all hosts.
 
     Args:
         source: The elements of all hosts.
-        i, n: Which host this is, and how many there are.
-        drop_remainder: Whether all hosts get the same number of elements.
-        alike: Whether the other hosts have copies of this recipe, whose seeds are equal even if chance drew them.
+        i, n: The number of this host, and the number of hosts.
+        drop_remainder: Whether all hosts get equally many elements.
+        alike: Whether the other hosts have copies of this recipe, with equal seeds even if chance drew them.
         written: See `OneInput`.
 
     Attributes:
-        equal: Whether all hosts get the same number of elements, of whatever input.
+        equal: Whether all hosts get equally many elements for any input.
     """
 
     kind = "shard"
@@ -228,7 +229,7 @@ class Shard(Choice):
         return length // self.n if self.drop_remainder else max(0, -(-(length - self.i) // self.n))
 
     def _of_hosts(self, run: Run) -> Run:
-        """Return the run of the source. Draws do not decide which host has an element of an indexed one."""
+        """Return the run of the source. Only in a stream do draws decide which host has an element."""
         return run if self._alike or self.n == 1 or self.source.indexed else run.of_hosts()
 
     def index(self, run: Run) -> Index:
@@ -246,23 +247,23 @@ class Shard(Choice):
 
 
 class Sharding(Stage):
-    """One element of each round of all hosts. The state is [the state of the input, elements before the next round].
+    """One element of each round of all hosts. The state is [the input's state, elements before the next round].
 
-    So it is a state for every host, and for any number of hosts.
+    So it serves every host, and any number of hosts.
 
     Args:
         source: The elements of all hosts.
-        i, n, whole: Which host this is, how many there are, and whether all get the same number of elements.
+        i, n, whole: The number of this host, the number of hosts, and whether all get equally many elements.
         left: Elements before the next round.
-        rounds: Whether a round is completed before its element is handed out. Then other weights of a mix, with which
-            the state is loaded, change no element that other hosts have got.
+        rounds: Whether a round is completed before its element is handed out, so that a state loaded with other
+            weights of a mix changes no element already given to another host.
     """
 
     def __init__(self, source: Stream, i: int, n: int, whole: bool, left: int, rounds: bool = False) -> None:
         super().__init__(source)
         self._i, self._n, self._whole, self._left, self._rounds = i, n, whole, left, rounds
         self._reached = False  # whether the next element is this host's
-        self._before: Any = None  # the state behind this host's element, if one of the others after it failed
+        self._before: Any = None  # the state after this host's element, if a later one of its round failed
 
     def take(self, n: int) -> Block | None:
         mine = self.source.take(1) if self._reach() else None
@@ -275,7 +276,7 @@ class Sharding(Stage):
         return n - left
 
     def _reach(self) -> bool:
-        """Go to the next element of this host: only now, as one of the others before it may fail."""
+        """Go to the next element of this host, and no earlier than it is wanted: one before it may fail."""
         if not self._reached:
             others = self._left + self._i
             self._reached = self.source.drop(others) == others
@@ -283,7 +284,7 @@ class Sharding(Stage):
         return self._reached
 
     def _pass_on(self) -> bool:
-        """Leave this host's element behind; return whether it is one to hand out: the other hosts have one too."""
+        """Go past this host's element; return whether to hand it out, as all hosts have one if `whole`."""
         self._reached, self._left = False, self._n - self._i - 1
         if self._whole:
             others, self._left = self._left, 0
@@ -293,7 +294,7 @@ class Sharding(Stage):
         return True
 
     def _complete(self) -> None:
-        """Leave out the others' elements of this round. An error among them comes after this host's element."""
+        """Leave out the rest of this round. An error in it comes after this host's element."""
         before = self.source.state()
         try:
             self.source.drop(self._left)
@@ -309,7 +310,7 @@ class Sharding(Stage):
 
 
 class ShuffleAll(Choice):
-    """All elements in a random order, another one in each pass."""
+    """All elements in a random order, a new one in each pass."""
 
     kind = "shuffle"
     counts = False
@@ -320,7 +321,7 @@ class ShuffleAll(Choice):
 
     @property
     def streams(self) -> bool:
-        return self.works_ahead  # a cache is filled before anything is chosen
+        return self.works_ahead  # a cache is filled first
 
     def seed(self) -> Seed:
         return self._seed
@@ -334,7 +335,7 @@ class ShuffleAll(Choice):
 
 
 class Permutation:
-    """A random order, which is drawn when it is first needed."""
+    """A random order, drawn at its first use."""
 
     def __init__(self, pair: tuple[int, int], epoch: int, length: int) -> None:
         self._pair, self._epoch, self._length = pair, epoch, length
@@ -348,7 +349,7 @@ class Permutation:
 
 
 class WeightedSample(Choice):
-    """Elements drawn with replacement, each as often as its weight says."""
+    """Elements drawn with replacement, in proportion to their weights."""
 
     kind = "sample"
 
@@ -370,8 +371,8 @@ class WeightedSample(Choice):
 
     @functools.cached_property
     def _digest(self) -> str:
-        """What tells weights apart by which others are drawn: all of them, as their sum is often 1."""
-        return digest([object_vector([self._limits.tobytes()])])  # of an array of numbers it looks at some only
+        """A digest of all weights; their sum is often 1 and would tell nothing."""
+        return digest([object_vector([self._limits.tobytes()])])  # bytes, as only parts of an array enter a digest
 
     def length(self) -> int | None:
         return self.n
@@ -382,8 +383,8 @@ class WeightedSample(Choice):
 
 
 class Drawn(Index):
-    """Elements of an index, drawn by weight. The draw is mixed into their numbers, so that a function that is called
-    with one element twice draws other numbers."""
+    """Elements of an index, drawn by weight. Each draw is mixed into the element's number, so a function called twice
+    with one element draws different numbers."""
 
     def __init__(self, source: Index, n: int, pair: tuple[int, int], before: int, limits: NDArray[np.float64]) -> None:
         self._source, self._n, self._pair, self._before, self._limits = source, n, pair, before, limits
@@ -401,7 +402,7 @@ class Drawn(Index):
 
 
 def arranged(node: Node) -> Node:
-    """Return a recipe that gives the same elements, with choices moved below what makes elements one by one."""
+    """Return an equivalent recipe with choices moved below one-to-one functions."""
     inputs = tuple(map(arranged, node.inputs))
     if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
         node = with_inputs(node, inputs)
@@ -412,7 +413,7 @@ def arranged(node: Node) -> Node:
 
 
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
-    """Return the same step over other inputs."""
+    """Return the step over other inputs."""
     made = copy.copy(node)
     made.inputs, made._written = inputs, node.written
     return made

@@ -1,4 +1,4 @@
-"""What a map, a filter or a flat_map does to a block, and several in turn, in whatever thread or process runs them."""
+"""Steps: map, filter and flat_map applied to blocks, in any thread or process."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from pipeline.tracebacks import from_handler
 from pipeline.workers.chunks import FailedItem, here
 from pipeline.workers.generators import UNWATCHED, Watch
 
-# An example on its way through steps: which input of the block it comes from, its number, and what it is now. Without a
-# number it is an error that is skipped: the input, None, and the Failure.
+# An example on its way through the steps: its index in the input block, its number, its present value. A skipped error
+# passes as (index, None, Failure).
 Passing: TypeAlias = "tuple[int, int | None, Any]"
 
 Named: TypeAlias = "Callable[[Block, int], str]"
@@ -37,11 +37,11 @@ _END: Any = object()
 
 
 class Failure(Exception):
-    """What a step could not do, on its way to the stage that names the example.
+    """The error of a step, raised to the stage that can name the example.
 
     Args:
-        error: Why.
-        input: Which input of the block it was.
+        error: The cause.
+        input: The index of the example in its block.
         number: The number of the example.
         step: The step.
     """
@@ -51,22 +51,22 @@ class Failure(Exception):
 
 
 class Step:
-    """What a step does to examples: pure, so that an output depends on the example and its number alone.
+    """A function applied to examples: pure, so an output depends only on the example and its number.
 
     Args:
         function: The user's function.
-        name: What the user calls it.
-        skip: Whether examples are left out for which it fails.
-        draw: What seeds `example_rng` in it.
-        watch: Looks at its first call in the user's process.
+        name: Its name in errors.
+        skip: Whether to leave out examples for which the function fails.
+        draw: The seed of `example_rng` within the function.
+        watch: Checks its first call in the user's process.
 
     Attributes:
-        one_to_one: Whether there is one output for each example.
-        renews: Whether outputs are other examples, each of which counts as one, whatever the input was.
-        seconds: How long the function took.
-        count: How many outputs there were.
-        bell: Is set when the iterator is closed, which ends the step between two calls; None where workers run it.
-        begins: Seeds the generators of the process before each call; None in the user's process.
+        one_to_one: Whether each example has exactly one output.
+        renews: Whether each output counts as one example, whatever its input counted as.
+        seconds: The time spent in the function.
+        count: The number of outputs.
+        bell: Set when the iterator is closed, to end the step between two calls; None in workers.
+        begins: Seeds the process's own generators before each call; None in the user's process.
     """
 
     one_to_one = renews = False
@@ -85,23 +85,23 @@ class Step:
         self.seconds, self.count = 0.0, 0
 
     def anew(self) -> Step:
-        """Return the same step, with nothing counted."""
+        """Return a copy with its counts at zero."""
         other = copy.copy(self)
         other.seconds, other.count = 0.0, 0
         return other
 
     def drawing(self) -> Draw | NoDraws:
-        """Return what `example_rng` draws from while a thread runs the step."""
+        """Return the source of `example_rng` for a thread that runs the step."""
         if isinstance(self.draw, NoDraws):
             return self.draw
         seed, seed2, epoch, which = self.draw
         return Draw(seed, seed2, epoch, which, self.begins)
 
     def over(self, examples: Iterable[Passing]) -> Iterator[Passing]:
-        """Yield what becomes of examples.
+        """Yield the outputs for some examples.
 
         Raises:
-            Failure: The function failed, and the example is not to be skipped.
+            Failure: The function failed for an example, and errors are not skipped.
         """
         draw, function, clock, thread = self.drawing(), self.function, time.perf_counter, this_thread
         bell = self.bell
@@ -122,7 +122,7 @@ class Step:
                 if not self.skip:
                     raise error if from_handler(error) else failure from None
                 outputs = ((i, None, failure),)
-            finally:  # before anything is yielded, as whoever takes it runs then
+            finally:  # before anything is yielded, as the consumer's code runs then
                 thread.draw = before
                 self.seconds += clock() - began
             if looked is not None:
@@ -130,18 +130,18 @@ class Step:
             yield from outputs
 
     def outputs(self, output: Any, i: int, number: int, example: Any) -> Iterable[Passing]:
-        """Return what becomes of an example for which the function returned `output`."""
+        """Return the outputs for an example, given the function's result."""
         raise NotImplementedError
 
     def blamed(self, error: Exception, number: int, name: str) -> Exception:
-        """Note on an error which function and example it is about; return the error to raise.
+        """Add a note with the function and the example to an error; return the error to raise.
 
         An exception that would look like the end of the input becomes a RuntimeError.
 
         Args:
             error: The error.
             number: The number of the example.
-            name: What errors call the example.
+            name: The name of the example.
         """
         if isinstance(error, (StopIteration, OutOfRangeError)):
             other = RuntimeError(f"{self.name} raised {type(error).__name__}")
@@ -169,7 +169,7 @@ class MapStep(Step):
 
 
 class FilterStep(Step):
-    """Keeps the examples for which a function is true."""
+    """Keeps the examples for which a function returns true."""
 
     def outputs(self, output: Any, i: int, number: int, example: Any) -> Iterable[Passing]:
         if not output:
@@ -179,7 +179,7 @@ class FilterStep(Step):
 
 
 class FlatMapStep(Step):
-    """Replaces an example by those that a function makes of it."""
+    """Replaces each example by zero or more made from it."""
 
     renews = True
 
@@ -198,7 +198,7 @@ class FlatMapStep(Step):
         return ValueError(f"{self.name} returned an iterable with None, which is not an example")
 
     def _one_by_one(self, output: Iterator[Any], i: int, number: int) -> Iterator[Passing]:
-        """Yield what a generator makes, which runs only now."""
+        """Yield the outputs of a generator, running it one output at a time."""
         draw, thread, clock, k = self.drawing(), this_thread, time.perf_counter, 0
         draw.number = number
         while True:
@@ -229,7 +229,7 @@ class FlatMapStep(Step):
 
 
 def _refuse_recipe(output: Any, name: str) -> None:
-    """Refuse a dataset that draws by chance: what it gives would not come again after a resume."""
+    """Refuse a dataset with seeds left to chance: a resume could not repeat its elements."""
     if isinstance(output, Recipe) and any(seed.drawn for seed in seeds_of(output._node)):
         raise invalid(
             f"{name} returned a dataset without a seed, {output!r:.200}: pass seed= in it, or write "
@@ -238,11 +238,11 @@ def _refuse_recipe(output: Any, name: str) -> None:
 
 
 class SkippedAt:
-    """An error that is skipped, in its place among the outputs of steps.
+    """A skipped error in its place among the outputs of steps.
 
     Args:
-        error: The error; from another process a Reported.
-        step: Which of the steps it comes from.
+        error: The error; a Reported if it comes from another process.
+        step: The index of the step that failed.
     """
 
     __slots__ = ("error", "step")
@@ -252,12 +252,12 @@ class SkippedAt:
 
 
 class Reported(Exception):
-    """What a worker reports of an error, for the caller to name the example.
+    """A worker's error, for the caller to name the example.
 
     Args:
         item: The error.
-        input: Which input of the chunk it was.
-        step: Which of the chunk's steps it was.
+        input: The index of the example in the chunk.
+        step: The index of the step that failed.
     """
 
     def __init__(self, item: FailedItem, input: int, step: int) -> None:
@@ -272,24 +272,24 @@ def outputs_of_steps(
     named: Named | None,
     before: Callable[[int], object] | None = None,
 ) -> Iterator[Block | SkippedAt]:
-    """Yield what steps make of a block: blocks of up to n examples, and errors that are skipped in their place.
+    """Yield the outputs of steps for a block: blocks of up to n examples, with skipped errors in their places.
 
-    An error that is not skipped is that of the last block, after the examples before it.
+    An error that is not skipped ends the last block, after the examples before it.
 
     Args:
         steps: The steps.
         block: The examples.
-        n: How many outputs to make together.
-        named: Returns what errors call an input. None if this is a worker, and the caller names examples: errors are
-            `Reported`, and in the place of names blocks have the indexes of the inputs, unless these are all in order.
-        before: Called with the index of each input before anything is done with it; None for nothing.
+        n: The number of outputs to make together.
+        named: Returns the name of an input for errors. None in a worker, where the caller names examples: errors are
+            `Reported`, and blocks carry the indexes of their inputs instead of names, unless these are in order.
+        before: Called with the index of each input before any work on it, or None.
     """
 
     def told(failure: Failure) -> Exception:
         if named is None:
             reported = Reported(FailedItem(failure.error), failure.input, steps.index(failure.step))
             if failure.step.skip:
-                set_on(failure.error, "__traceback__", None)  # it would grow, if the object is raised again and again
+                set_on(failure.error, "__traceback__", None)  # it would grow if one object is raised again and again
             return reported
         return failure.step.blamed(failure.error, failure.number, named(block, failure.input))
 
@@ -337,12 +337,12 @@ def _names_at(block: Block, inputs: list[int]) -> Any:
 
 
 def sizes_of_outputs(steps: Sequence[Step], block: Block, inputs: Any) -> NDArray[np.int64] | int:
-    """Return how many examples of the source the outputs of steps consist of.
+    """Return the number of source examples in each output of steps.
 
     Args:
         steps: The steps.
         block: Their input.
-        inputs: The index of the input of each output, or a slice.
+        inputs: The index of each output's input, or a slice.
     """
     if any(step.renews for step in steps):
         return 1
@@ -358,9 +358,9 @@ def _noted(passing: Iterable[Passing], before: Callable[[int], object]) -> Itera
 def called_with_each(
     step: Step, block: Block, before: Callable[[int], object] | None = None
 ) -> tuple[Block, Failure | None]:
-    """Return what a function makes of each example, up to the first for which it fails, and that failure.
+    """Return the results of a function for each example up to its first failure, and the failure.
 
-    A compiled loop makes the calls: 90 ns each, where a generator takes 400.
+    The calls are made in a compiled loop: 90 ns each, against 400 in a generator.
     """
     numbers, examples, draw = np.ascontiguousarray(block.numbers), list(block.values.examples()), step.drawing()
     found, thread = Kept(len(numbers), kept, here.empty), this_thread
@@ -374,7 +374,7 @@ def called_with_each(
         if nothing:
             error = step.returned_none()  # type: ignore[attr-defined]
     except Exception as raised:
-        if from_handler(raised):  # it is not about an example
+        if from_handler(raised):  # of a signal, so no example is to blame
             raise
         error = raised
     finally:
@@ -396,7 +396,7 @@ def _closed() -> CancelledError:
 
 
 def values_of(found: Kept) -> Columns | Examples:
-    """Return examples that were kept."""
+    """Return kept examples as values of a block."""
     columns, structure = found.values()
     if columns is None:
         return Examples(structure)
@@ -406,28 +406,28 @@ def values_of(found: Kept) -> Columns | Examples:
 
 
 def leaves_out(step: Step, source: Stream, error: Exception) -> bool:
-    """Whether a step skips an example that its source cannot make: then the source has left it out.
+    """Whether a step skips an example that its source failed to make; the source is then past it.
 
     Args:
         step: The first step behind the source.
         source: The source.
-        error: What its `take` has raised.
+        error: The error raised by its `take`.
     """
     if not step.skip or must_raise(error) or isinstance(error, (CancelledError, DeadlineExceededError)):
         return False
     try:
         return source.drop(1) == 1
     except Exception:
-        return False  # the error is not that of a single example
+        return False  # the error concerns more than one example
 
 
 class StepTimes:
-    """Gives each step that runs in the thread that takes its own time: their stage is measured as its last step.
+    """Credits steps with their own time: the meter of their stage, which is the last step's, counts all of it.
 
     Args:
-        steps: The steps.
-        meters: Those of the steps; None where nothing is measured.
-        stage: That of the stage.
+        steps: The steps, all run by the thread that takes.
+        meters: The steps' meters; None for a step without one.
+        stage: The stage's meter.
     """
 
     def __init__(self, steps: Sequence[Step], meters: Sequence[Meter | None], stage: Meter | None) -> None:
@@ -439,7 +439,7 @@ class StepTimes:
         self._stage = stage
 
     def share(self) -> None:
-        """Count what the steps have done since the last time."""
+        """Move the time and the counts since the last call to the steps' meters."""
         if self._stage is None:
             return
         for i, (step, meter, seconds, count) in enumerate(self._seen):
@@ -448,14 +448,14 @@ class StepTimes:
 
 
 class Applied(Maker):
-    """What steps make of a stream in the thread that takes. The state is [that of the input, the number of steps].
+    """Steps applied to a stream by the thread that takes. The state is [the input's state, the number of steps].
 
     Args:
         source: The inputs.
         steps: The steps.
-        limits: Counts the errors that are skipped, by step.
-        meters: Counts the time of each step; None where nothing is measured.
-        named: Returns what errors call an input.
+        limits: Counts each step's skipped errors.
+        meters: Each step's meter; None for a step without one.
+        named: Returns the name of an input for errors.
     """
 
     def __init__(
@@ -468,7 +468,7 @@ class Applied(Maker):
     ) -> None:
         super().__init__(source)
         self._steps, self._limits, self._named = steps, limits, named
-        self._counted = not any(step.renews for step in steps)  # whether an input has one output at most
+        self._counted = not any(step.renews for step in steps)  # whether each input has at most one output
         self._times = StepTimes(steps, meters, meters[-1])
 
     def make(self, n: int) -> Unit | None:
@@ -486,14 +486,14 @@ class Applied(Maker):
         return [self.source.state(), len(self._steps)]
 
     def _parts(self, block: Block, n: int) -> Iterator[Block | Skipped]:
-        """Yield blocks and skipped errors, each of these with what counts it."""
+        """Yield blocks and skipped errors, each error with its counter."""
         for part in outputs_of_steps(self._steps, block, n, self._named):
             self._times.share()
             yield Skipped(part.error, self._limits[part.step].note) if isinstance(part, SkippedAt) else part
 
 
 class Mapped(Index):
-    """What a function makes of the examples of an index."""
+    """A function applied to the examples of an index."""
 
     ahead = False
 

@@ -1,7 +1,7 @@
-"""Stream: examples in order, with a state. Rest and Ahead: what a stage holds of a block, and the state of that.
+"""Stream: examples in order, with a state. Rest and Ahead: the unread rest of a block, and its state.
 
-One rule makes all states: a stage that has handed out k examples of a block is at [the state of its input before that
-block, k]. To resume there, it opens its input at that state, makes the block again and drops k examples.
+One rule makes all states: after k examples of a block, the state of a stage is [the input's state before the block, k].
+To resume, the stage opens its input at that state, makes the block again and drops k examples.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from pipeline.errors import FailedPreconditionError, OpError, StateMismatchError
 from pipeline.stages.block import Block, failed, joined
 from pipeline.tracebacks import from_handler
 
-_MOST = 2**62  # examples that anything counts
-_AT_ONCE = 1024  # examples that are left out together
+_MOST = 2**62  # the largest count of examples
+_AT_ONCE = 1024  # examples left out at a time
 
 
 class Stream:
-    """Examples in order. One thread at a time uses a stream."""
+    """Examples in order, for one thread at a time."""
 
     def take(self, n: int) -> Block | None:
         """Return the next examples: at least 1 and at most n. None at the end, and from then on.
 
-        The block has no error: an error is raised by the call after its last example, and by each later one.
+        A block holds no error: the call after its last example raises it, and so does each later call.
         """
         raise NotImplementedError
 
     def drop(self, n: int) -> int:
-        """Leave out the next examples, n at most; return how many: fewer only at the end.
+        """Leave out the next n examples; return their number, smaller only at the end.
 
-        Sources do not make them. So where `take` has failed as an example of a source cannot be made, `drop(1)` leaves
-        out that one; after any other error it fails likewise.
+        Sources do not make them. So `drop(1)` passes the one example that made `take` fail, if its source could not
+        make it; after any other error it fails likewise.
         """
         left = n
         while left and (block := self.take(min(left, _AT_ONCE))) is not None:
@@ -41,17 +41,18 @@ class Stream:
         return n - left
 
     def state(self) -> Any:
-        """Return the state after what was taken, as plain data. It is cheap: the iterator asks after each element."""
+        """Return the state after the last example taken, as plain data. The iterator asks for it after each element,
+        so it is cheap."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Close files, and end threads. Another thread may be in `take`, which then ends with a CancelledError."""
+        """Close files and end threads. A `take` in another thread ends with a CancelledError."""
 
     def begin(self) -> None:
-        """Start the threads that work ahead, if there are any."""
+        """Start the threads that read ahead, if there are any."""
 
     def wait(self, timeout: float) -> bool:
-        """Wait for the next example, `timeout` seconds at most; return whether it, or the end, is there."""
+        """Wait up to `timeout` seconds for the next example; return whether it, or the end, has come."""
         raise cannot_wait()
 
 
@@ -66,7 +67,7 @@ class Stage(Stream):
         self.source = source
 
     def state(self) -> Any:
-        """Return the state of the input: the stage holds nothing."""
+        """Return the state of the input, as the stage holds no examples."""
         return self.source.state()
 
     def close(self) -> None:
@@ -92,11 +93,11 @@ class Several(Stream):
 
 
 class Skipped:
-    """An error that is skipped, in its place among the outputs of a stage.
+    """A skipped error in its place among the outputs of a stage.
 
     Args:
         error: The error.
-        note: Counts it; raises it if it must not be skipped.
+        note: Counts the error, or raises it if there were too many.
     """
 
     __slots__ = ("error", "note")
@@ -106,11 +107,11 @@ class Skipped:
 
 
 class Unit:
-    """What a stage makes of one block of its input.
+    """The outputs of a stage for one block of its input.
 
     Args:
-        parts: Makes it when it is asked for: blocks, and errors that are skipped.
-        count: How many examples there will be at most; None if that is not known.
+        parts: Blocks and skipped errors, made as they are asked for.
+        count: The largest number of examples to come; None if unknown.
     """
 
     __slots__ = ("count", "parts")
@@ -120,12 +121,12 @@ class Unit:
 
 
 class Maker(Stage):
-    """A stage that makes units of its input, which `Rest` hands out. Its state is where the next unit begins."""
+    """A stage that makes units for `Rest` to hand out. Its state is the beginning of the next unit."""
 
     def make(self, n: int) -> Unit | None:
-        """Take from the input; n examples are wanted, and any number may come. None at the end.
+        """Take from the input and return a unit of about n examples, of any number in fact; None at the end.
 
-        What it raises comes in the place of the unit, also where some of the input was taken.
+        An error stands in the place of the unit, even if part of its input was taken.
         """
         raise NotImplementedError
 
@@ -139,17 +140,17 @@ class Rest(Stream):
     Args:
         maker: The maker, at the beginning of a unit.
         drop: How many examples of that unit to drop first: they were handed out before the state was saved.
-        once: Why there is no state within a unit, which another time would be another one; None if there is.
+        once: The reason for having no states within a unit, as it could not be made again; None if it can.
     """
 
     def __init__(self, maker: Maker, drop: int = 0, once: str | None = None) -> None:
         self._maker, self._once = maker, once
         self._unit: Unit | None = None
-        self._block: Block | None = None  # the last block of the unit, while some of it is left
-        self._at = 0  # examples of that block that were handed out
-        self._part: Block | Skipped | None = None  # the part of the unit after that block, if it was looked at
-        self._before: Any = None  # where the unit begins
-        self._given = 0  # examples of the unit that were handed out
+        self._block: Block | None = None  # the current block of the unit, while some of it is left
+        self._at = 0  # examples handed out from that block
+        self._part: Block | Skipped | None = None  # the part after that block, if it was looked at
+        self._before: Any = None  # the maker's state at the beginning of the unit
+        self._given = 0  # examples handed out from the unit
         self._drop = drop
 
     def take(self, n: int) -> Block | None:
@@ -203,7 +204,7 @@ class Rest(Stream):
         except Exception as error:
             if from_handler(error):
                 raise
-            return Unit(iter((failed(error),)))  # so that it comes again, and the state leads to it
+            return Unit(iter((failed(error),)))  # raised by every later call too, and after a resume
 
     def state(self) -> Any:
         if self._unit is None and self._block is None:
@@ -221,25 +222,25 @@ class Rest(Stream):
 
 
 class Ahead(Stage):
-    """A stream whose examples can be looked at before they are taken.
+    """A stream that lets its reader look at examples before taking them.
 
     Args:
-        source: The stream, at the state before some example.
-        skip: How many examples to leave out first.
+        source: The stream.
+        skip: The number of examples to leave out first.
     """
 
     def __init__(self, source: Stream, skip: int = 0) -> None:
         super().__init__(source)
-        self._held: list[tuple[Any, Block]] = []  # blocks, each after the state before it
-        self._offset = 0  # examples of the first block that were taken
-        self._size = 0  # examples that are held and not taken
-        self._failed: tuple[Any, Exception] | None = None  # the state before the error of the stream, and the error
+        self._held: list[tuple[Any, Block]] = []  # blocks, each with the state before it
+        self._offset = 0  # examples taken from the first block
+        self._size = 0  # examples held and not taken
+        self._failed: tuple[Any, Exception] | None = None  # the stream's error, with the state before it
         self._skip = skip
 
     def look(self, n: int, after: int = 0) -> Block | None:
-        """Return up to n examples, which stay here, or those of them that come after some.
+        """Return the next n examples without the first `after`, and keep them.
 
-        There are fewer before an error and at the end. None at the end, or if there are no more than `after`.
+        There may be fewer before an error and at the end. None if there are no more than `after` before the end.
 
         Raises:
             Exception: The next example cannot be made.
@@ -270,14 +271,14 @@ class Ahead(Stage):
             self._skip = 0
 
     def look_whole(self, n: int) -> Block | None:
-        """Return n examples, or fewer at the end; raise an error that comes among them."""
+        """Return n examples, or fewer at the end; raise any error among them."""
         block = self.look(n)
         if self._failed is not None and self._size < n:
             raise self._failed[1]
         return block
 
     def _between(self, begin: int, end: int) -> Block:
-        """Return those of the examples that are held from one up to another."""
+        """Return the held examples from one position up to another."""
         found, at = [], -self._offset
         for _, block in self._held:
             first, size = at, len(block)
@@ -291,7 +292,7 @@ class Ahead(Stage):
         return joined(found)
 
     def drop(self, n: int) -> int:
-        """Leave out the next examples: first those that were looked at."""
+        """Leave out the next examples, beginning with the held ones."""
         count = min(n, self._size)
         self._size -= count
         end = self._offset + count
@@ -324,7 +325,7 @@ class Ahead(Stage):
 
 
 def exactly(stream: Stream, n: int) -> list[Block]:
-    """Return blocks with the next n examples; with fewer at the end."""
+    """Return blocks with the next n examples together, fewer at the end."""
     found = []
     while n and (block := stream.take(n)) is not None:
         found.append(block)
@@ -333,7 +334,7 @@ def exactly(stream: Stream, n: int) -> list[Block]:
 
 
 def unknown_in(state: Any) -> str | None:
-    """Return why a state cannot be saved: what one of its parts says instead of a state."""
+    """Return the reason given by some part of a state for not being savable; None if there is none."""
     if isinstance(state, FailedPreconditionError):
         return state.message
     if isinstance(state, (list, tuple)):
@@ -342,20 +343,20 @@ def unknown_in(state: Any) -> str | None:
 
 
 def cannot_wait() -> FailedPreconditionError:
-    """Return the error of a timeout where no thread prepares elements."""
+    """Return the error for a timeout that cannot be kept, as no thread prepares elements."""
     text = "next(timeout=): the dataset makes elements in your own thread: end it with .prefetch(1)"
     return FailedPreconditionError(None, None, text)
 
 
 def shorter() -> StateMismatchError:
-    """Return the error of an input that ends before the place of a state."""
+    """Return the error for an input shorter than a state's position."""
     text = "the input ends before the place where the state was saved: it has fewer examples than then"
     return StateMismatchError([("examples", None, None)], text)
 
 
 @contextlib.contextmanager
 def fitting() -> Iterator[None]:
-    """Let what raises within it, as a state is another one than it expects, raise InvalidArgumentError."""
+    """Turn errors within the context, caused by a malformed state, into InvalidArgumentError."""
     try:
         yield
     except OpError:

@@ -1,4 +1,4 @@
-"""Block: consecutive examples of a stream, with the numbers that name them."""
+"""Block: consecutive examples of a stream, with their numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pipeline.nest import Nest, TupleParts, has_nested, holds_arrays, parts_of
 Numbers: TypeAlias = "NDArray[np.int64]"
 
 
-_SOME = 64  # examples whose bytes are counted, which takes 0.3 us for each
+_SOME = 64  # examples whose bytes are counted, at 0.3 us each
 
 
 def listed(examples: list[Any], numbers: Any) -> Block:
@@ -31,12 +31,12 @@ def listed(examples: list[Any], numbers: Any) -> Block:
 
 
 def failed(error: Exception) -> Block:
-    """Return a block without examples, whose error comes at once."""
+    """Return a block of no examples and an error."""
     return Block(Examples([]), np.empty(0, np.int64), error)
 
 
 def joined(blocks: Sequence[Block]) -> Block:
-    """Return one block of the examples of several, and the error of the last."""
+    """Return one block with the examples of several and the error of the last."""
     if len(blocks) == 1:
         return blocks[0]
     if not blocks:
@@ -52,7 +52,7 @@ def joined(blocks: Sequence[Block]) -> Block:
 
 
 def _names_in(parts: list[tuple[int, Names | None]]) -> Callable[[int], str | None]:
-    """Return the names of several blocks, of which only lengths and names are kept."""
+    """Return the names of several blocks, given by their lengths and names."""
 
     def name(i: int) -> str | None:
         for length, names in parts:
@@ -65,12 +65,12 @@ def _names_in(parts: list[tuple[int, Names | None]]) -> Callable[[int], str | No
 
 
 def sizes_of(block: Block) -> NDArray[np.int64]:
-    """Return how many examples of the source each element of a block consists of."""
+    """Return the number of source examples in each element of a block."""
     return np.full(len(block), block.sizes) if isinstance(block.sizes, int) else block.sizes
 
 
 def join_values(many: Sequence[Columns | Examples]) -> Columns | Examples:
-    """Return the examples of several blocks as one: as columns if all are columns that fit together."""
+    """Return the examples of several blocks as one, in columns if all have columns that fit together."""
     if len(many) == 1:
         return many[0]
     if all([type(each) is Columns for each in many]):
@@ -86,15 +86,15 @@ def as_columns(block: Any, size: int) -> Columns:
     """Return examples as columns.
 
     Args:
-        block: Arrays or lists, whose first dimension counts the examples, in the structure of one of them.
-        size: How many examples there are.
+        block: Arrays or lists in the structure of one example; their first dimension counts the examples.
+        size: The number of examples.
     """
     structure, arrays = flat(block)
     return Columns([each if type(each) in _KINDS else _column(each) for each in arrays], size, structure)
 
 
 def flat(block: Any) -> tuple[Any, list[Any]]:
-    """Return the structure of a block, as `Columns` has it, and its columns."""
+    """Return the structure of a block, in the form used by `Columns`, and its columns."""
     if type(block) is np.ndarray:
         return None, [block]
     if isinstance(block, dict) and (holds_arrays(block) or not has_nested(block, True)):
@@ -124,12 +124,12 @@ def _column(values: Any) -> Any:
 
 
 def is_plain(column: Any) -> bool:
-    """Whether a column is an array whose rows can be stacked by copying their bytes."""
+    """Return whether a column is an array whose rows can be stacked by copying bytes."""
     return type(column) is np.ndarray and column.dtype.isnative and not column.dtype.hasobject
 
 
 def size_of(values: Columns | Examples) -> int:
-    """Return about how many bytes examples have, judging by some of them."""
+    """Return an estimate of the size of examples in bytes, from a sample."""
     if type(values) is Columns:
         return sum([_sampled(each, len(each)) if type(each) is list else each.nbytes for each in values.arrays])
     return _sampled(values.examples(), len(values))
@@ -149,7 +149,7 @@ def _bytes_of(value: Any) -> int:
 
 
 def _alike(one: Columns, other: Columns) -> bool:
-    """Whether two blocks have the same structure, and their columns the same dtypes and shapes."""
+    """Return whether two blocks have the same structure and equal dtypes and shapes of their columns."""
     if one.structure != other.structure:
         return False
     return all(
@@ -157,13 +157,13 @@ def _alike(one: Columns, other: Columns) -> bool:
             (type(a) is list and type(b) is list)
             or (getattr(a, "dtype", 0) == getattr(b, "dtype", 1) and a.shape[1:] == b.shape[1:])
         )
-        and {text_of(a), text_of(b)} != {str, bytes}  # which no batch holds together
+        and {text_of(a), text_of(b)} != {str, bytes}  # no batch holds both
         for a, b in zip(one.arrays, other.arrays, strict=True)
     )
 
 
 def text_of(column: Any) -> type | None:
-    """Return `str` or `bytes` if a list or array of objects has such, and None for any other."""
+    """Return `str` or `bytes` if a list or object array holds such values, else None."""
     if type(column) is not list and not column.dtype.hasobject:
         return None
     values = column if type(column) is list else column.flat

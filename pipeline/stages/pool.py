@@ -1,6 +1,6 @@
-"""shuffle(n): examples drawn from a buffer of n. Each draw is from a full buffer: the order depends on the seed alone.
+"""shuffle(n): examples drawn from a buffer of n. Draws come from a full buffer, so the order depends only on the seed.
 
-The draws are those of TensorFlow's shuffle queue, filled one by one and emptied by a consumer that always waits.
+They equal TensorFlow's shuffle queue when it is filled one by one and its consumer always waits.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NEVER = np.iinfo(np.int64).max
 
 _TEXTS = frozenset({bytes, str})
 
-_AT_ONCE = 1024  # examples that arrive together while the buffer is filled
+_AT_ONCE = 1024  # examples arriving together while the buffer fills
 
 
 class Shuffle(Choice):
@@ -35,9 +35,9 @@ class Shuffle(Choice):
 
     Args:
         source: The examples.
-        buffer_size: How many the buffer holds.
-        seed: Of the draws; each pass has others.
-        options: The arguments that the buffer's size follows from; None if it was given itself.
+        buffer_size: The size of the buffer, in examples.
+        seed: The seed of the draws, which differ in each pass.
+        options: The arguments that gave the buffer's size; None if it was given directly.
     """
 
     kind = "shuffle"
@@ -71,7 +71,7 @@ class Shuffle(Choice):
         draws = 0 if state is None else whole(state)
         if source.streams:
             return PooledPlaces(source, run, self.buffer_size, pair, draws)
-        index = index_of(source, run)  # of which only places are drawn
+        index = index_of(source, run)  # only places are drawn from it
         return Drawn(index, self.buffer_size, pair, draws)
 
     def label(self) -> str:
@@ -83,7 +83,7 @@ class Drawn(Stream):
 
     Args:
         index: The examples.
-        size: How many places the buffer holds.
+        size: The size of the buffer, in places.
         pair: The two seeds of the draws.
         draws: The state.
     """
@@ -94,10 +94,10 @@ class Drawn(Stream):
         self._pool = NumberPool(*pair, places, draws)
         if draws:
             self._pool.load(_held(pair, places, self._total, draws, places + draws > self._total))
-        self._next = min(places + draws, self._total) if draws else 0  # the place that comes into the buffer next
-        self._draws = draws  # examples that were taken
-        self._drawn = np.empty(0, np.int64)  # places of which the examples were not taken
-        self._error: Exception | None = None  # why the example at the first of these cannot be made
+        self._next = min(places + draws, self._total) if draws else 0  # the place to enter the buffer next
+        self._draws = draws  # examples taken
+        self._drawn = np.empty(0, np.int64)  # places drawn whose examples were not taken
+        self._error: Exception | None = None  # the error of the first of these
 
     def take(self, n: int) -> Block | None:
         if self._error is not None:
@@ -115,7 +115,7 @@ class Drawn(Stream):
         return made
 
     def _draw(self, n: int) -> Numbers:
-        """Return the next places, n at most; none at the end."""
+        """Return up to n places; none at the end."""
         while self._next < self._total:
             first, self._next = self._next, min(self._next + n, self._total)
             drawn = self._pool.exchange(np.arange(first, self._next))
@@ -141,7 +141,7 @@ class Drawn(Stream):
 
 
 def _held(pair: Pair, places: int, total: int | None, draws: int, ending: bool) -> Numbers:
-    """Return which arrivals a buffer holds after so many draws, by slot."""
+    """Return the arrivals in a buffer after some number of draws, by slot."""
     if ending and total is not None:
         return lockstep_end(*pair, places, total, draws)
     return lockstep_pool(*pair, places, draws)
@@ -150,12 +150,12 @@ def _held(pair: Pair, places: int, total: int | None, draws: int, ending: bool) 
 class Pooled(Stage):
     """Examples of a stream, drawn from a buffer.
 
-    The state is [the number of draws, the number of examples of the input once that has ended, and a note of the
-    journal: an arrival, and the state of the input before it].
+    The state is [the number of draws, the length of the input once it has ended, a note of the journal: an arrival and
+    the input's state before it].
 
     Args:
         source: The examples, at the state of the note.
-        size: How many the buffer holds.
+        size: The size of the buffer, in examples.
         pair: The two seeds of the draws.
         state: The state.
     """
@@ -164,13 +164,13 @@ class Pooled(Stage):
         super().__init__(source)
         draws, total, arrival, before = state
         self._at = state  # until the buffer is filled
-        self._pair, self._places = pair, size - 1  # examples that are held when another one arrives
+        self._pair, self._places = pair, size - 1  # examples held while another arrives
         self._draws, self._arrivals = whole(draws), whole(arrival, draws)
         self._total = None if total is None else whole(total)
         self._before = before
         self._pool: NumberPool | None = None
         self._slots, self._journal = Slots(), Journal(max(1024, size // 2))
-        self._first: list[Numbers] = []  # the slots of the examples that came before the buffer was full
+        self._first: list[Numbers] = []  # the slots of the examples that filled the buffer
 
     def take(self, n: int) -> Block | None:
         pool = self._pool or self._begin()
@@ -184,7 +184,7 @@ class Pooled(Stage):
                 return None
 
     def _arrive(self, n: int) -> Numbers:
-        """Let examples arrive; return their slots."""
+        """Add arriving examples; return their slots."""
         if self._journal.due(self._arrivals):
             self._journal.note(self._arrivals, self.source.state(), min(self._slots.oldest(), self._arrivals))
         block = self.source.take(n)
@@ -195,7 +195,7 @@ class Pooled(Stage):
         return self._slots.put(block, np.arange(first, self._arrivals))
 
     def _fill(self) -> NumberPool:
-        """Fill the buffer, or take all of an input that is smaller: then it has no more places than that."""
+        """Fill the buffer. A smaller input is taken whole, and the buffer is then as small."""
         while self._arrivals < self._places and self._total is None:
             self._first.append(self._arrive(min(self._places - self._arrivals, _AT_ONCE)))
         pool = NumberPool(*self._pair, self._arrivals)
@@ -204,7 +204,7 @@ class Pooled(Stage):
         return pool
 
     def _begin(self) -> NumberPool:
-        """Make the buffer; after a resume by reading again what it held."""
+        """Make the buffer; after a resume, by reading its examples again."""
         draws, total, arrival = self._draws, self._total, self._arrivals
         if not draws and total is None:
             return self._fill()
@@ -220,7 +220,7 @@ class Pooled(Stage):
             slots[order[found]] = self._slots.put(block, wanted[found])
         self._arrivals = end
         if total is not None:
-            self.source.take(1)  # to its end, where an object of the user's may begin its next pass
+            self.source.take(1)  # reaches the end, where an object of the user's may begin its next pass
         pool = NumberPool(*self._pair, places, draws)
         pool.load(slots)
         self._pool = pool
@@ -237,8 +237,8 @@ class PooledPlaces(Pooled):
 
     Args:
         node: The recipe of the index.
-        run: Of the iterator.
-        size, pair: As for `Pooled`.
+        run: The iterator's run.
+        size, pair: See `Pooled`.
         draws: The state.
     """
 
@@ -258,7 +258,7 @@ class PooledPlaces(Pooled):
 
 
 def _known_length(node: Node, run: Run, end: int) -> int:
-    """Return the length of an input; if that is not known, `end` or all that there are before it."""
+    """Return the length of an input; if unknown, count its examples, up to `end`."""
     length = node.length()
     if length is not None:
         return length
@@ -267,15 +267,15 @@ def _known_length(node: Node, run: Run, end: int) -> int:
 
 
 class Slots:
-    """Examples that are held, by slot: as columns as long as all are alike, else as one column of objects."""
+    """Held examples by slot: in columns while all are alike, else in one column of objects."""
 
     def __init__(self) -> None:
-        self._rows: RowSlots | None = None  # numbers, arrivals, sizes, and the examples
+        self._rows: RowSlots | None = None  # numbers, arrivals, sizes, then the examples
         self._structure: Any = None
         self._listed = False
 
     def put(self, block: Block, arrivals: Numbers) -> Numbers:
-        """Hold the examples of a block; return their slots."""
+        """Add the examples of a block; return their slots."""
         values: Any = block.values
         alike = not self._listed and type(values) is Columns and all([_fits_columns(each) for each in values.arrays])
         facts = [np.ascontiguousarray(block.numbers), arrivals, sizes_of(block)]
@@ -294,7 +294,7 @@ class Slots:
         return slots
 
     def _list(self, rows: RowSlots) -> None:
-        """Hold examples as objects from now on, also those that are here."""
+        """Hold all examples as objects from now on."""
         facts, arrays, held = rows.columns[:3], rows.columns[3:], rows.held()
         objects = np.full(len(facts[0]), None, object)
         objects[held] = _listed(Columns([each[held] for each in arrays], len(held), self._structure))
@@ -302,7 +302,7 @@ class Slots:
         self._listed = True
 
     def take(self, slots: Numbers) -> Block:
-        """Give away the examples of these slots."""
+        """Remove and return the examples of some slots."""
         assert self._rows is not None
         numbers, _, sizes, *arrays = self._rows.take(slots)
         if self._listed:
@@ -310,18 +310,18 @@ class Slots:
         return Block(Columns(arrays, len(numbers), self._structure), numbers, sizes=sizes)
 
     def oldest(self) -> int:
-        """Return the number of the oldest arrival that is held."""
+        """Return the number of the oldest held arrival."""
         rows = self._rows
         return _NEVER if rows is None else int(rows.columns[1][rows.held()].min(initial=_NEVER))
 
 
 def _fits_columns(column: Any) -> bool:
-    """Whether examples may stay in a column: numbers, or texts, which keep nothing else alive."""
+    """Return whether examples may stay in a column: numbers and texts keep nothing else alive."""
     return is_plain(column) or (type(column) is np.ndarray and column.ndim == 1 and all_of(column, _TEXTS))
 
 
 def _listed(values: Columns | Examples) -> Any:
-    """Return examples as a vector of objects: those whose memory is a block's are copied, as that would stay."""
+    """Return examples as a vector of objects. Views into a block are copied, or they would keep the block alive."""
     vector = np.empty(len(values), object)
     for i, example in enumerate(values.examples()):
         vector[i] = handed_out(example)

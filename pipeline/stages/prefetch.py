@@ -1,4 +1,4 @@
-"""prefetch: a thread takes elements ahead. Each comes with the state after it."""
+"""prefetch: a thread reads elements ahead. Each comes with the state after it."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from pipeline.stages.run import Clock, Run
 from pipeline.stages.stream import Stage, Stream
 from pipeline.sync.ending import EndingThread
 
-# The tokens for which a thread takes blocks; False ends it.
+# The tokens that allow a thread to take blocks; False ends it.
 Room: TypeAlias = "queue.SimpleQueue[int]"
 
-# Seconds between two looks whether the thread is still there.
+# Seconds between checks that the thread is alive.
 _LOOK = 1.0
 
 
 class Prefetched(OneForOne):
-    """Elements that a thread takes ahead.
+    """Elements read ahead by a thread.
 
     Args:
         source: The elements.
-        n: How many may wait; 0 changes nothing.
+        n: The largest number that may wait; 0 changes nothing.
     """
 
     kind = "prefetch"
@@ -75,7 +75,7 @@ class Prefetched(OneForOne):
 
 
 def prefetch_meter(node: Node, run: Run) -> PrefetchMeter:
-    """Return what reports see of the elements that threads take ahead at a step."""
+    """Return the meter of the elements read ahead at a step."""
     measured = run.measured.get(node.written)
     if measured is None:
         return PrefetchMeter()
@@ -84,33 +84,34 @@ def prefetch_meter(node: Node, run: Run) -> PrefetchMeter:
 
 
 def promptly(source: Node, run: Run, state: Any, n: int, needed: Callable[[], bool] | None = None) -> Stream:
-    """Return a stream that can be waited for with a timeout, unless the source can be already.
+    """Return a stream whose elements can be waited for with a timeout.
 
-    A thread takes n elements ahead, or as many as are asked for at once.
+    Unless the source's can already, a thread reads n elements ahead, or as many as are asked for at once.
 
     Args:
         source: The elements.
-        run: Of the iterator.
+        run: The iterator's run.
         state: Where to begin.
-        n: How many to take ahead at first.
-        needed: Whether the thread is needed yet; None if it is from the beginning.
+        n: The number of elements to read ahead at first.
+        needed: Tells whether the thread is needed yet; None if it is needed from the beginning.
     """
     if source.waits:
         return opened(source, run, state)
-    # A state within several batches in time is none.
+    # There are no states within several timed batches.
     return Fetching(opened(source, run, state), n, run, PrefetchMeter(), together=not source.timed, needed=needed)
 
 
 class Fetching(Stage):
-    """Takes up to n elements ahead, in a thread that begins with the first `take`.
+    """Reads up to n elements ahead in a thread, which starts with the first `take`.
 
     Args:
         source: The elements.
-        n: How many to take ahead.
-        run: Of the iterator.
-        meter: What reports see.
-        together: Whether `take` gives all that are there, and more than n are taken ahead once more are asked for.
-        needed: Whether to begin the thread; None if yes. Until then `take` takes from the source itself.
+        n: The number of elements to read ahead.
+        run: The iterator's run.
+        meter: The meter for reports.
+        together: Whether `take` gives all elements at hand, and the thread reads more than n ahead once a caller asks
+            for more.
+        needed: Tells whether to start the thread; None to start it. Until then `take` reads the source itself.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Fetching(Stage):
         super().__init__(source)
         self._threads = Threads([source], n, 1, run.clock, meter)
         self._n, self._together, self._needed = n, together, needed
-        self._found: deque[Any] = deque()  # what `wait` has found
+        self._found: deque[Any] = deque()  # items found by `wait`
         self._state: Any = None
         self._begun = False
 
@@ -181,18 +182,17 @@ def _is_block(found: tuple[Any, Any, Any]) -> bool:
 
 
 class Threads:
-    """Threads that take elements of streams ahead, one thread for each stream.
+    """Threads that read streams ahead, one for each stream.
 
-    Between them and the thread that asks are only queues written in C, which Ctrl-C leaves unlocked. A thread takes as
-    many blocks as the numbers in its queue `room` say, so that no stream waits for another one, and puts them into
-    `_ready`.
+    They share with the consumer only queues written in C, which Ctrl-C leaves unlocked. Each thread takes as many
+    blocks as the numbers in its own queue `room` allow, so no stream waits for another, and puts them into `_ready`.
 
     Args:
         sources: The streams.
-        n: How many blocks to take ahead of each.
-        most: How many examples to take at once.
-        clock: Of the iterator.
-        meter: What reports see.
+        n: The number of blocks to read ahead from each.
+        most: The number of examples to take at once.
+        clock: The iterator's clock.
+        meter: The meter for reports.
     """
 
     def __init__(self, sources: Sequence[Stream], n: int, most: int, clock: Clock, meter: PrefetchMeter) -> None:
@@ -200,7 +200,7 @@ class Threads:
         self._name = f"{clock.name}/prefetch"
         self._ready: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._rooms: list[Room] = [queue.SimpleQueue() for _ in sources]
-        self._unread: queue.SimpleQueue[tuple[Stream, Room]] = queue.SimpleQueue()  # that no thread takes from yet
+        self._unread: queue.SimpleQueue[tuple[Stream, Room]] = queue.SimpleQueue()  # streams without a thread yet
         for source, room in zip(sources, self._rooms, strict=True):
             self._unread.put((source, room))
             room.put(n)
@@ -208,7 +208,7 @@ class Threads:
         self._pid = os.getpid()
 
     def begin(self) -> None:
-        """Start the threads, if they were not started. After an interrupt there may be more of them than streams."""
+        """Start the threads unless they were started. After an interrupt there may be more of them than streams."""
         if self._begun:
             return
         clock = self._clock
@@ -225,29 +225,29 @@ class Threads:
             except RuntimeError as error:
                 text = f"prefetch: no thread can start: {named(error)}: the system allows no more threads"
                 raise ResourceExhaustedError(None, None, text) from error
-            except BaseException:  # an interrupt: it may begin at any later time, or never
+            except BaseException:  # an interrupt: the thread may start at any later time, or never
                 thread.give_up()
                 raise
         clock.on_stop(functools.partial(_end, self._rooms, self._ready))
         self._begun = True
 
     def add_room(self, n: int) -> None:
-        """Take n more blocks of each stream ahead."""
+        """Read n more blocks of each stream ahead."""
         for room in self._rooms:
             room.put(n)
 
     def check(self) -> None:
-        """Raise if nobody fills the queue any more."""
+        """Raise if no thread is left to fill the queue."""
         self._clock.check()
         if os.getpid() != self._pid:
             text = f"{self._clock.name}: its prefetch thread is not in this process, which was forked from another one"
             raise FailedPreconditionError(None, None, text)
 
     def get(self, timeout: float, found: list[Any] | deque[Any]) -> bool:
-        """Wait for what comes next from any thread, and append it; return whether there was something in time.
+        """Wait for the next item from any thread and append it; return whether one came in time.
 
-        It is (a block, the state after it, where to put True once there is room for another one). In the place of the
-        block, None is the end of a stream, and an exception an error.
+        An item is (a block, the state after it, the queue to put True into once there is room for another). Instead of
+        a block, None marks the end of a stream, and an exception its error.
         """
         if spans.on and self._ready.empty():
             began = spans.begin("wait", f"wait: next of '{self._name}'", queue=self._name, side="dequeue")
@@ -262,7 +262,7 @@ class Threads:
         while True:
             left = max(0.0, deadline - time.monotonic())
             try:
-                # In one call, so that Ctrl-C comes before the block is taken or after it is kept.
+                # One call, so that Ctrl-C strikes before the block is taken or after it is kept.
                 found.extend(itertools.starmap(self._ready.get, ((True, left),)))
             except queue.Empty:
                 return False
@@ -272,12 +272,12 @@ class Threads:
             self._clock.check()
 
     def more(self, n: int, found: deque[Any]) -> None:
-        """Append what is there already, n at most; see `get`."""
+        """Append up to n items already there; see `get`."""
         there = itertools.repeat((), min(n, self._ready.qsize()))
         found.extend(filter(_NOT_WOKEN, itertools.starmap(self._ready.get_nowait, there)))
 
     def close(self) -> None:
-        """End the threads, each of which closes its stream; close the streams that no thread takes from."""
+        """End the threads, each of which closes its stream; close the streams without a thread."""
         self._meter.end()
         _end(self._rooms, self._ready)
         with contextlib.suppress(queue.Empty):
@@ -287,9 +287,9 @@ class Threads:
 
 
 def kept_once(error: BaseException, found: list[Any] | deque[Any]) -> BaseException:
-    """Return an error that is about to be raised. An interrupt is forgotten: it would keep the caller's frames alive.
+    """Return an error about to be raised. An interrupt is not kept, as it would keep the caller's frames alive.
 
-    After it, the iterator does not take from the stream again.
+    After an interrupt the iterator does not read the stream again.
     """
     if not isinstance(error, Exception):
         found[0] = None, None, None
@@ -301,7 +301,7 @@ _NOT_WOKEN = functools.partial(operator.is_not, _WOKEN)
 
 
 def _end(rooms: Sequence[Room], ready: queue.SimpleQueue[Any]) -> None:
-    """Have threads end, and wake the one that waits for them."""
+    """Make threads end, and wake the consumer waiting for them."""
     for room in rooms:
         room.put(False)
     ready.put(_WOKEN)
@@ -314,14 +314,14 @@ def _fetch(
     clock: Clock,
     meter: PrefetchMeter,
 ) -> None:
-    """Take from a stream as long as there is room; end with the stream, with an error, or when that is asked for."""
+    """Take from a stream while there is room, until it ends, fails or is told to stop."""
     try:
         source, room = unread.get_nowait()
     except queue.Empty:
         return
     this_thread.serving = clock
     thread = meter.enter()
-    last: Any = _WOKEN  # what comes after the blocks
+    last: Any = _WOKEN  # the item after the blocks
     try:
         left = 0
         while left := _room(room, left, clock, thread):
@@ -333,7 +333,7 @@ def _fetch(
             ready.put((block, source.state(), room))
             meter.note_level(ready.qsize())
             left -= 1
-            del block  # it is the caller's
+            del block  # it belongs to the caller
     except BaseException as error:
         last = error, None, room
     try:
@@ -344,12 +344,12 @@ def _fetch(
 
 
 def _room(room: Room, left: int, clock: Clock, thread: PrefetchThread) -> int:
-    """Wait until there is room for another block; return for how many, 0 to end.
+    """Wait for room for another block; return the number of blocks there is room for, 0 to end.
 
     Args:
-        room: Gives further room, 0 to end.
-        left: For how many blocks there is room still.
-        clock: Of the iterator.
+        room: Gives further room; 0 to end.
+        left: The number of blocks there is still room for.
+        clock: The iterator's clock.
         thread: Notes the time of a wait.
     """
     while not clock.stopped and not (left and room.empty()):
@@ -359,7 +359,7 @@ def _room(room: Room, left: int, clock: Clock, thread: PrefetchThread) -> int:
             name = f"{clock.name}/prefetch"
             began = spans.begin("wait", f"wait: room in '{name}'", queue=name, side="enqueue")
         try:
-            more = room.get(timeout=None if clock.stops_with is None else _LOOK)  # whose stop wakes nobody
+            more = room.get(timeout=None if clock.stops_with is None else _LOOK)  # a Coordinator's stop wakes nobody
         except queue.Empty:
             continue
         finally:

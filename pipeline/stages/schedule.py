@@ -1,4 +1,4 @@
-"""Schedule: the weights of a mix, and from how many examples or tokens on each of them holds."""
+"""Schedule: the weights of a mix in each phase, and the examples or tokens drawn before it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pipeline.stages.stream import whole
 
 
 class Schedule(NamedTuple):
-    """Weights, and when they begin.
+    """Weights by phase.
 
     Attributes:
-        starts: The examples, or tokens, before each phase: ascending from 0.
+        starts: The number of examples or tokens before each phase, ascending from 0.
         weights: The weights of each phase.
     """
 
@@ -23,26 +23,26 @@ class Schedule(NamedTuple):
     weights: list[NDArray[np.float64]]
 
     def plain(self) -> list[Any]:
-        """Return plain data: the weights alone, if there is one phase."""
+        """Return plain data: the weights alone if there is one phase."""
         weights = [[float(each) for each in phase] for phase in self.weights]
         return weights[0] if len(weights) == 1 else [list(each) for each in zip(self.starts, weights, strict=True)]
 
     def by_slot(self, inputs: Sequence[int | None]) -> Schedule:
-        """Return the same with weights by slot, given which input has each slot: 0 for those that are gone."""
+        """Return the schedule by slot, given the input in each slot; weights are 0 where the input is gone."""
         return Schedule(self.starts, [_by_slot(each, inputs) for each in self.weights])
 
     def of(self, slots: Sequence[int]) -> Schedule:
-        """Return the same for the inputs with these slots."""
+        """Return the schedule for the inputs in some slots."""
         return Schedule(self.starts, [each[list(slots)] for each in self.weights])
 
     def draws(self, slot: int, begin: float, end: float) -> bool:
-        """Whether there is a weight for a slot from some number of examples or tokens up to another."""
+        """Return whether a slot has a weight between two numbers of examples or tokens."""
         ends = [*self.starts[1:], np.inf]
         phases = zip(self.starts, ends, self.weights, strict=True)
         return any(start < end and begin < stop and weights[slot] > 0 for start, stop, weights in phases)
 
     def until_then(self, drawn: int, other: Schedule) -> Schedule:
-        """Return this schedule for the first examples or tokens, and another one behind them."""
+        """Return this schedule for the first examples or tokens, then another."""
         old = [(start, w) for start, w in zip(*self, strict=True) if start < drawn]
         now = int(np.searchsorted(other.starts, drawn, "right")) - 1
         new = [(max(start, drawn), w) for start, w in zip(other.starts[now:], other.weights[now:], strict=True)]
@@ -50,9 +50,9 @@ class Schedule(NamedTuple):
         return Schedule(list(starts), list(weights))
 
     def at(self, drawn: int, ended: NDArray[np.bool_]) -> tuple[int, NDArray[np.float64] | None]:
-        """Return the phase after so many examples or tokens, and its weights; None if no input that has one is left.
+        """Return the phase after some number of examples or tokens, and its weights.
 
-        Then the next phase begins early, if it has any.
+        If all inputs with a weight have ended, the next phase begins early. The weights are None if there is none.
         """
         phase = int(np.searchsorted(self.starts, drawn, "right")) - 1
         while phase < len(self.starts):
@@ -72,7 +72,7 @@ def _by_slot(weights: NDArray[np.float64], inputs: Sequence[int | None]) -> NDAr
 
 
 def schedule_of(plain: Any, count: int) -> Schedule:
-    """Return the schedule of plain data, with weight 0 for slots that it does not have."""
+    """Return the schedule from plain data, with weight 0 for missing slots."""
     phases = [[0, plain]] if not isinstance(plain[0], list) else plain
     weights = [np.pad(np.array(each, np.float64), (0, count - len(each))) for _, each in phases]
     return Schedule([whole(start) for start, _ in phases], weights)
@@ -81,13 +81,13 @@ def schedule_of(plain: Any, count: int) -> Schedule:
 class MixNotes:
     """Notes on a mix in all passes of an iterator, for states.
 
-    An input has a slot, and keeps it when others are added before it or left out: its random numbers depend on that.
+    An input keeps its slot when others are added or left out, as its random numbers depend on the slot.
 
     Args:
-        inputs: By slot: which input of the recipe has it; None for those that are gone.
-        furthest: The furthest pass, and the examples or tokens drawn in that.
-        before: The weights before those of the recipe, by slot: [pass, drawn, weights] until when.
-        ended: The last pass that has come to its end; None for none.
+        inputs: The input of the recipe in each slot; None if it is gone.
+        furthest: The furthest pass, and the examples or tokens drawn in it.
+        before: Earlier weights by slot, as [pass, drawn, weights] with the point up to which they held.
+        ended: The last complete pass, or None.
 
     Thread safety: one thread at a time changes `furthest` and `ended`; others may read them.
     """
@@ -107,16 +107,16 @@ class MixNotes:
         return [found[i] for i in range(len(found))]
 
     def gone(self) -> list[int]:
-        """Return the slots of inputs that were left out."""
+        """Return the slots of missing inputs."""
         return [slot for slot, each in enumerate(self.inputs) if each is None]
 
     def note(self, epoch: int, drawn: int) -> None:
-        """Note how much was drawn, if it is more than ever before."""
+        """Note the amount drawn if it is the largest yet."""
         if (epoch, drawn) > self.furthest:
             self.furthest = epoch, drawn
 
     def in_effect(self, schedule: Schedule, epoch: int) -> Schedule:
-        """Return the schedule of a pass, by slot: that of the recipe, behind those that states were saved with."""
+        """Return the schedule of a pass, by slot: those of earlier states, then the recipe's."""
         schedules = [schedule_of(plain, len(self.inputs)) for _, _, plain in self.before]
         schedules.append(schedule.by_slot(self.inputs))
         found = schedules[0]
@@ -128,11 +128,11 @@ class MixNotes:
         return found
 
     def needed_again(self, schedule: Schedule, epoch: int, drawn: int) -> list[int]:
-        """Return the slots of inputs that are gone, and of which elements are to be drawn again.
+        """Return the slots of missing inputs whose elements have to be drawn again.
 
         Args:
             schedule: The schedule of a pass, by slot.
-            epoch, drawn: The pass, and how much was drawn before.
+            epoch, drawn: The pass, and the amount already drawn in it.
         """
         furthest, most = self.furthest
         end = 0.0 if epoch > furthest else most if epoch == furthest else np.inf

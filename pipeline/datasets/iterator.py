@@ -249,6 +249,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
         try:
             if self._interrupted:
                 self._recover()
+            if this_thread.within:
+                self._run.clock.within |= this_thread.within
             stream = self._stream or self._open()
             coord = self._run.clock.coord
             if coord is not None:

@@ -33,6 +33,7 @@ from pipeline.tracebacks import from_handler
 from pipeline.workers.chunks import WorkerDied, here
 from pipeline.workers.executor import Workers
 from pipeline.workers.generators import mark, scatter_generators, seed_generators
+from pipeline.workers.threads import AtOnce
 
 _MOST = 1024  # inputs of a chunk
 _CANCELLED = 9  # times that workers may cancel the same work
@@ -53,7 +54,7 @@ _SOON = 0.002
 _Made = tuple[list[Any], list[tuple[float, float, int]]]
 
 
-def make_chunk(steps: Sequence[Step], home: tuple[int, bytes], block: Block) -> _Made:
+def make_chunk(steps: Sequence[Step], home: tuple[int, bytes], within: frozenset[int], block: Block) -> _Made:
     """Make all outputs of a chunk. A worker calls it.
 
     Errors become part of the result, so that what was made before them is not lost.
@@ -61,9 +62,11 @@ def make_chunk(steps: Sequence[Step], home: tuple[int, bytes], block: Block) -> 
     Args:
         steps: What is done to each example.
         home: The mark of the user's process.
+        within: The keys of the executors that wait for it.
         block: The examples.
     """
     working_for_others(True)
+    outer, this_thread.within = this_thread.within, within
     try:
         steps = [step.anew() for step in steps]  # other threads use the same ones
         if mark() != home:
@@ -77,6 +80,7 @@ def make_chunk(steps: Sequence[Step], home: tuple[int, bytes], block: Block) -> 
         shares = [step.seconds / total for step in steps]
         return parts, [(seconds * share, cpu * share, step.count) for share, step in zip(shares, steps, strict=True)]
     finally:
+        this_thread.within = outer
         working_for_others(False)
 
 
@@ -105,6 +109,7 @@ class Segment:
         stage: The meter of the stage; None if nothing is measured.
         workers: What runs them; None for the thread that takes.
         owned: Whether the workers end with the stage.
+        within: The keys of the executors that wait for the stage.
     """
 
     def __init__(
@@ -116,11 +121,13 @@ class Segment:
         stage: Meter | None,
         workers: Workers | None,
         owned: bool,
+        within: frozenset[int],
     ) -> None:
         self.steps, self.limits = steps, limits
         self.meters = [None if each is None else each.meter for each in measured]
         self.workers, self.owned = workers, owned
-        self.call = functools.partial(make_chunk, self.steps, mark())
+        keys = within if workers is None else within | {workers.key}
+        self.call = functools.partial(make_chunk, self.steps, mark(), keys)
         self._stage, self._own = stage, own
         self._times = StepTimes(own, self.meters, stage)
         for each in measured:
@@ -278,6 +285,7 @@ class Crewed(Maker):
     # What the thread that takes sees
 
     def make(self, n: int) -> Unit | None:
+        self._stay()
         if not self._units and self._making is None and self._failed is None and not self._workers():
             return self._made_here(n)
         self._fill(n)
@@ -293,6 +301,16 @@ class Crewed(Maker):
     def _workers(self) -> int:
         """Return how many workers the segment with most of them has."""
         return max([each.workers.count for each in self._segments if each.workers is not None])
+
+    def _stay(self) -> None:
+        """Stop giving work to executors that wait for this iterator: its functions run in the thread that takes."""
+        for i, segment in enumerate(self._segments if self._clock.within else ()):
+            if segment.workers is None or segment.workers.key not in self._clock.within:
+                continue
+            segment.workers = AtOnce()
+            chunks = [chunk for unit in self._units for chunk in unit.chunks if chunk.segment == i + 1]
+            for part in [part for chunk in chunks for part in chunk.parts if isinstance(part, Task)]:
+                part.future.cancel()  # if it has not begun: then its block comes back
 
     def _made_here(self, n: int) -> Unit | None:
         """Make a unit in the thread that takes, of n inputs, as without workers."""
@@ -540,9 +558,10 @@ class Crewed(Maker):
         """Wait until one of these tasks is done, or a while. Meanwhile a live input may have more for the workers."""
         self._bell.clear()
         self._clock.check()
+        self._stay()
         waiting = [each for each in parts if isinstance(each, Task)]
         if self._ordered:
-            waiting = [next(each for each in waiting if not each.future.done())]
+            waiting = [each for each in waiting if not each.future.done()][:1] or waiting
             waiting[0].watch(self._bell)
         if not any(each.future.done() for each in waiting):
             self._bell.wait(_SOON if self._live and self._ended is None else _LOOK)

@@ -39,10 +39,12 @@ class _OfThread(threading.local):
     Attributes:
         draw: What `example_rng` draws from; None outside of a dataset's functions.
         serving: The clock of the iterator that the thread works for, as a worker or ahead of it; None for others.
+        within: The keys of the executors that wait for the thread to return: it makes a call for each of them.
     """
 
     draw: Any = None
     serving: Any = None
+    within: frozenset[int] = frozenset()
 
 
 this_thread = _OfThread()

@@ -239,10 +239,12 @@ def _segments(nodes: Sequence[Each], run: Run) -> list[Segment]:
     segments = []
     for workers, group in found:
         first = group[0]
-        runs = (None, False) if workers is None else workers_of(workers, first.function, first.name, first.chosen)
+        runs, owned = (
+            (None, False) if workers is None else workers_of(workers, first.function, first.name, first.chosen)
+        )
         steps, limits, measured = _parts(group, run, workers is None)
         own = steps if workers is None else [each.own_step_of(run) for each in group]
-        segments.append(Segment(steps, own, limits, measured, stage, *runs))
+        segments.append(Segment(steps, own, limits, measured, stage, runs, owned, run.clock.within))
     return segments
 
 

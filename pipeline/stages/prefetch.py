@@ -325,7 +325,7 @@ def _fetch(
     try:
         left = 0
         while left := _room(room, left, clock, thread):
-            hooks.loop_of_thread.coord = clock.coord
+            hooks.loop_of_thread.coord, this_thread.within = clock.coord, clock.within
             block = source.take(most)
             if block is None:
                 last = None, None, room

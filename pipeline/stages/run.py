@@ -46,6 +46,7 @@ class Clock:
         bell: Set when the iterator is closed.
         coord: The Coordinator of the queue runners started for the iterator; None if there are none.
         threads: The threads that read ahead.
+        within: Keys of the executors that wait for an element. They cannot run functions for it.
 
     Thread safety: every method may be called from any thread, signal handler or finalizer.
     """
@@ -55,6 +56,7 @@ class Clock:
         self.bell = StopFlag()
         self.coord: Any = None
         self.threads: list[threading.Thread] = []
+        self.within: frozenset[int] = frozenset()
         self._calls: list[Callable[[], object]] = []
 
     @property

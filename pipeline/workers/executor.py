@@ -38,6 +38,11 @@ class Workers(Executor):
         raise NotImplementedError
 
     @property
+    def key(self) -> int:
+        """What tells the executor from others, also in a process that is a fork of this one."""
+        return id(self)
+
+    @property
     def chunk_seconds(self) -> float:
         """How long a worker should take for a chunk."""
         return seconds_of_chunk(self.count)
@@ -84,6 +89,10 @@ class Foreign(Workers):
         # By name, as its module cannot be imported once the main thread has ended.
         self.in_process = any(each.__name__ == "ThreadPoolExecutor" for each in type(executor).__mro__)
         self.made_by = type(executor).__name__
+
+    @property
+    def key(self) -> int:
+        return id(self._executor)
 
     @property
     def count(self) -> int:

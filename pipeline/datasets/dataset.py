@@ -564,7 +564,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
         Raises:
             ValueError: Boundaries do not ascend, or there is not one batch size more than boundaries. While you
-                iterate: an element's length is not a number or above `max_tokens`, or elements do not make a batch.
+                iterate: a length is not an integer of at least 0, or above `max_tokens`, or elements make no batch.
 
         Examples:
             >>> words = pipeline.dataset([np.arange(n) for n in (1, 5, 2, 6)])
@@ -854,7 +854,8 @@ def mix(
             the first that ends.
 
     Raises:
-        ValueError: The weights or the schedule are wrong; while you iterate: a length is not a number.
+        ValueError: The weights or the schedule are wrong; while you iterate: a length is not an
+            integer of at least 0, or lengths add up to more than 2**62.
         TypeError: Something is not a dataset.
 
     Examples:

@@ -152,11 +152,9 @@ class Bucketing(Stage):
             length = boundaries[which]
         return rounded(length, self._node.multiple_of)
 
-    def _bucket_of(self, arrival: Arrival) -> tuple[Any, int]:
+    def _bucket_of(self, arrival: Arrival) -> tuple[int, int]:
         """Return the length of an example, and its bucket."""
-        measure = self._node.measure
-        lengths = measure.whole if self._measured else measure.number
-        length = lengths(arrival.example, lambda: self._named(arrival))
+        length = self._node.measure.whole(arrival.example, lambda: self._named(arrival))
         return length, bisect.bisect_right(self._node.boundaries, length)
 
     def _named(self, arrival: Arrival) -> str:

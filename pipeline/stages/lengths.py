@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from pipeline.errors import invalid
 from pipeline.stages.calls import called, check_function, name_of
+from pipeline.stages.stream import MOST
 
 # The name by which bare sequences go too, as those that `pack` makes fields of.
 BARE = "tokens"
@@ -40,11 +42,11 @@ class Lengths:
         """Return the user's function, if there is one."""
         return () if isinstance(self.given, str) else (self.given,)
 
-    def number(self, example: Any, name: Callable[[], str]) -> Any:
+    def whole(self, example: Any, name: Callable[[], str]) -> int:
         """Return the length of an example, which `name` names.
 
         Raises:
-            InvalidArgumentError: It is not a number, or there is no such field.
+            InvalidArgumentError: It is not an integer from 0 to 2**62, or there is no such field.
         """
         if isinstance(self.given, str):
             length = self._of_field(example, name)
@@ -56,22 +58,12 @@ class Lengths:
                 raise invalid(f"{step}: {text}: pass {argument}=, such as {hint}")
             length = called(self.given, example, name)
         try:
-            if not (length < 0 or length >= 0):  # NaN
-                raise TypeError
-        except (TypeError, ValueError):
-            raise self._wrong("a number", length, name) from None
-        return length
-
-    def whole(self, example: Any, name: Callable[[], str]) -> int:
-        """Return the length of an example as an integer.
-
-        Raises:
-            InvalidArgumentError: It is not one.
-        """
-        length = self.number(example, name)
-        if isinstance(length, (bool, np.bool_)) or not isinstance(length, (int, np.integer)) or length < 0:
-            raise self._wrong("an integer of at least 0", length, name)
-        return int(length)
+            number = -1 if isinstance(length, (bool, np.bool_)) else operator.index(length)
+        except (TypeError, ValueError, RuntimeError):
+            number = -1
+        if not 0 <= number <= MOST:
+            raise self._wrong("an integer of at least 0" if number < 0 else "at most 2**62", length, name)
+        return number
 
     def wholes(self, examples: Sequence[Any], name: Callable[[int], str]) -> list[int]:
         """Return the lengths of examples as integers: of the first alone if that calls a function of the user's, and of

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.errors import invalid
 from pipeline.stages.block import Block, joined
 from pipeline.stages.draws import uniform
 from pipeline.stages.lengths import Lengths
 from pipeline.stages.node import Node
 from pipeline.stages.run import Run
 from pipeline.stages.schedule import Schedule
-from pipeline.stages.stream import Ahead, Several
+from pipeline.stages.stream import MOST, Ahead, Several
 from pipeline.tracebacks import from_handler
 
 # The most elements to hand out at once, and the most draws to make ahead. After a stream has ended, draws are few at
@@ -293,6 +294,10 @@ class ByTokens(Mixing):
                 due[i] = (since[i] + point * (length or 1)) / weights[i]
             which = due.index(min(due))
             length = self._lengths[which][taken[which]]
+            if tokens + length > MOST:  # states count no further
+                if picks:
+                    break
+                raise invalid("mix: by: the lengths of elements drawn add up to more than 2**62: use a larger unit")
             since[which] += length or 1
             taken[which] += 1
             picks.append(which)

@@ -15,7 +15,7 @@ from pipeline.errors import FailedPreconditionError, OpError, StateMismatchError
 from pipeline.stages.block import Block, failed, joined
 from pipeline.tracebacks import from_handler
 
-_MOST = 2**62  # the largest count of examples
+MOST = 2**62  # the largest count of examples
 _AT_ONCE = 1024  # examples left out at a time
 
 
@@ -365,13 +365,13 @@ def fitting() -> Iterator[None]:
         raise invalid(f"load_state_dict: the state does not fit this recipe: {named(error)}") from error
 
 
-def whole(number: Any, most: int = _MOST) -> int:
+def whole(number: Any, most: int = MOST) -> int:
     """Return a number of a state: a count, at most `most`.
 
     Raises:
         InvalidArgumentError: It is something else, as in a state that was edited.
     """
     if type(number) is not int or not 0 <= number <= most:
-        text = f"a number from 0 to {most:,}" if most < _MOST else "a number of examples"
+        text = f"a number from 0 to {most:,}" if most < MOST else "a number of examples"
         raise invalid(f"load_state_dict: the state is damaged: {number!r:.40} is not {text}")
     return number

@@ -166,6 +166,18 @@ def test_lengths_that_do_not_work(by, text):
         list(pipeline.mix([stream(SHORT), stream(LONG)], by=by, seed=1))
 
 
+def test_lengths_add_up_to_2_to_the_62_at_most():
+    """States count no further: the elements before come, and their states load."""
+    given = [2**60, 2**60, 2**61, 1]
+    data = pipeline.mix([stream(given), stream([0])], [1, 1], by=lambda x: x, seed=1, stop="all_exhausted")
+    begun, other = iter(data), iter(data)
+    assert sorted(next(begun) for _ in range(4)) == [0, *given[:3]]
+    other.load_state_dict(begun.state_dict())
+    for each in (begun, other):
+        with pytest.raises(ValueError, match=r"mix: by: the lengths .* add up to more than 2\*\*62"):
+            next(each)
+
+
 def test_an_error_comes_after_the_elements_before_it():
     def fail(row):
         if len(row) == len(LONG[3]):

@@ -115,7 +115,7 @@ def test_an_error_comes_after_the_batches_before_it(size):
     (ROWS, {"max_tokens": 9, "length": "ids"}, "is a ndarray, and only a dict has a field 'ids'"),
     (ROWS, {"max_tokens": 9, "length": lambda row: -1}, "must be an integer of at least 0, got -1 for example 0"),
     (ROWS, {"max_tokens": 9, "length": lambda row: 1.5}, "must be an integer of at least 0, got 1.5 for example 0"),
-    (ROWS, {"max_tokens": 9, "length": lambda row: None}, "must be a number, got None for example 0"),
+    (ROWS, {"max_tokens": 9, "length": lambda row: None}, "must be an integer of at least 0, got None for example 0"),
 ])  # fmt: skip
 def test_lengths_that_do_not_work(way, rows, options, text):
     with pytest.raises(ValueError, match=text):

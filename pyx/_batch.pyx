@@ -1,10 +1,12 @@
 """stack, concatenate and pad: many arrays into one; narrowed: 64 bits into 32. All is checked before anybody sees it.
 MappedMemory: memory that processes share, for the arrays of their results. read_rows: rows of a file, by number.
+AgainMemory: memory of dropped batches, for the next ones.
 
 Thread safety: each call holds references of its own to the arrays that it reads, so the list that it was given may
 change meanwhile. Their contents are read without a lock. Copies of 32 KiB and more release the GIL.
 """
 
+cimport cython
 cimport numpy as cnp
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.exc cimport PyErr_SetFromErrno
@@ -16,6 +18,7 @@ from libc.string cimport memcmp
 from posix.mman cimport MAP_ANON, MAP_FAILED, MAP_SHARED, PROT_READ, PROT_WRITE, mmap, munmap
 from posix.unistd cimport pread
 
+from recycling cimport begin_recycling, end_recycling, new_recycler, stop_recycling
 from span cimport rows_at, span
 from stacking cimport (
     LONGEST, MAX_RANK, OTHER_DTYPE, OTHER_RANK, SAME, Array, Fill, StackInputs, StackOutput, StackStatus,
@@ -408,6 +411,31 @@ def read_rows(int descriptor, int64_t start, const int64_t[::1] numbers not None
     if got < 0:
         PyErr_SetFromErrno(OSError)
     return first if first == count else first + done // row
+
+
+@cython.no_gc_clear
+cdef class AgainMemory:
+    """While it is entered, arrays are made in memory of dropped ones of the same size: of up to three, from 128 KiB on.
+
+    For batches that are too large for malloc to keep their pages. If the caller has given NumPy an allocator, that
+    is used as ever. Once it is gone, arrays that are still there keep nothing but their own memory.
+
+    Thread safety: several threads may enter it.
+    """
+
+    cdef object handler
+
+    def __cinit__(self):
+        self.handler = new_recycler()
+
+    def __dealloc__(self):
+        stop_recycling(self.handler)
+
+    def __enter__(self):
+        begin_recycling(self.handler)
+
+    def __exit__(self, *error):
+        end_recycling(self.handler)
 
 
 cdef int check_length(int descriptor, Py_ssize_t size) except -1:

@@ -7,7 +7,7 @@ cimport numpy as cnp
 
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
 
-from keeping cimport fits, is_row, put_row
+from keeping cimport fits, is_given, is_row, is_sole, put_row
 from mixing cimport STEP, mixed
 from span cimport rows_at
 from stacking cimport (
@@ -17,6 +17,10 @@ from stacking cimport (
 import numpy as np
 
 cnp.import_array()
+
+cdef extern from "Python.h":            # without references of their own
+    PyObject* PyTuple_GET_ITEM(PyObject* items, Py_ssize_t i)
+    int PyDict_Next(PyObject* items, Py_ssize_t* at, PyObject** key, PyObject** value)
 
 
 def all_of(values, frozenset kinds not None):
@@ -62,7 +66,7 @@ cdef class Kept:
     """Examples as they come. Nobody changes them later: functions may return one array again and again.
 
     Arrays, numbers and texts, and dicts and tuples of these, are put into columns, as long as all are like the first: a
-    column is an array of rows, or a list.
+    column is an array of rows, or a list. Large arrays to which nobody else refers are not copied, but kept in a list.
 
     Args:
         room: For how many there is to be room.
@@ -81,12 +85,15 @@ cdef class Kept:
     cdef readonly list refused
     cdef object keep, empty, kind       # of the structure: the keys of a dict, `tuple`, or None
     cdef list columns, items
+    cdef bint takes                     # whether large arrays may be kept themselves
+    cdef bint whole                     # whether a column has such
     cdef Py_ssize_t room, rows          # rows: for how many there is room
     cdef Array* only                    # the column, if examples are arrays; NULL for others
     cdef size_t size                    # of a row of that
 
     def __cinit__(self, Py_ssize_t room, keep, empty):
         self.room, self.keep, self.empty = max(room, 1), keep, empty
+        self.takes = empty is np.empty  # not where results go to memory that processes share
         self.only = NULL
         self.rows = min(self.room, ROOM)
 
@@ -108,13 +115,14 @@ cdef class Kept:
             if self.columns is not None and self.alike(example):
                 if self.count == self.rows:
                     self.grow()
+                mine = self.without_others(example) if self.whole else example
                 if self.kind is None:
-                    put_row(self.columns[0], self.count, example)
+                    put_row(self.columns[0], self.count, mine)
                 elif self.kind is tuple:
                     for i in range(len(self.columns)):
-                        put_row(self.columns[i], self.count, (<tuple>example)[i])
+                        put_row(self.columns[i], self.count, (<tuple>mine)[i])
                 else:
-                    for i, value in enumerate((<dict>example).values()):
+                    for i, value in enumerate((<dict>mine).values()):
                         put_row(self.columns[i], self.count, value)
                 self.count += 1
                 return True
@@ -128,9 +136,40 @@ cdef class Kept:
         self.count += 1
         return True
 
+    cdef list given(self, example):
+        """Return for each value of an example whether it is an array that can be kept itself."""
+        cdef PyObject* key
+        cdef PyObject* value
+        cdef Py_ssize_t i = 0
+        cdef list found = []
+        if type(example) is tuple:
+            for i in range(len(<tuple>example)):
+                found.append(is_sole(<PyObject*>example) and is_given(PyTuple_GET_ITEM(<PyObject*>example, i)))
+        elif type(example) is dict:
+            while PyDict_Next(<PyObject*>example, &i, &key, &value):
+                found.append(is_sole(<PyObject*>example) and is_given(value))
+        else:
+            found.append(is_given(<PyObject*>example))
+        return found
+
+    cdef object without_others(self, example):
+        """Return an example whose arrays, where columns are lists of arrays, nobody else has: copies of some."""
+        cdef list given = self.given(example), values
+        cdef Py_ssize_t i
+        if all(given):
+            return example
+        if self.kind is None:
+            return copied(example)
+        values = list(example) if self.kind is tuple else list((<dict>example).values())
+        for i in range(len(values)):
+            if type(self.columns[i]) is list and is_array(<PyObject*>values[i]) and not given[i]:
+                values[i] = copied(values[i])
+        return tuple(values) if self.kind is tuple else dict(zip(self.kind, values))
+
     cdef bint begin(self, example) except -1:
         """Make columns for examples like this one, and put it there; return False if that is not possible."""
-        cdef list values
+        cdef list values, given = self.given(example) if self.takes else None
+        cdef Py_ssize_t i
         if type(example) is tuple:
             self.kind, values = tuple, list(<tuple>example)
         elif type(example) is dict:
@@ -142,9 +181,14 @@ cdef class Kept:
         for value in values:
             if not is_row(value) and not is_plain(value):
                 return False
-        self.columns = [self.empty((self.rows, *value.shape), value.dtype) if is_row(value) else [] for value in values]
-        for column, value in zip(self.columns, values):
-            put_row(column, 0, value)
+        self.columns = []
+        for i, value in enumerate(values):
+            if is_row(value) and not (given is not None and given[i]):
+                self.columns.append(self.empty((self.rows, *value.shape), value.dtype))
+            else:
+                self.columns.append([])
+                self.whole = self.whole or is_row(value)
+            put_row(self.columns[i], 0, value)
         self.count = 1
         self.note_only()
         return True

@@ -1,4 +1,4 @@
-"""Keeping: whether a value can be copied into a row of a column, and copying it."""
+"""Keeping: whether a value can be copied into a row of a column, and copying it; whether it can be kept as it is."""
 
 cimport numpy as cnp
 from cpython.object cimport PyObject
@@ -7,11 +7,30 @@ from libc.string cimport memcpy
 from span cimport rows_at
 from stacking cimport (
     Array, are_equivalent, data_of, descr_of, dims_of, has_references, has_shape, intp, is_array, is_contiguous,
-    itemsize_of, product, rank_of,
+    is_writeable, itemsize_of, product, rank_of,
 )
+
+cdef extern from *:
+    """
+    /* Whether nothing but its caller refers to an object, not even weakly. */
+    static inline int pipeline_is_sole(PyObject* value) {
+        const Py_ssize_t weak = Py_TYPE(value)->tp_weaklistoffset;
+        return Py_REFCNT(value) == 1 && (weak <= 0 || *(PyObject**)((char*)value + weak) == NULL);
+    }
+    """
+    bint is_sole "pipeline_is_sole"(PyObject* value) noexcept nogil
 
 cdef enum:
     MAX_RANK = 63               # of a row
+    WHOLE_BYTES = 1 << 16       # of an array that is better kept than copied
+
+
+cdef inline bint is_given(PyObject* value) noexcept:
+    """Whether a value is a large array that only the caller has, with memory of its own: nobody will write to it."""
+    cdef Array* array = <Array*>value
+    return (is_array(value) and is_sole(value) and cnp.PyArray_BASE(<cnp.ndarray>value) == NULL
+            and cnp.PyArray_CHKFLAGS(<cnp.ndarray>value, cnp.NPY_ARRAY_OWNDATA) and is_contiguous(array)
+            and is_writeable(array) and product(dims_of(array), rank_of(array)) * itemsize_of(array) >= WHOLE_BYTES)
 
 
 cdef inline bint is_row(object value) noexcept:
@@ -25,8 +44,13 @@ cdef inline bint fits(object column, object value) noexcept:
     """Whether a value is like the others of its column, which is an array or a list."""
     cdef Array* rows = <Array*>column
     cdef Array* array = <Array*>value
-    if type(column) is list:
+    if type(column) is list and not is_array(<PyObject*>(<list>column)[0]):
         return type((<list>column)[0]) is type(value)
+    if type(column) is list:
+        first = (<list>column)[0]
+        rows = <Array*>first
+        return (is_array(<PyObject*>value) and descr_of(array) == descr_of(rows)
+                and has_shape(array, rank_of(rows), dims_of(rows)))
     if not is_array(<PyObject*>value) or not has_shape(array, rank_of(rows) - 1, dims_of(rows) + 1):
         return False
     return descr_of(array) == descr_of(rows) or are_equivalent(descr_of(array), descr_of(rows))

@@ -182,17 +182,29 @@ cdef inline object new_recycler(bint mixed=False):
     return PyCapsule_New(recycler, "mem_handler", delete_recycler)
 
 
+cdef inline int begin_recycling(object handler) except -1:
+    """Have NumPy make this thread's arrays in memory of a recycler, unless the caller has given it another allocator."""
+    usual = cnp.PyDataMem_GetHandler()
+    if <PyObject*>usual == PyDataMem_DefaultHandler:
+        cnp.PyDataMem_SetHandler(handler)
+    return 0
+
+
+cdef inline int end_recycling(object handler) except -1:
+    """Have NumPy use its own allocator again."""
+    if cnp.PyDataMem_GetHandler() is handler:
+        cnp.PyDataMem_SetHandler(<object>PyDataMem_DefaultHandler)
+    return 0
+
+
 cdef inline object recycled_array(object handler, int ndim, cnp.npy_intp* dims, object dtype):
     """An array with memory of a recycler; or of an allocator that the caller has given NumPy instead of its own."""
-    usual = cnp.PyDataMem_GetHandler()
+    begin_recycling(handler)
     Py_INCREF(dtype)
-    if <PyObject*>usual != PyDataMem_DefaultHandler:
-        return PyArray_Empty(ndim, dims, <cnp.PyArray_Descr*>dtype, 0)
-    cnp.PyDataMem_SetHandler(handler)
     try:
         return PyArray_Empty(ndim, dims, <cnp.PyArray_Descr*>dtype, 0)
     finally:
-        cnp.PyDataMem_SetHandler(usual)
+        end_recycling(handler)
 
 
 cdef inline void stop_recycling(object handler) noexcept:

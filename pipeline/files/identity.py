@@ -11,6 +11,7 @@ from typing import Any
 
 from pipeline.errors import NotFoundError, StateMismatchError
 from pipeline.files.opening import open_file
+from pipeline.files.remote import url_identity
 
 # Files whose identities are kept by name.
 KEPT = 4096
@@ -43,8 +44,11 @@ def file_identity(name: str | bytes, ends: bool = True) -> list[Any] | None:
     with contextlib.suppress(OSError, ValueError):  # a URL, or a file that cannot be opened
         if not stat.S_ISREG(os.stat(name).st_mode):
             return None  # without opening it: what a pipe gave would be gone
+    named = os.fsencode(name)
     try:
-        file = open_file(os.fsencode(name))
+        if b"://" in named:
+            return url_identity(named)
+        file = open_file(named)
     except NotFoundError:
         return None
     try:

@@ -6,12 +6,13 @@ import errno
 import os
 import stat
 import zlib
-from collections.abc import Callable
 from typing import IO, Any
 
 from pipeline.files.compression import OpenFile, decompressed
 from pipeline.files.limits import too_long
 from pipeline.files.os_errors import translated
+from pipeline.files.remote import open_url
+from pipeline.files.urls import remote_file
 
 _PIECE = 1 << 16  # bytes read at once from a file of unknown size
 
@@ -27,7 +28,7 @@ def open_file(name: bytes, compression: str = "") -> OpenFile:
         NotFoundError, PermissionDeniedError, ...: It cannot be opened. Opening a directory works; reading it fails.
         ImportError: The name is a URL and fsspec is not installed, or what decompresses it is not.
     """
-    file: OpenFile = _Remote(name) if b"://" in name else _Local(name)
+    file: OpenFile = open_url(name) if b"://" in name else _Local(name)
     return decompressed(name, file, compression)
 
 
@@ -125,46 +126,6 @@ class _Local:
         self.close()
 
 
-class _Remote:
-    """A file behind a URL."""
-
-    def __init__(self, name: bytes) -> None:
-        self._name = name
-        try:
-            self._file: Any = remote_file(name, "rb")
-        except Exception as error:
-            raise translated(name, error) from error
-
-    def read(self, size: int) -> bytes:
-        try:
-            return bytes(self._file.read(size))
-        except Exception as error:
-            raise translated(self._name, error) from error
-
-    def size_limit(self) -> int | None:
-        size = getattr(self._file, "size", None)
-        return size if isinstance(size, int) else None
-
-    def seek(self, offset: int) -> bool:
-        if not self._file.seekable():
-            return False
-        try:
-            self._file.seek(offset)
-        except Exception as error:
-            raise translated(self._name, error) from error
-        return True
-
-    def identity(self, ends: bool) -> list[Any] | None:
-        details = getattr(self._file, "details", None)
-        known = details if isinstance(details, dict) else {}
-        tags = (known.get(key) for key in ("ETag", "etag", "checksum", "md5Hash"))
-        tag = next((str(each) for each in tags if each), None)
-        return [self.size_limit(), None, tag]
-
-    def close(self) -> None:
-        self._file.close()
-
-
 def descriptor_identity(file: int, ends: bool) -> list[Any] | None:
     """As `file_identity`, of a descriptor; None for what is no regular file."""
     status = os.fstat(file)
@@ -176,25 +137,3 @@ def descriptor_identity(file: int, ends: bool) -> list[Any] | None:
         tail = os.pread(file, _PIECE, max(0, status.st_size - _PIECE))
         crc = f"{zlib.crc32(tail, zlib.crc32(head)):08x}"
     return [status.st_size, status.st_mtime_ns, crc]
-
-
-def remote_file(name: bytes, mode: str) -> Any:
-    """Open a URL by fsspec; ImportError if that, or what it needs for such URLs, is not installed."""
-    return _by_fsspec(name, lambda fsspec, url: fsspec.open(url, mode).open())
-
-
-def file_system(name: bytes) -> Any:
-    """Return what fsspec has for a URL; ImportError as for `remote_file`."""
-    return _by_fsspec(name, lambda fsspec, url: fsspec.core.url_to_fs(url)[0])
-
-
-def _by_fsspec(name: bytes, function: Callable[[Any, str], Any]) -> Any:
-    url = os.fsdecode(name)
-    try:
-        import fsspec  # type: ignore[import-untyped, import-not-found, unused-ignore]
-    except ImportError as error:
-        raise ImportError(f"reading and writing {url} needs fsspec: pip install fsspec") from error
-    try:
-        return function(fsspec, url)
-    except ImportError as error:
-        raise ImportError(f"reading and writing {url} needs another library besides fsspec: {error}") from error

@@ -16,8 +16,9 @@ from pipeline.dtypes import object_vector, path_text, truth
 from pipeline.errors import NotFoundError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES
 from pipeline.files.near_names import no_such_file
-from pipeline.files.opening import file_system, read_whole
+from pipeline.files.opening import read_whole
 from pipeline.files.os_errors import translated
+from pipeline.files.urls import file_system
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.on_error import add_note, of_record

@@ -14,6 +14,7 @@ from pipeline._block import bounds
 from pipeline.diagnostics.ends import raise_why
 from pipeline.errors import CancelledError, FailedPreconditionError, OutOfRangeError, StateMismatchError, invalid
 from pipeline.files.identity import file_identity, names_of
+from pipeline.files.remote import REMOTE_AHEAD, forget, prepare
 from pipeline.on_error import ending
 from pipeline.orders.numbered import Numbered
 from pipeline.orders.seeds import Seed
@@ -547,6 +548,7 @@ class PartsStream(Stream):
         self._pieces: Generator[tuple[Any, Any]] | None = None  # of the part, from `place` on
         self._piece: Any = None  # whose examples from `_offset` on come next
         self._number = 0  # of the first example of the part
+        self._prepared: list[bytes] = []  # remote files that are fetched ahead
         self._made: Columns | Examples | None = None  # examples of the piece that were made together
         self._made_at = 0  # where in the piece these begin
         self._error: Exception | None = None  # that comes after these
@@ -620,7 +622,9 @@ class PartsStream(Stream):
             if self.place is not None and (reason := self.parts.no_state):
                 text = f"{self.name}: the iterator that read it has closed it, and it cannot continue: {reason}"
                 raise FailedPreconditionError(None, None, text)
-            self._note_file(int(part))
+            if self.parts.of_files:
+                self._prepare(epoch * order.length)
+                self._note_file(int(part))
             self._number = ((epoch * len(self.parts.names) + int(part)) << _INSIDE) & (1 << 63) - 1
             self._piece, pieces = None, self.open(int(part), epoch)
             self._pieces = pieces
@@ -653,10 +657,22 @@ class PartsStream(Stream):
         self._pieces = self._piece = None
 
     def _note_file(self, part: int) -> None:
-        if self.parts.of_files:
-            name = self.parts.names[part]
-            number = self.part if self.first_epoch + self.epoch == 0 else None
-            self._opened.note(os.fsencode(name), file_identity(name), number, self.place is not None)
+        name = self.parts.names[part]
+        number = self.part if self.first_epoch + self.epoch == 0 else None
+        self._opened.note(os.fsencode(name), file_identity(name), number, self.place is not None)
+
+    def _prepare(self, before: int) -> None:
+        """Begin to fetch this file and those after it if they are remote, given the number of parts before the epoch.
+
+        Not the first of these if it is to be read from its middle on.
+        """
+        first = self.part + (self.place is not None)
+        count = min(REMOTE_AHEAD, self.order.length - first)
+        parts = self.numbered.numbers(before + first, count).tolist() if count > 0 else []
+        names = [os.fsencode(self.parts.names[part]) for part in parts if "://" in self.parts.names[part]]
+        if names:
+            prepare(names)
+        self._prepared = names
 
     def _names(self, first: int, count: int) -> list[str]:
         """Return the names of parts, in the order of the first epoch."""
@@ -667,6 +683,7 @@ class PartsStream(Stream):
         return [self.epoch, self.part, self.place, self._offset, self._before]
 
     def close(self) -> None:
+        forget(self._prepared)
         pieces, self._pieces = self._pieces, None
         if pieces is not None:
             try:

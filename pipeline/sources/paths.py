@@ -11,8 +11,8 @@ from pipeline.dtypes import file_name
 from pipeline.errors import NotFoundError
 from pipeline.files.filenames import files_below
 from pipeline.files.near_names import is_text, no_such_file
-from pipeline.files.opening import file_system
 from pipeline.files.os_errors import translated
+from pipeline.files.urls import file_system
 
 _PATTERN = re.compile(r"[*?\[]")
 

@@ -8,7 +8,7 @@ import math
 import os
 from typing import Any
 
-from pipeline.files.opening import remote_file
+from pipeline.files.remote import open_seekable
 from pipeline.sources.arrow_options import Where
 from pipeline.sources.arrow_types import arrow_types
 from pipeline.sources.extras import needs
@@ -27,11 +27,12 @@ class ParquetFile:
     def __init__(self, name: str) -> None:
         library = needs("pyarrow.parquet", "parquet")
         self._name = name
-        self._file = library.ParquetFile(self._data(), page_checksum_verification=True)
+        remote = "://" in name  # whose columns are read in as few ranges as possible
+        self._file = library.ParquetFile(self._data(), page_checksum_verification=True, pre_buffer=remote)
         self.schema = self._file.schema_arrow
 
     def _data(self) -> Any:
-        return remote_file(os.fsencode(self._name), "rb") if "://" in self._name else self._name
+        return open_seekable(os.fsencode(self._name)) if "://" in self._name else self._name
 
     def sizes(self) -> list[int]:
         """How many rows each group has."""
@@ -87,7 +88,7 @@ class ArrowFile:
         pyarrow = needs("pyarrow", "feather")
         self._ipc = needs("pyarrow.ipc", "feather")
         local = pyarrow.memory_map if mapped else pyarrow.OSFile
-        self._data = remote_file(os.fsencode(name), "rb") if "://" in name else local(name)
+        self._data = open_seekable(os.fsencode(name)) if "://" in name else local(name)
         is_file = bytes(self._data.read(6)) == b"ARROW1"
         self._data.seek(0)
         self._stream = None if is_file else StreamFile(self._data)

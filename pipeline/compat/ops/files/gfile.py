@@ -17,8 +17,9 @@ from pipeline.compat.ops.making.text import at_most_rank, objects, text, with_ra
 from pipeline.errors import PermissionDeniedError, invalid, show
 from pipeline.files.filenames import match_filenames_once
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit
-from pipeline.files.opening import create_file, read_whole, remote_file
+from pipeline.files.opening import create_file, read_whole
 from pipeline.files.os_errors import os_error, translated
+from pipeline.files.urls import remote_file
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
 

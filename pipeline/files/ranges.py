@@ -1,0 +1,228 @@
+"""Ranges: parts of files behind URLs, fetched by requests that run while the caller goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import re
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, NamedTuple, Protocol
+
+from pipeline.errors import DataLossError, OpError
+from pipeline.files.os_errors import translated
+
+_PATIENCE = 30.0  # seconds without a byte after which a request is given up
+_TRIES = 4
+_PAUSE = 0.1  # seconds before the second try; doubled for each later one
+_PIECE = 1 << 18  # bytes taken from a connection at once
+_CONTENT_RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
+_TAGS = ("ETag", "etag", "checksum", "md5Hash")
+
+
+class Facts(NamedTuple):
+    """The size of a file in bytes and its server's checksum; None if the server gives none."""
+
+    size: int | None
+    tag: str | None
+
+
+class Fetched(NamedTuple):
+    """The bytes of a range, up to the end of the file; None if the server gives only whole files, and it is large."""
+
+    data: bytes | None
+    facts: Facts
+
+
+class Ranges(Protocol):
+    """Fetches ranges of one file. Thread safety: one thread at a time."""
+
+    def fetch(self, begin: int, end: int) -> Future[Fetched]:
+        """Begin to fetch the bytes from `begin` up to `end`."""
+
+    def last(self, size: int) -> Future[Fetched]:
+        """Begin to fetch the last bytes; all of a smaller file."""
+
+    def facts(self) -> Facts:
+        """Ask for the facts alone."""
+
+    def whole(self) -> Any:
+        """Open the file to be read in order, as a Python file."""
+
+
+def ranges_of(system: Any, path: str) -> Ranges | None:
+    """Return the ranges of a file; None for file systems that read ranges no faster than the file in order.
+
+    Args:
+        system: The file system, of fsspec.
+        path: The file.
+    """
+    kind = type(system)  # not the object itself: those that cache files have the attributes of what they cache
+    if not kind.async_impl or system.asynchronous:
+        return None
+    return _OfWeb(system, path) if "http" in kind.protocol else _OfStore(system, path)
+
+
+def wait_for(future: Future[Fetched], again: Callable[[], Future[Fetched]], name: bytes) -> Fetched:
+    """Return a range that was asked for. After an error that may pass it is fetched again, as a whole.
+
+    Args:
+        future: The range.
+        again: Begins to fetch it again.
+        name: For errors.
+
+    Raises:
+        NotFoundError, ...: It cannot be fetched.
+    """
+    for tries in range(1, _TRIES + 1):
+        try:
+            return future.result()
+        except Exception as error:
+            if tries == _TRIES or not _may_pass(error):
+                raise _told(name, error) from error
+        time.sleep(_PAUSE * 2 ** (tries - 1))
+        future = again()
+    raise AssertionError
+
+
+class _OfStore:
+    """Ranges from an object store, whose library retries by itself."""
+
+    def __init__(self, system: Any, path: str) -> None:
+        self._system, self._path = system, path
+        self._facts: Facts | None = None
+
+    def fetch(self, begin: int, end: int) -> Future[Fetched]:
+        return asyncio.run_coroutine_threadsafe(self._fetched(begin, end), self._system.loop)
+
+    async def _fetched(self, begin: int, end: int) -> Fetched:
+        facts = self._facts = self._facts or facts_of(await self._system._info(self._path))
+        if facts.size is None:
+            return Fetched(None, facts)
+        end = min(end, facts.size)
+        data = await self._system._cat_file(self._path, start=begin, end=end) if begin < end else b""
+        return Fetched(bytes(data), facts)
+
+    def last(self, size: int) -> Future[Fetched]:
+        return asyncio.run_coroutine_threadsafe(self._fetched_last(size), self._system.loop)
+
+    async def _fetched_last(self, size: int) -> Fetched:
+        facts = self._facts = self._facts or facts_of(await self._system._info(self._path))
+        return await self._fetched(max(0, (facts.size or 0) - size), facts.size or 0)
+
+    def facts(self) -> Facts:
+        return facts_of(self._system.info(self._path))
+
+    def whole(self) -> Any:
+        return self._system.open(self._path, "rb")
+
+
+class _OfWeb:
+    """Ranges from a web server, whose first answer tells the size and the checksum too."""
+
+    def __init__(self, system: Any, url: str) -> None:
+        self._system, self._url = system, url
+
+    def fetch(self, begin: int, end: int) -> Future[Fetched]:
+        return asyncio.run_coroutine_threadsafe(self._fetched(begin, end), self._system.loop)
+
+    def last(self, size: int) -> Future[Fetched]:
+        return asyncio.run_coroutine_threadsafe(self._fetched(None, size), self._system.loop)
+
+    async def _fetched(self, begin: int | None, end: int) -> Fetched:
+        """Return the bytes from `begin` up to `end`; of None the last ones, as many as `end`."""
+        import aiohttp  # which the file system has imported
+
+        system = self._system
+        given = dict(system.kwargs)
+        asked = {"Range": f"bytes=-{end}" if begin is None else f"bytes={begin}-{end - 1}"}
+        asked["Accept-Encoding"] = "identity"  # other bytes would be counted otherwise
+        given["headers"] = {**(given.get("headers") or {}), **asked}
+        if "timeout" not in given and "timeout" not in system.client_kwargs:
+            given["timeout"] = aiohttp.ClientTimeout(total=None, sock_connect=_PATIENCE, sock_read=_PATIENCE)
+        session = await system.set_session()
+        async with session.get(system.encode_url(self._url), **given) as answer:
+            if answer.status == 416:  # the file ends before, as one without bytes does
+                _, _, size = _content_range(answer)
+                return Fetched(b"", Facts(size if begin else 0, answer.headers.get("ETag")))
+            if answer.status == 206:
+                first, last, size = _content_range(answer)
+                if begin is None and size is not None:
+                    begin, end = max(0, size - end), size
+                if first is None or first != begin or last is None or not begin <= last < end:
+                    raise DataLossError(None, None, f"{self._url}; the server gave another range than was asked for")
+                return Fetched(await _body(answer, last + 1 - begin), Facts(size, answer.headers.get("ETag")))
+            _check(answer, self._url)
+            size = answer.content_length
+            whole = not begin and size is not None and size <= end and not answer.headers.get("Content-Encoding")
+            return Fetched(await _body(answer, size or 0) if whole else None, Facts(size, answer.headers.get("ETag")))
+
+    def facts(self) -> Facts:
+        return facts_of(self._system.info(self._url))
+
+    def whole(self) -> Any:
+        return self._system.open(self._url, "rb", block_size=0)  # by one request that asks for no range
+
+
+async def _body(answer: Any, size: int) -> bytes:
+    """Return the bytes of an answer.
+
+    Raises:
+        ConnectionError: There are not `size` of them.
+    """
+    pieces, have = [], 0
+    async for piece in answer.content.iter_chunked(_PIECE):
+        pieces.append(piece)
+        have += len(piece)
+        if have > size:
+            break
+    if have != size:
+        raise ConnectionError(f"the server announced {size:,} bytes and sent {'more' if have > size else f'{have:,}'}")
+    return b"".join(pieces)
+
+
+def _content_range(answer: Any) -> tuple[int | None, int | None, int | None]:
+    """Return the first and the last byte of an answer, and the size of the file; None where it does not tell."""
+    match = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
+    if match is None:
+        return None, None, None
+    first, last, size = (int(each) if each and each != "*" else None for each in match.groups())
+    return first, last, size
+
+
+def _check(answer: Any, url: str) -> None:
+    """Raise the error of an answer that has no file."""
+    if answer.status in (404, 410):
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url)
+    if answer.status in (401, 403):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), url)
+    answer.raise_for_status()
+    if answer.status != 200:
+        raise ConnectionError(f"the server answered with status {answer.status}")
+
+
+def facts_of(info: dict[str, Any]) -> Facts:
+    """Return the facts among what fsspec knows of a file."""
+    size = info.get("size")
+    tag = next((str(info[key]) for key in _TAGS if info.get(key)), None)
+    return Facts(size if isinstance(size, int) else None, tag)
+
+
+def _may_pass(error: Exception) -> bool:
+    """Return whether a request that failed may succeed when it is made again."""
+    if isinstance(error, (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, OpError)):
+        return False
+    if isinstance(error, (OSError, asyncio.TimeoutError)):
+        return True
+    if type(error).__module__.partition(".")[0] != "aiohttp":
+        return False
+    status = vars(error).get("status")  # of an answer; None where the connection failed
+    return status is None or status >= 500 or status == 429
+
+
+def _told(name: bytes, error: Exception) -> Exception:
+    if isinstance(error, asyncio.TimeoutError):
+        error = OSError(f"the server sent nothing for too long ({error})")
+    return translated(name, error)

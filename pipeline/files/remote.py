@@ -1,0 +1,417 @@
+"""Files behind URLs: read in ranges, several of which are on their way at once; those to come are prepared."""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import Any
+
+from pipeline.errors import DataLossError
+from pipeline.files.os_errors import translated
+from pipeline.files.ranges import Facts, Fetched, Ranges, facts_of, ranges_of, wait_for
+from pipeline.files.urls import remote_file, system_and_path
+
+_FIRST = 4 << 20  # bytes of the first range; a smaller file takes one request
+_RANGE = 8 << 20  # bytes of the others
+_AHEAD = 32 << 20  # bytes of one file that are held or on their way
+_PASSED = 1 << 18  # bytes that are read and left out at once
+_END = 1 << 16  # bytes at the end that are kept of files with an index there
+
+# The remote files of a source whose first range is fetched ahead.
+REMOTE_AHEAD = 8
+
+
+def open_url(name: bytes) -> RemoteFile | StreamedFile:
+    """Open a URL for reading.
+
+    Raises:
+        NotFoundError, PermissionDeniedError, ...: It cannot be opened; of a file read in ranges the first read says so.
+        ImportError: fsspec is not installed, or the library it needs for such URLs.
+    """
+    with _lock:
+        found = _prepared.pop(name, None)
+    return found or _opened(name)
+
+
+def open_seekable(name: bytes) -> Any:
+    """Open a URL as a Python file that seeks, for readers such as pyarrow's; errors as for `open_url`."""
+    ranges = ranges_of(*_located(name))
+    if ranges is not None:
+        last = wait_for(ranges.last(_END), lambda: ranges.last(_END), name)
+        if last.data is not None and last.facts.size is not None:
+            return SeekableFile(name, ranges, last)
+    return remote_file(name, "rb")
+
+
+def prepare(names: Iterable[bytes]) -> None:
+    """Begin to fetch files that will be opened soon; see `forget`.
+
+    Errors are those of `open_url` and of reading, and come then.
+    """
+    for name in names:
+        with _lock:
+            known = name in _prepared or len(_prepared) >= 4 * REMOTE_AHEAD
+        if known:
+            continue
+        try:
+            file = _opened(name, False)
+        except Exception:
+            return  # it comes again when the file is opened
+        if file is None:
+            return
+        file.begin()
+        with _lock:
+            there = _prepared.setdefault(name, file)
+        if there is not file:  # another thread was first
+            file.close()
+
+
+def forget(names: Iterable[bytes]) -> None:
+    """Close prepared files that will not be opened."""
+    for name in names:
+        with _lock:
+            file = _prepared.pop(name, None)
+        if file is not None:
+            file.close()
+
+
+def url_identity(name: bytes) -> list[Any] | None:
+    """Return the identity of a file, as `file_identity` does; None if it is not there."""
+    with _lock:
+        prepared = _prepared.get(name)
+    file = prepared or _opened(name)
+    try:
+        return file.identity(False)
+    finally:
+        if file is not prepared:
+            file.close()
+
+
+_lock = threading.Lock()
+_prepared: dict[bytes, RemoteFile] = {}
+
+
+def _forget_all() -> None:
+    """In a forked process: the threads that fetch are not there."""
+    global _lock
+    _lock = threading.Lock()
+    _prepared.clear()
+
+
+os.register_at_fork(after_in_child=_forget_all)
+
+
+def _located(name: bytes) -> tuple[Any, str]:
+    try:
+        return system_and_path(name)
+    except Exception as error:
+        raise translated(name, error) from error
+
+
+def _opened(name: bytes, streamed: bool = True) -> Any:
+    """Open a file; None if it is not read in ranges, and may not be `streamed`."""
+    ranges = ranges_of(*_located(name))
+    if ranges is None:
+        return StreamedFile(name, lambda: remote_file(name, "rb")) if streamed else None
+    return RemoteFile(name, ranges)
+
+
+class StreamedFile:
+    """A file that fsspec reads in order; an `OpenFile`.
+
+    Args:
+        name: The URL.
+        opened: Opens it.
+        seeks: Whether it can be read from any byte on, if it says so.
+    """
+
+    def __init__(self, name: bytes, opened: Callable[[], Any], seeks: bool = True) -> None:
+        self._name, self._seeks = name, seeks
+        try:
+            self._file: Any = opened()
+        except Exception as error:
+            raise translated(name, error) from error
+
+    def read(self, size: int) -> bytes:
+        try:
+            return bytes(self._file.read(size))
+        except Exception as error:
+            raise translated(self._name, error) from error
+
+    def size_limit(self) -> int | None:
+        size = getattr(self._file, "size", None)
+        return size if isinstance(size, int) else None
+
+    def seek(self, offset: int) -> bool:
+        if not self._seeks or not self._file.seekable():
+            return False
+        try:
+            self._file.seek(offset)
+        except Exception as error:
+            raise translated(self._name, error) from error
+        return True
+
+    def identity(self, ends: bool) -> list[Any] | None:
+        details = getattr(self._file, "details", None)
+        return [self.size_limit(), None, facts_of(details if isinstance(details, dict) else {}).tag]
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Window:
+    """Consecutive ranges of a file, held or on their way.
+
+    Args:
+        name: For errors.
+        ranges: Fetches them.
+        facts: Of the file, if they are known.
+
+    Attributes:
+        facts: Of the file; None until a range has come.
+        begin, end: The bytes of all ranges.
+        whole: Whether the server gives only whole files, so that there are no ranges.
+    """
+
+    def __init__(self, name: bytes, ranges: Ranges, facts: Facts | None = None) -> None:
+        self._name, self._ranges = name, ranges
+        self.facts = facts
+        self.begin = self.end = 0
+        self.whole = False
+        self._futures: deque[tuple[int, int, Future[Fetched]]] = deque()
+
+    def ask(self, size: int) -> None:
+        """Begin to fetch the bytes that come next."""
+        self._futures.append((self.end, self.end + size, self._ranges.fetch(self.end, self.end + size)))
+        self.end += size
+
+    def go_to(self, offset: int) -> None:
+        """Begin at a byte; give up the ranges before it, and all if it is in none of them."""
+        if not self.begin <= offset <= self.end:
+            self.clear()
+            self.begin = self.end = offset
+        while self._futures and self._futures[0][1] <= offset:
+            self._futures.popleft()[2].cancel()
+        self.begin = self._futures[0][0] if self._futures else offset
+        self.end = self.end if self._futures else offset
+
+    def data(self) -> bytes:
+        """Return the first range, which may end before the end asked for if the file does; b"" if it is `whole`.
+
+        Raises:
+            DataLossError: The file has changed, or the server gives less than it has.
+            NotFoundError, ...: It cannot be fetched.
+        """
+        begin, end, future = self._futures[0]
+        found = wait_for(future, lambda: self._ranges.fetch(begin, end), self._name)
+        if found.data is None:
+            self._compare(found.facts)
+            self.whole = True
+            return b""
+        if future.cancelled() or not future.done() or future.exception() is not None:  # another try has it
+            future = Future()
+            future.set_result(found)
+            self._futures[0] = begin, end, future
+        self._compare(found.facts)
+        size = found.facts.size
+        if size is None:
+            self.facts = Facts(begin + len(found.data) if begin + len(found.data) < end else None, found.facts.tag)
+        elif len(found.data) != max(0, min(end, size) - begin):
+            text = f"of bytes {begin:,} to {min(end, size):,} the server gave {len(found.data):,}"
+            raise DataLossError(None, None, f"{os.fsdecode(self._name)}; {text}")
+        return found.data
+
+    def _compare(self, facts: Facts) -> None:
+        """Note what an answer says of the file; DataLossError if an earlier one has said something else."""
+        if self.facts is None:
+            self.facts = facts
+        for before, now in zip(self.facts, facts, strict=True):
+            if None not in (before, now) and before != now:
+                text = f"{os.fsdecode(self._name)}; the file was changed while it was read ({before} before, {now} now)"
+                raise DataLossError(None, None, text)
+
+    def pop(self) -> None:
+        """Leave the first range behind."""
+        _, self.begin, _ = self._futures.popleft()
+
+    def clear(self) -> None:
+        """Give up all ranges."""
+        while self._futures:
+            self._futures.pop()[2].cancel()
+        self.end = self.begin
+
+    def __bool__(self) -> bool:
+        return bool(self._futures)
+
+
+class RemoteFile:
+    """A file that is read in ranges; an `OpenFile`.
+
+    From the second read on, those that come next are fetched ahead: a reader that looks only at the beginning of a file
+    fetches no more than one.
+
+    Args:
+        name: The URL.
+        ranges: Fetches ranges.
+    """
+
+    def __init__(self, name: bytes, ranges: Ranges) -> None:
+        self._name, self._ranges = name, ranges
+        self._window = _Window(name, ranges)
+        self._position = 0
+        self._reads = 0
+        self._streamed: StreamedFile | None = None  # where the server gives only whole files
+        # While it is prepared, the streams of two threads may ask for its identity, and one of them opens it.
+        self._lock = threading.RLock()
+
+    def begin(self) -> None:
+        """Begin to fetch the first range."""
+        if not self._window:
+            self._window.ask(_RANGE if self._position else _FIRST)
+
+    def read(self, size: int) -> bytes:
+        with self._lock:
+            return self._read(size)
+
+    def _read(self, size: int) -> bytes:
+        window = self._window
+        while self._streamed is None:
+            facts = window.facts
+            if facts is not None and facts.size is not None and self._position >= facts.size:
+                return b""
+            self.begin()
+            data = window.data()
+            if window.whole:
+                self._streamed = StreamedFile(self._name, self._ranges.whole, False)
+                self._pass_over(self._streamed)
+                break
+            at = self._position - window.begin
+            piece = data[at : at + size]
+            self._position += len(piece)
+            self._reads += 1
+            if at + size >= len(data):
+                window.pop()
+            self._read_ahead()
+            if piece:
+                return piece
+        return self._streamed.read(size)
+
+    def _pass_over(self, file: StreamedFile) -> None:
+        """Read the bytes before the position."""
+        left = self._position
+        while left and (piece := file.read(min(left, _PASSED))):
+            left -= len(piece)
+
+    def _read_ahead(self) -> None:
+        window, facts = self._window, self._window.facts
+        if self._reads < 2 or facts is None or facts.size is None:
+            return
+        while window.end < facts.size and window.end - self._position < _AHEAD:
+            window.ask(min(_RANGE, facts.size - window.end))
+
+    def _known(self) -> Facts:
+        """Return the facts, from the first range if it was asked for, so that they take no request of their own."""
+        with self._lock:
+            if self._window.facts is None and self._window:
+                self._window.data()
+            return self._window.facts or self._ranges.facts()
+
+    def size_limit(self) -> int | None:
+        if self._streamed is not None:
+            return self._streamed.size_limit()
+        self.begin()
+        return self._known().size
+
+    def seek(self, offset: int) -> bool:
+        if self._streamed is not None:
+            return self._streamed.seek(offset)
+        with self._lock:
+            self._position = offset
+            self._window.go_to(offset)
+        return True
+
+    def identity(self, ends: bool) -> list[Any] | None:
+        try:
+            size, tag = self._known()
+        except Exception as error:
+            raise translated(self._name, error) from error
+        return [size, None, tag]
+
+    def close(self) -> None:
+        self._window.clear()
+        if self._streamed is not None:
+            self._streamed.close()
+
+
+class SeekableFile(io.RawIOBase):
+    """A file that is read from anywhere: its end, where formats keep their index, and then ranges.
+
+    A read that begins where the last one has ended is taken for one of several, and the bytes after it are fetched
+    ahead.
+
+    Args:
+        name: The URL.
+        ranges: Fetches ranges.
+        last: The last bytes of the file.
+    """
+
+    def __init__(self, name: bytes, ranges: Ranges, last: Fetched) -> None:
+        assert last.data is not None
+        assert last.facts.size is not None
+        self._last, self._size = last.data, last.facts.size
+        self._window = _Window(name, ranges, last.facts)
+        self._position = 0
+        self._next = -1  # the byte after the last read
+
+    def read(self, size: int | None = -1) -> bytes:
+        begin = self._position
+        end = self._size if size is None or size < 0 else min(begin + size, self._size)
+        if begin >= end:
+            return b""
+        self._position = end
+        kept = self._size - len(self._last)
+        if begin >= kept:
+            return self._last[begin - kept : end - kept]
+        follows = self._next == begin
+        self._next = end
+        return self._read(begin, end, self._size if follows else end)
+
+    def _read(self, begin: int, end: int, most: int) -> bytes:
+        """Return bytes; the ranges after them are fetched ahead, up to `most`."""
+        window, pieces = self._window, []
+        window.go_to(begin)
+        while begin < end:
+            while window.end < end or (window.end < most and window.end - begin < _AHEAD):
+                window.ask(min(_RANGE, (end if window.end < end else most) - window.end))
+            data, first = window.data(), window.begin
+            pieces.append(data[begin - first : end - first])
+            begin = first + len(data)
+            if begin <= end:
+                window.pop()
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._position = max(0, offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence])
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._window.clear()
+        super().close()

@@ -99,6 +99,16 @@ def indexes_of(loader: Any, main: dict[str, Any] | None = None) -> Indexes:
     return Indexes(loader.sampler if loader.batch_sampler is None else loader.batch_sampler, main)
 
 
+def begun(loader: Any) -> tuple[Indexes, int]:
+    """Begin a pass over a loader's sampler, and draw the seed of its workers.
+
+    Passes of torchdata's samplers draw their order as they begin, so the order of an epoch follows from these calls.
+    With workers torch begins two passes, the second after the seed.
+    """
+    indexes = indexes_of(loader)
+    return indexes, int(torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item())
+
+
 class EpochHere(Epoch):
     """The caller makes the batches.
 
@@ -111,8 +121,11 @@ class EpochHere(Epoch):
         super().__init__(loader)
         again = position is not None and self._recipe.iterable and position.stateless
         start = None if again else position
-        torch.empty((), dtype=torch.int64).random_(generator=loader.generator)  # as torch does for its workers
-        self._indexes = indexes_of(loader, None if start is None else start.main)
+        self._indexes, _ = begun(loader)
+        if start is not None:
+            self._indexes = indexes_of(loader, start.main)
+            if loader.generator is not None:  # as the saved epoch did after the pass began, for the next epoch's order
+                torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
         worker = start.workers[0] if start is not None and not start.stateless else None
         self._fetcher = Fetcher(self._recipe, worker)
         self._pins = bool(loader.pin_memory) and torch.accelerator.is_available()
@@ -205,7 +218,7 @@ class EpochInWorkers(Epoch):
         self._count = loader.num_workers
         again = position is not None and self._recipe.iterable and position.stateless
         start = None if again else position
-        drawn = int(torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item())
+        _, drawn = begun(loader)
         self._base_seed = drawn if position is None else position.main.get("_base_seed", drawn)
         states = None
         if start is not None and start.num_workers == self._count:
@@ -240,7 +253,9 @@ class EpochInWorkers(Epoch):
         loader, every = self._loader, self._loader.snapshot_every_n_steps or 0
         always = not self._recipe.iterable and not isinstance(self._recipe.dataset, Stateful)
         self._every = 1 if always else every
-        indexes = indexes_of(loader, None if start is None else start.main)
+        indexes = indexes_of(loader)
+        if start is not None:
+            indexes = indexes_of(loader, start.main)
         main = indexes.state()
         first = 0 if start is None or not start.num_workers else (start.last + 1) % self._count
         self.finished, self.yielded = False, 0 if start is None else start.step

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from pipeline.adaptors.stateful_epochs import Epoch, EpochHere, EpochInWorkers, indexes_of
+from pipeline.adaptors.stateful_epochs import Epoch, EpochHere, EpochInWorkers, begun, indexes_of
 from pipeline.adaptors.stateful_position import Position, position_of
 from pipeline.adaptors.stateful_samplers import OwnBatchSampler, OwnRandomSampler
 from pipeline.adaptors.torch_tensors import torch
@@ -19,7 +19,7 @@ class StatefulDataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
     It takes the place of torchdata's StatefulDataLoader: arguments, behaviour and states are the same, and states that
     torchdata saved can be loaded. A map-style dataset resumes at the same cost at any batch: nothing is read again. An
     IterableDataset continues from the state of its iterator, or its own; without these its batches are made again and
-    dropped. For more speed, write a dataset of this package and use `DataLoader`.
+    dropped. `shuffle=True` draws torchdata's orders: with workers they are others than without. For more speed, write a dataset of this package and use `DataLoader`.
 
     Thread safety: use it from one thread at a time.
 
@@ -134,8 +134,9 @@ class StatefulDataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
         if not self.num_workers:
             return EpochHere(alone, position)
         if position is not None and position.finished and not self.persistent_workers:
-            indexes_of(self, position.main)  # the workers of the next epoch begin anew, with the next seed
-            torch.empty((), dtype=torch.int64).random_(generator=self.generator)
+            begun(self)  # the epoch that has ended; the workers of the next one begin anew, with the next seed
+            indexes_of(self)
+            indexes_of(self, position.main)
             position = None
         return EpochInWorkers(alone, position)
 

@@ -19,7 +19,8 @@ class StatefulDataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
     It takes the place of torchdata's StatefulDataLoader: arguments, behaviour and states are the same, and states that
     torchdata saved can be loaded. A map-style dataset resumes at the same cost at any batch: nothing is read again. An
     IterableDataset continues from the state of its iterator, or its own; without these its batches are made again and
-    dropped. `shuffle=True` draws torchdata's orders: with workers they are others than without. For more speed, write a dataset of this package and use `DataLoader`.
+    dropped. `shuffle=True` draws torchdata's orders: with workers they are others than without. For more speed, write a
+    dataset of this package and use `DataLoader`.
 
     Thread safety: use it from one thread at a time.
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.datasets.iterator import DatasetIterator
+from pipeline.datasets.spec import spec_of
 from pipeline.dtypes import at_least, integer, items, one_of, path_text, refuse_missing, truth
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
 from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
-from pipeline.nest import ListValue
 from pipeline.stages import by_name as stages
 from pipeline.stages.index import ENDLESS
 from pipeline.stages.node import Node, Recipe, index_of, measured, nodes_of, opened, running
@@ -790,6 +790,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
     def spec(self) -> Any:
         """The dtypes and shapes of the first element, in its structure: (dtype, shape) for each component.
 
+        A list that makes no array, such as one of lists of different lengths, is an object of shape ().
+
         Raises:
             FailedPreconditionError: There are no elements, or the source can be read once.
 
@@ -810,7 +812,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         finally:
             run.clock.stop()
             stream.close()
-        return _spec_of(element)
+        return spec_of(element)
 
     def __repr__(self) -> str:
         parts: list[str] = []
@@ -999,15 +1001,3 @@ def _weights(found: Any, what: str) -> Any:
     if not found.sum() > 0:
         raise invalid(f"{what}: one weight at least must be above 0")
     return found
-
-
-def _spec_of(element: Any) -> Any:
-    if isinstance(element, dict):
-        return {key: _spec_of(value) for key, value in element.items()}
-    if isinstance(element, tuple):
-        parts = [_spec_of(each) for each in element]
-        return type(element)._make(parts) if hasattr(element, "_make") else tuple(parts)
-    if isinstance(element, (bytes, str, ListValue)):
-        return (np.dtype(object), ())
-    array = np.asarray(element)
-    return (array.dtype, array.shape)

@@ -277,8 +277,8 @@ def test_a_state_of_torchdata(kind, workers):
 
 
 def drawn_by(module, workers, persistent, generator, at):
-    """Return three or four epochs of a loader of this module, and what is drawn next from torch's generator. From batch `at` of
-    the second epoch on another loader goes on with its state; None for one loader."""
+    """Return the batches of a loader of this module, and what is drawn next from torch's generator. From batch `at` of
+    the second epoch on, another loader continues from its state; None for one loader."""
     torch.manual_seed(5)
 
     def made():

@@ -75,3 +75,26 @@ def test_spec_of_lists_that_are_one_value():
     for items in ([{"a": 1}], [("a", 1)], [1, 2], []):
         data = pipeline.dataset([{"x": pipeline.ListValue(items), "y": 1}])
         assert data.spec == {"x": (np.dtype(object), ()), "y": (np.dtype(int), ())}
+
+
+@pytest.mark.parametrize(("value", "spec"), [
+    ([[1], [2, 3]], (object, ())),
+    ([["a"], ["b", "c"]], (object, ())),
+    ([[1, 2], "a"], (object, ())),
+    ([1, "a"], (object, ())),
+    ([[1, 2], [3, 4]], (int, (2, 2))),
+    ([1, 2.5], (float, (2,))),
+    ([2**63], (np.uint64, (1,))),
+    (["a", "bc"], (object, (2,))),
+    ([], (float, (0,))),
+])  # fmt: skip
+def test_spec_of_lists_is_that_of_their_batch(value, spec):
+    spec = np.dtype(spec[0]), spec[1]
+    assert pipeline.dataset([{"x": value, "y": (value, "a")}]).spec == {"x": spec, "y": (spec, (np.dtype(object), ()))}
+
+
+def test_spec_of_a_list_of_components():
+    assert pipeline.dataset([[{"a": 1}, {"a": "b"}]]).spec == [
+        {"a": (np.dtype(int), ())},
+        {"a": (np.dtype(object), ())},
+    ]

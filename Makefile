@@ -18,7 +18,7 @@ APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdatas
 
 .PHONY: run build test test-slow test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
 .PHONY: test-free-threaded bench-free-threaded tsan-free
-.PHONY: bench-cluster bench-crops bench-scaling bench-latency bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
+.PHONY: bench-cluster bench-crops bench-scaling bench-latency bench-remote bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
 run: build
 	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
@@ -244,6 +244,10 @@ bench-latency: build
 bench-cores: build
 	$(BIN)/python bench/runs/many_cores.py
 	$(BIN)/python bench/runs/cores_growth.py
+
+# Files of a web server with a delay and a bandwidth, beside fsspec reading them in order.
+bench-remote: build
+	$(BIN)/python bench/runs/remote.py
 
 # workers="auto" beside the workers that a person finds by trying. Takes 25 minutes.
 bench-auto: build

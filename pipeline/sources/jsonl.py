@@ -19,9 +19,9 @@ from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
 from pipeline.files.offsets import Offsets
 from pipeline.files.scans import filled_line_offsets
 from pipeline.keywords import tells_keywords
-from pipeline.nest import ListValue
 from pipeline.sources.extras import MANY, names_of, of_record
 from pipeline.sources.indexed import IndexedParts, Places, source_of
+from pipeline.sources.list_values import marked
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.records import Records
@@ -188,7 +188,7 @@ class _Objects(IndexedParts):
         chosen = self._chosen(given, i, found)
         for name, value in chosen.items():
             if type(value) is list or type(value) is dict:
-                chosen[name] = _marked(value)
+                chosen[name] = marked(value)
         return chosen
 
     def _chosen(self, given: Records[Piece], i: int, found: dict[str, Any]) -> dict[str, Any]:
@@ -235,12 +235,3 @@ def _no_json(why: str, line: bytes) -> str:
     if 0 in line:
         return f"it is not JSON: {why}; {likely_encoding(line)}"
     return f"it is not JSON: {why}: {line[:80].decode(errors='replace')}{_LENIENT}"
-
-
-def _marked(value: Any) -> Any:
-    """Return a list that holds lists or objects as one value."""
-    if type(value) is dict:
-        return {name: _marked(each) for name, each in value.items()}
-    if type(value) is list and any(type(each) in (list, dict) for each in value):
-        return ListValue(value)
-    return value

@@ -22,7 +22,7 @@ from pipeline.files.opening import open_file
 from pipeline.files.read_buffer import ReadBuffer, held
 from pipeline.files.tar import Member, TarReader
 from pipeline.keywords import tells_keywords
-from pipeline.nest import Nest, is_nested, kept
+from pipeline.nest import ListValue, Nest, is_nested, kept
 from pipeline.on_error import add_note, of_record
 from pipeline.sources.braces import without_braces
 from pipeline.sources.extras import names_of
@@ -66,8 +66,8 @@ def webdataset(
         urls: A path, URL or pattern, or a list of them, with bash's braces: "train-{000..146}.tar", "{train,test}.tar".
         columns: Values to take. "jpg;png" takes the first one a sample has. None takes all.
         decoders: Functions from bytes to a value, by file name ending. Yours come before ours: images become uint8
-            arrays, `cls` and `id` integers, and `json`, `jsn`, `npy`, `npz`, `cbor`, `mp`, `msg` what they hold. `gz`
-            is decompressed first. Others stay bytes.
+            arrays, `cls` and `id` integers, and `json`, `jsn`, `npy`, `npz`, `cbor`, `mp`, `msg` what they hold, where
+            a list of lists or objects is a `ListValue`. `gz` is decompressed first. Others stay bytes.
         num_epochs: How often to read the shards; None repeats for ever.
         shuffle: Read the shards in random order, another one each epoch. `Dataset.shuffle` mixes samples.
         seed: Seed for the order.
@@ -248,14 +248,27 @@ def _plain(value: Any) -> Any:
         return nest.pack([_plain(inner) for inner in nest.flatten(value)])
     if isinstance(value, (bytes, str)):
         return utf8(value, "a text") if isinstance(value, str) else value
+    if isinstance(value, ListValue) or (type(value) is list and not value):
+        return _with_bytes(value)
     try:
         array = as_array(value, "it")
-    except TypeError as error:  # of the record, not of the program
-        raise ValueError(str(error)) from None
+    except (TypeError, InvalidArgumentError) as error:
+        if type(value) is list:  # such as one of numbers and texts: `batch` says so
+            return _with_bytes(value)
+        raise ValueError(str(error)) from None  # of the record, not of the program
     if not array.dtype.hasobject and array.dtype.kind not in "SU":
         return array[()]
     flat = [utf8(each, "a text") if isinstance(each, str) else each for each in array.reshape(-1).tolist()]
     return object_vector(flat).reshape(array.shape)
+
+
+def _with_bytes(value: Any) -> Any:
+    """Return a list that makes no array with texts as UTF-8."""
+    if isinstance(value, str):
+        return utf8(value, "a text")
+    if isinstance(value, list):
+        return type(value)(map(_with_bytes, value))
+    return {name: _with_bytes(each) for name, each in value.items()} if type(value) is dict else value
 
 
 def _samples(name: str, place: int, limit: int) -> Iterator[ShardSample]:

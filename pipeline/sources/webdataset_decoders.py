@@ -17,6 +17,7 @@ import numpy as np
 from pipeline.decode.image.rgb import rgb_image
 from pipeline.files.limits import MAX_RECORD_BYTES, too_long
 from pipeline.sources.extras import needs
+from pipeline.sources.list_values import marked
 
 _PIECE = 1 << 20  # bytes decompressed at once
 _NPY = np.lib.format.MAGIC_PREFIX
@@ -128,15 +129,19 @@ def _msgpack(data: bytes) -> Any:
     return msgpack.unpackb(data)
 
 
+def _marked(decoder: Callable[[bytes], Any], data: bytes) -> Any:
+    return marked(decoder(data))
+
+
 DECODERS: Mapping[str, Callable[[bytes], Any]] = {
     **dict.fromkeys(("jpg", "jpeg", "png", "gif", "bmp", "webp", "tif", "tiff"), rgb_image),
     **dict.fromkeys(("ppm", "pgm", "pbm", "pnm"), rgb_image),
     **dict.fromkeys(("cls", "cls2", "index", "inx", "id"), _integer),
-    **dict.fromkeys(("json", "jsn"), json.loads),
+    **dict.fromkeys(("json", "jsn"), functools.partial(_marked, json.loads)),
     "npy": _array,
     "npz": _arrays,
-    "cbor": _cbor,
-    **dict.fromkeys(("mp", "msg"), _msgpack),
+    "cbor": functools.partial(_marked, _cbor),
+    **dict.fromkeys(("mp", "msg"), functools.partial(_marked, _msgpack)),
 }
 
 

@@ -223,7 +223,6 @@ BAD_VALUES = {
         b'{"a":' * 5000 + b"1" + b"}" * 5000,
         b'{"n": ' + b"9" * 5000 + b"}",
         b"\xff\xfe",
-        b"[[1], [2, 3]]",
     ],
     "cls": [b"9" * 5000, b"", b"\xff"],
     "json.gz": [b"no gzip", gzip.compress(b"{}")[:-4], gzip.compress(bytes(8 * MIB)), gzip.compress(b"\xff{}")],
@@ -392,3 +391,58 @@ def test_a_library_that_is_missing(shard, monkeypatch, module, extension):
     source = pipeline.webdataset(shard, [extension])
     with pytest.raises(ImportError, match=rf"needs {module}: pip install {module}"):
         list(pipeline.batch(source, 1, on_error="skip"))
+
+
+VALUES = [
+    [[1], [2, 3]],
+    [[1, 2], [3, 4]],
+    [[], []],
+    [1, [2]],
+    [{"role": "user", "at": [1]}],
+    {"boxes": [[1, 2, 3, 4]], "names": [["a"], ["b", "c"]]},
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+@pytest.mark.parametrize("ending", ["json", "cbor", "mp"])
+def test_lists_of_lists_and_objects_are_those_of_jsonl(shard, tmp_path, ending, value):
+    """But for texts, which are bytes in samples of a shard."""
+    dumps = {"json": lambda each: json.dumps(each).encode()}
+    if ending != "json":
+        dumps |= {"cbor": pytest.importorskip("cbor2").dumps, "mp": pytest.importorskip("msgpack").packb}
+    shard.write_bytes(b"".join(member(f"{i}.{ending}", dumps[ending](value)) for i in range(2)) + END)
+    (tmp_path / "a.jsonl").write_text(2 * (json.dumps({ending: value}) + "\n"))
+    lines = pipeline.jsonl(str(tmp_path / "a.jsonl")).map(encoded)
+    samples = pipeline.webdataset(str(shard), columns=[ending])
+    assert list(map(repr, samples)) == list(map(repr, lines))
+    assert types_of(next(iter(samples))) == types_of(next(iter(lines)))
+    assert repr(list(samples.batch(2))) == repr(list(lines.batch(2)))
+
+
+def encoded(value):
+    """Return a value with bytes for texts."""
+    if isinstance(value, dict):
+        return {name: encoded(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return type(value)(map(encoded, value))
+    return value.encode() if isinstance(value, str) else value
+
+
+def types_of(value):
+    return {name: types_of(each) for name, each in value.items()} if isinstance(value, dict) else type(value)
+
+
+@pytest.mark.parametrize("value", [[1, "a"], [True, 1, "x"], [0.5, 2**60 + 1]], ids=repr)
+def test_lists_that_make_no_array(shard, value):
+    """They can be read; `batch` says what is wrong."""
+    shard.write_bytes(member("0.json", json.dumps(value).encode()) + END)
+    data = pipeline.webdataset(str(shard), columns=["json"])
+    assert list(data) == [{"json": encoded(value)}]
+    with pytest.raises((TypeError, ValueError), match=r"^batch: component 'json'.* \(.*a\.tar:0\)\n"):
+        list(data.batch(1))
+
+
+def test_empty_lists_beside_lists_of_lists(shard):
+    shard.write_bytes(member("0.json", b"[]") + member("1.json", b"[[1], [2, 3]]") + END)
+    [batch] = pipeline.webdataset(str(shard), columns=["json"]).batch(2)
+    assert batch["json"].tolist() == [[], [[1], [2, 3]]]

@@ -14,6 +14,7 @@ MODULES = [
     "_lines",
     "_meter",
     "_queue",
+    "_ragged",
     "_random",
     "_replay",
     "_rows",

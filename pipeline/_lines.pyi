@@ -1,11 +1,7 @@
 from typing import Any, final
 
-import numpy as np
-from numpy.typing import NDArray
-
 def all_bytes(values: list[Any] | tuple[Any, ...]) -> bool: ...
 def split_lines(text: bytes, begin: int, end: int) -> list[bytes]: ...
-def cut(data: NDArray[np.uint8], ends: NDArray[np.int64], which: NDArray[np.int64], text: bool) -> list[Any]: ...
 
 @final
 class LineScanner:

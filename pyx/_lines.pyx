@@ -6,7 +6,6 @@ Thread safety: a text is a bytes object, which nobody can change; a list must be
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
-from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcpy
@@ -190,40 +189,3 @@ cdef class RecordScanner:
             add_place(&self.begins, self.next)
             self.next += 16 + <int64_t>length
         return True
-
-
-def cut(const unsigned char[::1] data not None, const int64_t[::1] ends not None, const int64_t[::1] which not None,
-        bint text):
-    """Return values that lie one behind the other: bytes objects, or the texts that they are in UTF-8.
-
-    Args:
-        data: The values.
-        ends: Where each ends; the first begins at 0.
-        which: The values to return.
-        text: Whether they are texts, which may have halves of surrogate pairs.
-
-    Raises:
-        IndexError: There is no such value.
-        ValueError: A value ends before it begins, or behind the data; or is no text.
-    """
-    cdef Py_ssize_t i, n = which.shape[0]
-    cdef int64_t begin, end, at
-    cdef const char* first = NULL
-    cdef list made = []
-    if data.shape[0]:
-        first = <const char*>&data[0]
-    for i in range(n):
-        at = which[i]
-        if not 0 <= at < ends.shape[0]:
-            raise IndexError(f"there is no value {at}: there are {ends.shape[0]}")
-        begin = ends[at - 1] if at else 0
-        end = ends[at]
-        if not 0 <= begin <= end <= data.shape[0]:
-            raise ValueError(f"value {at} lies from byte {begin} to {end} of {data.shape[0]}")
-        if begin == end:
-            made.append("" if text else b"")
-        elif text:
-            made.append(PyUnicode_DecodeUTF8(first + begin, end - begin, "surrogatepass"))
-        else:
-            made.append(PyBytes_FromStringAndSize(first + begin, end - begin))
-    return made

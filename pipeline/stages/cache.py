@@ -9,32 +9,22 @@ from __future__ import annotations
 import contextlib
 import copy
 import gc
-import threading
-import weakref
 from typing import Any
 
-import numpy as np
-
-from pipeline.diagnostics.frames import tell
-from pipeline.errors import FailedPreconditionError, OpError, StateMismatchError, invalid
-from pipeline.files.shelf import Folder, Memory, Shelf
-from pipeline.logs import logger
+from pipeline.errors import FailedPreconditionError, StateMismatchError, invalid
+from pipeline.files.shelf import Memory
 from pipeline.orders.seeds import Seed
 from pipeline.stages.block import Block, Numbers
-from pipeline.stages.index import ENDLESS, Index, InOrder
+from pipeline.stages.cache_store import Store
+from pipeline.stages.filling import Filling
+from pipeline.stages.index import ENDLESS, Index
 from pipeline.stages.kept_rows import KeptRows, RowWriter
 from pipeline.stages.node import Node, OneInput, index_of, opened, seeds_of
 from pipeline.stages.recipe_key import first_difference, key_of
 from pipeline.stages.run import Pair, Run, Seeds
-from pipeline.stages.stream import Stream, unknown_in, whole
-from pipeline.tracebacks import from_handler
-
-_log = logger("pipeline.batches")
+from pipeline.stages.stream import Stream, whole
 
 _FORMAT = 1
-
-# Elements that are computed together where none of them is wanted.
-_AT_ONCE = 1024
 
 # Seconds between two looks at a cache that another process fills.
 _LOOK = 0.2
@@ -223,56 +213,6 @@ class _Kept(Seeds):
         self._pairs = pairs
 
 
-class Store:
-    """The elements of a cache. All steps of this process that name a folder share one; pickled, it is another one.
-
-    Args:
-        shelf: Where the elements are.
-    """
-
-    def __init__(self, shelf: Shelf) -> None:
-        self.shelf = shelf
-        self._rows: KeptRows | None = None
-        self._filling: weakref.ref[Filling] | None = None
-
-    @classmethod
-    def of(cls, path: str) -> Store:
-        """Return the one of a folder."""
-        folder = Folder(path, "cache")
-        with _guard:
-            found = _of_folders.get(folder.path)
-            if found is None or found.is_old():
-                found = _of_folders[folder.path] = cls(folder)
-            return found
-
-    def is_old(self) -> bool:
-        """Whether it has all elements, and the folder has others by now, or none."""
-        rows = self._rows
-        return rows is not None and rows.complete and rows.lines is not self.shelf.lines()
-
-    def __reduce__(self) -> Any:
-        return (Store.of, (self.shelf.path,)) if isinstance(self.shelf, Folder) else (Store, (Memory(),))
-
-    def rows(self) -> KeptRows:
-        """Return what is there now, in whole chunks."""
-        rows = self._rows
-        if rows is None or not rows.complete:
-            lines = self.shelf.lines()
-            if rows is None or rows.lines is not lines:
-                rows = self._rows = KeptRows(self.shelf)
-        return rows
-
-    def fills(self, filling: Filling) -> None:
-        """Note which stream writes."""
-        self._filling = weakref.ref(filling)
-
-    def stop_filling(self) -> None:
-        """Let a stream of this process write no more: it keeps what it has computed, and goes on without."""
-        filling = None if self._filling is None else self._filling()
-        if filling is not None:
-            filling.stop_writing()
-
-
 class _Some(Index):
     """Elements of a cache that is not full, as far as they are there; others by the index of the input.
 
@@ -297,167 +237,3 @@ class _Some(Index):
             raise TypeError("the cache is not full, so its elements have no numbers yet: iterate over it once before")
         block = self._source.block(places)
         return Block(block.values, places[: len(block)], block.error)
-
-
-_of_folders: weakref.WeakValueDictionary[str, Store] = weakref.WeakValueDictionary()
-_guard = threading.RLock()
-
-
-class Filling(Stream):
-    """Elements in order: those that are there, then those that are computed, and kept. The state is the next place.
-
-    One stream writes. Others that run meanwhile, also in other processes, read what is there when they come to its
-    end, and compute the rest for themselves.
-
-    Args:
-        node: The step.
-        run: Of the iterator.
-        place: Where to begin.
-    """
-
-    def __init__(self, node: Cache, run: Run, place: int) -> None:
-        self._node, self._run, self._next = node, run, place
-        self._there: InOrder | None = None  # those that are there
-        self._source: Stream | None = None  # the input, once they come from there
-        self._at = 0  # the place of what the input gives next
-        self._writer: RowWriter | None = None
-        self._over = self._told = False
-        self._error: Exception | None = None  # why elements cannot be kept
-        self._lock = threading.RLock()  # against `stop_writing`
-
-    def take(self, n: int) -> Block | None:
-        with self._lock:
-            while not self._over:
-                if self._error is not None:
-                    raise self._error
-                if self._there is not None:
-                    block = self._there.take(n)
-                    if block is not None:
-                        self._next += len(block)
-                        return block
-                    self._there = None
-                if self._source is None:
-                    self.begin_at_next()
-                elif self._at == self._next:
-                    block = self._compute(n)
-                    self._next = self._at
-                    return block
-                else:
-                    self._compute(min(_AT_ONCE, self._next - self._at))
-            return None
-
-    def drop(self, n: int) -> int:
-        with self._lock:
-            left = n
-            if self._there is None and self._source is None and not self._over:
-                self.begin_at_next()
-            if self._there is not None:
-                count = self._there.drop(left)
-                self._next, left = self._next + count, left - count
-            return n - left + (super().drop(left) if left else 0)
-
-    def begin_at_next(self, private: bool = True) -> bool:
-        """Read on, if more is there; else open the input behind what is there, to be kept.
-
-        Args:
-            private: Whether to open it even if another one writes.
-
-        Returns:
-            Whether that was done.
-        """
-        node = self._node
-        rows, writer = node.begun(self._run, self._next)
-        if rows.count > self._next or rows.complete:
-            self._over = rows.count <= self._next
-            self._there = None if self._over else InOrder(rows.index, self._next)
-            return True
-        if writer is None and not private:
-            return False
-        try:
-            self._source, self._at = node.source_at(self._run, rows), rows.count
-        except BaseException:
-            if writer is not None:
-                writer.close()
-            raise
-        self._writer = writer
-        if writer is not None:
-            node.store.fills(self)
-        return True
-
-    def _compute(self, n: int) -> Block | None:
-        """Compute up to n elements, and keep them; None at the end."""
-        writer, self._writer = self._writer, None  # an interrupt leaves nothing that is kept by half
-        source: Any = self._source
-        try:
-            try:
-                block = source.take(n)
-            except Exception as error:
-                if from_handler(error) is None:
-                    self._writer, writer = writer, None
-                raise
-            if writer is not None and self._keep(writer, block):
-                self._writer, writer = writer, None
-        finally:
-            if writer is not None:
-                writer.close()
-        if block is None:
-            self._over = True
-            return None
-        first, self._at = self._at, self._at + len(block)
-        return Block(block.values, np.arange(first, self._at))
-
-    def _keep(self, writer: RowWriter, block: Block | None) -> bool:
-        """Keep elements; None for the end. Return whether there are more to come."""
-        source = self._node.source
-        try:
-            if block is not None:
-                writer.add(block.values)
-            if block is None or (source.indexed and self._at + len(block) == source.length()):
-                writer.commit(None, True)
-                return False
-            if writer.due:
-                self._commit(writer)
-            self._tell(writer)
-        except Exception as error:
-            if from_handler(error) is None:
-                self._error = error  # the input is behind these elements, which nobody gets
-            raise
-        return True
-
-    def _commit(self, writer: RowWriter) -> None:
-        """Finish a chunk, if the input has a state from which it can continue behind that."""
-        state = self._source.state()  # type: ignore[union-attr]
-        if writer.waits and self._node.source.no_state() is None and unknown_in(state) is None:
-            writer.commit(state, False)
-
-    def _tell(self, writer: RowWriter) -> None:
-        """Say once that there are pickles in a folder."""
-        if writer.pickles and not self._told and self._node.folder is not None:
-            self._told = True
-            tell(_log, f"cache: some values in '{self._node.folder}' are no arrays, numbers or texts, and are pickled")
-
-    def state(self) -> Any:
-        return self._next
-
-    def stop_writing(self) -> None:
-        """Keep what was computed, and write no more."""
-        with self._lock:
-            writer, self._writer = self._writer, None
-            if writer is None:
-                return
-            try:
-                self._commit(writer)
-            except OpError as error:  # such as a full disk: the elements were handed out all the same
-                tell(_log, error.message)
-            finally:
-                writer.close()
-
-    def close(self) -> None:
-        with self._lock:
-            try:
-                self.stop_writing()
-            finally:
-                self._there, self._over = None, True
-                source, self._source = self._source, None
-                if source is not None:
-                    source.close()

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._calls import all_of
-from pipeline._lines import cut
+from pipeline._ragged import cut_arrays, cut_texts, join_arrays, join_texts, like_arrays
 from pipeline.stages.block import Numbers
 
 Kind = list[Any]
@@ -50,11 +50,11 @@ def kind_of(column: Any) -> Kind:
         return _of_lists(column)
     if issubclass(only, np.generic) and all(each.dtype == first.dtype for each in column):
         return _of_arrays(first.dtype, ())
-    if only is np.ndarray and first.ndim and len({(each.dtype, each.ndim) for each in column}) == 1:
-        kind = _of_arrays(first.dtype, first.shape)
-        alike = kind == PICKLE or len({each.shape for each in column}) == 1
-        return kind if alike else ["ragged", kind[1], first.ndim]
-    return PICKLE
+    alike = like_arrays(column) if only is np.ndarray else None
+    if alike is None:
+        return PICKLE
+    kind = _of_arrays(first.dtype, first.shape)
+    return kind if alike or kind == PICKLE else ["ragged", kind[1], first.ndim]
 
 
 def wider(one: Kind, other: Kind) -> Kind:
@@ -98,21 +98,20 @@ def _of_lists(column: Sequence[list[Any]]) -> Kind:
 def encoded(kind: Kind, column: Any) -> dict[str, NDArray[Any]]:
     """Return the values of a column as contiguous arrays, by part. Ends count from the first of these values."""
     name = kind[0]
-    if name in ("array", "number"):
-        array = column if type(column) is np.ndarray else np.array(column, _dtype_of(kind[1]))
-        return {"values": np.ascontiguousarray(array)}
-    if name == "list":
-        values = np.array([value for each in column for value in each], kind[1])
-        return {"values": values, "ends": _ends(column)}
+    if name in ("array", "number") and (type(column) is np.ndarray or type(column[0]) is not np.ndarray):
+        return {"values": np.ascontiguousarray(column, _dtype_of(kind[1]))}
+    values = list(column)
+    if name == "array":
+        return {"values": join_arrays(values)[0]}
     if name == "ragged":
-        flat = [np.ascontiguousarray(each).reshape(-1) for each in column]
-        shapes = np.array([each.shape for each in column], np.int64)
-        return {"values": np.concatenate(flat), "ends": _ends(flat), "shapes": shapes}
-    if name == "str":
-        column = [each.encode("utf-8", "surrogatepass") for each in column]
+        return dict(zip(parts_of(kind), join_arrays(values), strict=True))
+    if name == "list":
+        joined = np.array([value for each in values for value in each], kind[1]), _ends(values)
     elif name == "pickle":
-        column = [_pickled(each) for each in column]
-    return {"values": np.frombuffer(b"".join(column), np.uint8), "ends": _ends(column)}
+        joined = join_texts(list(map(_pickled, values)))
+    else:
+        joined = join_texts(values)
+    return dict(zip(parts_of(kind), joined, strict=True))
 
 
 def _ends(parts: Sequence[Any]) -> NDArray[np.int64]:
@@ -150,21 +149,16 @@ def reader_of(kind: Kind, parts: dict[str, NDArray[np.uint8]]) -> Callable[[Numb
     """Return what reads the values of a column with ends, by row."""
     name, data, ends = kind[0], parts["values"], parts["ends"].view(np.int64)
     if name in ("str", "bytes"):
-        return lambda rows: cut(data, ends, rows, name == "str")
+        return lambda rows: cut_texts(data, ends, rows, name == "str")
     if name == "pickle":
-        return lambda rows: [_unpickled(each) for each in cut(data, ends, rows, False)]
+        return lambda rows: list(map(_unpickled, cut_texts(data, ends, rows, False)))
     values = data.view(_dtype_of(kind[1]))
     if len(ends) and ends[-1] != len(values):
         raise ValueError(f"the last value ends at {ends[-1]} of {len(values)}")
-    if name == "list":
-        return lambda rows: [values[a:b].tolist() for a, b in _spans(ends, rows)]
-    shapes = parts["shapes"].view(np.int64).reshape(-1, kind[2])
-    if kind[2] == 1:
-        return lambda rows: [values[a:b].copy() for a, b in _spans(ends, rows)]
-    return lambda rows: [
-        values[a:b].reshape(shape).copy()
-        for (a, b), shape in zip(_spans(ends, rows), shapes[rows].tolist(), strict=True)
-    ]
+    shapes = ends.reshape(-1, 1) if name == "list" else parts["shapes"].view(np.int64).reshape(-1, kind[2])
+    if name == "ragged":
+        return lambda rows: cut_arrays(values, ends, shapes, rows)
+    return lambda rows: [values[a:b].tolist() for a, b in _spans(ends, rows)]
 
 
 def _spans(ends: Numbers, rows: Numbers) -> Any:

@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from pipeline._calls import all_of
 from pipeline._rows import Gatherer, gathers
 from pipeline.errors import DataLossError
 from pipeline.files.shelf import Shelf, Writer, ends_of
 from pipeline.memory import keep_pages
-from pipeline.nest import ListParts, TupleParts, kept
+from pipeline.nest import CONSTANT, ListParts, TupleParts, kept
 from pipeline.nest import parts_of as parts_of_value
 from pipeline.stages.block import Block, Columns, Examples, Numbers, as_columns, block_of, join_values
 from pipeline.stages.column_kinds import PICKLE, Kind, array_of, encoded, kind_of, parts_of, reader_of, wider
@@ -26,6 +27,12 @@ from pipeline.stages.index import Index
 
 # Elements that wait to be written together, and their bytes.
 _ROWS, _BYTES = 1024, 1 << 20
+
+# Elements that are written at once where none wait: copying those that wait costs more than another write.
+_MANY = 128
+
+_DICT, _TUPLE = frozenset({dict}), frozenset({tuple})
+_TEXTS, _NUMBERS = frozenset({str, bytes}), frozenset({int, float})
 
 # A chunk is finished after so many bytes or seconds: the most that `kill -9` loses.
 _CHUNK, _SECONDS = 64 << 20, 5.0
@@ -35,32 +42,38 @@ def _columns_of(values: Columns | Examples) -> tuple[Any, list[Any]]:
     """Return the structure of elements, and their columns."""
     columns: list[Any] = []
     if type(values) is Columns:
-        structure = _apart(block_of(values), columns, (np.ndarray, list))
+        structure = _apart(block_of(values), columns)
         if structure is not None:
             return structure, columns
-    examples, rows = list(values.examples()), list[list[Any]]()
-    for example in examples:
-        row: list[Any] = []
-        found = _apart(example, row, object)
-        if rows and found != structure:
-            return 0, [examples]
-        structure = found
-        rows.append(row)
-    return structure, list(map(list, zip(*rows, strict=True)))
+    columns = []
+    return _split(list(values.examples()), columns), columns
 
 
-def _apart(value: Any, leaves: list[Any], leaf: Any) -> Any:
-    """Append what is in a structure to `leaves`, and return the structure; None if something is no leaf."""
-    kind = type(value)
+def _split(values: list[Any], columns: list[Any]) -> Any:
+    """Append columns of values to `columns`: of their parts, if all have the same; return the structure."""
+    kinds, first = frozenset(map(type, values)), values[0]
+    if kinds == _DICT and all(type(key) is str for key in first):
+        keys = list(first)
+        if all([list(each) == keys for each in values]):
+            return ["dict", [[key, _split([each[key] for each in values], columns)] for key in keys]]
+    if kinds == _TUPLE and len(frozenset(map(len, values))) == 1:
+        return ["tuple", [_split(list(each), columns) for each in zip(*values, strict=True)]]
+    columns.append(values)
+    return len(columns) - 1
+
+
+def _apart(block: Any, columns: list[Any]) -> Any:
+    """Append the columns of a block to `columns`, and return the structure; None if it has others than are kept."""
+    kind = type(block)
     parts: Any
-    if kind is dict and all(type(key) is str for key in value):
-        parts = [[key, _apart(each, leaves, leaf)] for key, each in value.items()]
+    if kind is dict and all(type(key) is str for key in block):
+        parts = [[key, _apart(each, columns)] for key, each in block.items()]
         return None if any(each is None for _, each in parts) else ["dict", parts]
-    if kind is TupleParts or kind is ListParts or (kind is tuple and leaf is object):
-        parts = [_apart(each, leaves, leaf) for each in value]
+    if kind is TupleParts or kind is ListParts:
+        parts = [_apart(each, columns) for each in block]
         return None if None in parts else ["list" if kind is ListParts else "tuple", parts]
-    leaves.append(value)
-    return len(leaves) - 1 if isinstance(value, leaf) else None
+    columns.append(block)
+    return len(columns) - 1 if kind is np.ndarray or kind is list else None
 
 
 def _together(structure: Any, columns: list[Any]) -> Any:
@@ -274,8 +287,9 @@ class RowWriter:
             ResourceExhaustedError: The disk is full.
             TypeError: An element can be kept in no way.
         """
-        size = _size_of(values)
-        if not self._waiting and size >= _BYTES >> 3:
+        many = not self._waiting and len(values) >= _MANY
+        size = 0 if many else _size_of(values)
+        if many or (not self._waiting and size >= _BYTES >> 3):
             self._write(values)
             return
         self._waiting.append(_copied(values))
@@ -310,7 +324,10 @@ class RowWriter:
                     expected = data.nbytes // count * self._length
                 if data.nbytes:
                     self._writer.append(name, data.reshape(-1).view(np.uint8), expected)
-        self._segments.append([self._segment, count, new])
+        if new is None and self._segments:
+            self._segments[-1][1] += count
+        else:
+            self._segments.append([self._segment, count, new])
 
     @property
     def waits(self) -> bool:
@@ -343,25 +360,30 @@ class RowWriter:
 def _size_of(values: Columns | Examples) -> int:
     """Return about how many bytes elements have."""
     columns = values.arrays if type(values) is Columns else [values.items]
-    return sum([each.nbytes if type(each) is np.ndarray else sum(map(_weight, each)) for each in columns])
+    return sum([each.nbytes if type(each) is np.ndarray else _weight_of_all(each) for each in columns])
+
+
+def _weight_of_all(values: Any) -> int:
+    return 64 * len(values) + sum(map(len, values) if all_of(values, _TEXTS) else map(_weight, values))
 
 
 def _weight(value: Any) -> int:
     kind = type(value)
-    if kind is str or kind is bytes:
-        return 64 + len(value)
+    if kind in _TEXTS or (kind is list and all_of(value, _NUMBERS)):
+        return len(value)
     if kind is np.ndarray:
-        return 64 + int(value.nbytes)
+        return int(value.nbytes)
     parts = parts_of_value(value)
-    return 64 if parts is None else 64 + sum(map(_weight, parts))
+    return 0 if parts is None else _weight_of_all(parts)
 
 
 def _copied(values: Columns | Examples) -> Columns | Examples:
     """Return elements that nobody changes: the caller gets these arrays."""
     if type(values) is Columns:
-        arrays = [
-            each.copy() if type(each) is np.ndarray else [kept(value, False) for value in each]
-            for each in values.arrays
-        ]
+        arrays = [each.copy() if type(each) is np.ndarray else _copied_all(each) for each in values.arrays]
         return Columns(arrays, len(values), values.structure)
-    return Examples([kept(each, False) for each in values.examples()])
+    return Examples(_copied_all(list(values.examples())))
+
+
+def _copied_all(values: list[Any]) -> list[Any]:
+    return values.copy() if all_of(values, CONSTANT) else [kept(each, False) for each in values]

@@ -1,0 +1,202 @@
+"""Filling: the elements of a cache that is not full, in order: those that are there, then those that it computes."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Protocol
+
+import numpy as np
+
+from pipeline.diagnostics.frames import tell
+from pipeline.errors import OpError
+from pipeline.logs import logger
+from pipeline.stages.block import Block
+from pipeline.stages.cache_store import Store
+from pipeline.stages.index import InOrder
+from pipeline.stages.kept_rows import KeptRows, RowWriter
+from pipeline.stages.node import Node
+from pipeline.stages.run import Run
+from pipeline.stages.stream import Stream, unknown_in
+from pipeline.tracebacks import from_handler
+
+_log = logger("pipeline.batches")
+
+# Elements that are computed together where none of them is wanted.
+_AT_ONCE = 1024
+
+
+class Keeps(Protocol):
+    """The step of a cache, as `Filling` needs it."""
+
+    folder: str | None
+    store: Store
+
+    @property
+    def source(self) -> Node:
+        """The input."""
+
+    def begun(self, run: Run, place: int) -> tuple[KeptRows, RowWriter | None]:
+        """Return what is there, and what adds to it; None if another stream does, or the place is there."""
+
+    def source_at(self, run: Run, rows: KeptRows) -> Stream:
+        """Return the elements of the input behind what is there."""
+
+
+class Filling(Stream):
+    """Elements in order: those that are there, then those that are computed, and kept. The state is the next place.
+
+    One stream writes. Others that run meanwhile, also in other processes, read what is there when they come to its
+    end, and compute the rest for themselves.
+
+    Args:
+        node: The step.
+        run: Of the iterator.
+        place: Where to begin.
+    """
+
+    def __init__(self, node: Keeps, run: Run, place: int) -> None:
+        self._node, self._run, self._next = node, run, place
+        self._there: InOrder | None = None  # those that are there
+        self._source: Stream | None = None  # the input, once they come from there
+        self._at = 0  # the place of what the input gives next
+        self._writer: RowWriter | None = None
+        self._over = self._told = False
+        self._error: Exception | None = None  # why elements cannot be kept
+        self._lock = threading.RLock()  # against `stop_writing`
+
+    def take(self, n: int) -> Block | None:
+        with self._lock:
+            while not self._over:
+                if self._error is not None:
+                    raise self._error
+                if self._there is not None:
+                    block = self._there.take(n)
+                    if block is not None:
+                        self._next += len(block)
+                        return block
+                    self._there = None
+                if self._source is None:
+                    self.begin_at_next()
+                elif self._at == self._next:
+                    block = self._compute(n)
+                    self._next = self._at
+                    return block
+                else:
+                    self._compute(min(_AT_ONCE, self._next - self._at))
+            return None
+
+    def drop(self, n: int) -> int:
+        with self._lock:
+            left = n
+            if self._there is None and self._source is None and not self._over:
+                self.begin_at_next()
+            if self._there is not None:
+                count = self._there.drop(left)
+                self._next, left = self._next + count, left - count
+            return n - left + (super().drop(left) if left else 0)
+
+    def begin_at_next(self, private: bool = True) -> bool:
+        """Read on, if more is there; else open the input behind what is there, to be kept.
+
+        Args:
+            private: Whether to open it even if another one writes.
+
+        Returns:
+            Whether that was done.
+        """
+        node = self._node
+        rows, writer = node.begun(self._run, self._next)
+        if rows.count > self._next or rows.complete:
+            self._over = rows.count <= self._next
+            self._there = None if self._over else InOrder(rows.index, self._next)
+            return True
+        if writer is None and not private:
+            return False
+        try:
+            self._source, self._at = node.source_at(self._run, rows), rows.count
+        except BaseException:
+            if writer is not None:
+                writer.close()
+            raise
+        self._writer = writer
+        if writer is not None:
+            node.store.fills(self)
+        return True
+
+    def _compute(self, n: int) -> Block | None:
+        """Compute up to n elements, and keep them; None at the end."""
+        writer, self._writer = self._writer, None  # an interrupt leaves nothing that is kept by half
+        source: Any = self._source
+        try:
+            try:
+                block = source.take(n)
+            except Exception as error:
+                if from_handler(error) is None:
+                    self._writer, writer = writer, None
+                raise
+            if writer is not None and self._keep(writer, block):
+                self._writer, writer = writer, None
+        finally:
+            if writer is not None:
+                writer.close()
+        if block is None:
+            self._over = True
+            return None
+        first, self._at = self._at, self._at + len(block)
+        return Block(block.values, np.arange(first, self._at))
+
+    def _keep(self, writer: RowWriter, block: Block | None) -> bool:
+        """Keep elements; None for the end. Return whether there are more to come."""
+        source = self._node.source
+        try:
+            if block is not None:
+                writer.add(block.values)
+            if block is None or (source.indexed and self._at + len(block) == source.length()):
+                writer.commit(None, True)
+                return False
+            if writer.due:
+                self._commit(writer)
+            self._tell(writer)
+        except Exception as error:
+            if from_handler(error) is None:
+                self._error = error  # the input is behind these elements, which nobody gets
+            raise
+        return True
+
+    def _commit(self, writer: RowWriter) -> None:
+        """Finish a chunk, if the input has a state from which it can continue behind that."""
+        state = self._source.state()  # type: ignore[union-attr]
+        if writer.waits and self._node.source.no_state() is None and unknown_in(state) is None:
+            writer.commit(state, False)
+
+    def _tell(self, writer: RowWriter) -> None:
+        """Say once that there are pickles in a folder."""
+        if writer.pickles and not self._told and self._node.folder is not None:
+            self._told = True
+            tell(_log, f"cache: some values in '{self._node.folder}' are no arrays, numbers or texts, and are pickled")
+
+    def state(self) -> Any:
+        return self._next
+
+    def stop_writing(self) -> None:
+        """Keep what was computed, and write no more."""
+        with self._lock:
+            writer, self._writer = self._writer, None
+            if writer is None:
+                return
+            try:
+                self._commit(writer)
+            except OpError as error:  # such as a full disk: the elements were handed out all the same
+                tell(_log, error.message)
+            finally:
+                writer.close()
+
+    def close(self) -> None:
+        with self._lock:
+            try:
+                self.stop_writing()
+            finally:
+                self._there, self._over = None, True
+                source, self._source = self._source, None
+                if source is not None:
+                    source.close()

@@ -234,6 +234,19 @@ def path_text(given: Any, what: str) -> str:
     return file_name(given, what)
 
 
+def local_path(given: Any, what: str) -> str:
+    """Return a path of this machine as text; `what` names it in errors.
+
+    Raises:
+        TypeError: It is not a path.
+        ValueError: No file can have this name, or it is a URL: a folder `s3:` would be made.
+    """
+    path = path_text(given, what)
+    if "://" in path:
+        raise invalid(f"{what} must be a path on this machine, got the URL {path!r:.80}: write there, and copy it")
+    return path
+
+
 def object_vector(values: Sequence[Any]) -> NDArray[Any]:
     """Make a vector of these values, such as bytes, as they are: NumPy does not look into them."""
     vector = np.empty(len(values), object)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.spec import spec_of
-from pipeline.dtypes import at_least, integer, items, one_of, path_text, refuse_missing, truth
+from pipeline.dtypes import at_least, integer, items, local_path, one_of, refuse_missing, truth
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
 from pipeline.keywords import in_other_words, tells_keywords, tells_keywords_too
 from pipeline.stages import by_name as stages
@@ -719,7 +719,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             ([0, 1, 4, 9], 9)
         """
         self._needs_no_time("cache")
-        path = None if folder is None else path_text(folder, "cache: folder")
+        path = None if folder is None else local_path(folder, "cache: folder")
         again, compare = truth(rebuild, "cache: rebuild"), truth(verify, "cache: verify")
         if path is None and (again or compare):
             raise invalid(f"cache: {'rebuild' if again else 'verify'}=True is for a folder: pass one, or leave it out")

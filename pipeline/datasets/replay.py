@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.replay_files import load_contents, save_contents
 from pipeline.datasets.replay_rows import ReplayRows, contents_of
-from pipeline.dtypes import integer, path_text, refuse_missing, seconds, truth
+from pipeline.dtypes import integer, local_path, refuse_missing, seconds, truth
 from pipeline.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -243,7 +243,7 @@ class ReplayBuffer(Dataset[Any]):
             >>> again
             <ReplayBuffer 'replay': 3 of 100 examples>
         """
-        path = os.path.expanduser(path_text(folder, f"'{self.name}': save: folder"))
+        path = os.path.expanduser(local_path(folder, f"'{self.name}': save: folder"))
         with self._changed:
             save_contents(path, self.state_dict(), f"'{self.name}'")
 
@@ -257,7 +257,7 @@ class ReplayBuffer(Dataset[Any]):
             NotFoundError: There are none. DataLossError: They are damaged.
             InvalidArgumentError, ResourceExhaustedError, CancelledError: As `load_state_dict`.
         """
-        self.load_state_dict(load_contents(os.path.expanduser(path_text(folder, f"'{self.name}': load: folder"))))
+        self.load_state_dict(load_contents(os.path.expanduser(local_path(folder, f"'{self.name}': load: folder"))))
 
     @property
     def size(self) -> int:

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from pipeline.diagnostics import live
-from pipeline.dtypes import path_text
+from pipeline.dtypes import local_path
 from pipeline.reports.picture import FONTS
 from pipeline.reports.report import Report
 from pipeline.reports.sampler import report
@@ -73,7 +73,7 @@ class Drawing:
             ImportError: It ends with .png, and resvg_py is not installed.
             OSError: The file cannot be written.
         """
-        name = path_text(path, "save: path")
+        name = local_path(path, "save: path")
         suffix = os.path.splitext(name)[1].lower()
         if suffix not in (".svg", ".png"):
             raise ValueError(f"{name}: a drawing is saved as .svg or .png")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from pipeline.dtypes import path_text
+from pipeline.dtypes import local_path
 from pipeline.errors import FailedPreconditionError
 from pipeline.files.event_file import EventFile
 from pipeline.files.os_errors import os_error
@@ -32,7 +32,7 @@ class Curves:
     """
 
     def __init__(self, logdir: str | os.PathLike[str]) -> None:
-        self._logdir = path_text(logdir, "logdir")
+        self._logdir = local_path(logdir, "logdir")
         self._file: EventFile | None = None
         self._began = self._next = 0.0
         self._step = 0

@@ -9,7 +9,7 @@ from types import TracebackType
 
 from pipeline import dtypes
 from pipeline._queue import note_waits
-from pipeline.dtypes import integer, path_text
+from pipeline.dtypes import integer, local_path
 from pipeline.errors import FailedPreconditionError
 from pipeline.logs import logger
 from pipeline.reports import spans
@@ -51,7 +51,7 @@ def trace(path: str | os.PathLike[str], *, interval: float = 0.005, max_bytes: i
         >>> with pipeline.trace("run.json.gz"):
         ...     batches = list(pipeline.dataset(range(4)).batch(2))
     """
-    name = path_text(path, "trace: path")
+    name = local_path(path, "trace: path")
     if not name.endswith((".json", ".json.gz")):
         raise ValueError(f"trace: the path must end in .json or .json.gz, got {name!r}")
     pause, most = dtypes.interval(interval, "trace: interval"), integer(max_bytes, "trace: max_bytes")

@@ -14,7 +14,7 @@ import zlib
 from typing import Any
 
 from pipeline.diagnostics.wording import count
-from pipeline.dtypes import path_text
+from pipeline.dtypes import local_path
 from pipeline.errors import DataLossError, InvalidArgumentError
 from pipeline.files.os_errors import os_error
 from pipeline.files.replacing import replacing
@@ -59,7 +59,7 @@ def save_state(path: Path, state: Any) -> None:
         ...     next(again).tolist()
         [2, 3]
     """
-    name = os.fsencode(path_text(path, "save_state: path"))
+    name = os.fsencode(local_path(path, "save_state: path"))
     target = os.path.realpath(name)
     data = _encoded(state)
     try:
@@ -84,7 +84,7 @@ def load_state(path: Path) -> Any:
         >>> pipeline.load_state("place.json")
         {'epoch': 3}
     """
-    name = os.fsencode(path_text(path, "load_state: path"))
+    name = os.fsencode(local_path(path, "load_state: path"))
     try:
         with open(name, "rb") as file:
             text = file.read()

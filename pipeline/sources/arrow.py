@@ -76,10 +76,7 @@ def arrow(
         if not isinstance(table, ArrowTable):
             raise TypeError(f"arrow: the table must be one of Arrow, not {table!r:.80}")
         _refuse_objects(table, columns)
-        try:
-            table = pyarrow.table(table)
-        except (ValueError, TypeError) as error:
-            raise TypeError(f"arrow: the table must be one of Arrow, not a {type(table).__name__}: {error}") from None
+        table = _converted(table, None if where is not None else columns)
     names = chosen(table.schema.names, without_index(table.schema) if columns is None else columns, "arrow")
     casts = casts_of(table.schema, dtypes, "arrow")
     rows, facts = table.select(names), {}
@@ -91,6 +88,29 @@ def arrow(
     return TableSource(
         _Table(rows, defaults, texts_of(dtypes), numbered, facts), Epochs(num_epochs, shuffle, seed, shard)
     )
+
+
+def _converted(given: Any, columns: Sequence[str] | None) -> Any:
+    """Return what pyarrow makes of another library's table; columns that nobody asked for may be of any type.
+
+    Raises:
+        InvalidArgumentError: Arrow has no type for a column.
+        TypeError: It is no table.
+    """
+    pyarrow, pandas = needs("pyarrow", "arrow"), sys.modules.get("pandas")
+    try:
+        return pyarrow.table(given)
+    except (ValueError, TypeError, NotImplementedError, OverflowError) as error:
+        for i, name in enumerate(given.columns if pandas is not None and isinstance(given, pandas.DataFrame) else ()):
+            column = given.iloc[:, i]
+            try:
+                pyarrow.array(column, from_pandas=True)
+            except Exception as why:
+                if columns is not None and str(name) not in columns:
+                    return _converted(given.drop(columns=name), columns)
+                text = f"arrow: column {name!r} of dtype {column.dtype} has no type in Arrow: {why}"
+                raise invalid(f"{text}. Leave it out by columns=, or convert it") from error
+        raise TypeError(f"arrow: the table must be one of Arrow, not a {type(given).__name__}: {error}") from None
 
 
 def _refuse_objects(table: Any, columns: Sequence[str] | None) -> None:

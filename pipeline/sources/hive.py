@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Container, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from pipeline.errors import invalid
 from pipeline.sources.extras import needs
 
 _FOLDER = re.compile(r"([^=]+)=(.*)", re.DOTALL)
@@ -28,17 +30,21 @@ def as_written(dtypes: Any, codes: Any) -> set[str]:
     return set()
 
 
-def folder_columns(names: Sequence[str], written: Container[str] = ()) -> list[dict[str, Any]]:
+def folder_columns(kind: str, names: Sequence[str], written: Container[str] = ()) -> list[dict[str, Any]]:
     """Return the values that the folders of each file have, by column, as scalars of Arrow.
 
     A column is of int64 if all of its values are integers, else of strings.
 
     Args:
+        kind: The source, for errors.
         names: The files.
         written: Columns that are of strings in any case: 01 becomes no 1.
+
+    Raises:
+        InvalidArgumentError: The name of a folder is not UTF-8.
     """
     pyarrow = needs("pyarrow", "parquet")
-    found = [_values(name) for name in names]
+    found = [_values(kind, name) for name in names]
     texts: dict[str, list[str]] = {}
     for values in found:
         for key, value in values.items():
@@ -52,11 +58,21 @@ def folder_columns(names: Sequence[str], written: Container[str] = ()) -> list[d
     return [{key: _scalar(value, kinds[key]) for key, value in values.items()} for values in found]
 
 
-def _values(name: str) -> dict[str, str | None]:
+def _values(kind: str, name: str) -> dict[str, str | None]:
     """What the folders of a file say; None for a missing value."""
     path = name.partition("?")[0] if name.startswith(("http://", "https://")) else name
     pairs = (_FOLDER.fullmatch(folder) for folder in re.split(r"[/\\]" if "\\" in path else "/", path)[:-1])
-    return {unquote(pair[1]): None if pair[2] == _NULL else unquote(pair[2]) for pair in pairs if pair is not None}
+    try:
+        found = {
+            unquote(pair[1], errors="strict"): None if pair[2] == _NULL else unquote(pair[2], errors="strict")
+            for pair in pairs
+            if pair is not None
+        }
+        "".join(each or "" for pair in found.items() for each in pair).encode()
+    except UnicodeError as error:  # else several folders would be one
+        shown = os.fsencode(name).decode(errors="backslashreplace")
+        raise invalid(f"{kind}: the name of a folder of '{shown}' is not UTF-8: rename the folder") from error
+    return found
 
 
 def _scalar(value: str | None, kind: Any) -> Any:

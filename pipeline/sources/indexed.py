@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import path_text, truth
+from pipeline.dtypes import local_path, truth
 from pipeline.errors import invalid
 from pipeline.files.random_file import RandomFiles
 from pipeline.files.scans import refuse_others
@@ -83,7 +83,7 @@ def source_of(parts: IndexedParts, epochs: Epochs, index: bool, folder: Any) -> 
         InvalidArgumentError: There is an `index_folder` without an index, or files cannot be indexed.
         TypeError: An option has a wrong type.
     """
-    name = None if folder is None else path_text(folder, f"{parts.kind}: index_folder")
+    name = None if folder is None else local_path(folder, f"{parts.kind}: index_folder")
     if not truth(index, f"{parts.kind}: index"):
         if name is not None:
             raise invalid(f"{parts.kind}: index_folder= is for index=True: leave it out, or pass that too")

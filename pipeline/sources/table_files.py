@@ -211,7 +211,7 @@ class TableFiles(Table):
         self.kind, self.unit = kind, unit
         self._names, self._opened = names, opened
         self._open = last_used(self._file)
-        self._folders = folder_columns(names, as_written(options.dtypes, options.codes))
+        self._folders = folder_columns(kind, names, as_written(options.dtypes, options.codes))
         self._schemas = Schemas(kind, options)
         self._groups: list[_Group] = []
         self._changed = [_last_change(name) for name in names]

@@ -8,6 +8,7 @@ import math
 import os
 from typing import Any
 
+from pipeline.errors import invalid
 from pipeline.files.remote import open_seekable
 from pipeline.sources.arrow_options import Where
 from pipeline.sources.arrow_types import arrow_types
@@ -89,7 +90,11 @@ class ArrowFile:
         self._ipc = needs("pyarrow.ipc", "feather")
         local = pyarrow.memory_map if mapped else pyarrow.OSFile
         self._data = open_seekable(os.fsencode(name)) if "://" in name else local(name)
-        is_file = bytes(self._data.read(6)) == b"ARROW1"
+        start = bytes(self._data.read(6))
+        if start.startswith(b"FEA1"):
+            hint = "write it again with pyarrow.feather.write_feather(pyarrow.feather.read_table(path), path)"
+            raise invalid(f"feather: '{name}' is a Feather file of version 1, which has no record batches: {hint}")
+        is_file = start == b"ARROW1"
         self._data.seek(0)
         self._stream = None if is_file else StreamFile(self._data)
         self.schema = self._ipc.open_file(self._data).schema if self._stream is None else self._stream.schema

@@ -42,7 +42,8 @@ def text(
 ) -> Source:
     r"""Read lines of text files: each example is a line, as bytes.
 
-    A line ends with `\n` or `\r\n`. Names that end in .gz, .bz2, .xz, .zst or
+    A line ends with `\n` or `\r\n`. A `\r` that ends a file belongs to its last
+    line's end; alone it is no line, as in TensorFlow. Names that end in .gz, .bz2, .xz, .zst or
     .zstd are decompressed. A resumed run continues mid-file.
 
     Args:

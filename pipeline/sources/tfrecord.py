@@ -53,7 +53,7 @@ def tfrecord(
     Args:
         files: Your files: a path, URL or pattern such as "part-*.tfrecord", or a list.
         features: FixedLenFeature, VarLenFeature or FixedLenSequenceFeature by name: each example is then a dict. None
-            gives records as bytes.
+            gives records as bytes. A FixedLenSequenceFeature has no default_value here: `batch(pad=)` pads.
         compression: "GZIP" or "ZLIB"; "" for none. None decides by the file's name, such as .gz.
         num_epochs: How often to read the files; None repeats for ever.
         shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes records.
@@ -84,6 +84,10 @@ def tfrecord(
         [7]
     """
     asked = None if features is None else wanted(features)
+    for one in asked or ():
+        if one.form == "rows" and one.default is not None:  # which pads, in TensorFlow
+            text = f"tfrecord: feature {one.name!r} has a default_value, and batch pads here"
+            raise invalid(f"{text}: leave it out, and write .batch(n, pad={{{one.name!r}: {one.default[0]!r}}})")
     if compression is not None:
         TFRecordOptions.get_compression_type_string(compression)
     crc_function()  # an error now, not at the first example

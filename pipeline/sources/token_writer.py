@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import integer, numpy_dtype, path_text, refuse_missing, truth
+from pipeline.dtypes import integer, local_path, numpy_dtype, refuse_missing, truth
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.os_errors import translated
 from pipeline.files.replacing import replacing
@@ -51,7 +51,7 @@ def write_tokens(
     """
     if not isinstance(documents, Iterable):
         raise TypeError(f"write_tokens: documents must be an iterable of sequences of token ids, got {documents!r:.80}")
-    name, kind = path_text(path, "write_tokens: path"), numpy_dtype(dtype, "write_tokens: dtype")
+    name, kind = local_path(path, "write_tokens: path"), numpy_dtype(dtype, "write_tokens: dtype")
     if kind.kind not in "iu" or not kind.isnative:
         raise invalid(f"write_tokens: dtype must be an integer dtype in this machine's byte order, got {kind}")
     indexed = truth(index, "write_tokens: index")

@@ -697,3 +697,15 @@ def test_cache_files_of_hugging_face(tmp_path):
     made.save_to_disk(tmp_path / "d", num_shards=2)
     source = pipeline.feather(str(tmp_path / "d" / "*.arrow"), shuffle=True, seed=1)
     assert sorted(int(row["n"]) for row in source) == list(range(30))
+
+
+@pytest.mark.parametrize("names", [[b"y=%ff", b"y=%fe"], [b"y=\xff", b"y=\xfe"]])
+def test_folders_that_are_no_text(tmp_path, names):
+    """They would be one value, U+FFFD."""
+    pa.parquet.write_table(pa.table({"x": [1]}), tmp_path / "a.parquet")
+    for name in names:
+        folder = os.fsencode(tmp_path) + b"/" + name
+        os.mkdir(folder)
+        os.link(tmp_path / "a.parquet", folder + b"/a.parquet")
+    with raises(pipeline.InvalidArgumentError, f"parquet: the name of a folder of '{tmp_path}/y="):
+        pipeline.parquet(str(tmp_path / "*" / "*.parquet"))

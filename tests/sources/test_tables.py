@@ -631,3 +631,31 @@ class TestIndexOfPandas:
         frame = pandas.DataFrame({"x": [1, 2, 3]})
         for other in (frame.sample(frac=1, random_state=1), frame.drop(1), pandas.concat([frame, frame])):
             assert read(pa.table(other)) == [{"x": x} for x in other["x"]]
+
+
+class TestColumnsOfPandas:
+    """Of dtypes that Arrow has no type for."""
+
+    @pytest.fixture
+    def pandas(self):
+        return pytest.importorskip("pandas")
+
+    @pytest.mark.parametrize("values", [[1j, 2j], [2**70, 1], [1, "x"], [..., ...]], ids=repr)
+    @pytest.mark.parametrize("read", [pipeline.arrow, pipeline.dataset], ids=["arrow", "dataset"])
+    def test_errors_name_them(self, pandas, values, read):
+        frame = pandas.DataFrame({"a": [1, 2], "z": values})
+        with raises(ValueError, f"arrow: column 'z' of dtype {frame['z'].dtype} has no type in Arrow: "):
+            read(frame)
+
+    def test_columns_leaves_them_out(self, pandas):
+        frame = pandas.DataFrame({"a": [1, 2], "z": [1j, 2j], "y": [2**70, 1]})
+        assert list(pipeline.arrow(frame, ["a"])) == [{"a": 1}, {"a": 2}]
+
+
+@pytest.mark.filterwarnings("ignore:Feather V1:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:Feather V1:FutureWarning")
+def test_feather_of_version_1(tmp_path):
+    path = tmp_path / "a.feather"
+    pyarrow.feather.write_feather(pa.table({"a": [1]}), str(path), version=1)
+    with raises(ValueError, f"feather: '{path}' is a Feather file of version 1, which has no record batches: write it"):
+        pipeline.feather(path)

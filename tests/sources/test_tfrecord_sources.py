@@ -133,6 +133,13 @@ def test_features_that_vary_in_number(tmp_path):
         list(pipeline.tfrecord(tmp_path / "b.tfrecord", features))
 
 
+def test_a_default_value_that_would_pad(tmp_path):
+    write(tmp_path / "a.tfrecord", [example(0)])
+    feature = pipeline.FixedLenSequenceFeature([2], np.int64, allow_missing=True, default_value=7)
+    with raises(pipeline.InvalidArgumentError, "tfrecord: feature 'pairs' has a default_value, and batch pads here: "):
+        pipeline.tfrecord(tmp_path / "a.tfrecord", {"pairs": feature})
+
+
 def test_a_record_that_is_no_example(tmp_path):
     path = write(tmp_path / "a.tfrecord", [example(0), example(2), b"\xff\xff", example(4)])
     at = 32 + len(example(0) + example(2))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import functools
 import json
 import marshal
 import os
+import pickle
 import sys
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from pipeline._calls import all_of
+from pipeline.errors import invalid
 from pipeline.files.identity import file_identity
 from pipeline.stages.node import Node, nodes_of
 
@@ -24,8 +27,8 @@ _FLAT: frozenset[type] = frozenset(_PLAIN)
 # Files that are listed one by one, so that an error can name the one that differs; of more there is one digest.
 _LISTED = 256
 
-# How deep it looks into what functions refer to.
-_DEPTH = 12
+# How many values around another one it looks into.
+_DEPTH = 100
 
 
 def key_of(node: Node) -> list[dict[str, Any]]:
@@ -38,10 +41,10 @@ def key_of(node: Node) -> list[dict[str, Any]]:
 
 
 def _facts(node: Node) -> dict[str, Any]:
-    seed, parts, functions = node.seed(), dict[str, str](), node.functions()
+    seed, parts, functions, walk = node.seed(), dict[str, str](), node.functions(), _Walk()
     for i, function in enumerate(functions):
         before = "" if len(functions) == 1 else f"number {i + 1}: "
-        parts.update({before + name: text for name, text in _parts_of(function).items()})
+        parts.update({before + name: text for name, text in _parts_of(function, walk).items()})
     return {
         "kind": node.kind,
         "call": node.call(),
@@ -49,7 +52,7 @@ def _facts(node: Node) -> dict[str, Any]:
         "seed": None if seed is None or seed.drawn else list(seed.pair),
         "functions": parts,
         "files": _identities(node.files()),
-        "data": [_digest(_bytes_of(each, 0, set())) for each in node.data()],
+        "data": [_digest(_bytes_of(each, walk)) for each in node.data()],
     }
 
 
@@ -110,15 +113,16 @@ def _digest(parts: Any) -> str:
     return found.hexdigest()
 
 
-def _parts_of(function: Any) -> dict[str, str]:
+def _parts_of(function: Any, walk: _Walk) -> dict[str, str]:
     """Return what decides the results of a function, by name: digests, and plain values as "=" and their text.
 
-    These are its code, defaults, closure, the globals it uses, and the functions of its module that it calls.
+    These are its code, defaults, attributes, closure, the globals it uses, and the functions of its module that it
+    calls.
     """
     seen: set[int] = set()
     found: dict[str, str] = {}
     if not isinstance(function, types.FunctionType):
-        found["the object"] = _digest(_bytes_of(function, 0, set()))
+        found["the object"] = _digest(_bytes_of(function, walk))
         return found
     waiting = [("", function)]
     while waiting:
@@ -127,37 +131,52 @@ def _parts_of(function: Any) -> dict[str, str]:
             continue
         seen.add(id(each))
         of = f"{where}, " if where else ""
-        found[where or "the code"] = _digest(_of_code(each.__code__, 0, set()))
+        found[_free(where or "the code", found)] = _digest(_of_code(each.__code__, walk))
         if each.__defaults__ or each.__kwdefaults__:
-            found[f"{of}the defaults"] = _digest(_bytes_of((each.__defaults__, each.__kwdefaults__), 0, set()))
+            found[_free(f"{of}the defaults", found)] = _digest(
+                _bytes_of((each.__defaults__, each.__kwdefaults__), walk)
+            )
         for name, value in _used(each):
             if isinstance(value, types.FunctionType):
                 waiting.append((f"{name}()", value))
             else:
-                found[f"{of}{name}"] = _text_or_digest(value)
+                found[_free(f"{of}{name}", found)] = _text_or_digest(value, walk)
     return found
 
 
-def _text_or_digest(value: Any) -> str:
+def _free(name: str, found: dict[str, str]) -> str:
+    """Return a name that is not taken: two functions may have one name."""
+    return name if name not in found else f"{name} ({len(found)})"
+
+
+def _text_or_digest(value: Any, walk: _Walk) -> str:
     if type(value) in _PLAIN and len(text := repr(value)) <= 60:
         return f"={text}"
-    return _digest(_bytes_of(value, 0, set()))
+    return _digest(_bytes_of(value, walk))
 
 
 def _used(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield what a function refers to, by name: its closure, and globals, functions of its own module only."""
+    """Yield what a function refers to, by name: its attributes, closure, and globals, and plain values of modules.
+
+    Functions of other modules go by their names.
+    """
+    yield from vars(function).items()
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             yield name, cell.cell_contents
         except ValueError:  # nothing is in it yet
             continue
-    for name in sorted(_names(function.__code__)):
+    names = sorted(_names(function.__code__))
+    for name in names:
         if name in function.__globals__:
             value = function.__globals__[name]
             if isinstance(value, types.FunctionType) and value.__module__ != function.__module__:
                 yield name, f"{value.__module__}.{value.__qualname__}"
             else:
                 yield name, value
+            if isinstance(value, types.ModuleType):
+                held = vars(value)
+                yield from ((f"{name}.{each}", held[each]) for each in names if type(held.get(each, held)) in _PLAIN)
 
 
 def _names(code: types.CodeType) -> set[str]:
@@ -168,118 +187,178 @@ def _names(code: types.CodeType) -> set[str]:
     return found
 
 
-def _bytes_of(value: Any, depth: int, seen: set[int]) -> Iterator[bytes]:
+class _Walk:
+    """What was looked at on the way from a function to what it refers to.
+
+    Attributes:
+        around: The containers around a value.
+        known: Functions, classes and other objects, and their digests.
+    """
+
+    def __init__(self) -> None:
+        self.around: set[int] = set()
+        self.known: dict[int, tuple[Any, bytes]] = {}
+
+
+def _bytes_of(value: Any, walk: _Walk) -> Iterator[bytes]:
     """Yield what tells a value from others, in bytes that are the same in another process."""
     kind = type(value)
     yield f"{kind.__module__}.{kind.__qualname__}".encode()
     if kind in _PLAIN:
         yield repr(value).encode(errors="surrogatepass")
         return
-    if id(value) in seen or depth > _DEPTH:
+    if id(value) in walk.around:
         return
-    of_kind = next((parts for kinds, parts in _KINDS if isinstance(value, kinds)), _of_object)
-    yield from of_kind(value, depth + 1, seen | {id(value)})  # of those around it, so that equal objects are equal
+    if len(walk.around) > _DEPTH:
+        yield _pickled(value)
+        return
+    found = next((parts for kinds, parts in _KINDS if isinstance(value, kinds)), _of_object)
+    if isinstance(value, (types.FunctionType, type)) and _is_library(value.__module__):
+        found = _of_name
+    if found in _CONTAINERS and kind.__module__ not in _LIBRARIES:  # which may have attributes too
+        found = _of_object
+    if found in _CONTAINERS:
+        walk.around.add(id(value))
+        yield from found(value, walk)
+        walk.around.discard(id(value))
+        return
+    if id(value) not in walk.known:
+        walk.known[id(value)] = value, b""  # within itself
+        walk.around.add(id(value))
+        walk.known[id(value)] = value, _digest(found(value, walk)).encode()
+        walk.around.discard(id(value))
+    yield walk.known[id(value)][1]
 
 
-def _of_code(code: types.CodeType, depth: int, seen: set[int]) -> Iterator[bytes]:
+@functools.cache
+def _is_library(module: str) -> bool:
+    """Whether a module is one of Python, of this package or of another one that is installed: it goes by its name."""
+    first = module.partition(".")[0]
+    file = getattr(sys.modules.get(module), "__file__", None) or ""
+    return first in sys.stdlib_module_names or first == __name__.partition(".")[0] or "-packages" in file
+
+
+def _pickled(value: Any) -> bytes:
+    """Return the bytes of what lies too deep to be looked into."""
+    try:
+        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    except Exception as error:
+        kind = type(value).__qualname__
+        text = f"cache: a function refers to a {kind} within {_DEPTH} other values, which cannot be pickled"
+        raise invalid(f"{text}: give the function less, or cache without a folder") from error
+
+
+def _of_code(code: types.CodeType, walk: _Walk) -> Iterator[bytes]:
     yield repr(sys.version_info[:2]).encode()  # each has other bytecode
     yield code.co_code
     yield getattr(code, "co_exceptiontable", b"")
     yield " ".join((*code.co_names, *code.co_varnames, *code.co_freevars)).encode()
     for each in code.co_consts:
-        yield from _bytes_of(each, depth, seen)
+        yield from _bytes_of(each, walk)
 
 
-def _of_function(function: types.FunctionType, depth: int, seen: set[int]) -> Iterator[bytes]:
-    for name, text in _parts_of(function).items():
+def _of_function(function: types.FunctionType, walk: _Walk) -> Iterator[bytes]:
+    for name, text in _parts_of(function, walk).items():
         yield f"{name} {text}".encode()
 
 
-def _of_method(method: types.MethodType, depth: int, seen: set[int]) -> Iterator[bytes]:
-    yield from _bytes_of(method.__func__, depth, seen)
-    yield from _bytes_of(method.__self__, depth, seen)
+def _of_method(method: types.MethodType, walk: _Walk) -> Iterator[bytes]:
+    yield from _bytes_of(method.__func__, walk)
+    yield from _bytes_of(method.__self__, walk)
 
 
-def _of_partial(partial: Any, depth: int, seen: set[int]) -> Iterator[bytes]:
-    yield from _bytes_of((partial.func, partial.args, partial.keywords), depth, seen)
+def _of_partial(partial: Any, walk: _Walk) -> Iterator[bytes]:
+    yield from _bytes_of((partial.func, partial.args, partial.keywords), walk)
 
 
-def _of_array(array: Any, depth: int, seen: set[int]) -> Iterator[bytes]:
+def _of_array(array: Any, walk: _Walk) -> Iterator[bytes]:
     yield f"{array.dtype.str} {array.shape}".encode()
     if array.dtype.hasobject:
-        yield from _of_sequence(array.ravel().tolist(), depth, seen)
+        yield from _of_sequence(array.ravel().tolist(), walk)
     else:
         yield np.ascontiguousarray(array).reshape(-1).view(np.uint8).tobytes() if array.dtype.itemsize else b""
 
 
-def _of_sequence(values: Any, depth: int, seen: set[int]) -> Iterator[bytes]:
+def _of_sequence(values: Any, walk: _Walk) -> Iterator[bytes]:
     yield str(len(values)).encode()
     if type(values) in (list, tuple) and all_of(values, _FLAT):
         yield marshal.dumps(values, 2)  # a version that does not tell one object from two equal ones
         return
     for each in values:
-        yield from _bytes_of(each, depth, seen)
+        yield from _bytes_of(each, walk)
 
 
-def _of_set(values: Any, depth: int, seen: set[int]) -> Iterator[bytes]:
-    yield from sorted(b"".join(_bytes_of(each, depth, set(seen))) for each in values)
+def _of_set(values: Any, walk: _Walk) -> Iterator[bytes]:
+    yield from sorted(b"".join(_bytes_of(each, walk)) for each in values)
 
 
-def _of_dict(values: Any, depth: int, seen: set[int]) -> Iterator[bytes]:
+def _of_dict(values: Any, walk: _Walk) -> Iterator[bytes]:
     for item in values.items():
-        yield from _of_sequence(item, depth, seen)
+        yield from _of_sequence(item, walk)
 
 
-def _of_name(value: Any, depth: int, seen: set[int]) -> Iterator[bytes]:
+def _of_name(value: Any, walk: _Walk) -> Iterator[bytes]:
     """What is compiled, such as a function of a library, goes by its name."""
     yield f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}".encode()
+    wrapped = getattr(value, "__wrapped__", None)  # such as that of functools.lru_cache
+    if wrapped is not None:
+        yield from _bytes_of(wrapped, walk)
     owner = getattr(value, "__self__", None)
     if owner is not None and not isinstance(owner, types.ModuleType):
-        yield from _bytes_of(owner, depth, seen)
+        yield from _bytes_of(owner, walk)
 
 
-def _of_class(kind: type, depth: int, seen: set[int]) -> Iterator[bytes]:
+def _of_class(kind: type, walk: _Walk) -> Iterator[bytes]:
+    if type(kind).__module__ == kind.__module__:
+        yield from _bytes_of(type(kind), walk)
     for each in kind.__mro__[:-1]:
         yield f"{each.__module__}.{each.__qualname__}".encode()
         if each.__module__ == kind.__module__:
             for name, value in vars(each).items():
-                yield from _of_member(name, value, depth, seen)
+                yield from _of_member(name, value, walk)
 
 
-def _of_member(name: str, value: Any, depth: int, seen: set[int]) -> Iterator[bytes]:
-    """A method, with the plain values and the code of the functions of its module that it uses; or a plain value."""
-    function = getattr(value, "__func__", getattr(value, "fget", value))
-    if isinstance(function, types.FunctionType):
+def _of_member(name: str, value: Any, walk: _Walk) -> Iterator[bytes]:
+    """A method, or another value that Python has not made itself."""
+    functions = [getattr(value, each, None) for each in ("__func__", "fget", "func")]
+    function = next((each for each in functions if isinstance(each, types.FunctionType)), value)
+    if isinstance(function, types.FunctionType) or not (name in _MADE or name.startswith("__")):
         yield name.encode()
-        yield from _of_code(function.__code__, depth, seen)
-        for used, each in _used(function):
-            if type(each) in _PLAIN:
-                yield f"{used}={each!r}".encode(errors="surrogatepass")
-            elif isinstance(each, types.FunctionType):
-                yield from _of_code(each.__code__, depth, seen)
-    elif type(value) in _PLAIN and name != "__firstlineno__":  # which moves as lines above it change
-        yield f"{name}={value!r}".encode(errors="surrogatepass")
+        yield from _bytes_of(function, walk)
 
 
-def _of_object(value: Any, depth: int, seen: set[int]) -> Iterator[bytes]:
-    """The methods of an object, and what it holds."""
-    yield from _of_class(type(value), depth, seen)
+def _of_object(value: Any, walk: _Walk) -> Iterator[bytes]:
+    """The methods of an object, and what it holds: what a copy would get."""
+    yield from _bytes_of(type(value), walk)
     if isinstance(getattr(value, "__name__", None), str):  # such as a ufunc of NumPy
-        yield from _of_name(value, depth, seen)
+        yield from _of_name(value, walk)
     if hasattr(value, "__array__"):
         with contextlib.suppress(Exception):  # such as a tensor on another device
-            yield from _of_array(np.asarray(value), depth, seen)
+            yield from _of_array(np.asarray(value), walk)
             return
-    held: Any = getattr(value, "__dict__", None)
-    if held is None:
-        with contextlib.suppress(Exception):  # it cannot be pickled, and goes by its class
-            held = dict(enumerate(value.__reduce_ex__(2)[1:]))
-    for name, each in (held or {}).items():
-        yield str(name).encode()
-        yield from _bytes_of(each, depth, seen)
+    for each in _held(value):
+        yield from _bytes_of(each, walk)
 
 
-_KINDS: tuple[tuple[Any, Callable[[Any, int, set[int]], Iterator[bytes]]], ...] = (
+def _held(value: Any) -> list[Any]:
+    reduce = copyreg.dispatch_table.get(type(value))
+    try:
+        made: Any = value.__reduce_ex__(2) if reduce is None else reduce(value)
+    except Exception:  # it cannot be copied, and goes by its class and attributes
+        return [getattr(value, "__dict__", None)]
+    if isinstance(made, str):
+        return [made]
+    function, arguments, state, items, pairs = (*made, None, None, None)[:5]
+    return [function, arguments, state, list(items or ()), list(pairs or ())]
+
+
+# What Python puts into classes.
+_MADE = {"_abc_impl", "_is_protocol", "_is_runtime_protocol"}
+
+# Modules whose containers have no attributes.
+_LIBRARIES = {"builtins", "numpy", "collections"}
+
+_KINDS: tuple[tuple[Any, Callable[[Any, _Walk], Iterator[bytes]]], ...] = (
     (types.FunctionType, _of_function),
     (types.MethodType, _of_method),
     (functools.partial, _of_partial),
@@ -291,3 +370,5 @@ _KINDS: tuple[tuple[Any, Callable[[Any, int, set[int]], Iterator[bytes]]], ...] 
     ((types.ModuleType, types.BuiltinFunctionType), _of_name),
     (type, _of_class),
 )
+
+_CONTAINERS = {_of_array, _of_sequence, _of_set, _of_dict, _of_code}

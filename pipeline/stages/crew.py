@@ -15,7 +15,7 @@ from pipeline.diagnostics.wording import named
 from pipeline.errors import AbortedError, ResourceExhaustedError
 from pipeline.on_error import set_on
 from pipeline.stages.block import Block, failed, joined, size_of
-from pipeline.stages.draws import this_thread
+from pipeline.stages.draws import NoDraws, this_thread
 from pipeline.stages.run import Clock, Limited, Measured, Run
 from pipeline.stages.steps import (
     Named,
@@ -43,6 +43,9 @@ _BUFFER_BYTES = 128 << 20  # of results that may wait
 # Seconds that inputs may take which are taken together, so that results do not wait long for them.
 _INPUT_SECONDS = 0.004
 
+# A step is sent to workers without its seeds, so that it is the same in each epoch.
+_SENT_APART = NoDraws("seeds come with each chunk")
+
 # Seconds between two looks whether the iterator was closed.
 _LOOK = 0.1
 
@@ -54,7 +57,13 @@ _SOON = 0.002
 _Made = tuple[list[Any], list[tuple[float, float, int]]]
 
 
-def make_chunk(steps: Sequence[Step], home: tuple[int, bytes], within: frozenset[int], block: Block) -> _Made:
+def make_chunk(
+    steps: Sequence[Step],
+    home: tuple[int, bytes],
+    within: frozenset[int],
+    draws: Sequence[tuple[int, ...] | NoDraws],
+    block: Block,
+) -> _Made:
     """Make all outputs of a chunk. A worker calls it.
 
     Errors become part of the result, so that what was made before them is not lost.
@@ -63,12 +72,13 @@ def make_chunk(steps: Sequence[Step], home: tuple[int, bytes], within: frozenset
         steps: What is done to each example.
         home: The mark of the user's process.
         within: The keys of the executors that wait for it.
+        draws: What seeds `example_rng` in each step. Only this and the block differ from epoch to epoch.
         block: The examples.
     """
     working_for_others(True)
     outer, this_thread.within = this_thread.within, within
     try:
-        steps = [step.anew() for step in steps]  # other threads use the same ones
+        steps = [step.anew(draw) for step, draw in zip(steps, draws, strict=True)]  # other threads use the same ones
         if mark() != home:
             scatter_generators()
             for step in steps:
@@ -87,13 +97,13 @@ def make_chunk(steps: Sequence[Step], home: tuple[int, bytes], within: frozenset
 class _InProcess:
     """Makes chunks in a thread of this process, for a run with this clock."""
 
-    def __init__(self, call: Callable[[Block], _Made], clock: Clock) -> None:
+    def __init__(self, call: Callable[..., _Made], clock: Clock) -> None:
         self._call, self._clock = call, clock
 
-    def __call__(self, block: Block) -> _Made:
+    def __call__(self, draws: Sequence[tuple[int, ...] | NoDraws], block: Block) -> _Made:
         before, this_thread.serving = this_thread.serving, self._clock
         try:
-            return self._call(block)
+            return self._call(draws, block)
         finally:
             this_thread.serving = before
 
@@ -127,7 +137,8 @@ class Segment:
         self.meters = [None if each is None else each.meter for each in measured]
         self.workers, self.owned = workers, owned
         keys = within if workers is None else within | {workers.key}
-        self.call = functools.partial(make_chunk, self.steps, mark(), keys)
+        self.draws = [step.draw for step in steps]
+        self.call = functools.partial(make_chunk, [step.anew(_SENT_APART) for step in steps], mark(), keys)
         self._stage, self._own = stage, own
         self._times = StepTimes(own, self.meters, stage)
         for each in measured:
@@ -517,7 +528,7 @@ class Crewed(Maker):
         error, sent = block.error, Block(block.values, block.numbers)
         call: Any = _InProcess(segment.call, self._clock) if workers.in_process else segment.call
         try:
-            future = workers.submit(call, sent)
+            future = workers.submit(call, segment.draws, sent)
         except (ResourceExhaustedError, RuntimeError) as refused:
             if workers.recovers(refused):
                 return self._tasks(segment, block)

@@ -84,10 +84,10 @@ class Step:
         self.function, self.name, self.skip, self.draw, self.watch = function, name, skip, draw, watch
         self.seconds, self.count = 0.0, 0
 
-    def anew(self) -> Step:
-        """Return a copy with its counts at zero."""
+    def anew(self, draw: tuple[int, ...] | NoDraws) -> Step:
+        """Return a copy with other seeds, and its counts at zero."""
         other = copy.copy(self)
-        other.seconds, other.count = 0.0, 0
+        other.draw, other.seconds, other.count = draw, 0.0, 0
         return other
 
     def drawing(self) -> Draw | NoDraws:

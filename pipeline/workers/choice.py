@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +11,12 @@ from pipeline.dtypes import MOST_WORKERS, at_least, texts
 from pipeline.workers.processes import Processes
 from pipeline.workers.threads import Threads
 
-METHODS = ("forkserver", "spawn")
+METHODS = ("forkserver", "spawn", "fork")
+
+_NO_PRELOAD = {
+    "spawn": "each process that is spawned imports all",
+    "fork": "a forked process has what the program has imported",
+}
 
 
 def threads(count: int | None = None, *, setup: Callable[[], Any] | None = None) -> Threads:
@@ -57,12 +63,15 @@ def processes(
     Args:
         count: How many processes; by default one for each processor.
         setup: Called once in each process, for example to load a model.
-        method: "forkserver" or "spawn".
+        method: "forkserver"; "spawn"; or "fork", which copies your program and
+            starts fastest. A copy has one thread: it can hang on a lock that
+            another thread of your program held.
         preload: Modules the fork server imports once, such as ("torch",); by
             default the libraries your program has imported.
 
     Raises:
-        ValueError: A number or name is wrong, or `preload` is for "spawn".
+        ValueError: A number or name is wrong, `preload` is not for this method,
+            or "fork" is not for macOS or a Python without the GIL.
         TypeError: `setup` cannot be sent, or an argument has a wrong type.
 
     Thread safety: you may call it, and the result's methods, from any thread.
@@ -73,13 +82,22 @@ def processes(
         [3, 5]
     """
     if method not in METHODS:
-        raise ValueError(f"processes: method must be 'forkserver' or 'spawn', got {method!r:.80}")
+        raise ValueError(f"processes: method must be 'forkserver', 'spawn' or 'fork', got {method!r:.80}")
+    if method == "fork":
+        _check_fork()
     number = _checked("processes", count, setup)
     if preload is not None:
         preload = tuple(texts(preload, "processes: preload"))
         if method != "forkserver":
-            raise ValueError("processes: preload is for method='forkserver': each process that is spawned imports all")
+            raise ValueError(f"processes: preload is for method='forkserver': {_NO_PRELOAD[method]}")
     return Processes(number, setup, method, preload)
+
+
+def _check_fork() -> None:
+    if sys.platform == "darwin":
+        raise ValueError("processes: method='fork' is not for macOS, whose libraries may crash in a forked process")
+    if not getattr(sys, "_is_gil_enabled", lambda: True)():
+        raise ValueError("processes: method='fork' needs the GIL. Without it, threads compute in parallel: workers=n")
 
 
 def _checked(name: str, count: int | None, setup: Any) -> int:

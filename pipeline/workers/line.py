@@ -93,7 +93,8 @@ class Line:
             self._end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Hang up, and forget the connection."""
+        """Hang up, and forget the connection. Processes that were forked since may have copies of it."""
+        self.hang_up()
         self._end.close()
 
     def _send(self, data: bytes, beside: list[tuple[int, int, array.array[int]]] | None = None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import multiprocessing.process
 import os
@@ -13,14 +12,17 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from multiprocessing import connection
+from multiprocessing import connection, context
 from typing import Any
 
 from pipeline.diagnostics.wording import named
 from pipeline.workers.line import Line
 from pipeline.workers.pool import GRACE, BrokenWorkers
 from pipeline.workers.shared import Reader
-from pipeline.workers.worker import BEGUN, ITEM, REMEMBERED, STOP, Rest, Task, work
+from pipeline.workers.worker import BEGUN, ITEM, STOP, Rest, Task, work
+
+# Functions that a worker has at most, and their bytes, pickled, while it has nothing to do.
+_FUNCTIONS, KEPT_BYTES = 16, 256 << 20
 
 # `multiprocessing` starts processes, and sees to those that ended, in one thread at a time.
 _starting = threading.Lock()
@@ -96,6 +98,18 @@ class Life:
             os.close(self.descriptor)
 
 
+class Copy(context.ForkProcess):
+    """A copy of the program. Its signals are its own: the program's handlers would save or end the program's work."""
+
+    def run(self) -> None:
+        """Do what it is for."""
+        signal.set_wakeup_fd(-1)
+        for number in signal.valid_signals():
+            if callable(signal.getsignal(number)):
+                signal.signal(number, signal.SIG_DFL)
+        super().run()
+
+
 class Worker:
     """A worker process, seen from here.
 
@@ -123,7 +137,8 @@ class Worker:
         self.kind: Any = None
         self.modules: dict[str, int] = {}
         self._how = ""
-        self._known: collections.deque[int] = collections.deque(maxlen=REMEMBERED)
+        self._known: dict[bytes, int] = {}  # the functions that it has, the last one last, and their bytes
+        self._forgotten: list[bytes] = []  # the functions that it is to forget
         try:
             with _starting:
                 self.process.start()
@@ -160,22 +175,31 @@ class Worker:
             raise BrokenWorkers(f"setup failed in a worker process: {named(failed.error)}") from failed.error
         self.page = self._reader.page()
 
-    def send(self, number: int, definition: bytes, arguments: bytes) -> None:
-        """Send a call: a function by its number, and pickled; its arguments, pickled. Raises what `receive` does."""
-        known = number in self._known
-        if not known:
-            self._known.append(number)
-        task = Task(number, None if known else definition, arguments, self._reader.freed())
+    def send(self, digest: bytes, definition: bytes, arguments: bytes) -> None:
+        """Send a call: a function by its digest, and pickled; its arguments, pickled. Raises what `receive` does."""
+        known = digest in self._known
+        if not known and len(self._known) == _FUNCTIONS:
+            self.forget(next(iter(self._known)))
+        self._known[digest] = self._known.pop(digest, len(definition))
+        forgotten, self._forgotten = self._forgotten, []
+        task = Task(digest, None if known else definition, arguments, self._reader.freed(), forgotten)
         self._line.send(pickle.dumps(task))
 
+    def forget(self, digest: bytes) -> None:
+        """Have it forget a function before the next call."""
+        if self._known.pop(digest, None) is not None:
+            self._forgotten.append(digest)
+
     def rest(self, seconds: float) -> bool:
-        """Have it forget functions and let go of memory, as there is nothing to do for a while; return whether it has.
+        """Have it let go of memory, as there is nothing to do for a while; return whether it has.
 
         It ends if nobody sends anything for so many seconds. One that was stopped, as by SIGSTOP, does not answer.
         """
-        self._known.clear()
+        while sum(self._known.values()) > KEPT_BYTES:
+            self.forget(next(iter(self._known)))
+        forgotten, self._forgotten = self._forgotten, []
         try:
-            self._line.send(pickle.dumps(Rest(self._reader.freed(), seconds)))
+            self._line.send(pickle.dumps(Rest(self._reader.freed(), forgotten, seconds)))
             if not self._line.comes(GRACE):
                 return False
             self.result(self._line.receive())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import errno
 import functools
-import itertools
+import hashlib
 import multiprocessing
 import os
 import sys
@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 from pipeline.diagnostics.live import Live
 from pipeline.diagnostics.wording import named
@@ -37,8 +37,8 @@ _IN_VAIN = 2
 # Seconds between two attempts to start a worker, when what starts processes has ended.
 _PAUSE = 0.05
 
-# The numbers of the functions that are sent to workers, which one executor after the other may use.
-_numbers = itertools.count()
+# A digest of a pickled function, by which workers know it, and the pickle.
+_Defined: TypeAlias = "tuple[bytes, bytes]"
 
 # Those that are to be stopped at exit.
 _pools: Live[WorkerPool] = Live()
@@ -59,7 +59,7 @@ class Processes(Workers):
         self._max_workers = self._processes = count  # by these names executors of the standard library have them too
         self._pid = os.getpid()
         self._kept = False
-        self._known: weakref.WeakKeyDictionary[functools.partial[Any], tuple[int, bytes]] = weakref.WeakKeyDictionary()
+        self._known: weakref.WeakKeyDictionary[functools.partial[Any], _Defined] = weakref.WeakKeyDictionary()
         first, modules = (None, set[str]()) if setup is None else pickled(setup, "setup")
         self._starter = spares.Starter(method, first, preload)
         self._starter.need(modules)
@@ -144,14 +144,14 @@ class Processes(Workers):
     def __repr__(self) -> str:
         return f"<pipeline.processes({self._max_workers}): {self._pool}>"
 
-    def _defined(self, function: Callable[..., Any]) -> tuple[int, bytes]:
-        """The number of a function and its pickle; a function that comes again and again is pickled once."""
+    def _defined(self, function: Callable[..., Any]) -> _Defined:
+        """Return a function as it is sent. One that comes again and again is pickled once."""
         known = self._known.get(function) if isinstance(function, functools.partial) else None
         if known is None:
             parts = function.args if isinstance(function, functools.partial) else ()
             data, modules = pickled(function, "the function", parts)
             self._starter.need(modules)
-            known = next(_numbers), data
+            known = hashlib.blake2b(data, digest_size=16).digest(), data
             if isinstance(function, functools.partial):
                 self._known[function] = known
         return known
@@ -208,8 +208,8 @@ class _ProcessThread(WorkerThread):
             if call is None:
                 break
             try:
-                number, definition = call.function
-                (self.worker or self._start()).send(number, definition, call.arguments)
+                digest, definition = call.function
+                (self.worker or self._start()).send(digest, definition, call.arguments)
             except BrokenWorkers as error:
                 self.sent.clear()
                 call.future.set_exception(error)
@@ -234,6 +234,7 @@ class _ProcessThread(WorkerThread):
         if isinstance(result, FailedItem):
             failure = result.error
         if isinstance(failure, Unknown):
+            self.worker.forget(self.sent[0].function[0])  # the next iterator may have what it needs
             broken = BrokenWorkers(f"a worker process cannot make the function: {failure}")
             broken.__cause__, failure = failure.__cause__, broken
         elif isinstance(failure, Unreadable):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pipeline.workers import needs
 from pipeline.workers.pool import GRACE, BrokenWorkers
-from pipeline.workers.process import Worker
+from pipeline.workers.process import Copy, Worker
 from pipeline.workers.server import Forked, descriptors
 
 # Seconds that a worker with nothing to do is kept.
@@ -69,6 +69,8 @@ class Starter:
             if self._method == "forkserver":
                 wanted = libraries | {needs.OWN} if self._preload is None else {needs.OWN, *self._preload}
                 process = functools.partial(Forked, wanted)
+            elif self._method == "fork":
+                process = Copy
             else:
                 process = multiprocessing.get_context("spawn").Process
             worker = Worker(process, self._setup, name)
@@ -108,7 +110,13 @@ _keeping: list[threading.Thread] = []  # those that are in `keep`
 
 
 def keep(worker: Worker) -> None:
-    """Keep a worker that has nothing to do. It ends when nobody has taken it for a while."""
+    """Keep a worker that has nothing to do. It ends when nobody has taken it for a while.
+
+    A copy of the program ends at once: the program's variables may change before the next iterator.
+    """
+    if worker.kind.method == "fork":
+        worker.end()
+        return
     _keeping.append(threading.current_thread())
     try:
         if not worker.rest(KEPT):

@@ -20,9 +20,6 @@ from pipeline.workers.line import Line
 from pipeline.workers.shared import Writer
 from pipeline.workers.thread_limits import one_thread_each
 
-# Functions that a worker remembers, so that they are sent once.
-REMEMBERED = 16
-
 # The numbers of the page that a worker shares with the process that started it.
 BEGUN, ITEM, STOP = range(3)
 
@@ -31,16 +28,18 @@ class Task(NamedTuple):
     """What is sent to a worker.
 
     Attributes:
-        function: The number of the function.
+        function: A digest of the function.
         definition: The pickled function; None if the worker has it.
         arguments: Pickled.
         freed: Segments that nobody uses any more.
+        forgotten: Digests of functions to forget first.
     """
 
-    function: int
+    function: bytes
     definition: bytes | None
     arguments: bytes
     freed: list[int]
+    forgotten: list[bytes]
 
 
 class Rest(NamedTuple):
@@ -48,10 +47,12 @@ class Rest(NamedTuple):
 
     Attributes:
         freed: Segments that nobody uses any more.
+        forgotten: Digests of functions to forget.
         seconds: How long it waits for other work before it ends.
     """
 
     freed: list[int]
+    forgotten: list[bytes]
     seconds: float
 
 
@@ -99,11 +100,12 @@ def _serve(end: socket.socket, setup: bytes | None) -> None:
         line.send(pickle.dumps(FailedItem(error)))  # type: ignore[arg-type]
         return
     line.send(pickle.dumps(None))
-    functions: dict[int, Callable[..., Any]] = {}
+    functions: dict[bytes, Callable[..., Any]] = {}
     while True:
         task: Task | Rest = pickle.loads(line.receive())
+        for each in task.forgotten:
+            del functions[each]
         if isinstance(task, Rest):
-            functions.clear()
             writer.take_back(task.freed)
             writer.give_up()
             line.send(writer.reply(None))
@@ -116,7 +118,7 @@ def _serve(end: socket.socket, setup: bytes | None) -> None:
         _answer(line, writer, functions, task)
 
 
-def _answer(line: Line, writer: Writer, functions: dict[int, Callable[..., Any]], task: Task) -> None:
+def _answer(line: Line, writer: Writer, functions: dict[bytes, Callable[..., Any]], task: Task) -> None:
     process = os.getpid()
     try:
         result = _result(functions, task)
@@ -142,11 +144,9 @@ def _leave_unless(process: int) -> None:
         os._exit(0)
 
 
-def _result(functions: dict[int, Callable[..., Any]], task: Task) -> tuple[Any]:
+def _result(functions: dict[bytes, Callable[..., Any]], task: Task) -> tuple[Any]:
     try:
         if task.definition is not None:
-            if len(functions) == REMEMBERED:
-                del functions[next(iter(functions))]
             functions[task.function] = _undefined
             functions[task.function] = pickle.loads(task.definition)
     except Exception as error:

@@ -19,6 +19,9 @@ KB = 1024
 Point = collections.namedtuple("Point", "x y")
 READY = []
 
+# How processes start; a Python without the GIL forks none.
+METHODS = ["forkserver", "spawn", *(["fork"] if getattr(sys, "_is_gil_enabled", lambda: True)() else [])]
+
 
 def large(i):
     return np.full((150, KB), i % 251, np.uint8)
@@ -64,6 +67,10 @@ def get_ready():
 
 def ready(i):
     return len(READY), READY[0] == os.getpid()
+
+
+def ready_ones(i):
+    return list(READY)
 
 
 def fails_to_get_ready():
@@ -275,6 +282,35 @@ def failing(number):
     raise error
 
 
+class Adding:
+    """A function that carries data, and counts how often it was made in this process."""
+
+    made = 0
+
+    def __init__(self, data):
+        self.data = data
+
+    def __setstate__(self, state):
+        self.data = state["data"]
+        Adding.made += 1
+
+    def __call__(self, number):
+        return number + self.data[0], Adding.made
+
+
+class NeedsFile:
+    """A function that can only be made where there is a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __setstate__(self, state):
+        self.text = state["path"].read_text()
+
+    def __call__(self, number):
+        return self.text
+
+
 class Carrier:
     """A function that carries data, and counts its copies in this process."""
 
@@ -316,6 +352,10 @@ def odd_ones(number):
     if number % 2 == 0:
         raise ValueError("even")
     return number
+
+
+def handles_sigterm(number):
+    return signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
 
 
 def drawn(number):

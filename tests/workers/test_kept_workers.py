@@ -1,6 +1,7 @@
 """pipeline.processes: workers are kept for the next loop, and forked by a server that has imported libraries."""
 
 import os
+import signal
 
 import pytest
 import worker_functions as functions
@@ -8,8 +9,10 @@ from helpers import raises, run_script, wait_until
 from orchestration import fresh_collection, no_thread_left
 
 import pipeline
-from pipeline.workers import spares
+from pipeline.workers import process, spares
 from pipeline.workers.judge import PROCESSES, Choice
+
+needs_fork = pytest.mark.skipif("fork" not in functions.METHODS, reason="without the GIL nothing is forked")
 
 
 @pytest.fixture(autouse=True)
@@ -78,13 +81,78 @@ class TestKept:
             workers.submit(abs, 1).result()
         assert functions.spare_workers() == []
 
-    def test_without_what_a_function_carried(self):
+    def test_without_a_large_function(self, monkeypatch):
+        monkeypatch.setattr(process, "KEPT_BYTES", 1 << 19)
         data = functions.Carrier(bytearray(1 << 20))
         dataset = pipeline.dataset(range(4))
         workers = pipeline.processes(1)
         assert [*dataset.map(data, workers=workers)] == [1] * 4
         wait_until(lambda: not functions.workers(), "the worker to be free")
         assert [*dataset.map(functions.carried, workers=workers)] == [0] * 4
+
+    def test_with_a_function_that_has_not_changed(self):
+        """It is made in a process once, and again when its data have changed."""
+        adding, workers = functions.Adding(bytearray(1 << 20)), pipeline.processes(1)
+        dataset = pipeline.dataset(range(4)).map(adding, seed=1, workers=workers)
+        for epoch in range(3):
+            assert [*dataset.epoch(epoch)] == [(i, 1) for i in range(4)]
+            wait_until(lambda: not functions.workers(), "the worker to be free")
+            assert [*pipeline.dataset(range(2)).map(functions.square, workers=workers)] == [0, 1]
+            wait_until(lambda: not functions.workers(), "the worker to be free")
+        adding.data[0] = 5
+        assert [*dataset.epoch(3)] == [(i + 5, 2) for i in range(4)]
+
+    def test_with_the_random_numbers_of_each_epoch(self):
+        workers = pipeline.processes(1)
+        dataset = pipeline.dataset(range(4)).map(functions.drawn, seed=1, workers=workers)
+        expected = pipeline.dataset(range(4)).map(functions.drawn, seed=1)
+        assert [*expected.epoch(0)] != [*expected.epoch(1)]
+        for epoch in range(3):
+            assert [*dataset.epoch(epoch)] == [*expected.epoch(epoch)]
+            wait_until(lambda: not functions.workers(), "the worker to be free")
+
+    def test_with_many_functions(self):
+        """More than a worker has at once."""
+        many = [functions.Adding(bytearray([number])) for number in range(20)]
+        with pipeline.processes(1) as workers:
+            for _ in range(2):
+                assert [workers.submit(each, 1).result()[0] for each in many] == [*range(1, 21)]
+
+    def test_with_a_function_that_could_not_be_made(self, tmp_path):
+        """It is made as soon as it can be."""
+        needs, workers = functions.NeedsFile(tmp_path / "file"), pipeline.processes(1)
+        for _ in range(2):
+            with raises(pipeline.AbortedError, "a worker process cannot make the function: FileNotFoundError"):
+                [*pipeline.dataset([1]).map(needs, workers=workers)]
+            wait_until(lambda: not functions.workers(), "the worker to be free")
+        (tmp_path / "file").write_text("here")
+        assert [*pipeline.dataset([1]).map(needs, workers=workers)] == ["here"]
+
+    @needs_fork
+    def test_not_where_they_are_forked(self):
+        """Each has the variables that the program has when it starts."""
+        workers, found = pipeline.processes(1, method="fork"), []
+        for number in range(2):
+            functions.READY.append(number)
+            found += pipeline.dataset([0]).map(functions.ready_ones, workers=workers)
+            wait_until(functions.no_worker_left, "the worker to end")
+        assert found == [functions.READY[:-1], functions.READY]
+        del functions.READY[-2:]
+
+    @needs_fork
+    def test_forked_in_a_with_block(self):
+        with pipeline.processes(1, method="fork") as workers:
+            dataset = pipeline.dataset(range(4)).map(functions.pid, workers=workers)
+            assert [*dataset.epoch(0)] == [*dataset.epoch(1)]
+
+    @needs_fork
+    def test_forked_without_the_programs_handlers(self):
+        before = signal.signal(signal.SIGTERM, lambda *_: None)
+        try:
+            dataset = pipeline.dataset([0]).map(functions.handles_sigterm, workers=pipeline.processes(1, method="fork"))
+            assert [*dataset] == [False]
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
     def test_not_if_killed(self):
         (first,) = pids(pipeline.processes(1))
@@ -193,3 +261,9 @@ print(*run(pipeline.processes(1)).values())
             pipeline.processes(1, preload=[7])
         with raises(ValueError, "processes: preload is for method='forkserver'"):
             pipeline.processes(1, preload=["torch"], method="spawn")
+
+
+@needs_fork
+def test_preload_is_not_for_fork():
+    with raises(ValueError, "processes: preload is for method='forkserver': a forked process has what the program"):
+        pipeline.processes(1, preload=["torch"], method="fork")

@@ -226,7 +226,23 @@ class TestChoice:
             make(1, setup=3)
 
     def test_of_a_method(self):
-        with raises(ValueError, "processes: method must be 'forkserver' or 'spawn', got 'fork'"):
+        with raises(ValueError, "processes: method must be 'forkserver', 'spawn' or 'fork', got 'thread'"):
+            pipeline.processes(1, method="thread")
+
+    @pytest.mark.parametrize(
+        ("name", "value", "why"),
+        [
+            ("platform", "darwin", "processes: method='fork' is not for macOS, whose libraries may crash in a forked"),
+            (
+                "_is_gil_enabled",
+                lambda: False,
+                "processes: method='fork' needs the GIL. Without it, threads compute",
+            ),
+        ],
+    )
+    def test_of_fork_where_it_is_not_safe(self, monkeypatch, name, value, why):
+        with monkeypatch.context() as context, raises(ValueError, why):
+            context.setattr(sys, name, value, raising=False)
             pipeline.processes(1, method="fork")
 
     def test_of_functions_that_cannot_be_sent(self, pool):
@@ -245,7 +261,7 @@ class TestChoice:
             pipeline.dataset([1]).map(lambda i: i, workers=pool)
 
     def test_setup(self):
-        for method in ("forkserver", "spawn"):
+        for method in functions.METHODS:
             workers = pipeline.processes(1, setup=functions.get_ready, method=method)
             assert list(mapped(functions.ready, range(4), workers)) == [(1, True)] * 4
         ready = threading.local()

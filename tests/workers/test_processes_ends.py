@@ -394,7 +394,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.parametrize("method", functions.METHODS)
 class TestParent:
     """Workers are in a function that holds the GIL and never returns."""
 
@@ -414,7 +414,7 @@ class TestParent:
 
     def test_is_killed(self, request, method):
         process, found = self.start(request, method)
-        assert len(found) >= 3  # and a helper of multiprocessing, or two
+        assert len(found) >= 2 + (method != "fork")  # and a helper of multiprocessing, or two
         process.kill()
         process.communicate(timeout=LIMIT)  # nobody holds the pipes
         wait_until(lambda: gone(found), "its processes to end")

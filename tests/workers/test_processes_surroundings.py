@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+import worker_functions as functions
 from helpers import LIMIT
 
 import pipeline
@@ -86,7 +87,7 @@ except pipeline.AbortedError as error:
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.parametrize("method", functions.METHODS)
 def test_in_a_folder_that_was_deleted(tmp_path, method):
     body = f"""
 os.mkdir("gone")
@@ -162,7 +163,7 @@ except pipeline.AbortedError as error:
         assert "<stdin> cannot be read again: put the program into a file, or use method='forkserver'" in text
 
 
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.parametrize("method", functions.METHODS)
 @pytest.mark.parametrize("command", [["-m", "package"], ["package"]])
 def test_functions_of_the_main_file_of_a_package(tmp_path, command, method):
     """Workers do not run that file, so its functions are sent by their code."""
@@ -189,7 +190,7 @@ except pipeline.AbortedError as error:
     assert text.endswith("define functions and classes above that line")
 
 
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.parametrize("method", functions.METHODS)
 def test_in_a_daemonic_process(tmp_path, method):
     body = f"""
 import multiprocessing
@@ -221,7 +222,7 @@ def same(number):
     return number
 
 
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.parametrize("method", functions.METHODS)
 def test_an_example_that_does_not_unpickle(method):
     """It is the example's fault, not the function's, and only that of this one."""
     data = pipeline.dataset([Odd(i) for i in range(6)])
@@ -249,7 +250,7 @@ def count(_):
 """
 
 
-@pytest.mark.parametrize("method", ["forkserver", "spawn"])
+@pytest.mark.parametrize("method", functions.METHODS)
 @pytest.mark.parametrize("given", [None, "2"])
 @pytest.mark.parametrize("library", [None, "torch"])
 def test_threads_of_blas_and_torch(tmp_path, method, given, library):

@@ -16,10 +16,9 @@ from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
 from pipeline.nest import map_values
 from pipeline.on_error import add_note
-from pipeline.orders.numbered import Numbered
 from pipeline.sources.extras import needs, stacked
 from pipeline.sources.nodes import Parts, Table
-from pipeline.sources.order import Epochs, Order
+from pipeline.sources.order import Epochs
 from pipeline.sources.source import Source, TableSource
 from pipeline.sources.stream import BlockPiece, PartsSource
 
@@ -66,7 +65,7 @@ def grain(
     if isinstance(data, library.MapDataset):
         if batched:
             raise ValueError("grain: batched=True is for streams; of a MapDataset leave its .batch(...) out")
-        return _Elements(_Map(data), Epochs(num_epochs, shuffle, seed, shard))
+        return TableSource(_Map(data), Epochs(num_epochs, shuffle, seed, shard))
     if not isinstance(data, (library.IterDataset, library.DataLoader)):
         hint = "; an iterator is read once: pass what it is of" if hasattr(data, "__next__") else ""
         raise TypeError(f"grain: a {type(data).__name__} is not a MapDataset, IterDataset or DataLoader{hint}")
@@ -78,30 +77,13 @@ def grain(
     return PartsSource(_Stream(data, bool(batched)), Epochs(num_epochs))
 
 
-class _EpochNumbers(Numbered):
-    """As Numbered, with row `i` of epoch `e` as `e * rows + i`: a MapDataset has another element there."""
-
-    def numbers(self, first: int, count: int) -> NDArray[np.int64]:
-        rows = super().numbers(first, count)
-        return rows + np.arange(first, first + len(rows)) // max(1, self.length) * self.rows
-
-
-class _EpochOrder(Order):
-    def numbered(self) -> Numbered:
-        return _EpochNumbers(self.rows, None, self.shuffle, self._shard)
-
-
-class _Elements(TableSource):
-    order_kind = _EpochOrder
-
-
 class _Map(Table):
     """A MapDataset, by number."""
 
     kind = "grain"
     unit = "elements"
     most = _PIECE
-    one_by_one = True
+    one_by_one = by_epoch = True
 
     def __init__(self, data: Any) -> None:
         if len(data) == sys.maxsize:

@@ -88,10 +88,11 @@ class Table(Rows):
         sizes: How many rows each group has, where the rows of a group can only be had together; else None.
         at_hand: Whether any rows lie in memory, and only have to be gathered.
         ahead: Whether rows may be made before they are asked for: making them calls no function of the user's.
+        by_epoch: Whether each epoch has its own rows: row i of epoch e has the number `e * len(table) + i`.
     """
 
     sizes: Sequence[int] | None = None
-    at_hand = ahead = False
+    at_hand = ahead = by_epoch = False
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -351,7 +352,7 @@ class TableRows(Index):
         if self._gatherer is not None:
             return Block(Columns(self._gatherer.take(rows), len(rows), self._structure), numbers)
         names = Names(lambda i: self._table.named(int(rows[i])))
-        values, error = made_before_error(self._table.rows, rows)
+        values, error = made_before_error(self._table.rows, numbers if self._table.by_epoch else rows)
         return Block(values, numbers[: len(values)], error, names)
 
     def runs(self, starts: Numbers, size: int) -> Block | None:

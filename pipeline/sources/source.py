@@ -38,12 +38,10 @@ class TableSource(Source):
         ValueError, TypeError: As Order.
     """
 
-    order_kind = Order
-
     def __init__(self, table: Table, epochs: Epochs) -> None:
         self.name = self.__qualname__ = table.kind
         self.table = table
-        self.order = self.order_kind(len(table), table.sizes, epochs, table.unit)
+        self.order = Order(len(table), table.sizes, epochs, table.unit)
         self.facts = Once(table.facts)  # it takes time if there are many rows, or files
         super().__init__(OfTable(table, self.facts, self.order))
 
@@ -60,7 +58,10 @@ class TableSource(Source):
             number += total
         if number < 0 or (total is not None and number >= total):
             raise IndexError(f"{self.name}: there is no example {index}")
-        return self.table.rows(self.order.numbered().numbers(number, 1)).first()
+        rows = self.order.numbered().numbers(number, 1)
+        if self.table.by_epoch:
+            rows = rows + number // self.order.length * self.order.rows
+        return self.table.rows(rows).first()
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.order.length:,} examples, num_epochs={self.order.num_epochs}>"

@@ -91,7 +91,7 @@ def lines(tmp_path_factory):
 
 def line_loop(path, pool):
     def block(read):
-        return np.array([line.count(b",") for line in read])
+        return np.array([line.count(",") for line in read])
 
     blocks = pipeline.text(path, num_epochs=None).batch(512).map(block)
     return pipeline.shuffle_batch(blocks, N, pool + 5000, pool, seed=1, enqueue_many=True, deterministic=True)

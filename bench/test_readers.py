@@ -11,6 +11,7 @@ import struct
 import numpy as np
 import pytest
 
+import pipeline
 from pipeline import FIFOQueue, OutOfRangeError, decode_csv
 from pipeline.files.tfrecord_writer import TFRecordWriter
 from pipeline.readers.fixed import FixedLengthRecordReader
@@ -73,6 +74,22 @@ def test_text_lines(measure, tmp_path, whose):
     call = (lambda: drain(TextLineReader(), name)) if whose == "ours" else (lambda: plain_lines(name))
     assert call() == COUNT
     measure("read_up_to(1000) of lines of 64 bytes", call, COUNT)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", None], ids=["str", "bytes"])
+@pytest.mark.parametrize("script", ["ascii", "cyrillic"])
+def test_lines_of_text(measure, tmp_path, encoding, script):
+    """Lines as str, and as the bytes that they are made of."""
+    name = tmp_path / "lines"
+    text = ("%064d" if script == "ascii" else "\u0434" * 29 + "%06d").__mod__
+    name.write_text("\n".join(map(text, range(COUNT))), encoding="utf-8")
+    lines = pipeline.text(name, encoding=encoding)
+
+    def call():
+        return sum(map(len, lines.batch(1000)))
+
+    assert call() == COUNT
+    measure(f"lines of 64 bytes, {script}, as {'bytes' if encoding is None else 'str'}", call, COUNT)
 
 
 @pytest.mark.parametrize("whose", ["ours", "python"])

@@ -29,8 +29,7 @@ def spent(source):
     for batch in source.shuffle(300, seed=2).batch(100, collate="row_splits"):
         prices, splits = batch["prices"]
         for name, first, end in zip(batch["customer"], splits, splits[1:], strict=False):
-            customer = name.decode()  # strings of Arrow are bytes
-            totals[customer] = totals.get(customer, 0) + int(prices[first:end].sum())
+            totals[name] = totals.get(name, 0) + int(prices[first:end].sum())
     return totals
 
 

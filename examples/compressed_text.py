@@ -23,7 +23,7 @@ def main(folder):
     words = collections.defaultdict(collections.Counter)
     # The endings of their names say how they are compressed.
     source = pipeline.text(f"{folder}/log-*.txt.*", skip_lines=1, shuffle=True, seed=1)
-    for line in source.shuffle(200, seed=2).map(bytes.decode):
+    for line in source.shuffle(200, seed=2):
         kind, message = line.split(": ")
         words[kind].update(message.split())
     for kind, counter in sorted(words.items()):

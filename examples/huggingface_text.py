@@ -26,7 +26,7 @@ def make_dataset():
 
 def letters(texts):
     """How often each letter is in each text."""
-    return np.array([[text.count(letter) for letter in b"abcdefghijklmnopqrstuvwxyz"] for text in texts])
+    return np.array([[text.count(letter) for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts])
 
 
 def main():
@@ -34,7 +34,7 @@ def main():
     train, test = dataset.select(range(1600)), dataset.select(range(1600, 2000)).to_iterable_dataset(num_shards=4)
     sums = np.zeros((2, 26))
     source = pipeline.huggingface(train, columns=["text", "label"], shuffle=True, seed=1)
-    for batch in source.batch(100).prefetch(2):  # bytes and int64
+    for batch in source.batch(100).prefetch(2):  # str and int64
         np.add.at(sums, batch["label"], letters(batch["text"]))
     weights = np.log((sums + 1) / (sums + 1).sum(axis=1, keepdims=True))
     right = 0

@@ -65,7 +65,7 @@ def batches_of(folder, host, hosts):
     """The batches of one host. Each host makes all rows and keeps its own, so all hosts get equally full rows."""
     workers = pipeline.processes(2)  # one pool for both corpora
     web = pipeline.jsonl(f"{folder}/web.jsonl", columns=["text"], index=True, index_folder=f"{folder}/index")
-    books = pipeline.parquet(f"{folder}/books-*.parquet", columns=["text"], dtypes={"text": str}, shuffle=True, seed=2)
+    books = pipeline.parquet(f"{folder}/books-*.parquet", columns=["text"], shuffle=True, seed=2)
     code = pipeline.tokens(f"{folder}/code.bin", documents=True).shuffle(seed=3)
     documents = {
         "web": web.shuffle(seed=1).repeat().map(functools.partial(tokenize, corpus=1), workers=workers),

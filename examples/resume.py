@@ -16,7 +16,7 @@ import pipeline
 
 def decode(line):
     """Return an image, with a little noise that is the same in every run, and its label."""
-    values = np.array(line.split(b","), np.float32)
+    values = np.array(line.split(","), np.float32)
     noise = pipeline.example_rng().normal(0, 0.05, 64).astype(np.float32)
     return values[:64] / 16 + noise, int(values[64])
 

@@ -27,7 +27,7 @@ def split(folder, files=12):
 
 def decode(line):
     """Return the line's number, its image and its label."""
-    values = np.array(line.split(b","), np.float32)
+    values = np.array(line.split(","), np.float32)
     return int(values[0]), values[1:65], int(values[65])
 
 

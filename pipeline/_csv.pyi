@@ -23,6 +23,7 @@ class CsvTable:
         na: bytes,
         exact: bool,
         lenient: bool = False,
+        texts: Sequence[bool] | None = None,
     ) -> None: ...
     def fill(self, records: Cut | tuple[bytes, ...], first: int) -> int: ...
 

@@ -14,6 +14,7 @@ from fields cimport (
     BOOL, FLOAT32, FLOAT64, INT32, INT64, SKIPPED, STRING, UINT64, CsvColumn, FieldText, read_number, read_short
 )
 from powers cimport find_powers
+from texts cimport text_or_bytes
 
 cnp.import_array()
 find_powers()
@@ -226,24 +227,28 @@ cdef class CsvTable:
         na: The text of a missing field, besides the empty text.
         exact: Whether a record with more fields is unusual.
         lenient: Whether a field that does not begin with a quote may have quotes.
+        texts: Which columns of strings become str, and not bytes; None for none. A field that is not UTF-8 stays bytes.
     """
 
     cdef CsvColumn* columns
     cdef Py_ssize_t width, na_size
     cdef Py_ssize_t room        # records that all arrays have a place for
     cdef bint exact, quotes, strings, quick
-    cdef list arrays, defaults
+    cdef list arrays, defaults, texts
     cdef bytes na
     cdef char delim
     cdef bint stops[256]  # bytes that end a field, or must not be in it
 
     def __cinit__(
         self, list arrays not None, list defaults not None, bytes delim not None, bint quotes, bytes na not None,
-        bint exact, bint lenient=False
+        bint exact, bint lenient=False, texts=None
     ):
         cdef Py_ssize_t i
         if len(arrays) != len(defaults):
             raise ValueError(f"CsvTable: expected a default for each of {len(arrays)} columns, got {len(defaults)}")
+        self.texts = [False] * len(arrays) if texts is None else list(texts)
+        if len(self.texts) != len(arrays):
+            raise ValueError(f"CsvTable: expected texts for each of {len(arrays)} columns, got {len(self.texts)}")
         self.arrays, self.defaults, self.na, self.exact = arrays[:], defaults[:], na, exact
         self.room = MOST
         self.delim, self.quotes, self.width, self.na_size = delim[0], quotes, len(arrays), len(na)
@@ -443,15 +448,22 @@ cdef class CsvTable:
 
     cdef int make_strings(self, Py_ssize_t first, Py_ssize_t last) except -1:
         cdef Py_ssize_t i, record
+        cdef bint as_text
         cdef object[::1] values
         cdef FieldText* pieces
         for i in range(self.width):
             if self.columns[i].kind == STRING:
+                as_text = self.texts[i]
                 values, default, pieces = self.arrays[i], self.defaults[i], self.columns[i].pieces
                 for record in range(last - first):
                     if pieces[record].text is NULL:
                         values[first + record] = default
                         continue
-                    text = PyBytes_FromStringAndSize(pieces[record].text, pieces[record].size)
-                    values[first + record] = text.replace(b'""', b'"') if pieces[record].doubled else text
+                    if pieces[record].doubled:
+                        text = PyBytes_FromStringAndSize(pieces[record].text, pieces[record].size).replace(b'""', b'"')
+                        values[first + record] = text_or_bytes(text, len(text)) if as_text else text
+                    elif as_text:
+                        values[first + record] = text_or_bytes(pieces[record].text, pieces[record].size)
+                    else:
+                        values[first + record] = PyBytes_FromStringAndSize(pieces[record].text, pieces[record].size)
         return 0

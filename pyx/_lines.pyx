@@ -1,4 +1,4 @@
-"""Lines of text as bytes objects, and where lines and records begin in files.
+"""Lines of text as bytes objects or str, and where lines and records begin in files.
 
 Thread safety: a text is a bytes object, which nobody can change; a list must be the caller's own meanwhile.
 """
@@ -9,6 +9,8 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memchr, memcpy
+
+from texts cimport text_or_bytes
 
 cdef extern from "Python.h":
     PyObject** items_of "PySequence_Fast_ITEMS"(object values)
@@ -27,7 +29,19 @@ def all_bytes(values not None):
     return True
 
 
-def split_lines(bytes text not None, Py_ssize_t begin, Py_ssize_t end):
+def first_bytes(values not None):
+    """Return which item of a list is the first bytes object; -1 if none is."""
+    if type(values) is not list:
+        raise TypeError(f"first_bytes: expected a list, got {type(values).__name__}")
+    cdef PyObject** items = items_of(values)
+    cdef Py_ssize_t i
+    for i in range(length_of(values)):
+        if PyBytes_CheckExact(<object>items[i]):
+            return i
+    return -1
+
+
+def split_lines(bytes text not None, Py_ssize_t begin, Py_ssize_t end, bint as_text=False):
     r"""Cut a part of a text into lines.
 
     `bytes.split` looks at each byte by itself, which takes 330 instructions for a line of 64 bytes; this takes 60.
@@ -35,6 +49,7 @@ def split_lines(bytes text not None, Py_ssize_t begin, Py_ssize_t end):
     Args:
         text: The text.
         begin, end: The part of it: from the first byte of a line to the \n that ends the last one, or to its last byte.
+        as_text: Whether lines become str. Those that are not UTF-8 stay bytes.
 
     Returns:
         The lines without their ends: each \n, and one \r before it. There is always one, though it may be empty.
@@ -53,7 +68,7 @@ def split_lines(bytes text not None, Py_ssize_t begin, Py_ssize_t end):
         size = stop - at
         if size and at[size - 1] == b"\r":
             size -= 1
-        lines.append(PyBytes_FromStringAndSize(at, size))
+        lines.append(text_or_bytes(at, size) if as_text else PyBytes_FromStringAndSize(at, size))
         if stop == past:
             return lines
         at = stop + 1

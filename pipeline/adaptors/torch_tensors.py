@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from pipeline.adaptors.refusals import place
 from pipeline.adaptors.structure import mapped
-from pipeline.dtypes import object_vector, strings_as_bytes
+from pipeline.dtypes import object_vector
 from pipeline.foreign import numpy_of
 from pipeline.nest import ListParts, Nest, make_like, parts_of
 from pipeline.sources.extras import needs
+from pipeline.sources.strings import as_objects
 
 torch: Any = needs("torch", "pipeline.torch")
 
@@ -108,7 +109,7 @@ def block_of(batch: Any) -> Any:
     if not all(isinstance(each, _PLAIN) for each in batch):
         return ListParts([block_of(value) for value in batch])
     strings = any(isinstance(each, (str, bytes)) for each in batch)
-    return strings_as_bytes(object_vector(batch) if strings else np.array(batch), "a batch")
+    return as_objects(object_vector(batch), "a batch") if strings else np.array(batch)
 
 
 def _array(value: Any) -> Any:

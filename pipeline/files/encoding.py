@@ -6,8 +6,11 @@ import codecs
 import os
 from typing import Any
 
-from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.errors import DataLossError, invalid
 from pipeline.files.compression import OpenFile
+
+UTF_8 = "utf-8"  # as Python's codecs spell it
+MARK = codecs.BOM_UTF8  # that some programs put in front of UTF-8
 
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # How files of other formats begin, and how to read them.
@@ -26,29 +29,33 @@ _FORMATS = {
 LONGEST_MARK = max(map(len, _FORMATS))
 
 
-def checked_encoding(encoding: Any, function: str) -> str | None:
-    """Return the name of an encoding as Python's codecs spell it; None for UTF-8, as files are read by default.
+def checked_encoding(encoding: Any, function: str, raw: bool = True) -> str | None:
+    """Return the name of an encoding as Python's codecs spell it; None, which stands for bytes, if `raw` allows it.
 
     Raises:
         TypeError: It is not a string.
         InvalidArgumentError: There is no such encoding of text.
     """
-    if encoding is None:
+    if encoding is None and raw:
         return None
     if not isinstance(encoding, str):
         raise TypeError(f"{function}: encoding must be a string, such as 'latin-1', not {encoding!r:.80}")
     try:
         "".encode(encoding)
         codecs.getincrementaldecoder(encoding)
-        name = codecs.lookup(encoding).name
+        return codecs.lookup(encoding).name
     except (LookupError, ValueError) as error:
         raise invalid(f"{function}: encoding: there is no encoding of text {encoding!r:.80}") from error
-    return None if name == "utf-8" else name
+
+
+def is_converted(encoding: str | None) -> bool:
+    """Whether files with an encoding are converted to UTF-8 while they are read."""
+    return encoding not in (None, UTF_8)
 
 
 def encoding_fact(encoding: str | None) -> dict[str, str]:
     """Return what states say of an encoding; nothing by default."""
-    return {} if encoding is None else {"encoding": encoding}
+    return {} if encoding == UTF_8 else {"encoding": encoding or "bytes"}
 
 
 def refuse_utf_16(begin: bytes, name: str, function: str) -> None:
@@ -104,10 +111,10 @@ class InUtf8:
         given, self._rest = self._rest[:size], self._rest[size:]
         return given
 
-    def _failure(self, error: UnicodeError) -> InvalidArgumentError:
+    def _failure(self, error: UnicodeError) -> DataLossError:
         why = error.reason if isinstance(error, UnicodeDecodeError) else str(error)
         name, place = os.fsdecode(self._name), f"after byte {self._before:,}"
-        return invalid(f"{name} cannot be read by encoding={self._encoding!r}: {why} {place}")
+        return DataLossError(None, None, f"{name} cannot be read by encoding={self._encoding!r}: {why} {place}")
 
     def size_limit(self) -> int | None:
         return None

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._rows import Gatherer, gathers
-from pipeline.dtypes import file_name, native, object_vector, strings_as_bytes, truth
+from pipeline.dtypes import file_name, native, object_vector, truth
 from pipeline.files.near_names import no_such_file
 from pipeline.files.npy import NpyFile, checked_header
 from pipeline.files.opening import read_whole
@@ -29,6 +29,7 @@ from pipeline.sources.paths import at_home
 from pipeline.sources.source import TableSource
 from pipeline.sources.sparse_rows import SparseRows, is_sparse
 from pipeline.sources.stored import Pieces, Stored, is_stored, step_of
+from pipeline.sources.strings import as_objects
 from pipeline.stages.block import flat
 from pipeline.stages.collate import as_array, refuse_masks
 
@@ -226,7 +227,7 @@ def _as_array(given: Any, where: str) -> NDArray[Any]:
         ) from error
     if array.ndim == 0:
         raise ValueError(f"arrays: {where} must have rank 1 or more, got the scalar {given!r:.40}")
-    return strings_as_bytes(array, f"arrays: {where}")
+    return as_objects(array, f"arrays: {where}")
 
 
 class _InMemory:

@@ -18,7 +18,7 @@ from pipeline.keywords import tells_keywords
 from pipeline.memory import in_memory
 from pipeline.orders.numbered import sampled
 from pipeline.sources.arrow_columns import Arrays, ArrowRows, digest_of, table_as, takeable
-from pipeline.sources.arrow_options import Codes, Where, casts_of, facts_of, fillings, texts_of
+from pipeline.sources.arrow_options import Codes, Where, casts_of, facts_of, fillings
 from pipeline.sources.arrow_types import check, columns_of, is_plain, schema_as_read
 from pipeline.sources.extras import MANY, chosen, needs
 from pipeline.sources.nodes import Gathers, Table
@@ -42,7 +42,7 @@ def arrow(
 ) -> TableSource:
     """Read your Arrow table's rows from memory: each example is a dict with a value for each column.
 
-    Numbers keep their dtype, strings and binaries become bytes, lists and tensors arrays, structs dicts, times and
+    Numbers keep their dtype, strings become str, binaries bytes, lists and tensors arrays, structs dicts, times and
     dates `datetime64`, times of day `timedelta64`, JSON str. Lists that hold structs or lists, and maps, become a
     `ListValue`. Missing floats are NaN; other missing values are an error when you iterate, unless `defaults` fills
     them.
@@ -51,7 +51,7 @@ def arrow(
         table: Your pyarrow Table or RecordBatch, or a pandas or polars DataFrame.
         columns: Columns to read; None reads all but the index of pandas, if that has no name.
         defaults: Value for a missing field, by column, "struct/field" or "list/item"; NaT for times.
-        dtypes: Dtypes to convert to, by the same names, such as {"price": float} for decimals, or str for text.
+        dtypes: Dtypes to convert to, by the same names, such as {"price": float} for decimals, or bytes for strings.
         codes: Names of categories, by the same names: a string becomes the index of its name, int64.
         where: Expression of `pyarrow.compute`, such as `field("age") > 40`: read only the rows for which it is true.
         num_epochs: How often to read the rows; None repeats for ever.
@@ -62,6 +62,7 @@ def arrow(
     Raises:
         InvalidArgumentError: A column, default, dtype or code does not fit, or no row is left by `where`. When you
             iterate: a row has a missing value, or a string that is not among its codes.
+        DataLossError: When you iterate: a string is not UTF-8.
         ValueError, TypeError, ImportError: An option is wrong, `table` is not a table, or pyarrow is missing.
 
     Examples:
@@ -85,9 +86,7 @@ def arrow(
         rows, facts = _rows_where(table, names, kept, casts), kept.facts()
     rows = table_as(rows, schema_as_read(rows.schema, casts), "arrow")
     numbered = Codes(rows.schema, codes, dtypes, "arrow")
-    return TableSource(
-        _Table(rows, defaults, texts_of(dtypes), numbered, facts), Epochs(num_epochs, shuffle, seed, shard)
-    )
+    return TableSource(_Table(rows, defaults, numbered, facts), Epochs(num_epochs, shuffle, seed, shard))
 
 
 def _converted(given: Any, columns: Sequence[str] | None) -> Any:
@@ -142,7 +141,6 @@ class _Table(Table):
         self,
         table: Any,
         defaults: Mapping[str, Any] | None,
-        texts: frozenset[str],
         codes: Codes,
         facts: dict[str, Any],
     ) -> None:
@@ -150,9 +148,9 @@ class _Table(Table):
             check(field.type, field.name, self.kind)
         self._schema = table.schema
         fill = fillings(table.schema, defaults, self.kind)
-        self._facts = {**facts_of(fill, texts, codes.names), **facts}
+        self._facts = {**facts_of(fill, codes.names), **facts}
         numbers = [field.name for field in table.schema if is_plain(field.type) or field.name in codes.names]
-        self._rows = ArrowRows(table, Arrays(self.kind, fill, texts, codes), numbers)
+        self._rows = ArrowRows(table, Arrays(self.kind, fill, codes), numbers)
 
     @functools.cached_property
     def at_hand(self) -> bool:  # type: ignore[override]

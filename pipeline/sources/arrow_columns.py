@@ -23,9 +23,11 @@ from pipeline.sources.arrow_types import (
     is_list,
     is_list_view,
     is_plain,
+    is_text,
     is_time,
 )
 from pipeline.sources.extras import RowSelection, needs
+from pipeline.sources.strings import decoded, not_utf_8
 
 
 class ArrowRows:
@@ -44,7 +46,7 @@ class ArrowRows:
         for name in ready:
             if holds_objects(table.schema.field(name).type):  # Python objects take more memory than Arrow's
                 continue
-            with contextlib.suppress(InvalidArgumentError):
+            with contextlib.suppress(InvalidArgumentError, DataLossError):
                 self._arrays[name] = arrays.of(table[name], name)
         self._others = [name for name in table.schema.names if name not in self._arrays]
         self._rest = RowsByNumber(self._table.select(self._others))
@@ -87,14 +89,11 @@ class Arrays:
     Args:
         where: What errors begin with.
         fill: See `fillings`.
-        texts: The columns whose strings become str.
         codes: The columns whose strings become numbers.
     """
 
-    def __init__(
-        self, where: str, fill: Mapping[str, Any], texts: frozenset[str] = frozenset(), codes: Codes | None = None
-    ) -> None:
-        self._where, self._fill, self._texts, self._codes = where, fill, texts, codes
+    def __init__(self, where: str, fill: Mapping[str, Any], codes: Codes | None = None) -> None:
+        self._where, self._fill, self._codes = where, fill, codes
 
     def of(self, column: Any, name: str) -> Any:
         """Return the array of a column, as it is read. Nobody may write to it: rows are views, and the next pass of the
@@ -102,7 +101,7 @@ class Arrays:
 
         Raises:
             InvalidArgumentError: It has missing values, and is not of floats, or a string is not among its codes.
-            DataLossError: A value is none of its dictionary.
+            DataLossError: A value is none of its dictionary, or a string is not UTF-8.
         """
         made = self._of(in_one(column), name)
         if type(made) is np.ndarray:
@@ -131,9 +130,7 @@ class Arrays:
             return self._ragged(column, name)
         if self._codes is not None and coded:
             return self._codes.of(column, name, self._where)
-        if name in self._texts:
-            return _as_texts(column, name, self._where)
-        return _values(column)
+        return _texts(column, name, self._where) if is_text(column.type) else _values(column)
 
     def _decoded(self, column: Any, name: str) -> Any:
         try:
@@ -171,6 +168,8 @@ class Arrays:
             refuse_nulls(column, name, self._where, "see defaults=")
         try:
             values = column.to_pylist()
+        except UnicodeDecodeError as error:
+            raise not_utf_8(f"{self._where}: column {name!r}", error.object, "leave it out") from None
         except (pyarrow.ArrowException, ValueError) as error:
             text = f"{self._where}: column {name!r} has a value that does not become an object: {error}"
             raise invalid(text) from error
@@ -178,22 +177,22 @@ class Arrays:
 
 
 def _values(column: Any) -> NDArray[Any]:
-    """The array of a column of numbers, strings or times without missing values, but NaN and NaT."""
+    """The array of a column of numbers, bytes or times without missing values, but NaN and NaT."""
     pyarrow, kind = needs("pyarrow", "arrow"), column.type
-    if is_bytes(kind):
-        column = column.cast(pyarrow.large_binary())
-    elif is_clock(kind):  # NumPy has no times of day, but times since midnight
+    if is_clock(kind):  # NumPy has no times of day, but times since midnight
         column = column.view(f"int{kind.bit_width}").cast(pyarrow.int64()).view(pyarrow.duration(kind.unit))
     array: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return array
 
 
-def _as_texts(column: Any, name: str, where: str) -> NDArray[Any]:
+def _texts(column: Any, name: str, where: str) -> NDArray[Any]:
+    pyarrow = needs("pyarrow", "arrow")
     try:
-        return object_vector(column.to_pylist())
-    except UnicodeDecodeError as error:
-        text = f"{where}: column {name!r} has {error.object!r:.80}, which is not UTF-8, as str is"
-        raise invalid(f"{text}: see dtypes=, as in dtypes={{{name!r}: bytes}}") from error
+        array: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    except (UnicodeDecodeError, pyarrow.ArrowException):
+        values = object_vector(column.cast(pyarrow.large_binary()).to_pylist())
+        return decoded(values, f"{where}: column {name!r}", f"pass dtypes={{{name!r}: bytes}}")
+    return array
 
 
 def _meant(kind: Any, values: Any) -> Any:
@@ -204,8 +203,6 @@ def _meant(kind: Any, values: Any) -> Any:
         return values.transpose(0, *(1 + axis for axis in order))
     if kind.extension_name == "arrow.bool8":
         return values != 0
-    if kind.extension_name == "arrow.json":
-        return object_vector([value.decode() for value in values])
     return values
 
 

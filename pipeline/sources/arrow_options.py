@@ -32,11 +32,6 @@ def casts_of(schema: Any, dtypes: Mapping[str, Any] | None, where: str) -> dict[
     return {name: _cast(name, kind, (dtypes or {})[name], where) for name, kind in kinds.items()}
 
 
-def texts_of(dtypes: Mapping[str, Any] | None) -> frozenset[str]:
-    """Return the columns whose dtype is str."""
-    return frozenset(name for name, dtype in (dtypes or {}).items() if np.dtype(dtype).kind in "UT")
-
-
 def _named(schema: Any, given: Any, option: str, where: str) -> dict[str, Any]:
     """The types of the columns that an option names."""
     if given is not None and not isinstance(given, Mapping):
@@ -168,12 +163,9 @@ class Codes:
         return array
 
 
-def facts_of(
-    fill: Mapping[str, Any], texts: frozenset[str] = frozenset(), codes: Mapping[str, Sequence[str]] | None = None
-) -> dict[str, Any]:
-    """The defaults, if there are any, which columns are texts, and the names of codes, as plain data."""
+def facts_of(fill: Mapping[str, Any], codes: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
+    """The defaults, if there are any, and the names of codes, as plain data."""
     facts: dict[str, Any] = {"defaults": {name: _as_text(value) for name, value in fill.items()}} if fill else {}
-    facts |= {"texts": sorted(texts)} if texts else {}
     return facts | ({"codes": {name: list(names) for name, names in codes.items()}} if codes else {})
 
 

@@ -48,7 +48,7 @@ def is_text(kind: Any) -> bool:
 
 
 def is_bytes(kind: Any) -> bool:
-    """Whether values become bytes."""
+    """Whether values are bytes or strings."""
     types = arrow_types()
     binary = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
     return bool(binary or is_text(kind))
@@ -215,6 +215,8 @@ def unified(one: Any, other: Any) -> Any:
             return kind if alike(kind) else None  # float64 is no answer for int64 and uint64
     if is_text(one) and is_text(other):
         return pyarrow.large_string()
+    if is_text(one) or is_text(other):
+        return None
     if is_bytes(one) and is_bytes(other):
         return pyarrow.large_binary()
     if types.is_date(one) and types.is_date(other):

@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline._lines import first_bytes
 from pipeline.decode.csv.block import decode_block
 from pipeline.decode.csv.record import STRING, ColumnType, RecordFormat
 from pipeline.diagnostics.frames import tell
 from pipeline.diagnostics.wording import count as counted
-from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.errors import DataLossError, InvalidArgumentError, invalid
+from pipeline.files.encoding import UTF_8
 from pipeline.keywords import tells_keywords
 from pipeline.logs import logger
 from pipeline.sources.csv_columns import (
@@ -27,6 +29,8 @@ from pipeline.sources.csv_columns import (
     guessed,
     integers_among,
     is_rounded,
+    is_text,
+    kind_of,
     nearly_numbers,
     ordered,
     refuse_rounding,
@@ -39,6 +43,7 @@ from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.stream import PartsSource
+from pipeline.sources.strings import encoding_hints, not_utf_8
 from pipeline.sources.text import Piece, PieceRecords, cut_pieces, lines_to_skip, opened
 
 _EXACT = 1 << 53  # float64 holds all integers up to that
@@ -64,7 +69,7 @@ def csv(
     na_value: str = "",
     comment: str | None = None,
     lenient: bool = False,
-    encoding: str | None = None,
+    encoding: str | None = UTF_8,
     num_epochs: int | None = 1,
     shuffle: bool = False,
     seed: int | None = None,
@@ -75,9 +80,9 @@ def csv(
     Args:
         paths: A path, URL or pattern such as "part-*.csv.gz", or a list.
         columns: Names of the columns to read; None reads all.
-        dtypes: Such as float32, str or "datetime64[D]", by column or for all. By
-            default the first 1,000 rows decide.
-        defaults: For missing fields, by column; else NaN, b"" or an error.
+        dtypes: Such as float32, bytes or "datetime64[D]", by column or for all. By
+            default the first 1,000 rows decide: numbers, or str.
+        defaults: For missing fields, by column; else NaN, "" or an error.
         names: Column names; by default the first line has them.
         codes: Names of categories, by column: a field becomes a number.
         skip_lines, comment: Lines to leave out at the start; a mark of others.
@@ -126,6 +131,12 @@ class _Form(NamedTuple):
             large = np.flatnonzero(np.abs(arrays[name]) >= _EXACT)
             if len(large):
                 self._check_exact(name, texts, records, large.tolist())
+        for i, (name, column) in enumerate(zip(self.columns, self.records.columns, strict=True)):
+            if column.text and (wrong := first_bytes(fields := arrays[name].tolist())) >= 0:
+                hints = encoding_hints(fields[wrong], f"dtypes={{{name!r}: bytes}}")
+                damaged = not_utf_8(f"Field {i}", fields[wrong], *hints)
+                vars(damaged)["record"] = wrong
+                raise damaged
         for name, values in self.values.items():
             try:
                 arrays[name] = values.of(arrays[name].tolist())
@@ -162,7 +173,7 @@ class _Whole:
     def rows(self, first: int, count: int) -> dict[str, NDArray[Any]] | None:
         """Some rows; None if one of the piece is wrong, and while another thread decodes it."""
         if self._untried:
-            with contextlib.suppress(IndexError, InvalidArgumentError):
+            with contextlib.suppress(IndexError, InvalidArgumentError, DataLossError):
                 self._arrays = self.form.decoded(self._untried.pop().records)
         if self._arrays is None:
             return None
@@ -206,9 +217,13 @@ class _Rows(Parts):
         if self._guessed:
             text = "%s: by the first %d rows, the dtypes are: %s; dtypes= decides otherwise"
             _log.info(text, where, len(rows), told(self._guessed))
-        self._columns = {
-            name: self._guessed.get(name) or described(name, dtype_of(name, given[name]), defaults) for name in wanted
-        }
+        self._columns = {}
+        for name in wanted:
+            if name in self._guessed:
+                self._columns[name] = self._guessed[name]
+            else:
+                dtype = dtype_of(name, given[name])
+                self._columns[name] = described(name, dtype, defaults, is_text(given[name], syntax.encoding))
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield pieces; a place is the byte where one begins."""
@@ -230,7 +245,7 @@ class _Rows(Parts):
         whole: _Whole = given.how
         try:
             arrays = whole.rows(given.first, len(given)) or whole.form.decoded(given.records)
-        except InvalidArgumentError as error:
+        except (InvalidArgumentError, DataLossError) as error:
             raise self._told(error, given) from None
         return {name: arrays[name] for name in self._columns}
 
@@ -240,7 +255,7 @@ class _Rows(Parts):
 
     def facts(self) -> dict[str, Any]:
         columns = [
-            [name, self._values[name].kind if name in self._values else column.dtype.name, str(column.default)]
+            [name, self._values[name].kind if name in self._values else kind_of(column), str(column.default)]
             for name, column in self._columns.items()
         ]
         return {"files": len(self.names), "columns": columns, **self._syntax.facts()}
@@ -269,7 +284,7 @@ class _Rows(Parts):
         tell(
             _log,
             f"csv: {self._file}, line {line:,}: column {nearly.name!r} has {nearly.text!r:.80}, and most of its values "
-            f"are numbers: all become strings (bytes). To read it as missing pass na_value={nearly.text!r:.80}; to get "
+            f"are numbers: all become strings. To read it as missing pass na_value={nearly.text!r:.80}; to get "
             f"an error dtypes={{{nearly.name!r}: 'float64'}}; to keep strings dtypes={{{nearly.name!r}: str}}",
         )
 
@@ -284,9 +299,11 @@ class _Rows(Parts):
             raise invalid(text + ("; see columns=" if len(header) > len(self._columns) else ""))
         return ordered(self._columns, header)
 
-    def _told(self, error: InvalidArgumentError, given: PieceRecords) -> InvalidArgumentError:
+    def _told(
+        self, error: InvalidArgumentError | DataLossError, given: PieceRecords
+    ) -> InvalidArgumentError | DataLossError:
         """The error of a record, with its file, line and column."""
-        record: int = error.record  # type: ignore[attr-defined]
+        record: int = error.record  # type: ignore[union-attr]
         file = given.piece.name
         line = 1 + given.piece.lines_before + given.piece.lines_to(given.first + record)
         text = _RECORD.sub("", error.message.removesuffix("!"), 1) + quote(error, line)
@@ -294,13 +311,15 @@ class _Rows(Parts):
         if field is not None:
             name = given.how.form.columns[int(field[1])]
             text = f"column {name!r}{text[field.end() :]}"
-            if name in self._guessed:
+            if isinstance(error, DataLossError):
+                pass
+            elif name in self._guessed:
                 text += f"; the first rows look like {self._columns[name].dtype}: see dtypes= and defaults="
             elif "missing" in text:
                 text += "; see defaults="
         else:
             text += self._syntax.hint(given.records[record], int(number[1]) if number else 0)
-        return of_record(invalid(f"csv: {file}, line {line:,}: {text}"), f"{file}:{line}")
+        return of_record(type(error)(None, None, f"csv: {file}, line {line:,}: {text}"), f"{file}:{line}")
 
 
 def _refuse_pipe(name: str) -> None:

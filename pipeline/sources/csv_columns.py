@@ -38,7 +38,8 @@ def guessed(
         syntax: How it is written.
         defaults: By name.
     """
-    columns = {name: _first_that_takes(name, defaults) for name in names}
+    text = syntax.encoding is not None
+    columns = {name: _first_that_takes(name, defaults, text) for name in names}
     while columns:
         form = syntax.form(header, ordered(columns, header))
         try:
@@ -54,7 +55,7 @@ def guessed(
             try:
                 form.value(fields[i], i, 0)
             except InvalidArgumentError:
-                columns[name] = _first_that_takes(name, defaults, before.dtype)
+                columns[name] = _first_that_takes(name, defaults, text, before.dtype)
     return columns
 
 
@@ -81,7 +82,11 @@ def nearly_numbers(
         columns: As `guessed` describes them.
         rows, header, syntax: As for `guessed`, which leaves no malformed rows.
     """
-    strings = {name: column for name, column in columns.items() if column == ColumnType(STRING, b"")}
+    strings = {
+        name: ColumnType(STRING, b"")
+        for name, column in columns.items()
+        if column.dtype == STRING and not column.default
+    }
     if not strings or not rows:
         return []
     texts, found = ordered(strings, header), []
@@ -170,12 +175,20 @@ def ordered(columns: Mapping[str, ColumnType], header: Sequence[str]) -> dict[st
     return {name: columns[name] for name in header if name in columns}
 
 
-def _first_that_takes(name: str, defaults: Mapping[str, Any], after: np.dtype[Any] | None = None) -> ColumnType:
+def _first_that_takes(
+    name: str, defaults: Mapping[str, Any], text: bool, after: np.dtype[Any] | None = None
+) -> ColumnType:
     """Describe a column by the first dtype after one, of those to guess, that its default fits."""
     for dtype in _GUESSES[0 if after is None else _GUESSES.index(after) + 1 :]:
         with contextlib.suppress(InvalidArgumentError):
             return described(name, dtype, defaults)
-    return described(name, STRING, defaults)
+    return described(name, STRING, defaults, text)
+
+
+def is_text(given: Any, encoding: str | None) -> bool:
+    """Whether strings of a column with a dtype become str; `object` leaves that to the encoding."""
+    kind = np.dtype(given).kind
+    return kind in "UT" or (kind == "O" and encoding is not None)
 
 
 def dtype_of(name: str, given: Any) -> np.dtype[Any]:
@@ -192,17 +205,19 @@ def dtype_of(name: str, given: Any) -> np.dtype[Any]:
 
 def told(columns: Mapping[str, ColumnType]) -> str:
     """The columns and their dtypes, as text."""
-    return ", ".join(f"{name} {_name(column.dtype)}" for name, column in columns.items())
+    return ", ".join(f"{name} {kind_of(column)}" for name, column in columns.items())
 
 
-def described(name: str, dtype: np.dtype[Any], defaults: Mapping[str, Any]) -> ColumnType:
-    """Describe a column; InvalidArgumentError if its default does not fit."""
-    if name not in defaults:
-        return ColumnType(dtype, b"" if dtype == STRING else dtype.type("nan") if dtype.kind == "f" else None)
-    given = defaults[name]
+def described(name: str, dtype: np.dtype[Any], defaults: Mapping[str, Any], text: bool = False) -> ColumnType:
+    """Describe a column, of whose strings `text` makes str; InvalidArgumentError if its default does not fit."""
+    if dtype != STRING and name not in defaults:
+        return ColumnType(dtype, dtype.type("nan") if dtype.kind == "f" else None)
+    given = defaults.get(name, b"")
     if dtype == STRING:
         if isinstance(given, (str, bytes)):
-            return ColumnType(dtype, as_bytes(given, f"csv: defaults of column {name!r}"))
+            value: Any = as_bytes(given, f"csv: defaults of column {name!r}")
+            with contextlib.suppress(UnicodeDecodeError):
+                return ColumnType(dtype, value.decode() if text else value, text)
     elif isinstance(given, (int, float, np.integer, np.floating, np.bool_)) and not _is_time(given):
         try:
             value = dtype.type(given)
@@ -210,10 +225,10 @@ def described(name: str, dtype: np.dtype[Any], defaults: Mapping[str, Any]) -> C
             value = None
         if value is not None and (dtype.kind == "f" or value == given):
             return ColumnType(dtype, value)
-    text = f"csv: {given!r:.80} is not a valid default for column {name!r} of {_name(dtype)}"
+    why = f"csv: {given!r:.80} is not a valid default for column {name!r} of {kind_of(ColumnType(dtype, None, text))}"
     if _is_time(given):
-        text += f"; write a time as text, such as '2024-01-31', with dtypes={{{name!r}: 'datetime64[D]'}}"
-    raise invalid(text)
+        why += f"; write a time as text, such as '2024-01-31', with dtypes={{{name!r}: 'datetime64[D]'}}"
+    raise invalid(why)
 
 
 def _is_time(given: Any) -> bool:
@@ -221,5 +236,6 @@ def _is_time(given: Any) -> bool:
     return isinstance(given, times) or type(given).__name__ == "NaTType"  # that of pandas
 
 
-def _name(dtype: np.dtype[Any]) -> str:
-    return "str" if dtype == STRING else dtype.name
+def kind_of(column: ColumnType) -> str:
+    """Return what the values of a column are called."""
+    return ("str" if column.text else "bytes") if column.dtype == STRING else column.dtype.name

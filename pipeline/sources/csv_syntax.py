@@ -15,12 +15,19 @@ from pipeline.decode.csv.numbers import number
 from pipeline.decode.csv.record import ColumnType, RecordFormat, split_record
 from pipeline.dtypes import as_bytes, items, truth
 from pipeline.errors import invalid
-from pipeline.files.encoding import LONGEST_MARK, checked_encoding, encoding_fact, likely_encoding, refuse_binary
+from pipeline.files.encoding import (
+    LONGEST_MARK,
+    MARK,
+    checked_encoding,
+    encoding_fact,
+    likely_encoding,
+    refuse_binary,
+)
 from pipeline.files.read_buffer import ReadBuffer
 from pipeline.sources.extras import MANY
+from pipeline.sources.strings import not_utf_8
 from pipeline.sources.text import Piece, cut_pieces, skip
 
-_BOM = b"\xef\xbb\xbf"
 _DELIMS = b",;\t|"  # those that people use
 _PLUS = re.compile(rb"^\s*\+(?=\d)")
 
@@ -66,7 +73,7 @@ class Syntax:
         """Take what comes before the rows; returns the names of the columns, None if the file ends before them."""
         file.fill(LONGEST_MARK)
         refuse_binary(file.data, name, "csv")
-        file.position += len(_BOM) * file.data.startswith(_BOM, file.position)
+        file.position += len(MARK) * file.data.startswith(MARK, file.position)
         skip(file, self.skip_lines, name)
         if self.names is not None:
             return self.names
@@ -82,10 +89,8 @@ class Syntax:
         try:
             split = split_record(line, self.delim, self.quotes, 0, self.lenient, False)
             fields = [field.decode() for field in split]
-        except UnicodeDecodeError as error:
-            names = line.decode(errors="replace")
-            text = f"csv: {name}: the line of names is not UTF-8: {names!r:.80}; {likely_encoding(line)}"
-            raise invalid(text) from error
+        except UnicodeDecodeError:
+            raise not_utf_8(f"csv: {name}: the line of names", line, likely_encoding(line)) from None
         except ValueError as error:
             place = piece.text.find(line, piece.begin)
             first = 1 + self.skip_lines + piece.text.count(b"\n", piece.begin, place)

@@ -1,4 +1,4 @@
-"""What fields of CSV files become besides numbers and bytes: str, dates and times, and the numbers of categories."""
+"""What fields of CSV files become besides numbers and strings: dates and times, and the numbers of categories."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import numpy_dtype, object_vector, utf8
+from pipeline.dtypes import numpy_dtype, utf8
 from pipeline.errors import InvalidArgumentError, invalid
-from pipeline.files.encoding import likely_encoding
 from pipeline.sources.extras import codes_of
 
 # A year of more than four digits needs a month: 20240131 and 1706659200 are no years.
@@ -30,22 +29,6 @@ class Values:
     def of(self, fields: list[bytes]) -> NDArray[Any]:
         """Return the values; an error has the number of its field as `record`."""
         raise NotImplementedError
-
-
-class Text(Values):
-    """Fields as str."""
-
-    kind = "str"
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def of(self, fields: list[bytes]) -> NDArray[Any]:
-        try:
-            return object_vector([field.decode() for field in fields])
-        except UnicodeDecodeError as error:
-            hint = f"{likely_encoding(error.object)}, or dtypes={{{self._name!r}: bytes}}"
-            raise _wrong(fields.index(error.object), f"{error.object!r:.80} is not UTF-8, as str is: {hint}") from None
 
 
 class Times(Values):
@@ -114,9 +97,7 @@ def values_of(dtypes: Mapping[str, Any], codes: Any, columns: Sequence[str], whe
     found: dict[str, Values] = {}
     for name in columns:
         dtype = None if name not in dtypes else numpy_dtype(dtypes[name], f"csv: dtypes of column {name!r}")
-        if dtype is not None and dtype.kind in "UT":
-            found[name] = Text(name)
-        elif dtype is not None and dtype.kind == "M":
+        if dtype is not None and dtype.kind == "M":
             if np.datetime_data(dtype)[0] == "generic":
                 raise invalid(f"{where}: dtypes of column {name!r}: datetime64 needs a unit, such as 'datetime64[D]'")
             found[name] = Times(dtype)

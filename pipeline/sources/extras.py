@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from pipeline._batch import stack
 from pipeline.capabilities import ArrowTable
-from pipeline.dtypes import native, object_vector, strings_as_bytes, texts
+from pipeline.dtypes import native, object_vector, texts
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid, show
 from pipeline.nest import ListValue, Nest, is_nested
+from pipeline.sources.strings import as_objects
 from pipeline.stages.collate import as_array, telling
 
 E = TypeVar("E", bound=Exception)
@@ -165,14 +166,15 @@ def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = 
     if isinstance(telling(values), ListValue):
         return object_vector(values)
     if isinstance(values[0], (bytes, str)):
-        other = next((value for value in values if not isinstance(value, (bytes, str))), None)
+        kind = str if isinstance(values[0], str) else bytes
+        other = next((value for value in values if not isinstance(value, kind)), None)
         if other is not None:
-            raise TypeError(f"{where}: expected bytes or str, as in the first example, got {other!r:.80}")
-        return strings_as_bytes(object_vector(values), where)
+            raise TypeError(f"{where}: expected {kind.__name__}, as in the first example, got {other!r:.80}")
+        return object_vector(values)
     arrays = [as_array(value, where) for value in values]
     try:
         array = native(stack(arrays))
-        return strings_as_bytes(array, where) if array.dtype.hasobject else array
+        return as_objects(array, where) if array.dtype.hasobject else array
     except InvalidArgumentError as error:
         other = next((i for i, array in enumerate(arrays) if array.shape != arrays[0].shape), None)
         if other is None:

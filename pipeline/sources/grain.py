@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import strings_as_bytes
 from pipeline.errors import invalid
 from pipeline.keywords import tells_keywords
 from pipeline.nest import map_values
@@ -21,6 +20,7 @@ from pipeline.sources.nodes import Parts, Table
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import Source, TableSource
 from pipeline.sources.stream import BlockPiece, PartsSource
+from pipeline.sources.strings import as_objects
 
 # Elements that are read at once.
 _PIECE = 64
@@ -171,7 +171,7 @@ class _Stream(Parts):
 
 
 def _column(values: Any) -> NDArray[Any]:
-    return strings_as_bytes(np.asarray(values), "grain: a batch")
+    return as_objects(np.asarray(values), "grain: a batch")
 
 
 def _plain(state: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.dtypes import object_vector, strings_as_bytes
+from pipeline.dtypes import object_vector
 from pipeline.errors import invalid
 from pipeline.foreign import numpy_of
 from pipeline.nest import ListValue
@@ -16,6 +16,7 @@ from pipeline.sources.arrow_options import facts_of, fillings
 from pipeline.sources.arrow_types import as_read, check, schema_as_read
 from pipeline.sources.extras import MANY, needs, stacked
 from pipeline.sources.stream import BlockPiece
+from pipeline.sources.strings import as_objects
 from pipeline.stages.block import as_columns
 
 Join = Callable[[list[Any], str], Any]
@@ -299,7 +300,7 @@ def _of_dicts(rows: Any, features: Mapping[str, Any], where: str, join: Join) ->
     for name, feature in features.items():
         column = [row[name] for row in rows]
         if feature is None and len({each.shape for each in column if isinstance(each, np.ndarray)}) > 1:
-            columns[name] = object_vector([strings_as_bytes(each, where) for each in column])
+            columns[name] = object_vector([as_objects(each, where) for each in column])
         else:
             columns[name] = _given(column, feature, where, join)
     return columns
@@ -337,7 +338,7 @@ def _given(values: Any, feature: Any, where: str, join: Join) -> Any:
         return object_vector([ListValue(_plain(row)) for row in values])
     if feature is not None and _varies(feature):
         _refuse_none(values, where)
-        return object_vector([strings_as_bytes(numpy_of(row), where) for row in values])
+        return object_vector([as_objects(numpy_of(row), where) for row in values])
     if isinstance(values, list) or (feature is not None and _is_decoded(feature)):
         return join(list(values), where)
-    return strings_as_bytes(numpy_of(values), where)
+    return as_objects(numpy_of(values), where)

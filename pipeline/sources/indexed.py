@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pipeline.dtypes import local_path, truth
 from pipeline.errors import invalid
+from pipeline.files.encoding import is_converted
 from pipeline.files.random_file import RandomFiles
 from pipeline.files.scans import refuse_others
 from pipeline.sources.file_table import FileTable
@@ -39,7 +40,7 @@ class IndexedParts(Parts):
 
     Attributes:
         left_out: How many records at the start of each file are left out.
-        encoding: Of the files; None if they are read as they are.
+        encoding: Of the files; None for bytes.
         calls: Whether making examples calls functions of the user's.
         joins: Whether the bytes of records that are not neighbours may be read together, one after the other.
     """
@@ -88,7 +89,7 @@ def source_of(parts: IndexedParts, epochs: Epochs, index: bool, folder: Any) -> 
         if name is not None:
             raise invalid(f"{parts.kind}: index_folder= is for index=True: leave it out, or pass that too")
         return PartsSource(parts, epochs, PartsStream)
-    if parts.encoding is not None:
+    if is_converted(parts.encoding):
         text = f"{parts.kind}: index=True takes files in UTF-8, and encoding= is {parts.encoding!r}: leave out index="
         raise invalid(text)
     parts.names = [os.fsdecode(each).removeprefix("file://") for each in parts.names]

@@ -10,6 +10,8 @@ from typing import Any
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.encoding import (
     LONGEST_MARK,
+    MARK,
+    UTF_8,
     checked_encoding,
     encoding_fact,
     likely_encoding,
@@ -26,6 +28,7 @@ from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.records import Records
 from pipeline.sources.source import Source
+from pipeline.sources.strings import not_utf_8
 from pipeline.sources.text import Piece, cut_lines, cut_pieces, lines_of, opened
 from pipeline.stages.block import Examples
 
@@ -38,7 +41,6 @@ _value: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # 
 _LENIENT = "; to skip such lines, use pipeline.text(paths).map(json.loads, on_error='skip')"
 
 _BLANK = " \t\r\n"
-_MARK = b"\xef\xbb\xbf"  # that some programs put in front of UTF-8
 
 
 @tells_keywords
@@ -47,7 +49,7 @@ def jsonl(
     columns: Sequence[str] | None = None,
     *,
     defaults: Mapping[str, Any] | None = None,
-    encoding: str | None = None,
+    encoding: str = UTF_8,
     num_epochs: int | None = 1,
     shuffle: bool = False,
     seed: int | None = None,
@@ -65,7 +67,7 @@ def jsonl(
         paths: Your files: a path, URL or pattern such as "part-*.jsonl.gz", or a list.
         columns: Keys to take; None takes all of each line.
         defaults: Value for a key a line lacks, or has as null.
-        encoding: The files' encoding, such as "latin-1"; UTF-8 by default.
+        encoding: The files' encoding, such as "latin-1".
         num_epochs: How often to read the files; None repeats for ever.
         shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes lines.
         seed: Seed for the order.
@@ -80,7 +82,8 @@ def jsonl(
         ValueError, TypeError, ImportError: An option is wrong, or fsspec is missing.
         InvalidArgumentError: When you iterate: a line is not a JSON object, or lacks a key. The error names file and
             line.
-        DataLossError, ResourceExhaustedError: When you iterate: a compressed file is damaged, or a line is too long.
+        DataLossError, ResourceExhaustedError: When you iterate: a compressed file is damaged, or a line is not UTF-8 or
+            too long.
 
     Examples:
         >>> with open("chats.jsonl", "w") as file:
@@ -98,7 +101,7 @@ def jsonl(
         and (other := next((name for name in defaults or {} if name not in chosen), None)) is not None
     ):
         raise invalid(f"jsonl: defaults has {other!r}, which is not in columns")
-    code = checked_encoding(encoding, "jsonl")
+    code = checked_encoding(encoding, "jsonl", raw=False)
     objects = _Objects(expanded(paths, "jsonl"), chosen, dict(defaults or {}), byte_limit(max_record_bytes), code)
     return source_of(objects, Epochs(num_epochs, shuffle, seed, shard), index, index_folder)
 
@@ -130,7 +133,7 @@ class _Objects(IndexedParts):
             else:
                 file.fill(LONGEST_MARK)
                 refuse_binary(file.data, name, "jsonl")
-                file.position = len(_MARK) if file.data.startswith(_MARK) else 0
+                file.position = len(MARK) if file.data.startswith(MARK) else 0
             for piece in cut_pieces(file, cut_lines, name, self._limit, self._encoding):
                 records = _filled(piece)
                 if len(records):
@@ -175,9 +178,10 @@ class _Objects(IndexedParts):
             raise self._told(given, i, _no_json(f"Expecting value at character {stopped.value}", line)) from None
         except json.JSONDecodeError as error:
             raise self._told(given, i, _no_json(f"{error.msg} at character {error.pos}", line)) from None
-        except UnicodeDecodeError as error:
-            why = f"it is not UTF-8: {line[:80]!r}; {likely_encoding(line)}"
-            raise self._told(given, i, why) from error
+        except UnicodeDecodeError:
+            name = self.named(given, i)
+            file, _, number = name.rpartition(":")
+            raise of_record(not_utf_8(f"jsonl: {file}, line {number}", line, likely_encoding(line)), name) from None
         except (ValueError, RecursionError) as error:
             raise self._told(given, i, _no_json(str(error), line)) from None
         if type(found) is not dict:

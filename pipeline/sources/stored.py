@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import native, object_vector, strings_as_bytes
+from pipeline.dtypes import native, object_vector
 from pipeline.errors import DataLossError, invalid
 from pipeline.foreign import numpy_of
 from pipeline.orders.numbered import digest
 from pipeline.sources.extras import RowSelection, closed, is_closed, last_used, place_of
+from pipeline.sources.strings import as_objects, decoded
 
 # Stored arrays are read in pieces of at least this many bytes of all of them: whole chunks.
 _PIECE_BYTES = 1 << 20
@@ -59,6 +60,12 @@ def _rows_of_chunk(chunks: Any) -> int:
     return max(1, int(max(rows) if isinstance(rows, tuple) else rows))
 
 
+def _is_text(dtype: Any) -> bool:
+    """Whether this is the dtype of text in HDF5, which h5py reads as bytes."""
+    told = getattr(dtype, "metadata", None) or {}
+    return told.get("vlen") is str or told.get("h5py_encoding") == "utf-8"
+
+
 class Stored:
     """An array of HDF5, Zarr, dask or the like.
 
@@ -77,6 +84,7 @@ class Stored:
         self._rows = int(stored.shape[0])
         self._where = f"arrays: {where}{place_of(stored)}"
         self._lock = threading.Lock()  # what is thread safe differs from store to store
+        self._text = _is_text(stored.dtype)
         self.chunk = _rows_of_chunk(stored.chunks)
         self.row_bytes: int = max(1, math.prod(stored.shape[1:]) * np.dtype(stored.dtype).itemsize)
 
@@ -87,7 +95,7 @@ class Stored:
         """Return the rows from the first of these numbers to the last.
 
         Raises:
-            DataLossError: Its file is damaged.
+            DataLossError: Its file is damaged, or a text is not UTF-8.
             InvalidArgumentError: Values are missing, or not of the dtype of the array.
         """
         first, end = int(numbers[0]), int(numbers[-1]) + 1
@@ -106,7 +114,11 @@ class Stored:
             rows = numpy_of(found)
             if rows.shape != (end - first, *self._stored.shape[1:]):  # functions make the blocks of dask
                 raise self._of_block(first, end)
-            return native(strings_as_bytes(self._of_its_dtype(rows, first), self._where))
+            rows = as_objects(self._of_its_dtype(rows, first), self._where)
+            if not self._text:
+                return native(rows)
+            hint = "pass its bytes, such as dataset[:] of h5py"
+            return decoded(rows, f"{self._where} rows {first:,} to {end - 1:,}", hint)
 
     def _of_its_dtype(self, rows: NDArray[Any], first: int) -> NDArray[Any]:
         """Return rows with the dtype that the array says it has: blocks of dask may have another one."""

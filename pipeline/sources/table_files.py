@@ -17,7 +17,7 @@ from pipeline.files.identity import LISTED, contents_of, file_identity, names_of
 from pipeline.files.os_errors import translated
 from pipeline.sources.arrow import no_rows, without_index
 from pipeline.sources.arrow_columns import Arrays, ArrowRows, table_as
-from pipeline.sources.arrow_options import Codes, Where, casts_of, facts_of, fillings, texts_of
+from pipeline.sources.arrow_options import Codes, Where, casts_of, facts_of, fillings
 from pipeline.sources.arrow_types import as_read, check, columns_of, counts_other_units, field_names, unified
 from pipeline.sources.extras import MANY, chosen, last_used, needs
 from pipeline.sources.extras import names_of as listed_names
@@ -218,10 +218,9 @@ class TableFiles(Table):
         for i in range(len(names)):
             self._add(i)
         self._schemas.end()
-        fill, texts = self._schemas.fillings(), texts_of(options.dtypes)
-        codes = self._schemas.codes()
-        self._arrays = functools.partial(Arrays, fill=fill, texts=texts, codes=codes)
-        self._facts = facts_of(fill, texts, codes.names)
+        fill, codes = self._schemas.fillings(), self._schemas.codes()
+        self._arrays = functools.partial(Arrays, fill=fill, codes=codes)
+        self._facts = facts_of(fill, codes.names)
         sizes = [group.size for group in self._groups]
         if self._schemas.where is not None:
             sizes = self._select(self._schemas.where)

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any
 
 from pipeline._csv import Cut
-from pipeline._lines import split_lines
+from pipeline._lines import first_bytes, split_lines
 from pipeline.dtypes import integer, object_vector
 from pipeline.errors import OpError
 from pipeline.files.compression import compression_of
-from pipeline.files.encoding import LONGEST_MARK, InUtf8, checked_encoding, encoding_fact, refuse_utf_16
+from pipeline.files.encoding import (
+    LONGEST_MARK,
+    MARK,
+    UTF_8,
+    InUtf8,
+    checked_encoding,
+    encoding_fact,
+    is_converted,
+    refuse_utf_16,
+)
 from pipeline.files.limits import MAX_RECORD_BYTES, too_long
 from pipeline.files.offsets import Offsets
 from pipeline.files.opening import open_file
 from pipeline.files.read_buffer import ReadBuffer
 from pipeline.files.scans import line_offsets
 from pipeline.keywords import tells_keywords
-from pipeline.sources.extras import MANY
+from pipeline.sources.extras import MANY, of_record
 from pipeline.sources.indexed import IndexedParts, Places, source_of
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.source import Source
+from pipeline.sources.strings import encoding_hints, not_utf_8
 
 
 @tells_keywords
@@ -32,7 +42,7 @@ def text(
     paths: Any,
     *,
     skip_lines: int = 0,
-    encoding: str | None = None,
+    encoding: str | None = UTF_8,
     num_epochs: int | None = 1,
     shuffle: bool = False,
     seed: int | None = None,
@@ -40,7 +50,7 @@ def text(
     index: bool = False,
     index_folder: Any = None,
 ) -> Source:
-    r"""Read lines of text files: each example is a line, as bytes.
+    r"""Read lines of text files: each example is a line, as str.
 
     A line ends with `\n` or `\r\n`. A `\r` that ends a file belongs to its last
     line's end; alone it is no line, as in TensorFlow. Names that end in .gz, .bz2, .xz, .zst or
@@ -49,7 +59,7 @@ def text(
     Args:
         paths: A path, URL or pattern such as "part-*.txt.gz", or a list.
         skip_lines: Lines to leave out at each file's start.
-        encoding: Such as "latin-1", to convert to UTF-8; None keeps the bytes.
+        encoding: The files' encoding, such as "latin-1"; None reads bytes.
         num_epochs: How often to read the files; None repeats for ever.
         shuffle, seed: Read the files in random order, another one each epoch.
         shard: (index, count): read every count-th file.
@@ -57,14 +67,15 @@ def text(
 
     Raises:
         NotFoundError: No such file, or your pattern matches nothing.
-        DataLossError, ResourceExhaustedError: A damaged file; a long line.
+        DataLossError, ResourceExhaustedError: A damaged file, or a line that is
+            not UTF-8; a long line.
         ValueError, TypeError, ImportError: An option or encoding is wrong.
 
     Examples:
         >>> with open("fruits.txt", "w") as file:
         ...     print("apple", "pear", sep="\n", file=file)
         >>> list(pipeline.text("fruits.txt"))
-        [b'apple', b'pear']
+        ['apple', 'pear']
     """
     lines = _Lines(expanded(paths, "text"), lines_to_skip(skip_lines, "text"), checked_encoding(encoding, "text"))
     return source_of(lines, Epochs(num_epochs, shuffle, seed, shard), index, index_folder)
@@ -79,6 +90,7 @@ class _Lines(IndexedParts):
         self.names = names
         self._skip_lines = self.left_out = skip_lines
         self._encoding = self.encoding = encoding
+        self._cut = functools.partial(cut_lines, as_text=encoding is not None)
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
         """Yield lists of lines; a place is the byte where the first of them begins."""
@@ -87,11 +99,16 @@ class _Lines(IndexedParts):
             if place is None:
                 file.fill(LONGEST_MARK)
                 refuse_utf_16(file.data, name, "text")
+                file.position += self._mark(file.data)
                 skip(file, self._skip_lines, name)
             else:
                 file.go_to(place)
-            for piece in cut_pieces(file, cut_lines, name, encoding=self._encoding):
+            for piece in cut_pieces(file, self._cut, name, encoding=self._encoding):
                 yield piece.offset, PieceRecords(piece, 0, piece.records)
+
+    def _mark(self, begin: bytes) -> int:
+        """Return how many bytes of the beginning of a file are no text."""
+        return len(MARK) if self._encoding is not None and begin.startswith(MARK) else 0
 
     def places(self, name: str, folder: str | None) -> Places:
         with opened(name) as file:
@@ -100,14 +117,20 @@ class _Lines(IndexedParts):
         return Offsets(name, "lines", line_offsets, folder)
 
     def piece(self, name: str, data: bytes, begin: int) -> PieceRecords:
-        found = lines_of(name, data, begin)
+        found = lines_of(name, data, begin, self._cut, 0 if begin else self._mark(data))
         return PieceRecords(found, 0, found.records)
 
     def joined(self, pieces: Sequence[PieceRecords]) -> PieceRecords:
         return PieceRecords(pieces[0].piece, 0, [record for each in pieces for record in each.records])
 
     def block(self, given: PieceRecords) -> Any:
-        return object_vector(given.records)
+        records: Any = given.records  # a list
+        if self._encoding is not None and (wrong := first_bytes(records)) >= 0:
+            line, name = records[wrong], self.named(given, wrong)
+            file, _, number = name.rpartition(":")
+            hints = encoding_hints(line, "encoding=None, which reads bytes")
+            raise of_record(not_utf_8(f"text: {file}, line {number}", line, *hints), name)
+        return object_vector(records)
 
     def named(self, given: PieceRecords, i: int) -> str:
         """The file of a line, and its number there."""
@@ -129,7 +152,7 @@ class _Begin:
     def __init__(self, name: str, offset: int, encoding: str | None) -> None:
         self.name, self.offset, self._encoding = name, offset, encoding
 
-    @cached_property
+    @functools.cached_property
     def lines(self) -> int:
         """How many lines of the file end before. For errors: it reads the file up to there."""
         count, left = 0, self.offset
@@ -153,7 +176,7 @@ class Piece:
         at: The byte of the text that is at `offset` in the file.
     """
 
-    def __init__(self, begin: _Begin, lines: int, records: Sequence[bytes], offset: int, text: bytes, at: int) -> None:
+    def __init__(self, begin: _Begin, lines: int, records: Sequence[Any], offset: int, text: bytes, at: int) -> None:
         self.name, self._began, self._lines = begin.name, begin, lines
         self.records, self.offset, self.text, self.begin = records, offset, text, at
         self._counted = at, 0  # a byte of the text, and how many lines of the piece end before it
@@ -242,17 +265,17 @@ def cut_pieces(
         chunks = 1 if file.position > begin else min(2 * chunks, limit // file.CHUNK + 2)
 
 
-def cut_lines(text: bytes, begin: int, end: int, last: bool) -> tuple[list[bytes], int]:
-    """Cut lines; see Cutter."""
+def cut_lines(text: bytes, begin: int, end: int, last: bool, as_text: bool = False) -> tuple[list[Any], int]:
+    """Cut lines; see Cutter. `as_text`: as str, but lines that are not UTF-8 stay bytes."""
     past = text.rfind(b"\n", begin, end) + 1
     if last and text[max(begin, past) : end] not in (b"", b"\r"):
-        return split_lines(text, begin, end), end
-    return split_lines(text, begin, past - 1) if past else [], end if last else past or begin
+        return split_lines(text, begin, end, as_text), end
+    return split_lines(text, begin, past - 1, as_text) if past else [], end if last else past or begin
 
 
-def lines_of(name: str, data: bytes, offset: int) -> Piece:
-    """Return the lines of a part of a file, that begins with one of them."""
-    return Piece(_Begin(name, offset, None), 0, cut_lines(data, 0, len(data), True)[0], offset, data, 0)
+def lines_of(name: str, data: bytes, offset: int, cut: Cutter = cut_lines, begin: int = 0) -> Piece:
+    """Return the lines of a part of a file, the first of which begins at byte `begin` of it."""
+    return Piece(_Begin(name, offset, None), 0, cut(data, begin, len(data), True)[0], offset, data, begin)
 
 
 @contextmanager
@@ -261,10 +284,10 @@ def opened(name: str, encoding: str | None = None) -> Iterator[ReadBuffer]:
 
     Args:
         name: The file.
-        encoding: Its encoding, to read it as UTF-8; None to read its bytes.
+        encoding: Its encoding, to read it as UTF-8; None to read its bytes, as for UTF-8.
     """
     file = open_file(os.fsencode(name), compression_of(name))
-    if encoding is not None:
+    if encoding is not None and is_converted(encoding):
         file = InUtf8(os.fsencode(name), file, encoding)
     try:
         yield ReadBuffer(file)

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.dtypes import object_vector, utf8
 from pipeline.errors import DataLossError, InvalidArgumentError, ResourceExhaustedError, invalid
 from pipeline.files.compression import compression_of
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
@@ -30,6 +29,7 @@ from pipeline.sources.indexed import IndexedParts, Places, source_of
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.source import Source
+from pipeline.sources.strings import as_objects, not_utf_8
 from pipeline.sources.webdataset_decoders import decoders as usual_decoders
 from pipeline.sources.webdataset_decoders import unpacked
 from pipeline.stages.block import Examples
@@ -66,8 +66,9 @@ def webdataset(
         urls: A path, URL or pattern, or a list of them, with bash's braces: "train-{000..146}.tar", "{train,test}.tar".
         columns: Values to take. "jpg;png" takes the first one a sample has. None takes all.
         decoders: Functions from bytes to a value, by file name ending. Yours come before ours: images become uint8
-            arrays, `cls` and `id` integers, and `json`, `jsn`, `npy`, `npz`, `cbor`, `mp`, `msg` what they hold, where
-            a list of lists or objects is a `ListValue`. `gz` is decompressed first. Others stay bytes.
+            arrays, `txt`, `text` and `transcript` str, `cls` and `id` integers, and `json`, `jsn`, `npy`, `npz`,
+            `cbor`, `mp`, `msg` what they hold, where a list of lists or objects is a `ListValue`. `gz` is decompressed
+            first. Others stay bytes.
         num_epochs: How often to read the shards; None repeats for ever.
         shuffle: Read the shards in random order, another one each epoch. `Dataset.shuffle` mixes samples.
         seed: Seed for the order.
@@ -80,7 +81,8 @@ def webdataset(
     Raises:
         NotFoundError: No such file, or your pattern matches nothing.
         ValueError, TypeError, ImportError: An option is wrong, or fsspec, Pillow, cbor2 or msgpack is missing.
-        DataLossError: When you iterate: an archive is damaged or truncated. The error names shard and key.
+        DataLossError: When you iterate: an archive is damaged or truncated, or a text is not UTF-8. The error names
+            shard and key.
         InvalidArgumentError: When you iterate: a value is missing, doubled or cannot be decoded, a file is sparse or
             a link, files of a sample are not neighbours, or no file of a shard belongs to a sample.
         ResourceExhaustedError: When you iterate: a file or sample is too large.
@@ -92,7 +94,7 @@ def webdataset(
         ...     member.size = 1
         ...     tar.addfile(member, io.BytesIO(b"7"))
         >>> [(sample["__key__"], int(sample["cls"])) for sample in pipeline.webdataset("shard-0.tar")]
-        [(b'cat', 7)]
+        [('cat', 7)]
     """
     chosen = names_of(columns, "webdataset")
     if chosen is not None and not chosen:
@@ -211,7 +213,7 @@ class _Shards(IndexedParts):
 
     def _value(self, sample: ShardSample, name: str, extensions: Sequence[str]) -> Any:
         if name == "__key__":
-            return os.fsencode(sample.key)
+            return sample.key
         where = f"webdataset: {sample.shard}: sample {sample.key!r}"
         found = next((each for each in extensions if each in sample.files), None)
         if found is None:
@@ -219,6 +221,8 @@ class _Shards(IndexedParts):
         try:
             return self._decoded_file(found, sample.files[found])
         except Exception as error:
+            if isinstance(error, UnicodeDecodeError) and error.encoding == "utf-8":
+                raise not_utf_8(f"{where}: {found!r}", error.object, f"pass decoders={{{found!r}: bytes}}") from error
             if not of_record(error):
                 add_note(error, f"{where}: {found!r}")
                 raise
@@ -242,33 +246,20 @@ def _copied(decoder: Callable[[bytes], Any], data: bytes) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as batches stack it: lists as arrays, numbers as NumPy's, text as UTF-8 without surrogates."""
+    """Return a value as batches stack it: lists as arrays, numbers as NumPy's."""
     if is_nested(value, False):
         nest = Nest(value, False)
         return nest.pack([_plain(inner) for inner in nest.flatten(value)])
     if isinstance(value, (bytes, str)):
-        return utf8(value, "a text") if isinstance(value, str) else value
+        return value
     if isinstance(value, ListValue) or (type(value) is list and not value):
-        return _with_bytes(value)
+        return value
     try:
-        array = as_array(value, "it")
+        return as_objects(as_array(value, "it"), "it")[()]
     except (TypeError, InvalidArgumentError) as error:
         if type(value) is list:  # such as one of numbers and texts: `batch` says so
-            return _with_bytes(value)
+            return value
         raise ValueError(str(error)) from None  # of the record, not of the program
-    if not array.dtype.hasobject and array.dtype.kind not in "SU":
-        return array[()]
-    flat = [utf8(each, "a text") if isinstance(each, str) else each for each in array.reshape(-1).tolist()]
-    return object_vector(flat).reshape(array.shape)
-
-
-def _with_bytes(value: Any) -> Any:
-    """Return a list that makes no array with texts as UTF-8."""
-    if isinstance(value, str):
-        return utf8(value, "a text")
-    if isinstance(value, list):
-        return type(value)(map(_with_bytes, value))
-    return {name: _with_bytes(each) for name, each in value.items()} if type(value) is dict else value
 
 
 def _samples(name: str, place: int, limit: int) -> Iterator[ShardSample]:

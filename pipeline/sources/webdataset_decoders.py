@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.decode.image.rgb import rgb_image
+from pipeline.files.encoding import MARK
 from pipeline.files.limits import MAX_RECORD_BYTES, too_long
 from pipeline.sources.extras import needs
 from pipeline.sources.list_values import marked
@@ -74,6 +75,10 @@ def _arrays(data: bytes, limit: int = MAX_RECORD_BYTES) -> dict[str, Any]:
         name.removesuffix(".npy"): _array(content) if content.startswith(_NPY) else content
         for name, content in contents.items()
     }
+
+
+def _text(data: bytes) -> str:
+    return data.removeprefix(MARK).decode()
 
 
 def _integer(data: bytes) -> int:
@@ -137,6 +142,7 @@ DECODERS: Mapping[str, Callable[[bytes], Any]] = {
     **dict.fromkeys(("jpg", "jpeg", "png", "gif", "bmp", "webp", "tif", "tiff"), rgb_image),
     **dict.fromkeys(("ppm", "pgm", "pbm", "pnm"), rgb_image),
     **dict.fromkeys(("cls", "cls2", "index", "inx", "id"), _integer),
+    **dict.fromkeys(("txt", "text", "transcript"), _text),
     **dict.fromkeys(("json", "jsn"), functools.partial(_marked, json.loads)),
     "npy": _array,
     "npz": _arrays,

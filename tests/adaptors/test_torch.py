@@ -205,7 +205,7 @@ def test_ragged_rows():
     values, splits = batch["words"]
     assert [values.tolist(), splits.tolist()] == [[1, 2, 3], [0, 2, 2, 3]]
     assert torch.is_tensor(values)
-    assert batch["name"].tolist() == [b"x", b"y", b"z"]
+    assert batch["name"].tolist() == ["x", "y", "z"]
 
 
 def test_no_copy_and_no_warning(recwarn):

@@ -112,7 +112,7 @@ def test_nested_samples(workers):
             x, squares = batch["x"]
             assert x.shape == (5, 2, 3)
             assert (x[:, 0, 0] ** 2 == squares).all()
-            assert batch["name"].tolist() == [f"n{i}".encode() for i in x[:, 0, 0]]
+            assert batch["name"].tolist() == [f"n{i}" for i in x[:, 0, 0]]
             seen += x[:, 0, 0].tolist()
         assert sorted(seen) == list(range(20))
         orders.append(seen)
@@ -293,7 +293,7 @@ def test_a_data_loader(workers):
         for batch in dataset.epoch(epoch):
             x, squares = batch["x"]
             assert (x[:, 0, 0] ** 2 == squares).all()
-            assert batch["name"].tolist() == [f"n{i}".encode() for i in x[:, 0, 0]]
+            assert batch["name"].tolist() == [f"n{i}" for i in x[:, 0, 0]]
             seen += x[:, 0, 0].tolist()
         assert sorted(seen) == list(range(20))
 

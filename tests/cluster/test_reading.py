@@ -47,7 +47,7 @@ def test_rows_come_in_the_order_of_the_files(files):
     batches = pipeline.batch(source_of(files), 32, allow_smaller_final_batch=True)
     with batches:
         found = [(row[0], line) for rows, lines in batches for row, line in zip(rows, lines, strict=True)]
-    assert found == [(i, str(i).encode()) for i in range(TOTAL)]
+    assert found == [(i, str(i)) for i in range(TOTAL)]
 
 
 def test_single_examples_and_a_second_time(files):

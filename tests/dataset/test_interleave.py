@@ -59,7 +59,7 @@ def test_files_found_on_the_way(tmp_path):
     for name in "abc":
         (tmp_path / name).write_text(f"{name}0\n{name}1\n")
     files = stream([str(tmp_path / name) for name in "abc"])
-    check(pipeline.interleave(files.map(pipeline.text), cycle_length=2), [b"a0", b"b0", b"a1", b"b1", b"c0", b"c1"])
+    check(pipeline.interleave(files.map(pipeline.text), cycle_length=2), ["a0", "b0", "a1", "b1", "c0", "c1"])
 
 
 def test_what_is_no_dataset():

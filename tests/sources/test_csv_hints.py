@@ -30,7 +30,7 @@ def test_another_delimiter(delim, path):
             ):
                 pipeline.csv(path, columns)
     path.write_text(f"{names}\n{row}\n")
-    assert next(iter(pipeline.csv(path, field_delim=delim))) == {"name": b"Ada", "age": 36, "x": b"1,65"}
+    assert next(iter(pipeline.csv(path, field_delim=delim))) == {"name": "Ada", "age": 36, "x": "1,65"}
     row = row.replace(",", ".")
     path.write_text(f"{row}\n")
     source = pipeline.csv(path, names=["name", "age", "x"])
@@ -46,7 +46,7 @@ def test_a_comma_where_another_delimiter_was_asked_for(path):
 
 def test_a_name_with_a_delimiter_is_a_name(path):
     path.write_text("a;b\n1;2\n")
-    assert list(pipeline.csv(path, names=["a;b"], skip_lines=1)) == [{"a;b": b"1;2"}]
+    assert list(pipeline.csv(path, names=["a;b"], skip_lines=1)) == [{"a;b": "1;2"}]
     for text in ("a;b\n1\n2\n", '"a;b"\n1;2\n'):
         path.write_text(text)
         assert list(next(iter(pipeline.csv(path)))) == ["a;b"]
@@ -342,9 +342,12 @@ def test_later_integers_that_floats_round(tmp_path, missing):
 
 
 @pytest.mark.parametrize("dtype", [str, "str", "U5", np.str_], ids=repr)
-def test_strings_are_text_if_that_is_asked_for(dtype, path):
+def test_strings_are_bytes_if_that_is_asked_for(dtype, path):
     path.write_text("city,land\nKöln,DE\n,NO\n")
-    [batch] = pipeline.csv(path, dtypes={"city": dtype}).batch(2)
+    [batch] = pipeline.csv(path, dtypes={"land": bytes}).batch(2)
+    assert batch["city"].tolist() == ["Köln", ""]
+    assert batch["land"].tolist() == [b"DE", b"NO"]
+    [batch] = pipeline.csv(path, dtypes={"city": dtype}, encoding=None).batch(2)
     assert batch["city"].tolist() == ["Köln", ""]
     assert batch["land"].tolist() == [b"DE", b"NO"]
     assert next(iter(pipeline.csv(path, dtypes=dtype, defaults={"city": "?"}).skip(1))) == {"city": "?", "land": "NO"}
@@ -353,10 +356,10 @@ def test_strings_are_text_if_that_is_asked_for(dtype, path):
 
 def test_text_that_is_not_utf8(path):
     path.write_bytes(b"n,city\n1,Oslo\n2,K\xf6ln\n3,Turku\n")
-    source = pipeline.csv(path, dtypes={"city": str})
+    source = pipeline.csv(path)
     with raises(
-        ValueError,
-        f"csv: {path}, line 3: column 'city': b'K\\xf6ln' is not UTF-8, as str is: pass encoding=, such as 'latin-1'",
+        pipeline.DataLossError,
+        f"csv: {path}, line 3: column 'city': b'K\\xf6ln' is not UTF-8: pass encoding=, such as 'latin-1'",
     ):
         list(source)
     with pipeline.batch(source, 2, on_error="skip") as batches:
@@ -392,8 +395,8 @@ class TestAFewBadFieldsInAColumnOfNumbers:
     """They make it a column of strings: so a warning says where the first one is, and what to write."""
 
     TEXT = (
-        "csv: {path}, line {line}: column 'age' has 'unknown', and most of its values are numbers: all become strings "
-        "(bytes). To read it as missing pass na_value='unknown'; to get an error dtypes={{'age': 'float64'}}; to keep "
+        "csv: {path}, line {line}: column 'age' has 'unknown', and most of its values are numbers: all become strings. "
+        "To read it as missing pass na_value='unknown'; to get an error dtypes={{'age': 'float64'}}; to keep "
         "strings dtypes={{'age': str}}"
     )
 
@@ -404,7 +407,7 @@ class TestAFewBadFieldsInAColumnOfNumbers:
         self.write(path, [7, 20])
         source = pipeline.csv(path)
         for _ in range(2):
-            assert next(iter(source))["age"] == b"0"
+            assert next(iter(source))["age"] == "0"
         (record,) = caplog.records
         assert record.getMessage() == self.TEXT.format(path=path, line=9)
         assert (record.levelname, record.name) == ("WARNING", "pipeline.sources")

@@ -25,7 +25,7 @@ def element(number):
 def check(batch):
     numbers = batch["n"].tolist()
     assert batch["n"].dtype == np.int32
-    assert batch["word"].tolist() == [f"{i}é".encode() for i in numbers]
+    assert batch["word"].tolist() == [f"{i}é" for i in numbers]
     pair, odd = batch["inner"]
     assert pair.tolist() == [[i, i / 2] for i in numbers]
     assert odd.tolist() == [i % 2 for i in numbers]

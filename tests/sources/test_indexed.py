@@ -54,13 +54,13 @@ class TestShards(Indexed, test_webdataset.Shards):
     pass
 
 
-LINES = [b"%d" % i for i in range(500)]
+LINES = [str(i) for i in range(500)]
 
 
 @pytest.fixture
 def path(tmp_path):
     made = tmp_path / "lines.txt"
-    made.write_bytes(b"\n".join(LINES))
+    made.write_text("\n".join(LINES))
     return made
 
 
@@ -86,8 +86,8 @@ class TestOrder:
     def test_all_lines_are_mixed_without_a_buffer(self, path):
         data = pipeline.text(path, index=True)
         assert len(data) == 500
-        assert data[7] == b"7"
-        assert data[-1] == b"499"
+        assert data[7] == "7"
+        assert data[-1] == "499"
         mixed = list(data.shuffle(seed=1))
         assert sorted(mixed) == sorted(LINES)
         assert mixed != LINES
@@ -119,8 +119,8 @@ class TestOrder:
         assert list(pipeline.jsonl(names, index=True)) == list(pipeline.jsonl(names))
 
     def test_long_lines(self, tmp_path):
-        lines = [b"x" * 3_000_000, b"y", b"z" * 1_048_576, b""]
-        (tmp_path / "a.txt").write_bytes(b"\n".join(lines) + b"\n")
+        lines = ["x" * 3_000_000, "y", "z" * 1_048_576, ""]
+        (tmp_path / "a.txt").write_text("\n".join(lines) + "\n")
         assert list(pipeline.text(tmp_path / "a.txt", index=True)) == lines
 
     def test_a_wrong_line_is_named(self, tmp_path):
@@ -179,7 +179,7 @@ class TestIndex:
     def test_a_changed_file_is_indexed_again(self, path, folder):
         data = pipeline.text(path, index=True)
         path.write_bytes(b"a\nb\n")
-        assert list(pipeline.text(path, index=True)) == [b"a", b"b"]
+        assert list(pipeline.text(path, index=True)) == ["a", "b"]
         with raises(FailedPreconditionError, "was changed since: make the dataset again"):
             list(data)
 
@@ -188,7 +188,7 @@ class TestIndex:
         text = path.read_bytes()
         path.write_bytes(text.replace(b"0\n1\n", b"012\n"))
         os.utime(path, ns=(1, 1))
-        assert next(iter(pipeline.text(path, index=True))) == b"012"
+        assert next(iter(pipeline.text(path, index=True))) == "012"
 
     @pytest.mark.parametrize(
         "damage",
@@ -213,11 +213,11 @@ class TestIndex:
         assert index.read_bytes() == right
 
     def test_a_large_index_is_mapped(self, tmp_path, folder):
-        lines = [b"%d" % i for i in range(200_000)]
-        (tmp_path / "a.txt").write_bytes(b"\n".join(lines))
+        lines = [str(i) for i in range(200_000)]
+        (tmp_path / "a.txt").write_text("\n".join(lines))
         for _ in range(2):
             data = pipeline.text(tmp_path / "a.txt", index=True)
-            assert data[150_000] == b"150000"
+            assert data[150_000] == "150000"
             assert list(data) == lines
         assert index_of(folder).stat().st_size > 1 << 20
 

@@ -46,8 +46,8 @@ def check(batch):
     assert batch["n"].dtype == np.int32
     assert batch["x"].dtype == np.float32
     assert np.array_equal(batch["x"], [np.nan if i % 7 == 6 else i / 2 for i in numbers], equal_nan=True)
-    assert batch["word"].tolist() == [f"{i}é".encode() for i in numbers]
-    assert batch["kind"].tolist() == [b"odd" if i % 2 else b"even" for i in numbers]
+    assert batch["word"].tolist() == [f"{i}é" for i in numbers]
+    assert batch["kind"].tolist() == ["odd" if i % 2 else "even" for i in numbers]
     assert batch["vector"].tolist() == [[i, 2 * i] for i in numbers]
     assert batch["box"]["size"].tolist() == numbers
     assert batch["box"]["flag"].dtype == bool
@@ -176,7 +176,7 @@ class TestColumns:
         table = pa.table({"words": [["a"], [], ["b", "c"]], "ids": [[1, 2], [3], []]})
         [got] = pipeline.arrow(table.slice(1)).batch(2, collate="row_splits")
         assert [part.tolist() for part in got["ids"]] == [[3], [0, 1, 1]]
-        assert [part.tolist() for part in got["words"]] == [[b"b", b"c"], [0, 0, 2]]
+        assert [part.tolist() for part in got["words"]] == [["b", "c"], [0, 0, 2]]
 
     def test_times(self):
         moment = datetime.datetime(2024, 5, 6, 7, 8, 9)
@@ -235,13 +235,13 @@ class TestColumns:
         rows = list(source)
         order = [int(row["box"]["name"]) for row in rows]
         assert sorted(order) == [0, 1, 2, 3]
-        words = [b"a", b"none", "ä word of more than twelve bytes".encode(), b"d"]
+        words = ["a", "none", "ä word of more than twelve bytes", "d"]
         assert [row["word"] for row in rows] == [words[i] for i in order]
         assert [row["bytes"] for row in rows] == [[b"x", b"y" * 20, b"", b"z"][i] for i in order]
-        assert [row["kind"] for row in rows] == [[b"v", b"u", b"v", b"v"][i] for i in order]
-        lists = [[b"a"], [], [b"b", b"c" * 20], [b"d"]]
+        assert [row["kind"] for row in rows] == [["v", "u", "v", "v"][i] for i in order]
+        lists = [["a"], [], ["b", "c" * 20], ["d"]]
         assert [row["list"].tolist() for row in rows] == [lists[i] for i in order]
-        assert [row["pair"].tolist() for row in rows] == [[b"a", b"b"]] * 4
+        assert [row["pair"].tolist() for row in rows] == [["a", "b"]] * 4
 
 
 CHATS = [[{"role": "user", "content": f"é {i}"}] * count for i, count in enumerate([2, 2, 1, 0, 3, 2])]
@@ -342,7 +342,7 @@ class TestObjects:
     def test_dictionaries_in_lists_are_the_values(self):
         kind = pa.list_(pa.dictionary(pa.int8(), pa.string()))
         rows = list(pipeline.arrow(pa.table({"a": pa.array([["x"], ["y", "x"]], kind)})))
-        assert [row["a"].tolist() for row in rows] == [[b"x"], [b"y", b"x"]]
+        assert [row["a"].tolist() for row in rows] == [["x"], ["y", "x"]]
 
     def test_missing_rows(self):
         table = pa.table({"a": [None, *CHATS]})
@@ -358,7 +358,7 @@ class TestObjects:
         text = pa.Array.from_buffers(pa.string(), 1, [None, *bad.buffers()[-2:]])
         inner = pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), text)
         table = pa.table({"a": pa.ListArray.from_arrays(pa.array([0, 1], pa.int32()), inner)})
-        with raises(pipeline.InvalidArgumentError, "arrow: column 'a' has a value that does not become an object: "):
+        with raises(pipeline.DataLossError, "arrow: column 'a': b'\\xff' is not UTF-8: leave it out"):
             list(pipeline.batch(pipeline.arrow(table), 1))
 
 

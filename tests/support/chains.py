@@ -25,6 +25,15 @@ def plus_draw(x):
     return x + float(pipeline.example_rng().integers(0, 1 << 20)) / 1e9
 
 
+def word(x):
+    return f"{float(x)!r} \u00df\U0001f600"
+
+
+def of_word(text):
+    """The number of a word, which is str wherever it comes from."""
+    return float(str.partition(text, " ")[0])
+
+
 def is_even(x):
     return int(x) % 2 == 0
 
@@ -150,7 +159,8 @@ def lines_in_files(values, parts, directory):
         lines = values[part * size : (part + 1) * size if part < parts - 1 else None]
         path = directory / f"{len(values)}-{part}-{parts}.txt"
         if not path.exists():  # a chain may be made again while another one reads
-            path.write_text("".join(f"{v}\n" for v in lines))
+            # A blank of Unicode: `float` takes it in a str, and not in bytes.
+            path.write_text("".join(f"{v}\u2003\n" for v in lines), encoding="utf-8")
         files.append(str(path))
     return files
 
@@ -243,6 +253,9 @@ def step(rng, chain, directory, workers):
         return Chain(data.concatenate(data.take(n)), expected + expected[:n] if known else None, f"{text}.cat", kind)
     if name == "prefetch":
         return Chain(data.prefetch(n), expected, f"{text}.prefetch({n})", kind)
+    if name == "map" and kind == "scalar" and apart(rng) < 0.4:
+        words = data.map(word, **w).batch(n).unbatch() if n > 2 else data.map(word, **w).shuffle(1, seed=2).prefetch(2)
+        return Chain(words.map(of_word, **w), expected, f"{text}.words({n})", kind)
     if name == "map":
         return Chain(data.map(double, **w), [double(x) for x in expected] if known else None, f"{text}.map", kind)
     if name == "rng":

@@ -49,6 +49,7 @@ def _table(form: RecordFormat, arrays: Sequence[NDArray[Any]]) -> CsvTable | Non
         return None
     wanted: list[NDArray[Any] | None] = [None] * width
     defaults: list[Any] = [None] * width
+    texts = [False] * width
     for place, array, column in zip(form.select or range(len(arrays)), arrays, form.columns, strict=True):
-        wanted[place], defaults[place] = array, column.default
-    return CsvTable(wanted, defaults, form.delim, form.quotes, form.na, form.exact, form.lenient)
+        wanted[place], defaults[place], texts[place] = array, column.default, column.text
+    return CsvTable(wanted, defaults, form.delim, form.quotes, form.na, form.exact, form.lenient, texts)

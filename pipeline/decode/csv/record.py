@@ -25,10 +25,12 @@ class ColumnType(NamedTuple):
     Attributes:
         dtype: Of its values; object for strings.
         default: The value of a missing field; None if a missing field is an error.
+        text: Whether strings become str, and not bytes; those that are not UTF-8 stay bytes.
     """
 
     dtype: np.dtype[Any]
     default: Any
+    text: bool = False
 
 
 class RecordFormat(NamedTuple):
@@ -100,18 +102,25 @@ class RecordFormat(NamedTuple):
 
     def value(self, field: bytes, index: int, record: int) -> Any:
         """Return what a field of column number `index` stands for; InvalidArgumentError if that is nothing."""
-        dtype, default = self.columns[index]
+        dtype, default, text = self.columns[index]
         if not field or field == self.na:
             if default is None:
                 raise record_error(f"Field {index} is required but missing in record {record}!", record)
             return default
         if dtype == STRING:
-            return field
+            return _text_or_bytes(field) if text else field
         value = self.convert(field, dtype)
         if value is None:
-            kind, text = TYPE_NAMES[dtype.name], field.decode(errors="replace")
-            raise record_error(f"Field {index} in record {record} is not a valid {kind}: {text}", record)
+            kind, shown = TYPE_NAMES[dtype.name], field.decode(errors="replace")
+            raise record_error(f"Field {index} in record {record} is not a valid {kind}: {shown}", record)
         return value
+
+
+def _text_or_bytes(field: bytes) -> str | bytes:
+    try:
+        return field.decode()
+    except UnicodeDecodeError:
+        return field
 
 
 def split_record(

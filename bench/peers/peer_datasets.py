@@ -7,7 +7,7 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 import datasets
 import pyarrow
 from measuring import endless, main
-from workloads import BATCH, path, paths
+from workloads import BATCH, doubled, path, paths, rows
 
 datasets.disable_progress_bars()
 
@@ -16,6 +16,9 @@ def ways(directory, work):
     if work == "arrow":
         data = arrow(directory).with_format("numpy")
         return {"shuffle, iter": lambda: shuffled(data)}
+    if work == "once":
+        data = once(directory)
+        return {"map, shuffle, iter": lambda: (batch["x"] for batch in shuffled(data))}
     if work in ("parquet", "tar"):
         data = {"parquet": parquet, "tar": shards}[work](directory).with_format("numpy")
         return {"streaming, iter": lambda: endless(lambda: data.iter(BATCH, drop_last_batch=True))}
@@ -30,6 +33,14 @@ def shuffled(data):
 
 def parquet(directory):
     return datasets.load_dataset("parquet", data_files=paths(directory, "parquet"), split="train", streaming=True)
+
+
+def once(directory):
+    """Rows that a function has made, in the file that `map` keeps."""
+    given = rows(directory, "f32_784")
+    column = pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(given.reshape(-1)), given.shape[1])
+    data = datasets.Dataset(pyarrow.table({"x": column})).with_format("numpy")
+    return data.map(lambda row: {"x": doubled(row["x"])}, cache_file_name=path(directory, "once.arrow"))
 
 
 def arrow(directory):

@@ -17,6 +17,7 @@ from workloads import (
     WINDOW,
     WORKS,
     decode,
+    doubled,
     halves,
     padded_rows,
     passes,
@@ -38,6 +39,9 @@ def ways(directory, work):
             "arrays": lambda: iter(pipeline.arrays(data, shuffle=True, seed=1, num_epochs=None).batch(BATCH)),
             "queue, in one thread": lambda: by_hand(data, pool),
         }
+    if work == "once":
+        kept = pipeline.arrays(rows(directory, "f32_784")).map(doubled).cache(Path(directory) / "once")
+        return {"cache, shuffle": lambda: iter(kept.shuffle(seed=1).repeat().batch(BATCH))}
     if work == "padded":
         parts = split(*padded_rows(directory))
         options = {"capacity": 8 * BATCH, "dynamic_pad": True}

@@ -56,6 +56,7 @@ WORKS = {
     "mix": Work("two arrays of f32[32] mixed by weight", (32,), "float32"),
     "pack": Work("rows of 1 to 100 split in two, and packed into rows of 1,024", (1024,), "float32"),
     "filter": Work("filter, then the decode function in 2 threads or workers", (32,), "float32"),
+    "once": Work("computed once and kept in a file, f32[784], shuffled", (784,), "float32"),
     "window": Work("windows of 16 rows, f32[4], every 4 rows", (16, 4), "float32"),
 }
 CHAINS = {"mix", "pack", "filter", "window"}  # of several transformations
@@ -84,6 +85,11 @@ def decode(number):
         values.append(state / 0x7FFFFFFF)
     pixels = np.array(values, np.float32).reshape(6, 32)
     return (pixels - pixels.mean(axis=0)).std(axis=0)
+
+
+def doubled(row):
+    """What is computed once."""
+    return row * 2
 
 
 def passes(number):

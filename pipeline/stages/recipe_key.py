@@ -320,8 +320,8 @@ def _of_class(kind: type, walk: _Walk) -> Iterator[bytes]:
 
 def _of_member(name: str, value: Any, walk: _Walk) -> Iterator[bytes]:
     """A method, or another value that Python has not made itself."""
-    functions = [getattr(value, each, None) for each in ("__func__", "fget", "func")]
-    function = next((each for each in functions if isinstance(each, types.FunctionType)), value)
+    name_of = next((each for kind, each in _WRAPPED.items() if isinstance(value, kind)), None)
+    function = value if name_of is None else getattr(value, name_of)
     if isinstance(function, types.FunctionType) or not (name in _MADE or name.startswith("__")):
         yield name.encode()
         yield from _bytes_of(function, walk)
@@ -352,6 +352,9 @@ def _held(value: Any) -> list[Any]:
     return [function, arguments, state, list(items or ()), list(pairs or ())]
 
 
+# What is a function in a class, and which attribute has it.
+_WRAPPED = {staticmethod: "__func__", classmethod: "__func__", property: "fget", functools.cached_property: "func"}
+
 # What Python puts into classes.
 _MADE = {"_abc_impl", "_is_protocol", "_is_runtime_protocol"}
 
@@ -361,7 +364,7 @@ _LIBRARIES = {"builtins", "numpy", "collections"}
 _KINDS: tuple[tuple[Any, Callable[[Any, _Walk], Iterator[bytes]]], ...] = (
     (types.FunctionType, _of_function),
     (types.MethodType, _of_method),
-    (functools.partial, _of_partial),
+    ((functools.partial, functools.partialmethod), _of_partial),
     (types.CodeType, _of_code),
     (np.ndarray, _of_array),
     ((list, tuple), _of_sequence),

@@ -5,6 +5,7 @@ import os
 import pickle
 import re
 import shutil
+import types
 
 import chains
 import numpy as np
@@ -280,6 +281,58 @@ def test_functions_that_differ_a_little(name, tmp_path):
     pipeline.dataset([1, 1]).map(one).cache(tmp_path / "c")
     with raises(pipeline.errors.StateMismatchError, "cache: "):
         pipeline.dataset([1, 1]).map(other).cache(tmp_path / "c")
+
+
+# Programs with a function `f`, in which {} is a number.
+PROGRAMS = {
+    "a method's default": "class C:\n def __call__(self, x, by={}): return x * by\nf = C()",
+    "a method's keyword": "class C:\n def __call__(self, x, *, by={}): return x * by\nf = C()",
+    "a list": "T = [{}]\nclass C:\n def __call__(self, x): return x * T[0]\nf = C()",
+    "an array": "import numpy\nT = numpy.array({})\nclass C:\n def __call__(self, x): return x * T\nf = C()",
+    "a helper": "def h(x): return x * {}\ndef g(x): return h(x)\nclass C:\n def __call__(_, x): return g(x)\nf = C()",
+    "a helper's default": "def g(x, by={}): return x * by\nclass C:\n def __call__(self, x): return g(x)\nf = C()",
+    "a list of the class": "class C:\n T = [{}]\n def __call__(self, x): return x * self.T[0]\nf = C()",
+    "an object of the class": (
+        "class H:\n def m(self): return {}\nclass C:\n h = H()\n def __call__(self, x): return x * self.h.m()\nf = C()"
+    ),
+    "a class": "class H:\n by = {}\nclass C:\n def __call__(self, x): return x * H.by\nf = C()",
+    "a property": (
+        "import functools\nclass C:\n @functools.cached_property\n def by(self): return {}\n"
+        " def __call__(self, x): return x * self.by\nf = C()"
+    ),
+    "a partial method": (
+        "import functools\nclass C:\n def m(self, by, x): return x * by\n n = functools.partialmethod(m, {})\n"
+        " def __call__(self, x): return self.n(x)\nf = C()"
+    ),
+    "a partial of the class": (
+        "import functools\ndef g(by, x): return x * by\nclass C:\n h = functools.partial(g, {})\n"
+        " def __call__(self, x): return self.h(x)\nf = C()"
+    ),
+    "an object of the class with a function": (
+        "class H:\n def __init__(self, func, by): self.func, self.by = func, by\n"
+        "class C:\n h = H(lambda x, by: x * by, {})\n def __call__(self, x): return self.h.func(x, self.h.by)\nf = C()"
+    ),
+    "an enumeration": "import enum\nclass E(enum.Enum):\n A = {}\ndef f(x): return x * E.A.value",
+    "a named tuple": "import collections as c\nP = c.namedtuple('P', 'k', defaults=[{}])\ndef f(x): return x * P().k",
+    "a metaclass": "class M(type):\n by = {}\nclass C(metaclass=M): pass\ndef f(x): return x * C.by",
+    "a circle": "class C:\n by = {}\n def __call__(self, x): return x * f.by\nf = C()\nf.same = lambda: f",
+}
+
+
+def function_of(program):
+    """Return the function of a program, as of a module of the user's."""
+    made = types.ModuleType("program")
+    exec(compile(program, "program.py", "exec"), vars(made))
+    return made.f
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_functions_and_methods_refer_to(name, tmp_path):
+    two, again, three = (function_of(PROGRAMS[name].replace("{}", str(by))) for by in (2, 2, 3))
+    assert list(pipeline.dataset([1, 2]).map(two).cache(tmp_path / "c")) == [2, 4]
+    assert list(pipeline.dataset([1, 2]).map(again).cache(tmp_path / "c")) == [2, 4]
+    with raises(pipeline.errors.StateMismatchError, "cache: "):
+        pipeline.dataset([1, 2]).map(three).cache(tmp_path / "c")
 
 
 def test_data_that_differs_a_little(tmp_path):

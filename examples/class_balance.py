@@ -38,7 +38,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         name = os.path.join(folder, "payments.csv")
         write_payments(name)
-        [table] = pipeline.csv(name).batch(ROWS)  # all of it: rows need an index to be drawn by weight
+        table = pipeline.csv(name).to_arrays()  # rows need an index to be drawn by weight
 
     payments = pipeline.arrays(table)
     train, test = payments.skip(5_000), payments.take(5_000)

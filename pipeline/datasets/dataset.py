@@ -48,6 +48,8 @@ class CallOptions(TypedDict, total=False):
 # The most elements that draws without replacement number, and that a queue holds.
 _MOST_SHUFFLED, _MOST_PREFETCHED = (1 << 32) - 1, (1 << 31) - 1
 
+_ALL = 1 << 40  # more elements than fit into memory
+
 _FILL = "a cache before it is not full: iterate over it once, as in `for _ in data: pass`"
 
 _MOST_EPOCHS = (1 << 62) - 1  # what a state may say
@@ -382,7 +384,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         """
         if not (self._node.indexed and self._chooses_all()):
             text = (
-                "read a table that fits into memory by [table] = source.batch(n), and draw from pipeline.arrays(table)"
+                "draw from pipeline.arrays(source.to_arrays()) if it fits into memory"
             )
             raise self._no_order("sample", text)
         length = len(self)
@@ -392,6 +394,47 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         checked = _weights(found, "sample")
         count = length if n is None else at_least(0, n, "sample: n")
         return self._then(stages.WeightedSample, checked, count, seed)
+
+    @tells_keywords
+    def split(
+        self,
+        fraction: float,
+        *,
+        seed: int = 0,
+        by: str | Callable[[T_co], Any] | None = None,
+        stratify: str | Callable[[T_co], Any] | Sequence[Any] | None = None,
+    ) -> tuple[Dataset[T_co], Dataset[T_co]]:
+        """Divide the elements into two parts, the same in every run: for training and validation.
+
+        A draw by `seed` and the element's number decides, so an element stays in its part while data are appended, and
+        the parts have about the fractions you ask for. Split before you shuffle, repeat or shard.
+
+        Args:
+            fraction: The share of the first part, between 0 and 1.
+            seed: Another seed gives other parts.
+            by: A field, or a function of an element, that gives a text, an integer, or a tuple of them. All elements of
+                one value are in one part: all images of a patient. The parts are then filters, without a length.
+            stratify: A field or function likewise, or a value for each element. Each part gets its share of the
+                elements of each value, to one element; appended data may change all parts. A field or function reads
+                all elements now.
+
+        Returns:
+            Two datasets. They are indexed if this one is, but not with `by`.
+
+        Raises:
+            ValueError: `fraction` is not between 0 and 1; both `by` and `stratify`; or `stratify` where elements cannot
+                be had by number.
+            TypeError: An argument is something else, or a value is no text, integer or tuple.
+
+        Examples:
+            >>> train, validation = pipeline.dataset(range(10)).split(0.7, seed=1)
+            >>> sorted([*train, *validation]) == list(range(10))
+            True
+        """
+        from pipeline.datasets.split import parts_of  # 2 ms with hashlib, for programs that split
+
+        self._needs_no_time("split")
+        return parts_of(self, fraction, seed, by, stratify)
 
     @tells_keywords
     def sort(self, n: int, key: Callable[[T_co], Any], *, reverse: bool = False) -> Dataset[T_co]:
@@ -739,6 +782,30 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return self._then(stages.Checksum)
 
     # Looking at it
+
+    @tells_keywords
+    def to_arrays(self, *, pad: Any = None) -> Any:
+        """Return all elements as arrays, in the structure of one: of a table a dict of columns.
+
+        The first dimension counts the elements. Texts become arrays of objects.
+
+        Args:
+            pad: Fills shapes that differ, as in `batch`.
+
+        Raises:
+            ValueError: There are no elements, or no end of them; or shapes differ, and there is no `pad`.
+
+        Examples:
+            >>> pipeline.dataset([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}]).to_arrays()
+            {'x': array([1, 2]), 'name': array(['a', 'b'], dtype=object)}
+        """
+        length = self._node.length()
+        if length == ENDLESS:
+            raise invalid("to_arrays: the dataset has no end: write take(n) before it")
+        with iter(self.batch(_ALL, pad=pad)) as batches:
+            for batch in batches:
+                return batch
+        raise invalid("to_arrays: the dataset has no elements, so that their dtypes are not known")
 
     def __len__(self) -> int:
         """Return how many elements a pass has.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pipeline.stages.pack import Pack as Pack
     from pipeline.stages.packed import Packing as Packing
     from pipeline.stages.padding import PadTo as PadTo
+    from pipeline.stages.part import Part as Part
     from pipeline.stages.passes import Concatenate as Concatenate
     from pipeline.stages.passes import Enumerated as Enumerated
     from pipeline.stages.passes import Repeat as Repeat
@@ -52,6 +53,7 @@ _FILES = {
     "pack": ("Pack",),
     "packed": ("Packing",),
     "padding": ("PadTo",),
+    "part": ("Part",),
     "passes": ("Concatenate", "Enumerated", "Repeat"),
     "pool": ("Shuffle",),
     "prefetch": ("Prefetched",),

@@ -137,6 +137,8 @@ CALLS = {
     "Dataset.shard": (rows, {"i": 0, "n": 2}),
     "Dataset.shuffle": (rows, {}),
     "Dataset.skip": (rows, {"n": 1}),
+    "Dataset.split": (rows, {"fraction": 0.5, "seed": 1}),
+    "Dataset.to_arrays": (rows, {}),
     "Dataset.sort": (rows, {"n": 2, "key": abs}),
     "Dataset.take": (rows, {"n": 1}),
     "Dataset.window": (rows, {"size": 2}),

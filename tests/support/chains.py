@@ -211,7 +211,7 @@ def step(rng, chain, directory, workers):
         names += ["map", "rng", "filter", "rare", "flat", "gen", "shuffle", "shuffle", "batch", "window", "mix"]
         names += ["zip", "interleave", "pack", "fit", "bucket", "all", "sample", "nested", "skipping", "enumerate"]
         names += ["checksum", "remainder", "collate", "kept by draw", "flat by draw", "padded", "splits", "sort"]
-        names += ["best", "cut", "by tokens", "left", "bucket by tokens", "by lengths"]
+        names += ["best", "cut", "by tokens", "left", "bucket by tokens", "by lengths", "split"]
     elif kind == "batch":
         names += ["unbatch", "map", "total"]
     name = rng.choice(names)
@@ -288,6 +288,9 @@ def step(rng, chain, directory, workers):
         return Chain(data.flat_map(as_generator, **w), flat, f"{text}.gen")
     if name == "shuffle":
         return Chain(data.shuffle(n, seed=3), expected if n == 1 else None, f"{text}.shuffle({n})")
+    if name == "split":
+        which = rng.randrange(2)
+        return Chain(data.split(0.6, seed=4)[which], None, f"{text}.split[{which}]")
     if name == "sort":  # the largest first, so that a value that is larger than all changes the first one of a run
         parts = [expected[i : i + n] for i in range(0, len(expected), n)] if known else []
         listed = [x for part in parts for x in sorted(part, key=quarter, reverse=True)] if known else None

@@ -1,0 +1,96 @@
+"""Part: one of the two parts into which `split` divides the elements of a recipe that has them by number."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.dtypes import object_vector
+from pipeline.orders.numbered import digest
+from pipeline.stages.draws import uniform
+from pipeline.stages.index import Index, Picked
+from pipeline.stages.node import Node, index_of
+from pipeline.stages.run import Run
+from pipeline.stages.selection import Choice
+
+_AT_ONCE = 1 << 20  # elements decided together
+_SECOND_SEED = 0x73706C6974  # "split": other draws with the user's seed differ
+
+
+class Part(Choice):
+    """The elements of one part, in their order.
+
+    Args:
+        source: All elements.
+        fraction, seed: Of `split`.
+        first: Whether it is the first part, which has the fraction.
+        classes: The number of the class of each element, of which each part gets its share; None for none.
+    """
+
+    kind = "split"
+
+    def __init__(
+        self, source: Node, fraction: float, seed: int, first: bool, classes: NDArray[np.int64] | None
+    ) -> None:
+        super().__init__(source)
+        self._fraction, self._given, self._first, self._classes = fraction, seed, first, classes
+
+    @property
+    def streams(self) -> bool:
+        return self.works_ahead  # a cache is filled first
+
+    def options(self) -> dict[str, Any]:
+        facts = {"fraction": self._fraction, "seed": self._given, "part": 0 if self._first else 1}
+        return facts if self._classes is None else {**facts, "stratify": self._digest}
+
+    @functools.cached_property
+    def _digest(self) -> str:
+        assert self._classes is not None
+        return digest([object_vector([self._classes.tobytes()])])
+
+    def length(self) -> int | None:
+        length = self.source.length()
+        return None if length is None else len(self._places(length))
+
+    def index(self, run: Run) -> Index:
+        source = index_of(self.source, run)
+        places = self._places(len(source))
+        return Picked(source, len(places), places.__getitem__)
+
+    def _places(self, length: int) -> NDArray[np.int64]:
+        """Return the places of the elements of this part."""
+        if self._classes is None:
+            return _places_of(self._given, self._fraction, length)[0 if self._first else 1]
+        return np.flatnonzero(_stratified(self._given, self._fraction, self._classes) == self._first)
+
+
+def position(seed: int, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return where elements lie between the two parts, from 0 up to 1: the first part has those below the fraction."""
+    return uniform((seed & (1 << 64) - 1, _SECOND_SEED), numbers)
+
+
+@functools.lru_cache(maxsize=4)
+def _places_of(seed: int, fraction: float, length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the places of both parts."""
+    found: tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]] = ([], [])
+    for begin in range(0, length, _AT_ONCE):
+        numbers = np.arange(begin, min(begin + _AT_ONCE, length))
+        chosen = position(seed, numbers) < fraction
+        found[0].append(numbers[chosen])
+        found[1].append(numbers[~chosen])
+    none = np.empty(0, np.int64)
+    first, second = (np.concatenate([none, *parts]) for parts in found)
+    return first, second
+
+
+def _stratified(seed: int, fraction: float, classes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which elements the first part has: of each class its share, to one element."""
+    order = np.lexsort((position(seed, np.arange(len(classes))), classes))
+    _, begins, counts = np.unique(classes[order], return_index=True, return_counts=True)
+    chosen = np.zeros(len(classes), np.bool_)
+    for begin, count in zip(begins.tolist(), counts.tolist(), strict=True):
+        chosen[order[begin : begin + round(count * fraction)]] = True
+    return chosen

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import threading
+import warnings
 import weakref
 from collections.abc import Callable
 from multiprocessing import connection, context
@@ -100,6 +101,12 @@ class Life:
 
 class Copy(context.ForkProcess):
     """A copy of the program. Its signals are its own: the program's handlers would save or end the program's work."""
+
+    def start(self) -> None:
+        """Start it. From 3.12 on Python warns of forks of programs with threads; this one has chosen them."""
+        text, module = "This process .* is multi-threaded", r"multiprocessing\.popen_fork"
+        warnings.filterwarnings("ignore", text, DeprecationWarning, module)
+        super().start()
 
     def run(self) -> None:
         """Do what it is for."""

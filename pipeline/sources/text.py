@@ -52,14 +52,13 @@ def text(
 ) -> Source:
     r"""Read lines of text files: each example is a line, as str.
 
-    A line ends with `\n` or `\r\n`. A `\r` that ends a file belongs to its last
-    line's end; alone it is no line, as in TensorFlow. Names that end in .gz, .bz2, .xz, .zst or
-    .zstd are decompressed. A resumed run continues mid-file.
+    A line ends with `\n` or `\r\n`; one `\r` at a file's end is left out.
+    Names ending in .gz, .bz2, .xz, .zst or .zstd are decompressed.
 
     Args:
         paths: A path, URL or pattern such as "part-*.txt.gz", or a list.
         skip_lines: Lines to leave out at each file's start.
-        encoding: The files' encoding, such as "latin-1"; None reads bytes.
+        encoding: Such as "latin-1"; None reads bytes.
         num_epochs: How often to read the files; None repeats for ever.
         shuffle, seed: Read the files in random order, another one each epoch.
         shard: (index, count): read every count-th file.
@@ -67,8 +66,7 @@ def text(
 
     Raises:
         NotFoundError: No such file, or your pattern matches nothing.
-        DataLossError, ResourceExhaustedError: A damaged file, or a line that is
-            not UTF-8; a long line.
+        DataLossError: A file is damaged, or a line is not UTF-8.
         ValueError, TypeError, ImportError: An option or encoding is wrong.
 
     Examples:

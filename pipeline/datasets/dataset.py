@@ -383,9 +383,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             909
         """
         if not (self._node.indexed and self._chooses_all()):
-            text = (
-                "draw from pipeline.arrays(source.to_arrays()) if it fits into memory"
-            )
+            text = "draw from pipeline.arrays(source.to_arrays()) if it fits into memory"
             raise self._no_order("sample", text)
         length = len(self)
         found = _as_weights(weights, "sample")

@@ -16,6 +16,7 @@ from pipeline.stages import by_name as stages
 from pipeline.stages.calls import check_function
 from pipeline.stages.part import position
 
+
 def parts_of(dataset: Any, fraction: Any, seed: Any, by: Any, stratify: Any) -> tuple[Any, Any]:
     """Return the two parts of a Dataset; arguments and errors are those of `Dataset.split`."""
     share = _checked_fraction(fraction)

@@ -73,7 +73,6 @@ def like_arrays(list values not None):
     Returns:
         None if they are not arrays of bytes of one dtype and a rank of 1 or more. Else whether all shapes are equal.
     """
-    cdef Py_ssize_t i
     cdef Array* array
     cdef Array* first = NULL
     cdef bint equal = True

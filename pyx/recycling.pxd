@@ -183,7 +183,7 @@ cdef inline object new_recycler(bint mixed=False):
 
 
 cdef inline int begin_recycling(object handler) except -1:
-    """Have NumPy make this thread's arrays in memory of a recycler, unless the caller has given it another allocator."""
+    """Have NumPy make this thread's arrays in memory of a recycler, unless the caller has another allocator."""
     usual = cnp.PyDataMem_GetHandler()
     if <PyObject*>usual == PyDataMem_DefaultHandler:
         cnp.PyDataMem_SetHandler(handler)

@@ -30,7 +30,7 @@ from pipeline.files.read_buffer import ReadBuffer
 from pipeline.files.scans import line_offsets
 from pipeline.keywords import tells_keywords
 from pipeline.sources.extras import MANY, of_record
-from pipeline.sources.indexed import IndexedParts, Places, source_of
+from pipeline.sources.indexed import IndexedParts, Places, Regular, source_of
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.source import Source
@@ -112,7 +112,9 @@ class _Lines(IndexedParts):
         with opened(name) as file:
             file.fill(LONGEST_MARK)
             refuse_utf_16(file.data, name, "text")
-        return Offsets(name, "lines", line_offsets, folder)
+            only_mark = self._encoding is not None and file.data == MARK  # and no line
+        found = Offsets(name, "lines", line_offsets, folder)
+        return Regular(name, found.identity, 0, 1, 0) if only_mark else found
 
     def piece(self, name: str, data: bytes, begin: int) -> PieceRecords:
         found = lines_of(name, data, begin, self._cut, 0 if begin else self._mark(data))

@@ -11,6 +11,7 @@ from typing import IO, Any
 from pipeline.files.compression import OpenFile, decompressed
 from pipeline.files.limits import too_long
 from pipeline.files.os_errors import translated
+from pipeline.files.remote import open_url
 from pipeline.files.urls import remote_file
 
 _PIECE = 1 << 16  # bytes read at once from a file of unknown size
@@ -27,11 +28,8 @@ def open_file(name: bytes, compression: str = "") -> OpenFile:
         NotFoundError, PermissionDeniedError, ...: It cannot be opened. Opening a directory works; reading it fails.
         ImportError: The name is a URL and fsspec is not installed, or what decompresses it is not.
     """
-    if b"://" in name:
-        from pipeline.files.remote import open_url  # 37 ms with asyncio, for programs that read URLs
-
-        return decompressed(name, open_url(name), compression)
-    return decompressed(name, _Local(name), compression)
+    file: OpenFile = open_url(name) if b"://" in name else _Local(name)
+    return decompressed(name, file, compression)
 
 
 def read_whole(name: bytes, limit: int) -> bytes:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol
 
@@ -95,7 +94,7 @@ class _OfStore:
         self._facts: Facts | None = None
 
     def fetch(self, begin: int, end: int) -> Future[Fetched]:
-        return asyncio.run_coroutine_threadsafe(self._fetched(begin, end), self._system.loop)
+        return _begun(self._fetched(begin, end), self._system.loop)
 
     async def _fetched(self, begin: int, end: int) -> Fetched:
         facts = self._facts = self._facts or facts_of(await self._system._info(self._path))
@@ -106,7 +105,7 @@ class _OfStore:
         return Fetched(bytes(data), facts)
 
     def last(self, size: int) -> Future[Fetched]:
-        return asyncio.run_coroutine_threadsafe(self._fetched_last(size), self._system.loop)
+        return _begun(self._fetched_last(size), self._system.loop)
 
     async def _fetched_last(self, size: int) -> Fetched:
         facts = self._facts = self._facts or facts_of(await self._system._info(self._path))
@@ -126,10 +125,10 @@ class _OfWeb:
         self._system, self._url = system, url
 
     def fetch(self, begin: int, end: int) -> Future[Fetched]:
-        return asyncio.run_coroutine_threadsafe(self._fetched(begin, end), self._system.loop)
+        return _begun(self._fetched(begin, end), self._system.loop)
 
     def last(self, size: int) -> Future[Fetched]:
-        return asyncio.run_coroutine_threadsafe(self._fetched(None, size), self._system.loop)
+        return _begun(self._fetched(None, size), self._system.loop)
 
     async def _fetched(self, begin: int | None, end: int) -> Fetched:
         """Return the bytes from `begin` up to `end`; of None the last ones, as many as `end`."""
@@ -210,11 +209,23 @@ def facts_of(info: dict[str, Any]) -> Facts:
     return Facts(size if isinstance(size, int) else None, tag)
 
 
+def _begun(request: Coroutine[Any, Any, Fetched], loop: Any) -> Future[Fetched]:
+    import asyncio  # 37 ms, for programs that read URLs
+
+    return asyncio.run_coroutine_threadsafe(request, loop)
+
+
+def _timed_out(error: Exception) -> bool:
+    import asyncio  # as above
+
+    return isinstance(error, asyncio.TimeoutError)
+
+
 def _may_pass(error: Exception) -> bool:
     """Return whether a request that failed may succeed when it is made again."""
     if isinstance(error, (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, OpError)):
         return False
-    if isinstance(error, (OSError, asyncio.TimeoutError)):
+    if isinstance(error, OSError) or _timed_out(error):
         return True
     if type(error).__module__.partition(".")[0] != "aiohttp":
         return False
@@ -223,6 +234,6 @@ def _may_pass(error: Exception) -> bool:
 
 
 def _told(name: bytes, error: Exception) -> Exception:
-    if isinstance(error, asyncio.TimeoutError):
+    if _timed_out(error):
         error = OSError(f"the server sent nothing for too long ({error})")
     return translated(name, error)

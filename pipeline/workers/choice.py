@@ -63,15 +63,12 @@ def processes(
     Args:
         count: How many processes; by default one for each processor.
         setup: Called once in each process, for example to load a model.
-        method: "forkserver"; "spawn"; or "fork", which copies your program and
-            starts fastest. A copy has one thread: it can hang on a lock that
-            another thread of your program held.
-        preload: Modules the fork server imports once, such as ("torch",); by
-            default the libraries your program has imported.
+        method: "forkserver", "spawn", or "fork": copies of your program, which start
+            fastest and can hang on a lock that another thread of it held.
+        preload: Modules the fork server imports; by default your program's libraries.
 
     Raises:
-        ValueError: A number or name is wrong, `preload` is not for this method,
-            or "fork" is not for macOS or a Python without the GIL.
+        ValueError: A value is wrong, or not for this method, system or Python.
         TypeError: `setup` cannot be sent, or an argument has a wrong type.
 
     Thread safety: you may call it, and the result's methods, from any thread.

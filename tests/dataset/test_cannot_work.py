@@ -51,7 +51,7 @@ WRONG = {
     ),
     "sample of a stream": (
         lambda: STREAM.sample([1]),
-        "sample: the elements of iterable come one after the other: read a table.* draw from pipeline.arrays",
+        "sample: the elements of iterable come one after the other: draw from pipeline.arrays.source.to_arrays",
     ),
     "shuffle of batches of workers": (lambda: NUMBERS.map(double, workers=2).batch(2).shuffle(), "workers make"),
     "weights below zero": (lambda: pipeline.mix([NUMBERS, NUMBERS], [1, -1]), "weights must be"),

@@ -124,7 +124,7 @@ ROWS = {"x": np.array([[3, 3], [1, 1], [2, 2], [0, 0], [5, 5]], np.int16), "name
 
 def test_columns_stay_columns():
     data = pipeline.arrays(ROWS).sort(4, lambda row: row["x"][0])
-    names = [b"a", b"b", b"c", b"d", b"f"]
+    names = ["a", "b", "c", "d", "f"]
     check(data, [{"x": [x, x], "name": name} for x, name in zip([0, 1, 2, 3, 5], names, strict=True)])
     (batch,) = data.batch(5)
     assert batch["x"].dtype == np.int16

@@ -25,8 +25,8 @@ class Clockwork(Executor):
         self._seconds = seconds
         self.sizes = []
 
-    def submit(self, call, block):
-        results, times = call(block)
+    def submit(self, call, draws, block):
+        results, times = call(draws, block)
         self.sizes.append(len(block))
         future = Future()
         future.set_result((results, [(self._seconds * len(block), cpu, count) for _, cpu, count in times]))

@@ -384,12 +384,12 @@ if __name__ == "__main__":
 class DyingExecutor(ThreadPoolExecutor):
     """Fails chunks that have a deadly item, and does not know which one it is."""
 
-    def submit(self, fn, block, *more):
+    def submit(self, fn, draws, block):
         if 5 in block.values.examples():
             future = Future()
             future.set_exception(WorkerDied(None, "died"))
             return future
-        return super().submit(fn, block, *more)
+        return super().submit(fn, draws, block)
 
 
 def test_a_worker_that_died_at_nobody_knows_which_item():

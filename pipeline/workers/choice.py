@@ -63,9 +63,9 @@ def processes(
     Args:
         count: How many processes; by default one for each processor.
         setup: Called once in each process, for example to load a model.
-        method: "forkserver", "spawn", or "fork": copies of your program, which start
-            fastest and can hang on a lock that another thread of it held.
-        preload: Modules the fork server imports; by default your program's libraries.
+        method: "forkserver", "spawn", or "fork": copies of your program, fast
+            to start, which can hang on a lock another thread of it held.
+        preload: Modules for the fork server; by default those you imported.
 
     Raises:
         ValueError: A value is wrong, or not for this method, system or Python.

@@ -42,7 +42,7 @@ def numpy_of(value: Any) -> NDArray[Any]:
 
 
 def holds_text(value: Any) -> bool:
-    """Whether a list holds a text at any depth."""
+    """Return whether a list holds a text at any depth."""
     if isinstance(value, (list, tuple)):
         return not all_of(value, _NUMBERS) and any(map(holds_text, value))
     return isinstance(value, (bytes, str))

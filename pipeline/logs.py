@@ -35,7 +35,7 @@ class Limit(logging.Filter):
         self._places: dict[tuple[str, int], tuple[deque[float], list[int]]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record passes. Errors do: each ends something, so they do not come again and again."""
+        """Return whether a record passes. Errors do: each ends something, so they do not come again and again."""
         if record.levelno != logging.WARNING:
             return True
         now = time.monotonic()
@@ -69,7 +69,7 @@ def logger(name: str) -> logging.Logger:
 
 
 def is_heard(log: logging.Logger) -> bool:
-    """Whether the program has a handler for what this logger says."""
+    """Return whether the program has a handler for what this logger says."""
     while not any(not isinstance(handler, logging.NullHandler) for handler in log.handlers):
         if log.parent is None or not log.propagate:
             return False

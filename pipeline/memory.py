@@ -27,7 +27,7 @@ def keep_pages() -> None:
 
 
 def in_memory(arrays: Iterable[NDArray[Any]]) -> bool:
-    """Whether reading arrays waits for no disk: none of them lies in a mapped file, as far as that can be known."""
+    """Return whether reading arrays waits for no disk: none is known to lie in a mapped file."""
     foreign = []
     for array in arrays:
         root: Any = array
@@ -41,7 +41,7 @@ def in_memory(arrays: Iterable[NDArray[Any]]) -> bool:
 
 
 def _lies_in_file(addresses: Iterable[int]) -> list[bool]:
-    """Whether a file is mapped at each of these addresses; yes where the system does not tell."""
+    """Return whether a file is mapped at each of these addresses; yes where the system does not tell."""
     try:
         lines = Path("/proc/self/maps").read_text(errors="replace").splitlines()
     except OSError:

@@ -46,7 +46,7 @@ class TupleParts(tuple[Any, ...]):
 
 
 def is_nested(value: Any, many: bool) -> bool:
-    """Whether something inside an example has a structure of its own: a dict, tuple or dataclass, or a list of such.
+    """Return whether something inside an example has a structure: a dict, tuple or dataclass, or a list of such.
 
     A list of plain Python values is an array that is not made yet. In blocks every list is one, of the rows, and so is
     a tuple of plain values.
@@ -65,7 +65,7 @@ def is_nested(value: Any, many: bool) -> bool:
 
 
 def is_dataclass(value: Any) -> bool:
-    """Whether this is an instance of a dataclass, and not an array that is one, as those of Zarr are."""
+    """Return whether this is an instance of a dataclass, and not an array that is one, as those of Zarr are."""
     kind = type(value)
     return hasattr(kind, "__dataclass_fields__") and not hasattr(kind, "__array__")
 
@@ -90,17 +90,17 @@ def parts_of(value: Any) -> Sequence[Any] | None:
 
 
 def has_nested(example: Any, many: bool) -> bool:
-    """Whether an example, or a block of them, is more than a dict, list or tuple of values."""
+    """Return whether an example, or a block of them, is more than a dict, list or tuple of values."""
     return is_dataclass(example) or any(is_nested(part, many) for part in parts_of(example) or ())
 
 
 def holds_arrays(block: Any) -> bool:
-    """Whether this is a dict of NumPy's arrays: wide tables are, and their columns are looked at for each batch."""
+    """Return whether this is a dict of NumPy arrays, as wide tables are, whose columns are looked at for each batch."""
     return type(block) is dict and _ARRAY.issuperset(map(type, block.values()))
 
 
 def holds_rows(block: Any) -> bool:
-    """Whether this is a tuple of columns that are NumPy's arrays, as a block of examples and labels."""
+    """Return whether this is a tuple of columns that are NumPy's arrays, as a block of examples and labels."""
     return type(block) is TupleParts and all_of(block, _ARRAY)
 
 
@@ -152,7 +152,7 @@ def refuse_missing_in(example: Any, what: str, many: bool = False) -> None:
 
 
 def _is_whole(value: Any) -> bool:
-    """Whether all values in a structure are `_WHOLE`: without a Nest, which takes 50 us."""
+    """Return whether all values in a structure are `_WHOLE`: without a Nest, which takes 50 us."""
     if type(value) in _WHOLE:
         return True
     parts = value.values() if type(value) is dict else value if isinstance(value, tuple) else None
@@ -206,7 +206,7 @@ class Nest:
         return self._pack(iter(values), many)
 
     def __eq__(self, other: object) -> bool:
-        """Whether another structure is the same, but for the order of the keys of dicts."""
+        """Return whether another structure is the same, but for the order of the keys of dicts."""
         if not isinstance(other, Nest):
             return False
         return (self._kind, self._keys, self._children) == (other._kind, other._keys, other._children)
@@ -274,7 +274,7 @@ def _shown(value: Any) -> str:
 
 
 def only_plain(values: Any) -> bool:
-    """Whether all values are plain ones of Python."""
+    """Return whether all values are plain ones of Python."""
     return all_of(values, _PLAIN_TYPES)
 
 

@@ -33,7 +33,7 @@ _OF_THE_MACHINE = frozenset(
 
 
 def of_record(error: BaseException) -> bool:
-    """Whether an error may mean that a record is bad. A missing library, no memory, no more file descriptors, a disk
+    """Return whether an error may mean a bad record. A missing library, no memory, no more file descriptors, a disk
     that fails and such do not; nor does what was raised from such an error."""
     link: BaseException | None = error
     seen: set[int] = set()
@@ -122,7 +122,7 @@ def ending(error: BaseException) -> None:
 
 
 def must_raise(error: BaseException) -> bool:
-    """Whether an error is raised in any case: it ends the input, or no record is to blame for it."""
+    """Return whether an error is raised in any case: it ends the input, or no record is to blame for it."""
     return getattr(error, "ends_input", False) or not of_record(error)
 
 
@@ -133,7 +133,7 @@ class Note(str):
 
 
 def _told_before(error: BaseException) -> bool:
-    """Whether an error was skipped before: a function may raise one object again and again, as `Future.result` does.
+    """Return whether an error was skipped before: some functions raise one object again, such as `Future.result`.
 
     It keeps the notes of the first time. More would grow without end, as the text of a traceback has all notes.
     """

@@ -238,7 +238,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
 
     @property
     def use_multiprocessing(self) -> bool:
-        """Whether Keras starts processes: never."""
+        """True if Keras starts processes: never."""
         return False
 
     @use_multiprocessing.setter

@@ -256,7 +256,7 @@ class Loader:
 
     @property
     def at_end(self) -> bool:
-        """Whether nothing is left of the epoch; only batches that are taken ahead tell before its end."""
+        """True if nothing is left of the epoch; only batches that are taken ahead tell before its end."""
         return not self._held and isinstance(self._end, StopIteration)
 
     def close(self) -> None:

@@ -183,7 +183,7 @@ class _Plan:
             yield Ticket(FETCH, number, index, wanted)
 
     def _wants(self) -> bool:
-        """Whether a snapshot may need the state after the next batch."""
+        """Return whether a snapshot may need the state after the next batch."""
         if self._always or not self._every:
             return self._always
         return self.yielded % self._every + 1 + self._ahead + self._workers >= self._every

@@ -56,7 +56,7 @@ class Fetcher:
 
     @property
     def stateful(self) -> bool:
-        """Whether the dataset or its iterator has a state."""
+        """True if the dataset or its iterator has a state."""
         return isinstance(self._recipe.dataset, Stateful) or isinstance(self._examples, Stateful)
 
     def fetch(self, index: Any) -> Any:

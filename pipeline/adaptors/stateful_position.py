@@ -31,7 +31,7 @@ class Position(NamedTuple):
 
     @property
     def stateless(self) -> bool:
-        """Whether neither datasets nor their iterators had a state."""
+        """True if neither datasets nor their iterators had a state."""
         return all(
             each["dataset_state"] is None and (each["fetcher_state"] or {}).get("dataset_iter_state") is None
             for each in self.workers

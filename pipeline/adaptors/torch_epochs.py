@@ -155,7 +155,7 @@ class TensorEpochs(Loader):
 
     @property
     def end_of_dataloader(self) -> bool:
-        """Whether the last batch of the epoch was handed out. Accelerate then ends an accumulation of gradients."""
+        """True if the last batch of the epoch was handed out. Accelerate then ends an accumulation of gradients."""
         return self.at_end
 
     def _begin(self) -> None:

@@ -100,7 +100,7 @@ class BatchNumbers(torch.utils.data.BatchSampler):  # type: ignore[misc]
 
     @property
     def fixed(self) -> bool:
-        """Whether Lightning asks for the same order in each epoch, as `overfit_batches` does."""
+        """True if Lightning asks for the same order in each epoch, as `overfit_batches` does."""
         return isinstance(self.sampler, torch.utils.data.SequentialSampler)
 
     @property

@@ -201,7 +201,7 @@ class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
 
     @property
     def end_of_dataloader(self) -> bool:
-        """Whether you have the last batch of the epoch, for Accelerate."""
+        """True if you have the last batch of the epoch, for Accelerate."""
         return self._epochs.end_of_dataloader
 
     @property

@@ -131,7 +131,7 @@ def _is_source(thing: Any) -> bool:
 
 
 def _at_hand(node: Node) -> bool:
-    """Whether examples lie in memory, so that nothing is waited for."""
+    """Return whether examples lie in memory, so that nothing is waited for."""
     if isinstance(node, (OfProducer, OfRows)):
         return bool(node.producer.at_hand)
     if isinstance(node, OfTable):

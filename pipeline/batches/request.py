@@ -36,7 +36,7 @@ class Request(NamedTuple):
 
     @property
     def inline(self) -> bool:
-        """Whether the thread that asks for a batch reads the source."""
+        """True if the thread that asks for a batch reads the source."""
         return self.num_threads == 0
 
 

@@ -92,7 +92,7 @@ class Lanes:
         return found
 
     def through(self) -> bool:
-        """Whether all batches were taken, and the consumers are done with them; waits for POLL."""
+        """Return whether all batches were taken, and the consumers are done with them; waits for POLL."""
         return self._until(lambda: not self._in_work and not any(self._lanes), lambda: None)
 
     def _until(self, ready: Callable[[], bool], then: Callable[[], None]) -> bool:

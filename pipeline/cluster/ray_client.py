@@ -113,7 +113,7 @@ class RayClient:
         }
 
     def here(self) -> bool:
-        """Whether this process is in the cluster still; not if it has left and joined again."""
+        """Return whether this process is in the cluster still; not if it has left and joined again."""
         return member(self._ray) == self._member
 
     def stay(self) -> None:

@@ -181,7 +181,7 @@ class RowQueueActor:
         self._queue.close(cancel_pending_enqueues)
 
     def is_closed(self) -> bool:
-        """Whether it is closed."""
+        """Return whether it is closed."""
         return bool(self._queue.is_closed())
 
     def _referred(self, handed: _Handed) -> list[tuple[Any, NDArray[np.int64]]]:

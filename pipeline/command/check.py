@@ -67,7 +67,7 @@ def check(source: str | bytes, filename: str = "<program>") -> Checked:
 
 
 def known(name: str) -> bool:
-    """Whether the drop-in has a dotted name: a name in the table, an attribute of one, or a module of such names."""
+    """Return whether the drop-in has a dotted name: one in the table, an attribute of one, or a module of such."""
     parts = name.split(".")
     return name in _PACKAGES or any(".".join(parts[:count]) in _NAMES for count in range(1, len(parts) + 1))
 

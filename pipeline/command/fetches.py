@@ -70,7 +70,7 @@ class _Model:
             self._names |= {name for name, value in given if name not in self._names and self.makes(value)}
 
     def makes(self, value: ast.AST) -> bool:
-        """Whether a value is the model's."""
+        """Return whether a value is the model's."""
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "run":
             return False  # arrays
         if id(value) in self._is_model or _key(value) in self._names:

@@ -48,7 +48,7 @@ class FeedReport(NamedTuple):
 
     @property
     def nothing_to_read(self) -> bool:
-        """Whether the input ended without an example, in this run and in those that it goes on from."""
+        """True if the input ended without an example, in this run and in those that it goes on from."""
         before = self.fingerprint is not None and not self.fingerprint.startswith("0-")
         return not (self.examples or self.interrupted or before)
 

@@ -142,7 +142,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return invalid(f"{what}: the elements of {kind} come one after the other: {hint}")
 
     def _chooses_all(self) -> bool:
-        """Whether all elements can be had in any order."""
+        """Return whether all elements can be had in any order."""
         node = arranged(self._node)
         while isinstance(node, stages.Map) or node.kind in ("prefetch", "checksum"):  # which choices are made before
             if isinstance(node, stages.Map) and not node.ordered:

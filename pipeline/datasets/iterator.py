@@ -715,12 +715,12 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     @property
     def _begun(self) -> bool:
-        """Whether it has opened its input, has given an element, or gives nothing any more."""
+        """True if it has opened its input, has given an element, or gives nothing any more."""
         return self._stream is not None or self._ended or len(self._records) > 1
 
     @property
     def _ended(self) -> bool:
-        """Whether it gives no element any more."""
+        """True if it gives no element any more."""
         return self._over or self._closed
 
     def _last(self) -> Record:

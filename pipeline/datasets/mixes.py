@@ -314,7 +314,7 @@ def delivered(node: Node, mix: Mix, state: Any) -> Any:
 
 
 def _holds_back(node: Node, mix: Mix) -> bool:
-    """Whether a step behind a mix does not hand out elements one by one as they come."""
+    """Return whether a step behind a mix does not hand out elements one by one as they come."""
     node = arranged(node)
     while node.written is not mix.written:
         one_by_one = isinstance(node, (Each, Shard, Sliced, Enumerated, Unbatch)) or node.kind in _PASSED

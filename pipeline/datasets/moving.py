@@ -71,7 +71,7 @@ class Pairs:
         return tuple(then.get("shard", (0, 1))), tuple(now.get("shard", (0, 1)))
 
     def differs(self, node: Node) -> bool:
-        """Whether a step shares among other hosts, or makes batches of another size."""
+        """Return whether a step shares among other hosts, or makes batches of another size."""
         if node.kind == "batch":
             return bool(_sizes(self.options[node.written]) != _sizes(node.options()))
         if not node.is_share():
@@ -144,14 +144,14 @@ def _with_steps_behind(node: Node, behind: Sequence[Node] = ()) -> Iterator[tupl
 
 
 def _carries_on(node: Node) -> bool:
-    """Whether element i of a step is made of element i of its input, or of the next n, on any number of hosts."""
+    """Return whether a step makes element i of its input's element i, or of the next n, for any number of hosts."""
     if isinstance(node, Each):
         return node.one_to_one
     return node.kind in (*_PASSED, "shard", "enumerate") or (isinstance(node, Batch) and node.max_wait is None)
 
 
 def _is_by_number(node: Node) -> bool:
-    """Whether what a step holds or leaves out depends on numbers alone, and not on elements."""
+    """Return whether what a step holds or leaves out depends on numbers alone, and not on elements."""
     return node.kind in _BY_NUMBER and "by" not in node.options()
 
 

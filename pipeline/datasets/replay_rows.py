@@ -204,7 +204,7 @@ class _Form(NamedTuple):
     lists: bool = False
 
     def fits(self, first: _Form) -> bool:
-        """Whether values of this form can be stored as values of another one."""
+        """Return whether values of this form can be stored as values of another one."""
         if self.lists or first.lists:
             return self.lists and first.lists
         if self.dtype == first.dtype or first.dtype == np.dtype(object):

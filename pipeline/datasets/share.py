@@ -61,7 +61,7 @@ def further_share(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
 
 
 def is_share(dataset: Dataset[Any]) -> bool:
-    """Whether a dataset is one share already: by `shard`, or as its sources read theirs."""
+    """Return whether a dataset is one share already: by `shard`, or as its sources read theirs."""
     return any(each.is_share() for each in nodes_of(dataset._node))
 
 

@@ -88,7 +88,7 @@ class _Field:
 
 
 class _OfKey:
-    """Whether an element belongs to a part by its key."""
+    """Tells whether an element belongs to a part by its key."""
 
     def __init__(self, value: Callable[[Any], Any], fraction: float, seed: int, first: bool) -> None:
         self._value, self._fraction, self._seed, self._first = value, fraction, seed, first
@@ -101,7 +101,7 @@ class _OfKey:
 
 
 class _AtNumber:
-    """Whether an element belongs to a part by its number."""
+    """Tells whether an element belongs to a part by its number."""
 
     def __init__(self, fraction: float, seed: int, first: bool) -> None:
         self._fraction, self._seed, self._first = fraction, seed, first

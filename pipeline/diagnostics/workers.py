@@ -158,7 +158,7 @@ class WorkerGroup:
             self._ends.append((end if isinstance(end, EndOfInput) else EndOfInput(), error.__cause__))
 
     def includes(self, thread: threading.Thread) -> bool:
-        """Whether this is one of the threads that were created last, or creates them."""
+        """Return whether this is one of the threads that were created last, or creates them."""
         return thread is self.starter or thread in self._threads
 
     def failed(self, failure: WorkerFailure) -> None:
@@ -223,7 +223,7 @@ class WorkerRecord:
 
 
 def has_named_item(error: BaseException) -> bool:
-    """Whether a note names the item that an error is about already; see `name_item`."""
+    """Return whether a note names the item that an error is about already; see `name_item`."""
     return isinstance(getattr(error, "record_key", None), str)
 
 

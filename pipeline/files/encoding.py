@@ -49,7 +49,7 @@ def checked_encoding(encoding: Any, function: str, raw: bool = True) -> str | No
 
 
 def is_converted(encoding: str | None) -> bool:
-    """Whether files with an encoding are converted to UTF-8 while they are read."""
+    """Return whether files with an encoding are converted to UTF-8 while they are read."""
     return encoding not in (None, UTF_8)
 
 

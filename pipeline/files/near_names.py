@@ -23,7 +23,7 @@ def no_such_file(path: str) -> NotFoundError:
 
 
 def is_text(path: str) -> bool:
-    """Whether a path that does not exist is rather the contents of a file."""
+    """Return whether a path that does not exist is rather the contents of a file."""
     return "\n" in path or len(path) > 4 * _SHOWN
 
 

@@ -113,7 +113,7 @@ class TarReader:
         return file.data[file.position - _BLOCK : file.position]
 
     def _tells(self, info: tarfile.TarInfo, said: dict[str, bytes], for_all: dict[str, bytes]) -> bool:
-        """Whether this is a header that says something of the file after it, or of all; what, is added to `said`."""
+        """Return whether this is a header about the file after it, or about all; its fields are added to `said`."""
         if info.type in (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK):
             text = self._content(info).partition(b"\0")[0]
             if info.type == tarfile.GNUTYPE_LONGNAME:

@@ -162,7 +162,7 @@ class RecordCutter:
         return True
 
     def _right(self, header: bytes) -> bool:
-        """Whether a header has the right CRC of its length."""
+        """Return whether a header has the right CRC of its length."""
         stored: int = FOOTER.unpack(header[8:])[0]
         return mask(self._crc(header[:8])) == stored
 

@@ -148,7 +148,7 @@ class ProducerQueue(FIFOQueue):
 
     @property
     def at_hand(self) -> bool:
-        """Whether an iterator gets elements without waiting for a thread."""
+        """True if an iterator gets elements without waiting for a thread."""
         runner = self.runner
         return runner is not None and not (runner._begun or self._threaded or self.is_closed() or self.size())
 

@@ -56,7 +56,7 @@ class SliceSource:
 
     @property
     def at_hand(self) -> bool:
-        """Whether an iterator waits for no thread and no disk: rows are in memory, and their numbers computed."""
+        """True if an iterator waits for no thread and no disk: rows are in memory, and their numbers computed."""
         return self.queue.at_hand and in_memory(self._arrays)
 
     @property

@@ -63,7 +63,7 @@ class Field(Generic[_T]):
         raise NotImplementedError
 
     def is_set(self, value: _T) -> bool:
-        """Whether a value that the message holds says anything."""
+        """Return whether a value that the message holds says anything."""
         return bool(value)
 
     def give(self, message: Message, value: Any) -> None:

@@ -82,7 +82,7 @@ class TypedQueue(Engine, QueueBase):
 
     @property
     def _holds_large(self) -> bool:
-        """Whether rows are so large that arrays handed over to the queue are held by reference, not copied."""
+        """True if rows are so large that arrays handed over to the queue are held by reference, not copied."""
         return self._mixed() and self._names is None
 
     @property

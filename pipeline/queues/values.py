@@ -69,7 +69,7 @@ def _cast(array: np.ndarray[Any, Any], component: Component, where: str) -> np.n
 
 
 def _alike(array: np.ndarray[Any, Any], cast: np.ndarray[Any, Any]) -> bool:
-    """Whether a cast has kept the values; floats may be rounded. That of fields goes by their place, not their name."""
+    """Return whether a cast has kept the values; floats may be rounded. Fields are cast by place, not by name."""
     names = array.dtype.names
     if names is not None:
         return names == cast.dtype.names and all(_alike(array[name], cast[name]) for name in names)

@@ -66,7 +66,7 @@ class Watchdog:
             return first
 
     def cut_off(self) -> bool:
-        """Whether the queue was closed for another reason than that its input is used up."""
+        """Return whether the queue was closed for another reason than that its input is used up."""
         return self._cause is not None and not isinstance(self._cause, InputUsedUp)
 
     def not_closed(self) -> None:

@@ -273,7 +273,7 @@ class _Collector:
 
 
 def _is_producer(queue: Any) -> bool:
-    """Whether a queue fills itself. It is one stage with its threads."""
+    """Return whether a queue fills itself. It is one stage with its threads."""
     return hasattr(queue, "progress")
 
 

@@ -149,7 +149,7 @@ class LiveTable(Face):
 
 
 def in_notebook() -> bool:
-    """Whether this is the kernel of a notebook, and not a terminal."""
+    """Return whether this is the kernel of a notebook, and not a terminal."""
     ipython = sys.modules.get("IPython")  # a notebook has imported it
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     return getattr(shell, "kernel", None) is not None

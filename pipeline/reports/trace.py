@@ -77,7 +77,7 @@ class Trace:
 
     @property
     def running(self) -> bool:
-        """Whether it traces: it has started, and neither `stop` nor an error of the file has ended it."""
+        """True if it traces: it has started, and neither `stop` nor an error of the file has ended it."""
         return _running is self
 
     def __repr__(self) -> str:

@@ -57,7 +57,7 @@ class TraceFile:
 
     @property
     def full(self) -> bool:
-        """Whether further events are left out."""
+        """True if further events are left out."""
         return self._room <= 0
 
     def name_thread(self, number: int, name: str) -> None:

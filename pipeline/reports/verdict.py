@@ -76,7 +76,7 @@ class _Thread(NamedTuple):
 
     @property
     def first(self) -> bool:
-        """Whether it is the thread of the loop."""
+        """True if it is the thread of the loop."""
         return self.owner.kind == "loop"
 
 
@@ -296,7 +296,7 @@ def _room(report: Report, in_threads: bool) -> float:
 
 
 def _holds_lock(report: Report, made_by: str) -> bool:
-    """Whether a function that computes holds the GIL, and its workers, if any, are threads."""
+    """Return whether a function that computes holds the GIL, and its workers, if any, are threads."""
     return made_by == "pipeline.threads" and (report.lock is None or report.lock > HOGGED)
 
 

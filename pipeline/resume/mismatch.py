@@ -24,7 +24,7 @@ class Comparison:
         self._lines: list[str] = []
 
     def __bool__(self) -> bool:
-        """Whether there is any difference."""
+        """Return whether there is any difference."""
         return bool(self._differences)
 
     def note(self, what: str, saved: Any, here: Any, line: str | None = None) -> None:
@@ -85,5 +85,5 @@ def _line(place: str, key: str, saved: Any, here: Any) -> str | None:
 
 
 def _same(saved: Any, here: Any) -> bool:
-    """Whether two facts are equal, `True` and `1` not being so."""
+    """Return whether two facts are equal, `True` and `1` not being so."""
     return type(saved) is type(here) and bool(saved == here)

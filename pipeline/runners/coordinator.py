@@ -329,7 +329,7 @@ def _check_thread(given: Any, what: str) -> None:
 
 
 def _follows(error: BaseException, first: BaseException) -> bool:
-    """Whether an exception was raised because of another, or while that was handled."""
+    """Return whether an exception was raised because of another, or while that was handled."""
     seen: set[int] = set()
     found: list[BaseException | None] = [error]
     while found:

@@ -11,7 +11,7 @@ Error = TypeVar("Error", bound=BaseException)
 
 
 def gil_enabled() -> bool:
-    """Whether the GIL keeps threads apart now: a module that is imported may switch it on."""
+    """Return whether the GIL keeps threads apart now: a module that is imported may switch it on."""
     return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 

@@ -137,7 +137,7 @@ class QueueRunner:
 
     @property
     def _begun(self) -> bool:
-        """Whether threads were ever created."""
+        """True if threads were ever created."""
         return self._group.begun
 
     @property
@@ -239,7 +239,7 @@ class QueueRunner:
 
     @property
     def _counts(self) -> bool:
-        """Whether `_run` is the one of this class. Another one counts in `_runs_per_session` itself, as it must."""
+        """True if `_run` is the one of this class. Another one counts in `_runs_per_session` itself, as it must."""
         return type(self)._run is QueueRunner._run
 
     def _thread_body(

@@ -141,7 +141,7 @@ class _Arrays(Table):
 
     @functools.cached_property
     def at_hand(self) -> bool:  # type: ignore[override]
-        """Whether a block of rows has only to be gathered; objects may be of several shapes, and come one by one."""
+        """True if a block of rows has only to be gathered; objects may be of several shapes, and come one by one."""
         return self._gathered is not None and in_memory(self._gathered)
 
     @functools.cached_property

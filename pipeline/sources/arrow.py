@@ -154,7 +154,7 @@ class _Table(Table):
 
     @functools.cached_property
     def at_hand(self) -> bool:  # type: ignore[override]
-        """Whether a block of rows has only to be gathered."""
+        """True if a block of rows has only to be gathered."""
         arrays = self._rows.ready()
         return arrays is not None and gathers(tuple(arrays), len(self)) and in_memory(arrays)
 

@@ -341,7 +341,7 @@ def takeable(table: Any) -> Any:
 
 
 def _nests_fixed(kind: Any) -> bool:
-    """Whether there are lists of fixed size in lists of fixed size."""
+    """Return whether there are lists of fixed size in lists of fixed size."""
     types = arrow_types()
     if is_extension(kind):
         return _nests_fixed(kind.storage_type)

@@ -25,48 +25,48 @@ def _arrow() -> Any:
 
 
 def is_plain(kind: Any) -> bool:
-    """Whether values are numbers or bools, as NumPy has them."""
+    """Return whether values are numbers or bools, as NumPy has them."""
     types = arrow_types()
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
 def is_clock(kind: Any) -> bool:
-    """Whether values are times of day."""
+    """Return whether values are times of day."""
     return bool(arrow_types().is_time(kind))
 
 
 def is_time(kind: Any) -> bool:
-    """Whether values are moments, dates or durations."""
+    """Return whether values are moments, dates or durations."""
     types = arrow_types()
     return bool(types.is_timestamp(kind) or types.is_date(kind) or types.is_duration(kind))
 
 
 def is_text(kind: Any) -> bool:
-    """Whether values are strings."""
+    """Return whether values are strings."""
     types = arrow_types()
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def is_bytes(kind: Any) -> bool:
-    """Whether values are bytes or strings."""
+    """Return whether values are bytes or strings."""
     types = arrow_types()
     binary = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
     return bool(binary or is_text(kind))
 
 
 def is_extension(kind: Any) -> bool:
-    """Whether a type adds a meaning to how it is stored, as that of UUIDs does."""
+    """Return whether a type adds a meaning to how it is stored, as that of UUIDs does."""
     return isinstance(kind, _arrow().BaseExtensionType)
 
 
 def is_list(kind: Any) -> bool:
-    """Whether values are lists, as they are read."""
+    """Return whether values are lists, as they are read."""
     types = arrow_types()
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def is_list_view(kind: Any) -> bool:
-    """Whether values are lists whose items may lie in any order."""
+    """Return whether values are lists whose items may lie in any order."""
     types = arrow_types()
     return bool(types.is_list_view(kind) or types.is_large_list_view(kind))
 
@@ -91,7 +91,7 @@ def inside(kind: Any) -> Any:
 
 
 def holds_objects(kind: Any) -> bool:
-    """Whether a column of a type, or a field of a struct, has rows that become lists of Python objects."""
+    """Return whether a column of a type, or a field of a struct, has rows that become lists of Python objects."""
     types, kind = arrow_types(), stored(kind)
     if types.is_struct(kind):
         return any(holds_objects(field.type) for field in kind)
@@ -170,7 +170,7 @@ def as_read(kind: Any, name: str = "", casts: Mapping[str, Any] | None = None) -
 
 
 def counts_other_units(one: Any, other: Any, name: str, casts: Mapping[str, Any]) -> bool:
-    """Whether a column, or a part of it, is of times that become integers, and its types count them in other units.
+    """Return whether a column, or a part of it, has times that become integers and are counted in several units.
 
     Args:
         one, other: Two types of the column, as they are stored.

@@ -166,7 +166,7 @@ def _integers(
 
 
 def is_rounded(text: str) -> bool:
-    """Whether float64 does not hold all digits of what is written, if that is an integer."""
+    """Return whether float64 does not hold all digits of what is written, if that is an integer."""
     return _INTEGER.fullmatch(text.encode(errors="replace")) is not None and Decimal(text) != float(text)
 
 
@@ -186,7 +186,7 @@ def _first_that_takes(
 
 
 def is_text(given: Any, encoding: str | None) -> bool:
-    """Whether strings of a column with a dtype become str; `object` leaves that to the encoding."""
+    """Return whether strings of a column with a dtype become str; `object` leaves that to the encoding."""
     kind = np.dtype(given).kind
     return kind in "UT" or (kind == "O" and encoding is not None)
 

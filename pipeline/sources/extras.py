@@ -105,12 +105,12 @@ def of_record(error: E, key: str) -> E:
 
 
 def is_frame(kind: type[Any]) -> bool:
-    """Whether this is a table with named columns, such as a DataFrame of polars or pandas, or a Table of pyarrow."""
+    """Return whether this is a table with named columns, such as a polars or pandas DataFrame or a pyarrow Table."""
     return hasattr(kind, "__dataframe__") or (issubclass(kind, ArrowTable) and hasattr(kind, "columns"))
 
 
 def is_closed(stored: Any) -> bool:
-    """Whether this is a Dataset of h5py whose file was closed."""
+    """Return whether this is a Dataset of h5py whose file was closed."""
     return not getattr(getattr(stored, "id", None), "valid", True)
 
 

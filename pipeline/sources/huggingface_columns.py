@@ -201,7 +201,7 @@ def _format_of_stream(dataset: Any) -> Any:
 
 
 def _gives_tables(dataset: Any) -> bool:
-    """Whether a dataset, or what a stream reads from, consists of tables of Arrow."""
+    """Return whether a dataset, or what a stream reads from, consists of tables of Arrow."""
     steps = getattr(dataset, "_ex_iterable", None)  # of a stream
     return steps is None or steps.iter_arrow is not None
 
@@ -234,7 +234,7 @@ def _check_fits(name: str, column: list[Any], feature: Any) -> None:
 
 
 def _is_encoded(row: Any) -> bool:
-    """Whether something that has to be decoded, or a list of that, is not decoded yet, as no function looked at it."""
+    """Return whether something is still to be decoded, or a list of such, as no function has looked at it."""
     while isinstance(row, list) and row:
         row = row[0]
     return isinstance(row, dict)
@@ -245,18 +245,18 @@ def _described(features: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _is_decoded(feature: Any) -> bool:
-    """Whether values have to be decoded, such as images."""
+    """Return whether values have to be decoded, such as images."""
     features = needs("datasets.features.features", "huggingface")
     return bool(features.require_decoding(feature))
 
 
 def _is_special(kind: Any, feature: Any) -> bool:
-    """Whether a column is more than what its type of Arrow says."""
+    """Return whether a column is more than what its type of Arrow says."""
     return _is_decoded(feature) or isinstance(kind, needs("pyarrow", "huggingface").BaseExtensionType)
 
 
 def _is_of_files(kind: Any, feature: Any) -> bool:
-    """Whether a feature is of images or the like that are not decoded."""
+    """Return whether a feature is of images or the like that are not decoded."""
     is_struct = needs("pyarrow.types", "huggingface").is_struct(kind)
     return getattr(feature, "decode", True) is False and is_struct and {field.name for field in kind} == _FILE
 
@@ -271,7 +271,7 @@ def _check(kind: Any, feature: Any, name: str) -> None:
 
 
 def _varies(feature: Any) -> bool:
-    """Whether a feature says that its rows are arrays of varying length."""
+    """Return whether a feature says that its rows are arrays of varying length."""
     if hasattr(feature, "shape"):  # Array2D and the others
         return feature.shape[0] is None
     return hasattr(feature, "feature") and getattr(feature, "length", -1) == -1
@@ -312,7 +312,7 @@ def _refuse_none(rows: Any, where: str) -> None:
 
 
 def _holds_dicts(row: Any) -> bool:
-    """Whether a row is a list of dicts, such as the messages of a chat."""
+    """Return whether a row is a list of dicts, such as the messages of a chat."""
     listed = isinstance(row, list) or (isinstance(row, np.ndarray) and row.dtype.hasobject and row.ndim == 1)
     return bool(listed and len(row) and isinstance(row[0], dict))
 

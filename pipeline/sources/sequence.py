@@ -110,6 +110,6 @@ def _sample(items: Any) -> str:
 
 
 def sequence_of(given: Any) -> bool:
-    """Whether something has its items by number."""
+    """Return whether something has its items by number."""
     kind = type(given)
     return hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not hasattr(kind, "keys")

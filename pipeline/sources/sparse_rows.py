@@ -12,7 +12,7 @@ from pipeline.orders.numbered import digest
 
 
 def is_sparse(given: Any) -> bool:
-    """Whether this is a sparse matrix or array of SciPy."""
+    """Return whether this is a sparse matrix or array of SciPy."""
     return hasattr(type(given), "tocsr") and hasattr(given, "nnz")
 
 

@@ -32,7 +32,7 @@ _PIECES_OF_A_HOST = 8
 
 
 def is_stored(given: Any) -> bool:
-    """Whether this is an array of a store, such as HDF5, Zarr or dask."""
+    """Return whether this is an array of a store, such as HDF5, Zarr or dask."""
     if hasattr(given, "chunksizes") and given.chunks is None:  # of xarray: one array, which NumPy loads
         return False
     return hasattr(given, "chunks") and isinstance(getattr(given, "shape", 0), (tuple, type(None)))
@@ -61,7 +61,7 @@ def _rows_of_chunk(chunks: Any) -> int:
 
 
 def _is_text(dtype: Any) -> bool:
-    """Whether this is the dtype of text in HDF5, which h5py reads as bytes."""
+    """Return whether this is the dtype of text in HDF5, which h5py reads as bytes."""
     told = getattr(dtype, "metadata", None) or {}
     return told.get("vlen") is str or told.get("h5py_encoding") == "utf-8"
 

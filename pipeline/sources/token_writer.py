@@ -82,7 +82,7 @@ def write_tokens(
 
 
 def _is_index(name: bytes) -> bool:
-    """Whether a file is an index of Megatron's."""
+    """Return whether a file is an index of Megatron's."""
     try:
         with open(name, "rb") as file:
             return file.read(len(MEGATRON)) == MEGATRON

@@ -26,7 +26,7 @@ class Component:
 
     @property
     def is_padded(self) -> bool:
-        """Whether batches are padded: a fixed vector stays as it is."""
+        """True if batches are padded: a fixed vector stays as it is."""
         return self.rows is None or self.follows
 
     def state(self) -> list[Any]:

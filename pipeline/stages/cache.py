@@ -107,7 +107,7 @@ class Cache(OneInput):
 
     @property
     def complete(self) -> bool:
-        """Whether all elements are there."""
+        """True if all elements are there."""
         return self.store.rows().complete
 
     @property

@@ -40,7 +40,7 @@ class Store:
             return found
 
     def is_old(self) -> bool:
-        """Whether it has all elements, and the folder has others by now, or none."""
+        """Return whether it has all elements, and the folder has others by now, or none."""
         rows = self._rows
         return rows is not None and rows.complete and rows.lines is not self.shelf.lines()
 

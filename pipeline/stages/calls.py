@@ -37,7 +37,7 @@ def check_function(what: str, function: Any, makes: str = "an example", many: bo
 
 
 def _is_usual(function: FunctionType) -> bool:
-    """Whether a function returns, and takes one argument: `inspect` needs 20 us to say so."""
+    """Return whether a function returns, and takes one argument: `inspect` needs 20 us to say so."""
     code, defaults = function.__code__, function.__defaults__ or ()
     if code.co_flags & _OTHERS or code.co_kwonlyargcount or "__signature__" in vars(function):
         return False

@@ -104,7 +104,7 @@ def _sums_of_rows(rows: Columns) -> list[int] | None:
 
 
 def _is_bytes(column: Any) -> bool:
-    """Whether the rows of a column count by their bytes: single numbers of float64 are Python's, and count as text."""
+    """Return whether rows of a column count by their bytes; single float64 numbers are Python's and count as text."""
     return (
         type(column) is np.ndarray
         and not column.dtype.hasobject

@@ -205,7 +205,7 @@ class Collate:
 
 
 def _is_row(value: Any) -> bool:
-    """Whether a component of an example has a length that padding changes."""
+    """Return whether a component of an example has a length that padding changes."""
     return bool(is_array(value) and np.ndim(value))
 
 
@@ -454,7 +454,7 @@ def _with_text(error: Exception, text: str) -> Exception:
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value becomes an array: an array, a number, or a list of such or of strings."""
+    """Return whether a value becomes an array: an array, a number, or a list of such or of strings."""
     if isinstance(value, (list, tuple)):
         if isinstance(value, ListValue):
             return False

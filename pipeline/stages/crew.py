@@ -204,7 +204,7 @@ class Chunk:
         self.parts, self.segment, self.inputs = parts, segment, inputs
 
     def due(self) -> bool:
-        """Whether nothing is left for workers to do at this segment."""
+        """Return whether nothing is left for workers to do at this segment."""
         return all([not isinstance(each, Task) or each.future.done() for each in self.parts])
 
 
@@ -421,7 +421,7 @@ class Crewed(Maker):
         return part is not None
 
     def _may_take(self) -> bool:
-        """Whether there is an input to take."""
+        """Return whether there is an input to take."""
         if self._ended is not None or self._failed is not None:
             return False
         if self._slow and self._is_due():  # results go out before an input that is slow to come
@@ -429,12 +429,12 @@ class Crewed(Maker):
         return not (self._live and self._under_way) or self.source.wait(0.0)
 
     def _is_due(self) -> bool:
-        """Whether workers are done with what is delivered next."""
+        """Return whether workers are done with what is delivered next."""
         units = itertools.islice(self._units, 1 if self._ordered else None)
         return any(chunk.due() for unit in units for chunk in itertools.islice(unit.chunks, 1))
 
     def _wants(self, n: int) -> bool:
-        """Whether workers should have more to do."""
+        """Return whether workers should have more to do."""
         count = self._workers()
         if not count:  # they work as it is submitted
             return not self._under_way

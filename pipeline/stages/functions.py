@@ -94,7 +94,7 @@ class Each(OneForOne):
 
     @property
     def one_to_one(self) -> bool:
-        """Whether there is exactly one output for each input, in order."""
+        """True if there is exactly one output for each input, in order."""
         return self.does.one_to_one and self.on_error == "raise" and self.ordered
 
     @property
@@ -218,7 +218,7 @@ def _parts(nodes: Sequence[Each], run: Run, own: bool) -> tuple[list[Step], list
 
 
 def _any_workers(segments: Sequence[Segment]) -> bool:
-    """Whether there are workers now: `"auto"` begins without."""
+    """Return whether there are workers now: `"auto"` begins without."""
     return any([each.workers is not None and each.workers.count > 0 for each in segments])
 
 

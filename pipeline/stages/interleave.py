@@ -225,6 +225,6 @@ class Interleaving(Stream):
 
 
 def _draws(node: Node) -> bool:
-    """Whether a recipe draws numbers by a seed that nobody passed. Functions say so themselves, when they draw."""
+    """Return whether a recipe draws by a seed that nobody passed. Functions say so themselves when they draw."""
     steps = [each for each in nodes_of(node) if not isinstance(each, Each)]
     return any(seed.drawn for each in steps if (seed := each.seed()) is not None)

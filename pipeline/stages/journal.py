@@ -26,7 +26,7 @@ class Journal:
         self._notes: list[tuple[int, Any]] = []
 
     def due(self, arrival: int) -> bool:
-        """Whether it is time for a note."""
+        """Return whether it is time for a note."""
         return not self._notes or arrival >= self._notes[-1][0] + self._every
 
     def note(self, arrival: int, state: Any, oldest: int) -> None:

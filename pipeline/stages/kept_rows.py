@@ -335,7 +335,7 @@ class RowWriter:
 
     @property
     def due(self) -> bool:
-        """Whether a chunk should be finished."""
+        """True if a chunk should be finished."""
         return self._writer.bytes >= _CHUNK or time.monotonic() - self._since >= _SECONDS
 
     def commit(self, state: Any, complete: bool) -> None:

@@ -101,11 +101,11 @@ class Node:
         return self.inputs
 
     def is_share(self) -> bool:
-        """Whether it gives one of several shares that different processes may read."""
+        """Return whether it gives one of several shares that different processes may read."""
         return False
 
     def shares_equally(self) -> bool:
-        """Whether all shares are known to have equally many elements. Only where `is_share`."""
+        """Return whether all shares are known to have equally many elements. Only where `is_share`."""
         return False
 
     def seed(self) -> Seed | None:
@@ -122,12 +122,12 @@ class Node:
 
     @property
     def live(self) -> bool:
-        """Whether its elements are made elsewhere and may be long in coming, as in a queue."""
+        """True if its elements are made elsewhere and may be long in coming, as in a queue."""
         return any(each.live for each in self.inputs)
 
     @property
     def timed(self) -> bool:
-        """Whether its elements depend on time, like batches with `max_wait`."""
+        """True if its elements depend on time, like batches with `max_wait`."""
         return any(each.timed for each in self.inputs)
 
     @property
@@ -140,7 +140,7 @@ class Node:
 
     @property
     def waits(self) -> bool:
-        """Whether one can wait for its stream with a timeout."""
+        """True if one can wait for its stream with a timeout."""
         return False
 
     @property

@@ -25,7 +25,7 @@ class PadTo(NamedTuple):
 
     @property
     def widens(self) -> bool:
-        """Whether rows may become longer than the longest."""
+        """True if rows may become longer than the longest."""
         return self.multiple > 1 or self.length is not None
 
     def padded(self, arrays: list[Any], fill: Any) -> Any:

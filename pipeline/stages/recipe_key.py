@@ -232,7 +232,7 @@ def _bytes_of(value: Any, walk: _Walk) -> Iterator[bytes]:
 
 @functools.cache
 def _is_library(module: str) -> bool:
-    """Whether a module is one of Python, of this package or of another one that is installed: it goes by its name."""
+    """Return whether a module goes by its name: one of Python, of this package, or of another installed one."""
     first = module.partition(".")[0]
     file = getattr(sys.modules.get(module), "__file__", None) or ""
     return first in sys.stdlib_module_names or first == __name__.partition(".")[0] or "-packages" in file

@@ -61,7 +61,7 @@ class Clock:
 
     @property
     def stopped(self) -> bool:
-        """Whether the iterator no longer gives elements."""
+        """True if the iterator no longer gives elements."""
         return self.bell.raised or (self.stops_with is not None and self.stops_with.should_stop())
 
     def check(self) -> None:

@@ -39,7 +39,7 @@ class Choice(OneInput):
     counts: ClassVar[bool] = True
 
     def goes_below(self, node: Node) -> bool:
-        """Whether the choice may be made among a node's inputs instead of its elements."""
+        """Return whether the choice may be made among a node's inputs instead of its elements."""
         if isinstance(node, Each):
             return node.does.one_to_one and node.ordered and not (self.counts and node.on_error == "skip")
         return node.kind in ("prefetch", "checksum", "rows")

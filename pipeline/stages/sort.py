@@ -159,7 +159,7 @@ class _Told:
 
 
 def _has_nan(key: Any) -> bool:
-    """Whether a key is NaN or NaT, or a tuple or list that has one: comparing it raises nothing, and orders nothing."""
+    """Return whether a key is NaN or NaT, or has one in a tuple or list: comparisons with it order nothing."""
     if isinstance(key, (tuple, list)):
         return any(map(_has_nan, key))
     try:

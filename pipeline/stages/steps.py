@@ -406,7 +406,7 @@ def values_of(found: Kept) -> Columns | Examples:
 
 
 def leaves_out(step: Step, source: Stream, error: Exception) -> bool:
-    """Whether a step skips an example that its source failed to make; the source is then past it.
+    """Return whether a step skips an example that its source failed to make; the source is then past it.
 
     Args:
         step: The first step behind the source.

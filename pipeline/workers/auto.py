@@ -75,7 +75,7 @@ class Auto(Workers):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there are no workers."""
+        """True if there are no workers."""
         return type(self.executor) is AtOnce
 
     @property
@@ -224,7 +224,7 @@ def _processes_for(function: Callable[..., Any]) -> int:
 
 
 def _is_guarded() -> bool:
-    """Whether processes can import the program, or need not, without doing what it does: it asks for its `__name__`."""
+    """Return whether processes need not import the program, or can without running it: it asks for its `__name__`."""
     if not needs.has_program():
         return True
     file = getattr(sys.modules.get("__main__"), "__file__", None)

@@ -37,7 +37,7 @@ def odd_part(value: Any) -> str | None:
 
 
 def _refused(value: Any) -> bool:
-    """Whether pickle refuses a value, and cloudpickle too, by which modules and all functions can be sent."""
+    """Return whether pickle refuses a value, and cloudpickle too, by which modules and all functions can be sent."""
     if isinstance(value, (ModuleType, type)):
         return False
     if isinstance(value, FunctionType):

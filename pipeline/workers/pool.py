@@ -68,7 +68,7 @@ class SubmittedCall(NamedTuple):
     begun: bool = False
 
     def begin(self) -> bool:
-        """Whether it is to be done: not if it was cancelled."""
+        """Return whether it is to be done: not if it was cancelled."""
         return self.begun or self.future.set_running_or_notify_cancel()
 
     def cancel(self) -> None:
@@ -131,7 +131,7 @@ class WorkerPool:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing is submitted any more."""
+        """True if nothing is submitted any more."""
         return self._closed
 
     def put(self, call: SubmittedCall) -> None:
@@ -183,7 +183,7 @@ class WorkerPool:
         return self._asleep.popitem()[0] if self._asleep else None
 
     def _wants_another(self) -> bool:
-        """Whether there should be another thread. The caller holds the lock."""
+        """Return whether there should be another thread. The caller holds the lock."""
         if len(self._threads) >= self._count:
             return False
         return len(self._calls) > sum(not thread.sent for thread in self._threads)

@@ -239,7 +239,7 @@ class Worker:
 
     @property
     def begun(self) -> bool:
-        """Whether it has begun a call whose result has not come."""
+        """True if it has begun a call whose result has not come."""
         return self.page is not None and self.page[BEGUN] > self.done
 
     def at(self) -> int:

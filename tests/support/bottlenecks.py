@@ -43,7 +43,7 @@ class Case(NamedTuple):
 
     @property
     def computes(self):
-        """Whether processors are what holds it back."""
+        """True if processors are what holds it back."""
         return self.settings.get("function") in (digest, count_item)
 
     def turn(self, verdict):

@@ -480,7 +480,7 @@ def workers_of(mode):
 
 
 def made_as_they_arrive(data):
-    """Whether workers make elements for a buffer that are made as they are drawn where there are no workers."""
+    """Return whether workers make elements for a buffer that are made as they are drawn where there are no workers."""
     nodes = [data._node]  # what the order of calls depends on shows nowhere else
     for node in nodes:
         nodes.extend(node.inputs)

@@ -103,7 +103,7 @@ def cases(family: str) -> dict[str, Case]:
 
 
 def _is_case(function) -> bool:
-    """Whether a function of a module is a case that nothing made one yet: it is public, and takes what cases take."""
+    """Return whether a function of a module is a case not yet collected: it is public and takes the arguments of one."""
     if function.__name__.startswith(("_", "<")) or any(
         one.function is function for one in _registered.get(function.__module__, [])
     ):
@@ -240,7 +240,7 @@ def _filled(described, values, one: Case):
 
 
 def _is_a(tf, thing, *names: str) -> bool:
-    """Whether it is an instance of a class of `tf`; a class that is missing has no instances."""
+    """Return whether it is an instance of a class of `tf`; a class that is missing has no instances."""
     return isinstance(thing, tuple(getattr(tf, name) for name in names if hasattr(tf, name)))
 
 

@@ -128,6 +128,6 @@ def run_script(script, **kwargs):
 
 
 def in_order(found, expected):
-    """Whether all that was found is expected, in this order and nothing twice; some of it may be missing."""
+    """Return whether all that was found is expected, in this order and nothing twice; some of it may be missing."""
     left = iter(expected)
     return all(each in left for each in found)

@@ -114,7 +114,7 @@ def taken(datasets, state, count, allow=()):
 
 
 def continued(before, after, allow=(), ordered=True, whole=None, lost=0):
-    """Whether recipes continue from a state of others: "yes" or "error".
+    """Return whether recipes continue from a state of others: "yes" or "error".
 
     Args:
         before, after: The recipes of all hosts.
@@ -139,7 +139,7 @@ def continued(before, after, allow=(), ordered=True, whole=None, lost=0):
 
 
 def hosts(step, source, behind, equal, was, now):
-    """Whether `now` hosts continue from the state of `was`, with the step behind shard or before it.
+    """Return whether `now` hosts continue from the state of `was`, with the step behind shard or before it.
 
     Where it is before, the hosts together give what one host gives, in this order.
     """
@@ -176,7 +176,7 @@ def row(name, step, source, workers):
 
 
 def changed(step, source, value, word):
-    """Whether another weight or length continues, with the word for it, if there is one."""
+    """Return whether another weight or length continues, with the word for it, if there is one."""
     allow = {word} if word in ALLOWED else set()
     return continued([step(source)], [step(source, value)], allow, ordered=False)
 

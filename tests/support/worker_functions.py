@@ -193,7 +193,7 @@ def spare_workers():
 
 
 def no_worker_left():
-    """Whether nobody has workers. Spare ones are ended."""
+    """Return whether nobody has workers. Spare ones are ended."""
     from pipeline.workers import spares
 
     if workers():
@@ -203,7 +203,7 @@ def no_worker_left():
 
 
 def has_segments(number):
-    """Whether a process has shared memory of ours."""
+    """Return whether a process has shared memory of ours."""
     try:
         return "memfd:pipeline" in Path(f"/proc/{number}/maps").read_text()
     except OSError:

@@ -51,7 +51,7 @@ class Dimension:
     __index__ = __int__
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether both can be the same size."""
+        """Return whether both can be the same size."""
         other = as_dimension(other).value
         return self.value is None or other is None or self.value == other
 

@@ -65,37 +65,37 @@ class DType:
 
     @property
     def is_numpy_compatible(self) -> builtins.bool:
-        """Whether values are NumPy arrays."""
+        """True if values are NumPy arrays."""
         return self.base_dtype.name not in ("resource", "variant")
 
     @property
     def is_bool(self) -> builtins.bool:
-        """Whether this is bool."""
+        """True if this is bool."""
         return self.np.kind == "b"
 
     @property
     def is_floating(self) -> builtins.bool:
-        """Whether this is a floating-point type."""
+        """True if this is a floating-point type."""
         return self.np.kind == "f" or self.base_dtype.name == "bfloat16"
 
     @property
     def is_complex(self) -> builtins.bool:
-        """Whether this is a complex type."""
+        """True if this is a complex type."""
         return self.np.kind == "c"
 
     @property
     def is_integer(self) -> builtins.bool:
-        """Whether this is an integer type that is not quantised."""
+        """True if this is an integer type that is not quantised."""
         return self.np.kind in "iu" and not self.is_quantized
 
     @property
     def is_unsigned(self) -> builtins.bool:
-        """Whether this is an unsigned integer type."""
+        """True if this is an unsigned integer type."""
         return self.np.kind == "u" and not self.is_quantized
 
     @property
     def is_quantized(self) -> builtins.bool:
-        """Whether this is one of qint8, quint8, qint16, quint16, qint32."""
+        """True if this is one of qint8, quint8, qint16, quint16, qint32."""
         return self.name.startswith(("qint", "quint"))
 
     @property
@@ -135,7 +135,7 @@ class DType:
         raise TypeError(f"Cannot find {which}imum value of {self!r}.")
 
     def is_compatible_with(self, other: Any) -> builtins.bool:
-        """Whether values of `other` may be used where this type is expected."""
+        """Return whether values of `other` may be used where this type is expected."""
         other = as_dtype(other)
         return self._enum in (other._enum, other.base_dtype._enum)
 

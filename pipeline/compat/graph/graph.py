@@ -181,7 +181,7 @@ class Graph(Placement):
         return graph_def((op for op in self.get_operations() if op._id > (from_version or 0)), add_shapes)
 
     def is_feedable(self, tensor: Any) -> bool:
-        """Whether a run may be fed a value for the tensor."""
+        """Return whether a run may be fed a value for the tensor."""
         return tensor not in self._unfeedable
 
     def prevent_feeding(self, tensor: Any) -> None:
@@ -189,7 +189,7 @@ class Graph(Placement):
         self._unfeedable.add(tensor)
 
     def is_fetchable(self, tensor_or_op: Any) -> bool:
-        """Whether a run may fetch it."""
+        """Return whether a run may fetch it."""
         op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
         return op not in self._unfetchable
 
@@ -327,7 +327,7 @@ class Graph(Placement):
 
     @property
     def finalized(self) -> bool:
-        """Whether operations can no longer be added."""
+        """True if operations can no longer be added."""
         return self._finalized
 
     def finalize(self) -> None:
@@ -343,7 +343,7 @@ class Graph(Placement):
 
     @property
     def building_function(self) -> bool:
-        """Whether this graph is the body of a function; never."""
+        """True if this graph is the body of a function; never."""
         return False
 
 

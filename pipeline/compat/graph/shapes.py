@@ -68,7 +68,7 @@ class TensorShape:
         return count
 
     def is_fully_defined(self) -> bool:
-        """Whether the rank and every size are known."""
+        """Return whether the rank and every size are known."""
         return self.sizes is not None and None not in self.sizes
 
     def assert_is_fully_defined(self) -> None:
@@ -77,7 +77,7 @@ class TensorShape:
             raise ValueError(f"Shape {self} is not fully defined")
 
     def is_compatible_with(self, other: Any) -> bool:
-        """Whether both can be the same shape."""
+        """Return whether both can be the same shape."""
         a, b = self.sizes, as_shape(other).sizes
         if a is None or b is None:
             return True

@@ -42,7 +42,7 @@ class ReaderBase:
 
     @property
     def supports_serialize(self) -> bool:
-        """Whether the state of the reader can be saved."""
+        """True if the state of the reader can be saved."""
         return self._supports_serialize
 
     def read(self, queue: Any, name: str | None = None) -> Any:

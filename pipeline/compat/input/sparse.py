@@ -28,7 +28,7 @@ class Origin(NamedTuple):
     rank: int | None
 
     def agrees(self, other: Origin | None) -> bool:
-        """Whether the handles of both can be in one component."""
+        """Return whether the handles of both can be in one component."""
         if other is None or self.map_op is not other.map_op:
             return False
         return self.rank is None or other.rank is None or self.rank == other.rank

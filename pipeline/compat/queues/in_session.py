@@ -147,13 +147,13 @@ class SessionQueue(TypedQueue):
 
     @functools.cached_property
     def hands_on(self) -> bool:
-        """Whether a batch of one element may be that element with one more axis: elements are large, of one shape."""
+        """True if a batch of one element may be that element with one more axis: elements are large, of one shape."""
         known = self.spec.shapes is not None and all(each.is_fully_defined() for each in self.spec.shapes)
         return known and self._holds_large and self._kind_name in ("FIFOQueue", "RandomShuffleQueue")
 
     @property
     def stackable(self) -> bool:
-        """Whether one block of elements equals as many dequeues: they leave in order, and have one shape."""
+        """True if one block of elements equals as many dequeues: they leave in order, and have one shape."""
         known = self.spec.shapes is not None and all(each.is_fully_defined() for each in self.spec.shapes)
         return known and self._kind_name in ("FIFOQueue", "PaddingFIFOQueue")
 

@@ -174,7 +174,7 @@ def size(ref: Tensor, name: str) -> Tensor:
 
 
 def is_closed(ref: Tensor, name: str) -> Tensor:
-    """Whether the queue is closed."""
+    """Return whether the queue is closed."""
     return tensor_node(
         "QueueIsClosedV2", [ref], lambda run, queue: np.bool_(queue.is_closed()), dtypes.bool, (), name, stateful=True
     )

@@ -159,7 +159,7 @@ class QueueBase:
         return ops.size(self._queue_ref, self._named(name, "Size"))
 
     def is_closed(self, name: str | None = None) -> Tensor:
-        """Whether the queue is closed: a bool scalar."""
+        """Return whether the queue is closed: a bool scalar."""
         return ops.is_closed(self._queue_ref, self._named(name, "Is_Closed"))
 
     def _named(self, name: str | None, what: str) -> str:

@@ -189,7 +189,7 @@ class PlanBuilder:
         return place
 
     def _is_cell(self, tensor: Tensor) -> bool:
-        """Whether the value of a tensor may be a variable's Cell."""
+        """Return whether the value of a tensor may be a variable's Cell."""
         known = self._may_be_cell
         if tensor not in known:
             found, seen, waiting = False, {tensor}, [tensor]
@@ -204,7 +204,7 @@ class PlanBuilder:
 
 
 def _may_fold(op: Operation) -> bool:
-    """Whether the outputs of an operation depend on its inputs alone."""
+    """Return whether the outputs of an operation depend on its inputs alone."""
     return not (
         op.stateful or op.kernel is None or not op.outputs or op.control_inputs or op.type in ("Switch", "Merge")
     )

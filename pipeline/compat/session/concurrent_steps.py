@@ -62,7 +62,7 @@ class ConcurrentSteps:
 
 
 def _all_or_nothing(op: Operation) -> bool:
-    """Whether an operation that ran out of time has changed nothing."""
+    """Return whether an operation that ran out of time has changed nothing."""
     return op.type.startswith("QueueDequeue") or op.type == "QueueEnqueueV2"
 
 

@@ -137,17 +137,17 @@ def _places(outputs: Any) -> tuple[int, ...]:
 
 
 def _gives_handle(step: KernelStep) -> bool:
-    """Whether a step looks up a queue or a reader."""
+    """Return whether a step looks up a queue or a reader."""
     return step.op.handle and not step.inputs
 
 
 def _moves_elements(op: Operation) -> bool:
-    """Whether an operation that may wait takes elements out of something, or puts them in."""
+    """Return whether an operation that may wait takes elements out of something, or puts them in."""
     return op.type.startswith("QueueEnqueue") or (bool(op.outputs) and not op.type.endswith("SizeV2"))
 
 
 def _sequential(steps: list[KernelStep]) -> bool:
-    """Whether each operation that may wait depends on the one before it, so that one thread can take all steps."""
+    """Return whether each operation that may wait depends on the one before it, so one thread can take all steps."""
     ancestors: dict[Operation, int] = {}  # a bit for each blocking step that an operation depends on
     last = 0
     for number, step in enumerate(steps):

@@ -47,7 +47,7 @@ class SessionRun:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the run was cancelled, or its session closed."""
+        """True if the run was cancelled, or its session closed."""
         return self._cancelled or self.resources.closed
 
     def cancel(self) -> None:

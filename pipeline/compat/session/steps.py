@@ -28,7 +28,7 @@ class KernelStep(NamedTuple):
 
     @property
     def reads(self) -> bool:
-        """Whether this step only reads a variable for the step after it."""
+        """True if this step only reads a variable for the step after it."""
         return self.kernel is value_of
 
 

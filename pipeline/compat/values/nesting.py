@@ -9,7 +9,7 @@ from pipeline.compat.values.sparse_tensor import IndexedSlices, SparseTensor
 
 
 def is_nested(value: Any) -> bool:
-    """Whether `value` is a list, tuple or mapping; a sparse tensor is none."""
+    """Return whether `value` is a list, tuple or mapping; a sparse tensor is none."""
     return isinstance(value, (list, tuple, Mapping))
 
 

@@ -163,5 +163,5 @@ class IndexedSlicesValue(NamedTuple):
 
 
 def is_sparse(value: Any) -> bool:
-    """Whether `value` is a SparseTensor or a SparseTensorValue."""
+    """Return whether `value` is a SparseTensor or a SparseTensorValue."""
     return isinstance(value, (SparseTensor, SparseTensorValue))

@@ -58,7 +58,7 @@ class RecordFormat(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        """Whether a record with more fields is wrong."""
+        """True if a record with more fields is wrong."""
         return self.select is None or self.width is not None
 
     @property

@@ -151,7 +151,7 @@ def _static_count(tensors: list[Tensor]) -> Any:
 
 
 def _within(shape: TensorShape, general: TensorShape) -> bool:
-    """Whether every tensor of shape `shape` also fits `general`."""
+    """Return whether every tensor of shape `shape` also fits `general`."""
     if general.sizes is None:
         return True
     if shape.sizes is None or len(shape.sizes) != len(general.sizes):

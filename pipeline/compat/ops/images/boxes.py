@@ -261,7 +261,7 @@ def _crop_size(
 
 
 def _covers(crop: tuple[int, int, int, int], boxes: list[tuple[int, int, int, int]], min_covered: float) -> bool:
-    """Whether the part contains at min_covered that fraction of one of the boxes."""
+    """Return whether the part contains at min_covered that fraction of one of the boxes."""
     top, left, bottom, right = crop
     for y1, x1, y2, x2 in boxes:
         area = (y2 - y1) * (x2 - x1)

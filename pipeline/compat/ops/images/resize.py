@@ -214,7 +214,7 @@ def resize_images(
 
 
 def _is_plain(size: Tensor) -> bool:
-    """Whether it is made of constants or parts of shapes: only such sizes are compared with those of the images."""
+    """Return whether a size comes from constants or shapes: only such sizes are compared with those of the images."""
     kind = size.op.type
     if kind in ("StridedSlice", "ConcatV2"):
         return all(map(_is_plain, size.op.inputs))

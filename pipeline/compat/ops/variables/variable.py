@@ -172,7 +172,7 @@ class Variable:
 
     @property
     def trainable(self) -> Any:
-        """Whether it is trainable."""
+        """True if it is trainable."""
         return self._trainable
 
     @property

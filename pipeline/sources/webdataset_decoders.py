@@ -105,7 +105,7 @@ _TEXTS, _TAG = (2, 3), 6  # major types
 
 
 def _refers(data: bytes) -> bool:
-    """Return whether there is a reference in CBOR. A loop is enough: items of arrays, maps and tags follow their heads."""
+    """Return whether CBOR has a reference. A loop is enough: items of arrays, maps and tags follow their heads."""
     at = 0
     while at < len(data):
         major, number = data[at] >> 5, data[at] & 31

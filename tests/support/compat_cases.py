@@ -103,7 +103,7 @@ def cases(family: str) -> dict[str, Case]:
 
 
 def _is_case(function) -> bool:
-    """Return whether a function of a module is a case not yet collected: it is public and takes the arguments of one."""
+    """Return whether a function of a module is a case not yet collected: public, with the arguments of one."""
     if function.__name__.startswith(("_", "<")) or any(
         one.function is function for one in _registered.get(function.__module__, [])
     ):

@@ -14,6 +14,7 @@ from pipeline.dtypes import integer
 from pipeline.errors import invalid
 from pipeline.stages import by_name as stages
 from pipeline.stages.calls import check_function
+from pipeline.stages.index import ENDLESS
 from pipeline.stages.part import position
 
 
@@ -27,7 +28,8 @@ def parts_of(dataset: Any, fraction: Any, seed: Any, by: Any, stratify: Any) -> 
         value = _value(by, "by")
         one, other = (dataset.filter(_OfKey(value, share, number, first)) for first in (True, False))
         return one, other
-    known = dataset._chooses_all() and dataset._node.length() is not None
+    # Whether workers make elements, or a cache is full, must not decide: a state is loaded with others too.
+    known = dataset._node.indexed and dataset._node.length() != ENDLESS
     if stratify is not None and not known:
         raise dataset._no_order("split(stratify=...)", "pass by= or neither")
     if known:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,15 @@ from numpy.typing import NDArray
 
 from pipeline.dtypes import object_vector
 from pipeline.orders.numbered import digest
+from pipeline.stages.block import Block
 from pipeline.stages.draws import uniform
 from pipeline.stages.index import Index, Picked
-from pipeline.stages.node import Node, index_of
+from pipeline.stages.node import Node, index_of, opened
 from pipeline.stages.run import Run
 from pipeline.stages.selection import Choice
+from pipeline.stages.stream import Stage, Stream, whole
 
-_AT_ONCE = 1 << 20  # elements decided together
+_AT_ONCE, _FEW = 1 << 20, 1 << 10  # elements decided together, for an index and for a stream
 _SECOND_SEED = 0x73706C6974  # "split": other draws with the user's seed differ
 
 
@@ -55,6 +58,30 @@ class Part(Choice):
         length = self.source.length()
         return None if length is None else len(self._places(length))
 
+    def stream(self, run: Run, state: Any = None) -> Stream:
+        at, before = (0, None) if state is None else state
+        return Parting(opened(self.source, run, before), self.has, whole(at))
+
+    def state_at(self, place: int) -> Any:
+        length = self.source.length()
+        if length is None:
+            return None
+        places = self._places(length)
+        at = int(places[place]) if place < len(places) else length
+        return [at, at * self.source.step]
+
+    def has(self, begin: int, end: int) -> NDArray[np.bool_]:
+        """Return which elements from one place up to another are in this part."""
+        if self._classes is not None:
+            return self._of_classes[begin:end]
+        return np.equal(position(self._given, np.arange(begin, end)) < self._fraction, self._first)
+
+    @functools.cached_property
+    def _of_classes(self) -> NDArray[np.bool_]:
+        """Which elements are in this part, where each class gets its share."""
+        assert self._classes is not None
+        return np.equal(_stratified(self._given, self._fraction, self._classes), self._first)
+
     def index(self, run: Run) -> Index:
         source = index_of(self.source, run)
         places = self._places(len(source))
@@ -64,7 +91,56 @@ class Part(Choice):
         """Return the places of the elements of this part."""
         if self._classes is None:
             return _places_of(self._given, self._fraction, length)[0 if self._first else 1]
-        return np.flatnonzero(_stratified(self._given, self._fraction, self._classes) == self._first)
+        return np.flatnonzero(self._of_classes)
+
+
+class Parting(Stage):
+    """The elements of one part of a stream. The state is [elements read from the input, its state].
+
+    Args:
+        source: All elements.
+        has: Returns which elements from one place up to another are in the part.
+        at: How many elements were read.
+    """
+
+    def __init__(self, source: Stream, has: Callable[[int, int], NDArray[np.bool_]], at: int) -> None:
+        super().__init__(source)
+        self._has, self._at = has, at
+        self._known, self._begin = np.empty(0, np.bool_), at  # which elements from a place on are in the part
+
+    def take(self, n: int) -> Block | None:
+        block = self.source.take(n) if (n := self._neighbours(n)) else None
+        self._at += 0 if block is None else len(block)
+        return block
+
+    def drop(self, n: int) -> int:
+        left = n
+        while left and (count := self._neighbours(left)):
+            passed = self.source.drop(count)
+            self._at, left = self._at + passed, left - passed
+            if passed < count:
+                break
+        return n - left
+
+    def _neighbours(self, n: int) -> int:
+        """Go to the next element of the part; return how many of it follow one another, n at most; 0 at the end."""
+        while True:
+            known = self._known[self._at - self._begin :]
+            others = int(np.argmax(known)) if known.any() else len(known)
+            passed = self.source.drop(others) if others else 0
+            self._at += passed
+            if passed < others:
+                return 0
+            if others < len(known):
+                known = known[others : others + n]
+                return len(known) if known.all() else int(np.argmin(known))
+            self._begin = self._at
+            self._known = self._has(self._at, self._at + _FEW)
+            if not len(self._known):  # the classes end here
+                return 0
+
+    def state(self) -> Any:
+        return [self._at, self.source.state()]
 
 
 def position(seed: int, numbers: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -76,8 +76,8 @@ def test_an_error_comes_where_it_comes_without_workers(seed, tmp_path):
         return
     with printed(seed, alone):
         expected, got = run(alone.data.take(MOST)), run(together.data.take(MOST))
-        if expected[::2] == ([], False) and ".window(" in alone.text:  # longer than the data: workers read it anyway
-            return
+        if ".window(" in alone.text and not expected[2] and got[0] == expected[0]:
+            return  # the error is behind the last whole window: workers read that anyway
         assert got[::2] == expected[::2]
         if expected[2]:
             assert run(together.data.take(MOST), expected[1][-1])[::2] == ([], True)

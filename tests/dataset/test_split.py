@@ -163,6 +163,35 @@ def test_wrong_values():
         pipeline.dataset(pipeline.FIFOQueue(3, "int64", shapes=[()])).batch(2, max_wait=1).split(0.5)
 
 
+@pytest.mark.parametrize("stratify", [None, lambda number: number % 3])
+def test_states_do_not_depend_on_workers(stratify):
+    def parts(workers):
+        data = pipeline.dataset(range(60)).map(abs, workers=workers).enumerate().map(max)
+        return data.split(0.6, seed=4, stratify=stratify)
+
+    for alone, together in zip(parts(None), parts(2), strict=True):
+        for one, other in ((alone, together), (together, alone)):
+            with iter(one) as elements:
+                states = [elements.state_dict(), *(elements.state_dict() for _ in elements)]
+            for k, state in enumerate(states):
+                with iter(other) as elements:
+                    elements.load_state_dict(state)
+                    assert list(elements) == list(alone)[k:]
+
+
+def test_a_cache_that_is_filled_meanwhile_changes_no_part(tmp_path):
+    data = pipeline.dataset(range(3000)).map(abs).cache(tmp_path / "kept")
+    one = data.split(0.6, seed=4)[0]
+    with iter(one) as elements:
+        first = [next(elements) for _ in range(50)]
+        state = elements.state_dict()
+    assert len(list(data)) == 3000
+    again = pipeline.dataset(range(3000)).map(abs).cache(tmp_path / "kept").split(0.6, seed=4)[0]
+    with iter(again) as elements:
+        elements.load_state_dict(state)
+        assert first + list(elements) == list(one) == [again[i] for i in range(len(again))]
+
+
 def test_an_endless_dataset_has_two_endless_parts():
     one, other = (part.take(50) for part in pipeline.dataset(range(10)).repeat().split(0.5, seed=1))
     assert len(list(one)) == len(list(other)) == 50

@@ -12,7 +12,7 @@ from pipeline.datasets.dataset import zip as zipped
 from pipeline.workers.choice import processes
 
 # Texts of steps that drop elements: only workers make these, who are ahead, and raise their errors.
-UNASKED = "shard", ", 40)", "window(33", "skip", "zip"
+UNASKED = "shard", ", 40)", "window(33", "skip", "zip", "split"
 
 UNKNOWN = None  # a reference that plain Python cannot give
 

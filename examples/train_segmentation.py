@@ -6,7 +6,7 @@ FOLDER has images/ and masks/ with PNG files of the same names. Without it the p
 start it again: it continues after its last checkpoint with the next batch, which has the same crops and flips as
 without the kill. Needs `pip install torch pillow`.
 
-Compared with this program on torch's DataLoader (tests/adaptors/plain/segmentation.py), 16 lines are new and 7 are
+Compared with this program on torch's DataLoader (tests/adaptors/plain/segmentation.py), 17 lines are new and 8 are
 gone. Its Dataset is the same except for `example_rng`. The other program resumes at the next epoch only, with other
 crops and flips.
 """

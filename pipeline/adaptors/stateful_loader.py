@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pipeline.adaptors.stateful_epochs import Epoch, EpochHere, EpochInWorkers, begun, indexes_of
 from pipeline.adaptors.stateful_position import Position, position_of
@@ -12,8 +12,10 @@ from pipeline.adaptors.stateful_samplers import OwnBatchSampler, OwnRandomSample
 from pipeline.adaptors.torch_tensors import torch
 from pipeline.dtypes import integer
 
+T_co = TypeVar("T_co", covariant=True)
 
-class StatefulDataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
+
+class StatefulDataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
     """Load a PyTorch Dataset as torch's DataLoader does, and resume in the middle of an epoch.
 
     It takes the place of torchdata's StatefulDataLoader: arguments, behaviour and states are the same, and states that

@@ -19,12 +19,13 @@ from pipeline.stages.index import ENDLESS
 if TYPE_CHECKING:
     from pipeline.reports.report import Report
 
-Self = TypeVar("Self", bound="DataLoader")
+Self = TypeVar("Self", bound="DataLoader[Any]")
+T_co = TypeVar("T_co", covariant=True)
 
 _OWN = ("dataset", "device", "pin_memory", "prefetch", "shard", "pad_last")
 
 
-class DataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
+class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
     """Give a dataset's batches as PyTorch tensors.
 
     It is a `torch.utils.data.DataLoader`, so training frameworks take it as it is.

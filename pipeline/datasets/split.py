@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pipeline.dtypes import integer
 from pipeline.errors import invalid
 from pipeline.stages import by_name as stages
-from pipeline.stages.calls import check_function
+from pipeline.stages.calls import check_function, name_of
 from pipeline.stages.index import ENDLESS
 from pipeline.stages.part import position
 
@@ -94,7 +94,7 @@ class _OfKey:
 
     def __init__(self, value: Callable[[Any], Any], fraction: float, seed: int, first: bool) -> None:
         self._value, self._fraction, self._seed, self._first = value, fraction, seed, first
-        self.__qualname__ = f"split({fraction}, seed={seed}, by={getattr(value, '__qualname__', value)})"
+        self.__qualname__ = f"split({fraction}, seed={seed}, by={name_of(value)})"
 
     def __call__(self, element: Any) -> bool:
         salt = str(self._seed).encode()[:64]

@@ -179,14 +179,16 @@ class Segment:
 
     def _noted(self, made: Iterator[Block | SkippedAt], inputs: int, workers: Workers) -> Iterator[Block | SkippedAt]:
         """Yield what is made of so many inputs, and tell the workers, which do nothing, how long it took."""
-        part: Block | SkippedAt | None = None
-        while inputs or part is not None:
+        while True:
             began, began_cpu = time.perf_counter(), time.thread_time()
             part = next(made, None)
+            if part is None and not inputs:
+                return
             workers.note(inputs, time.perf_counter() - began, time.thread_time() - began_cpu, 0.0)
             inputs = 0
-            if part is not None:
-                yield part
+            if part is None:
+                return
+            yield part
 
 
 class Chunk:
@@ -257,6 +259,7 @@ class Crewed(Maker):
         ordered: Whether results come in the order of their inputs.
         live: Whether others make the inputs meanwhile: then results do not wait for further inputs.
         timed: Whether the inputs depend on time.
+        read_ahead: Has a thread read so many inputs ahead; None if there is no such thread.
         named: Returns what errors call an input of a block.
     """
 
@@ -269,6 +272,7 @@ class Crewed(Maker):
         ordered: bool,
         live: bool,
         timed: bool,
+        read_ahead: Callable[[int], None] | None,
         named: Named,
     ) -> None:
         super().__init__(source)
@@ -281,6 +285,7 @@ class Crewed(Maker):
         self._ordered = ordered
         self._counted = ordered and not any(each.renews for each in steps)  # one output per input at most
         self._live, self._clock, self._named = live, run.clock, named
+        self._read_ahead = read_ahead
         self._together = live and not timed  # as a state within several batches in time is none
         self._bell = StopFlag()
         self._units: deque[Pending] = deque()
@@ -402,8 +407,10 @@ class Crewed(Maker):
 
     def _fill(self, n: int) -> bool:
         """Have enough under way for n more examples; return whether a chunk or unit was added."""
-        added = False
-        while (self._making is not None or self._may_take()) and self._wants(n):
+        added, wanted = False, self._wanted(n)
+        if self._read_ahead is not None:  # the thread that reads inputs goes on while the caller is busy
+            self._read_ahead(wanted // 2)
+        while self._under_way < wanted and (self._making is not None or self._may_take()):
             if self._making is None and not self._take():
                 break
             added = self._go_on() or added
@@ -433,15 +440,15 @@ class Crewed(Maker):
         units = itertools.islice(self._units, 1 if self._ordered else None)
         return any(chunk.due() for unit in units for chunk in itertools.islice(unit.chunks, 1))
 
-    def _wants(self, n: int) -> bool:
-        """Return whether workers should have more to do."""
+    def _wanted(self, n: int) -> int:
+        """Return how many inputs should be under way."""
         count = self._workers()
         if not count:  # they work as it is submitted
-            return not self._under_way
+            return 1
         wanted = max(2 * n, 2 * count * self._size)
         if self._bytes:
             wanted = max((count + 1) * self._size, min(wanted, int(_BUFFER_BYTES / self._bytes)))
-        return self._under_way < wanted
+        return wanted
 
     def _take(self) -> bool:
         """Begin a unit; return whether there was an input for it."""

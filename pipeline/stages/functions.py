@@ -154,11 +154,12 @@ class Each(OneForOne):
             applied = Applied(opened(source, run, before), steps, limits, meters, nodes[0].named)
             return Rest(applied, whole(given), once)
         from pipeline.stages.crew import Crewed  # executors take 3 ms to import
-        from pipeline.stages.prefetch import promptly  # as above
+        from pipeline.stages.prefetch import Fetching, promptly  # as above
 
         segments = _segments(nodes, run)
         needed = functools.partial(_any_workers, segments)
         inputs = promptly(source, run, before, 2, needed) if source.live else opened(source, run, before)
+        read_ahead = inputs.read_ahead if isinstance(inputs, Fetching) else None
         crewed = Crewed(
             inputs,
             segments,
@@ -166,6 +167,7 @@ class Each(OneForOne):
             ordered=all(each.ordered for each in nodes),
             live=source.live or source.waits,
             timed=source.timed,
+            read_ahead=read_ahead,
             named=nodes[0].named,
         )
         return Rest(crewed, whole(given), once)

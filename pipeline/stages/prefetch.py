@@ -147,9 +147,7 @@ class Fetching(Stage):
         if self._is_idle():
             return self.source.take(n)
         n = n if self._together else 1
-        if n > self._n:
-            self._threads.add_room(n - self._n)
-            self._n = n
+        self.read_ahead(n)
         while not self.wait(_LOOK):
             self._threads.check()
         if n > len(self._found):
@@ -165,6 +163,12 @@ class Fetching(Stage):
         room.put(len(blocks))
         self._found, self._state = deque(itertools.islice(self._found, len(blocks), None)), after
         return block
+
+    def read_ahead(self, n: int) -> None:
+        """Have the thread read n elements ahead from now on, if that is more than before and it may."""
+        if self._together and n > self._n:
+            self._threads.add_room(n - self._n)
+            self._n = n
 
     def wait(self, timeout: float) -> bool:
         self.begin()

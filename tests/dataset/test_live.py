@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+import time
 from concurrent.futures import Executor, Future
 
 import numpy as np
@@ -77,6 +78,24 @@ def test_inputs_go_to_other_workers_while_the_first_one_is_busy(queue):
         later.start()
         assert soon(found, 2) == [0, 1]
         later.join()
+
+
+def test_workers_have_enough_to_do_while_the_caller_is_busy():
+    """The thread that reads the iterator goes on meanwhile: so the next batch is there, and most of the one after."""
+    made, more = [], threading.Condition()
+
+    def slow(number):
+        time.sleep(0.004)  # of work: chunks of it hold few examples
+        with more:
+            made.append(number)
+            more.notify()
+        return number
+
+    with iter(pipeline.dataset(itertools.count()).map(slow, workers=2).batch(8)) as batches:
+        for i in range(1, 16):
+            next(batches)
+            with more:
+                assert more.wait_for(lambda: len(made) >= 8 * (i + 1) + 4, 30)  # noqa: B023
 
 
 def test_no_thread_waits_for_a_queue(queue):

@@ -5,24 +5,21 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from numpy.typing import NDArray
 
-from pipeline.batches.origins import OfQueue, of_producer
 from pipeline.capabilities import LazyFrame, Stateful
 from pipeline.datasets.dataset import Dataset
 from pipeline.keywords import tells_keywords
 from pipeline.nest import parts_of
-from pipeline.producers.queue import ProducerQueue
-from pipeline.producers.slices import SliceSource
-from pipeline.queues.base import QueueBase
-from pipeline.sources.arrays import arrays
-from pipeline.sources.arrow import arrow
 from pipeline.sources.extras import is_frame
 from pipeline.sources.iterables import OfCallable, OfIterable, OfIterator, OfStateful
 from pipeline.sources.sequence import OfSequence, sequence_of
 from pipeline.stages.calls import name_of
+
+if TYPE_CHECKING:
+    from pipeline.queues.base import QueueBase
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -76,18 +73,23 @@ def dataset(given: Any) -> Dataset[Any]:
     """
     if isinstance(given, Dataset):
         return given
-    if isinstance(given, (SliceSource, ProducerQueue)):
-        return Dataset(of_producer(given))
-    if isinstance(given, QueueBase):
-        return Dataset(OfQueue(given))
     if isinstance(given, (str, bytes, bytearray)):
         raise TypeError(f"{_WANTED}, got {given!r:.80}; for the lines of a file use pipeline.text")
     kind = type(given)
+    if any(each.__module__.startswith(("pipeline.queues.", "pipeline.producers.")) for each in kind.__mro__):
+        from pipeline.batches.origins import node_of  # for those that have queues: the three imports take 0.1 s
+
+        if (node := node_of(given)) is not None:
+            return Dataset(node)
     if is_frame(kind):
+        from pipeline.sources.arrow import arrow  # as above
+
         return arrow(given)
     if isinstance(given, (tuple, dict)) or _is_array(kind):
         if not _is_array(kind) and not parts_of(given):
             raise TypeError(f"{_WANTED}, got an empty {kind.__name__}")
+        from pipeline.sources.arrays import arrays  # as above
+
         return arrays(given)
     if isinstance(given, Stateful) and hasattr(kind, "__iter__"):
         return Dataset(OfStateful(given, _name(given)))

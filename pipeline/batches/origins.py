@@ -14,7 +14,9 @@ from pipeline.diagnostics.ends import raise_why
 from pipeline.errors import DeadlineExceededError, InvalidArgumentError, OpError, OutOfRangeError
 from pipeline.nest import ListParts, Nest, TupleParts
 from pipeline.orders.seeds import Seed
+from pipeline.producers.queue import ProducerQueue
 from pipeline.producers.slices import SliceSource
+from pipeline.queues.base import QueueBase
 from pipeline.sources.iterables import Named
 from pipeline.sources.nodes import OrderSeed
 from pipeline.stages.block import Block, Columns, Examples, as_columns, join_values
@@ -135,9 +137,16 @@ def _values(taken: Any, size: int) -> Columns | Examples:
     return Examples(list(zip(*columns, strict=True)) if type(taken) is list else list(taken))
 
 
-def of_producer(producer: Any) -> Node:
-    """Return the node of a producer. Of the rows of `slice_input_producer`, only the numbers are taken first."""
-    return OfRows(OfProducer(producer)) if isinstance(producer, SliceSource) else OfProducer(producer)
+def node_of(given: Any) -> Node | None:
+    """Return the node of a queue or producer; None for anything else.
+
+    Of the rows of `slice_input_producer`, only the numbers are taken first.
+    """
+    if isinstance(given, SliceSource):
+        return OfRows(OfProducer(given))
+    if isinstance(given, ProducerQueue):
+        return OfProducer(given)
+    return OfQueue(given) if isinstance(given, QueueBase) else None
 
 
 class OfProducer(Named):

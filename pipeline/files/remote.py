@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import os
 import threading
+import weakref
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -16,10 +18,11 @@ from pipeline.files.ranges import Facts, Fetched, Ranges, facts_of, ranges_of, w
 from pipeline.files.urls import remote_file, system_and_path
 
 _FIRST = 4 << 20  # bytes of the first range; a smaller file takes one request
-_RANGE = 8 << 20  # bytes of the others
+_RANGE = 8 << 20  # bytes of the others, but for the first ones that are asked for together
 _AHEAD = 32 << 20  # bytes of one file that are held or on their way
 _PASSED = 1 << 18  # bytes that are read and left out at once
 _END = 1 << 16  # bytes at the end that are kept of files with an index there
+_HEAD = 64  # bytes at most before the contents of such files, as the mark of their format
 
 # The remote files of a source whose first range is fetched ahead.
 REMOTE_AHEAD = 8
@@ -37,25 +40,22 @@ def open_url(name: bytes) -> RemoteFile | StreamedFile:
     return found or _opened(name)
 
 
-def open_seekable(name: bytes) -> Any:
-    """Open a URL as a Python file that seeks, for readers such as pyarrow's; errors as for `open_url`."""
-    ranges = ranges_of(*_located(name))
-    if ranges is not None:
-        last = wait_for(ranges.last(_END), lambda: ranges.last(_END), name)
-        if last.data is not None and last.facts.size is not None:
-            return SeekableFile(name, ranges, last)
-    return remote_file(name, "rb")
-
-
 def prepare(names: Iterable[bytes]) -> None:
     """Begin to fetch files that will be opened soon; see `forget`.
 
+    Args:
+        names: The files, in the order in which they will be read.
+
     Errors are those of `open_url` and of reading, and come then.
     """
+    before: RemoteFile | None = None
     for name in names:
         with _lock:
-            known = name in _prepared or len(_prepared) >= 4 * REMOTE_AHEAD
-        if known:
+            file, full = _prepared.get(name), len(_prepared) >= 4 * REMOTE_AHEAD
+        if file is None and full:
+            return
+        if file is not None:
+            before = _linked(before, file)
             continue
         try:
             file = _opened(name, False)
@@ -68,6 +68,14 @@ def prepare(names: Iterable[bytes]) -> None:
             there = _prepared.setdefault(name, file)
         if there is not file:  # another thread was first
             file.close()
+        before = _linked(before, there)
+
+
+def _linked(before: RemoteFile | None, file: RemoteFile) -> RemoteFile:
+    """Return a file, after noting that it is read after another one."""
+    if before is not None:
+        before.next = file
+    return file
 
 
 def forget(names: Iterable[bytes]) -> None:
@@ -184,6 +192,31 @@ class _Window:
         self.whole = False
         self._futures: deque[tuple[int, int, Future[Fetched]]] = deque()
 
+    def adopt(self, first: Future[Fetched], end: int) -> None:
+        """Take over the first range, which was asked for already."""
+        self._futures.append((0, end, first))
+        self.end = end
+
+    def look(self) -> Facts | None:
+        """Return the facts if they are known, as they are once the first range has come."""
+        if self.facts is None and self._futures:
+            future = self._futures[0][2]
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self.facts = future.result().facts
+        return self.facts
+
+    def ask_up_to(self, size: int, most: int) -> None:
+        """Begin to fetch the bytes that come next of so many in all, until `most` are held or on their way."""
+        while self.end < size and self.end - self.begin < most:
+            self.ask(min(self.next_size(), size - self.end))
+
+    def next_size(self) -> int:
+        """Return how many bytes to ask for next.
+
+        Ranges of one size that are asked for together come together, and the line is idle until others are asked for.
+        """
+        return _FIRST + min(len(self._futures), 2) * (_RANGE - _FIRST) // 2
+
     def ask(self, size: int) -> None:
         """Begin to fetch the bytes that come next."""
         self._futures.append((self.end, self.end + size, self._ranges.fetch(self.end, self.end + size)))
@@ -257,10 +290,14 @@ class RemoteFile:
     Args:
         name: The URL.
         ranges: Fetches ranges.
+
+    Attributes:
+        next: The file that is read after it, if that is prepared: towards the end of this one, its ranges are fetched.
     """
 
     def __init__(self, name: bytes, ranges: Ranges) -> None:
         self._name, self._ranges = name, ranges
+        self.next: RemoteFile | None = None
         self._window = _Window(name, ranges)
         self._position = 0
         self._reads = 0
@@ -271,7 +308,7 @@ class RemoteFile:
     def begin(self) -> None:
         """Begin to fetch the first range."""
         if not self._window:
-            self._window.ask(_RANGE if self._position else _FIRST)
+            self._window.ask(_FIRST)
 
     def read(self, size: int) -> bytes:
         with self._lock:
@@ -310,8 +347,20 @@ class RemoteFile:
         window, facts = self._window, self._window.facts
         if self._reads < 2 or facts is None or facts.size is None:
             return
-        while window.end < facts.size and window.end - self._position < _AHEAD:
-            window.ask(min(_RANGE, facts.size - window.end))
+        window.ask_up_to(facts.size, _AHEAD)
+        if window.end >= facts.size and self.next is not None:
+            self.next.reach(_AHEAD - (window.end - window.begin))
+
+    def reach(self, most: int) -> None:
+        """Have up to so many bytes on their way, if the file is not being read yet."""
+        if not self._lock.acquire(blocking=False):
+            return
+        try:
+            facts = self._window.look()
+            if self._window and facts is not None and facts.size is not None:
+                self._window.ask_up_to(facts.size, most)
+        finally:
+            self._lock.release()
 
     def _known(self) -> Facts:
         """Return the facts, from the first range if it was asked for, so that they take no request of their own."""
@@ -347,25 +396,125 @@ class RemoteFile:
             self._streamed.close()
 
 
+class SeekableFiles:
+    """URLs that are opened as files that seek, for readers such as pyarrow's, mostly in this order.
+
+    The ends of those that come next are fetched ahead, several at once, and the beginning of the next one when a file
+    is nearly read.
+
+    Args:
+        names: The URLs; other names among them are left alone.
+
+    Thread safety: every method may be called from every thread.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._places = {name: i for i, name in enumerate(names) if "://" in name}
+        self._coming: dict[int, _Coming] = {}
+        self._opened: weakref.WeakValueDictionary[int, SeekableFile] = weakref.WeakValueDictionary()
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SeekableFiles, (self._names,)
+
+    def prepare(self, first: int, count: int = REMOTE_AHEAD, start: bool = False) -> None:
+        """Begin to fetch what is read first of some files: their ends, and with `start` the bytes at their beginning.
+
+        Errors come when a file is opened.
+        """
+        for place in range(first, min(first + count, len(self._names))):
+            if self._names[place] not in self._places:
+                continue
+            with self._lock:
+                file: SeekableFile | _Coming | None = self._opened.get(place) or self._coming.get(place)
+            if file is None:
+                file = self._begun(place)
+            if file is not None and start:
+                file.start()
+
+    def _begun(self, place: int) -> _Coming | None:
+        """Return a file whose end is fetched; None if it is not read in ranges, or cannot be."""
+        try:
+            ranges = ranges_of(*_located(os.fsencode(self._names[place])))
+            coming = None if ranges is None else _Coming(ranges)
+        except Exception:
+            return None  # it comes again when the file is opened
+        if coming is None:
+            return None
+        with self._lock:
+            return self._coming.setdefault(place, coming)
+
+    def open(self, name: str) -> Any:
+        """Open one of the URLs.
+
+        Raises:
+            NotFoundError, PermissionDeniedError, ...: It cannot be opened.
+            ImportError: fsspec is not installed, or the library it needs for such URLs.
+        """
+        place, key = self._places[name], os.fsencode(name)
+        with self._lock:
+            coming = self._coming.pop(place, None)
+        if coming is None:
+            ranges = ranges_of(*_located(key))
+            if ranges is None:
+                return remote_file(key, "rb")
+            coming = _Coming(ranges)
+        ranges = coming.ranges
+        last = wait_for(coming.last, lambda: ranges.last(_END), key)
+        if last.data is None or last.facts.size is None:
+            return remote_file(key, "rb")
+        window = _Window(key, ranges, last.facts)
+        if coming.first is not None:
+            window.adopt(coming.first, min(_FIRST, last.facts.size))
+        file = self._opened[place] = SeekableFile(window, last, functools.partial(self.prepare, place + 1, 1, True))
+        return file
+
+
+class _Coming:
+    """A file that will be opened: its end, and later its first range, on their way."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self.ranges, self.last = ranges, ranges.last(_END)
+        self.first: Future[Fetched] | None = None
+
+    def start(self) -> None:
+        """Begin to fetch the first range."""
+        if self.first is None:
+            self.first = self.ranges.fetch(0, _FIRST)
+
+
 class SeekableFile(io.RawIOBase):
     """A file that is read from anywhere: its end, where formats keep their index, and then ranges.
 
-    A read that begins where the last one has ended is taken for one of several, and the bytes after it are fetched
-    ahead.
+    A read at the beginning, or where the last one has ended, is taken for one of several: the bytes after it are
+    fetched ahead.
 
     Args:
-        name: The URL.
-        ranges: Fetches ranges.
+        window: The ranges.
         last: The last bytes of the file.
+        at_end: Called when the bytes up to those are on their way.
     """
 
-    def __init__(self, name: bytes, ranges: Ranges, last: Fetched) -> None:
+    def __init__(self, window: _Window, last: Fetched, at_end: Callable[[], None]) -> None:
         assert last.data is not None
         assert last.facts.size is not None
         self._last, self._size = last.data, last.facts.size
-        self._window = _Window(name, ranges, last.facts)
+        self._kept = self._size - len(self._last)  # where the bytes begin that are kept
+        self._window, self._at_end = window, at_end
         self._position = 0
         self._next = -1  # the byte after the last read
+        self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Begin to fetch the first range, unless the file is being read."""
+        if self._lock.acquire(blocking=False):
+            try:
+                if not self._window:
+                    self._window.go_to(0)
+                    self._window.ask(min(_FIRST, self._size))
+            finally:
+                self._lock.release()
 
     def read(self, size: int | None = -1) -> bytes:
         begin = self._position
@@ -373,12 +522,14 @@ class SeekableFile(io.RawIOBase):
         if begin >= end:
             return b""
         self._position = end
-        kept = self._size - len(self._last)
+        kept = self._kept
         if begin >= kept:
             return self._last[begin - kept : end - kept]
-        follows = self._next == begin
+        follows = self._next == begin or begin <= _HEAD
         self._next = end
-        return self._read(begin, end, self._size if follows else end)
+        with self._lock:
+            data = self._read(begin, min(end, kept), kept if follows else min(end, kept))
+        return data + self._last[: end - kept] if end > kept else data
 
     def _read(self, begin: int, end: int, most: int) -> bytes:
         """Return bytes; the ranges after them are fetched ahead, up to `most`."""
@@ -386,7 +537,9 @@ class SeekableFile(io.RawIOBase):
         window.go_to(begin)
         while begin < end:
             while window.end < end or (window.end < most and window.end - begin < _AHEAD):
-                window.ask(min(_RANGE, (end if window.end < end else most) - window.end))
+                window.ask(min(window.next_size(), (end if window.end < end else most) - window.end))
+            if window.end >= self._kept:
+                self._at_end()
             data, first = window.data(), window.begin
             pieces.append(data[begin - first : end - first])
             begin = first + len(data)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pipeline.errors import DataLossError, FailedPreconditionError, OpError, invalid
 from pipeline.files.identity import LISTED, contents_of, file_identity, names_of
 from pipeline.files.os_errors import translated
+from pipeline.files.remote import SeekableFiles
 from pipeline.sources.arrow import no_rows, without_index
 from pipeline.sources.arrow_columns import Arrays, ArrowRows, table_as
 from pipeline.sources.arrow_options import Codes, Where, casts_of, facts_of, fillings
@@ -206,16 +207,17 @@ class TableFiles(Table):
         unit: str,
         names: list[str],
         options: Options,
-        opened: Callable[[str], ParquetFile | ArrowFile],
+        opened: Callable[[str, SeekableFiles], ParquetFile | ArrowFile],
     ) -> None:
         self.kind, self.unit = kind, unit
-        self._names, self._opened = names, opened
+        self._names, self._opened, self._remote = names, opened, SeekableFiles(names)
         self._open = last_used(self._file)
         self._folders = folder_columns(kind, names, as_written(options.dtypes, options.codes))
         self._schemas = Schemas(kind, options)
         self._groups: list[_Group] = []
         self._changed = [_last_change(name) for name in names]
         for i in range(len(names)):
+            self._remote.prepare(i)
             self._add(i)
         self._schemas.end()
         fill, codes = self._schemas.fillings(), self._schemas.codes()
@@ -314,7 +316,7 @@ class TableFiles(Table):
         return found
 
     def _file(self, number: int) -> Any:
-        return _told(self._names[number], lambda: self._opened(self._names[number]))
+        return _told(self._names[number], lambda: self._opened(self._names[number], self._remote))
 
     def _group(self, number: int) -> tuple[ArrowRows, Any]:
         """The rows of a group, and, where not all are read, their numbers in it."""

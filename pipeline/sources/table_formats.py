@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import os
 from typing import Any
 
 from pipeline.errors import invalid
-from pipeline.files.remote import open_seekable
+from pipeline.files.remote import SeekableFiles
 from pipeline.sources.arrow_options import Where
 from pipeline.sources.arrow_types import arrow_types
 from pipeline.sources.extras import needs
@@ -21,19 +20,24 @@ _FLOATS = 3  # columns of floats of an expression up to which statistics are use
 
 
 class ParquetFile:
-    """An open Parquet file."""
+    """An open Parquet file.
+
+    Args:
+        name: The file.
+        remote: Opens it, if that is a URL.
+    """
 
     unit = "row group"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, remote: SeekableFiles) -> None:
         library = needs("pyarrow.parquet", "parquet")
-        self._name = name
-        remote = "://" in name  # whose columns are read in as few ranges as possible
-        self._file = library.ParquetFile(self._data(), page_checksum_verification=True, pre_buffer=remote)
+        self._name, self._remote = name, remote
+        few = "://" in name  # to read columns in as few ranges as possible
+        self._file = library.ParquetFile(self._data(), page_checksum_verification=True, pre_buffer=few)
         self.schema = self._file.schema_arrow
 
     def _data(self) -> Any:
-        return open_seekable(os.fsencode(self._name)) if "://" in self._name else self._name
+        return self._remote.open(self._name) if "://" in self._name else self._name
 
     def sizes(self) -> list[int]:
         """How many rows each group has."""
@@ -81,15 +85,21 @@ class ParquetFile:
 
 
 class ArrowFile:
-    """An open file of Arrow IPC: the file format, also called Feather, or the stream format."""
+    """An open file of Arrow IPC: the file format, also called Feather, or the stream format.
+
+    Args:
+        name: The file.
+        remote: Opens it, if that is a URL.
+        mapped: Whether to map it into memory.
+    """
 
     unit = "record batch"
 
-    def __init__(self, name: str, mapped: bool = False) -> None:
+    def __init__(self, name: str, remote: SeekableFiles, mapped: bool = False) -> None:
         pyarrow = needs("pyarrow", "feather")
         self._ipc = needs("pyarrow.ipc", "feather")
         local = pyarrow.memory_map if mapped else pyarrow.OSFile
-        self._data = open_seekable(os.fsencode(name)) if "://" in name else local(name)
+        self._data = remote.open(name) if "://" in name else local(name)
         start = bytes(self._data.read(6))
         if start.startswith(b"FEA1"):
             hint = "write it again with pyarrow.feather.write_feather(pyarrow.feather.read_table(path), path)"

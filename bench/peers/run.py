@@ -2,10 +2,10 @@
 
     python bench/peers/run.py [--peers NAME...] [--work NAME...]
 
-A run of all of them writes bench/results/peers.json and peers.md, the plots, the chart of README.md, and the tables in
-docs/performance.md. A run of some prints its tables and leaves those files alone. With --update, a run of all peers in
-some workloads replaces these workloads in the results. --short is that for the rows at the head of docs/performance.md,
-in at most a quarter of an hour. One peer runs at a time.
+A run of all of them writes bench/results, the chart of README.md and the tables in docs/. A run of some prints its
+tables and leaves those files alone. With --update, a run of all peers in some workloads replaces these workloads in the
+results. --short is that for the rows at the head of docs/performance.md, in at most a quarter of an hour. One peer runs
+at a time.
 """
 
 import argparse
@@ -20,6 +20,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent / "runs")]
 
+import pages  # noqa: E402
 import show  # noqa: E402
 from data import generate  # noqa: E402
 from report import ROOT, machine, run_apart  # noqa: E402
@@ -85,7 +86,7 @@ def parse():
     parser.add_argument("--environments", type=Path, default=ROOT / ".venv-peers")
     options = parser.parse_args()
     if options.short:
-        options.work, options.update = options.work or list(show.FELT), True
+        options.work, options.update = options.work or [task.work for task in pages.SUMMARY if task.work in WORKS], True
     options.minutes = options.minutes or (14 if options.short else 40)
     options.peers, options.work = options.peers or list(PEERS), options.work or list(WORKS)
     for given, all_of_them in ((options.peers, PEERS), (options.work, WORKS)):

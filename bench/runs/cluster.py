@@ -14,11 +14,10 @@ import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 from ray_nodes import clusters
-from report import ROOT, machine, machine_line, number, put_in_page, table
+from report import machine, machine_line, number, put_in_page, table
 
 import pipeline
 
@@ -195,7 +194,7 @@ def main():
     for place in places:
         place.close()
     text = f"{machine_line(known)}.\n\n{table(head, rows)}"
-    put_in_page("cluster", text, Path(ROOT / "docs/cluster.md"))
+    put_in_page("cluster", text)
     print(text)
 
 

@@ -12,7 +12,7 @@ import heapq
 import json
 
 from cluster_costs import AT_ONCE
-from report import RESULTS, ROOT, machine_line, number, put_in_page, table
+from report import RESULTS, machine_line, number, put_in_page, table
 
 IN_FLIGHT = 4
 CARDS = {"10 Gbit/s": 1.25e9, "100 Gbit/s": 1.25e10}  # bytes/s
@@ -88,7 +88,7 @@ def main():
         table(["workers:", "card", *(f"{each:,}" for each in WORKERS)], simulated(costs)),
     ]
     text = "\n\n".join(parts)
-    put_in_page("cluster growth", text, ROOT / "docs/cluster.md")
+    put_in_page("cluster growth", text)
     print(text)
 
 

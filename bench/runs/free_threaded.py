@@ -15,7 +15,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from report import PAGE, ROOT, machine, machine_line, put_in_page, table
+from report import ROOT, machine, machine_line, put_in_page, table
 
 PEERS = ROOT / "bench/peers"
 WORKS = ["decode_1", "decode_2", "decode_4"]
@@ -57,7 +57,7 @@ def main():
         f"{options.rounds} rounds; in brackets: times one thread or worker of the same kind."
     )
     text = textwrap.fill(intro, 120) + "\n\n" + table(["threads or workers", "1", "2", "4"], rows)
-    put_in_page("threads", text, PAGE.with_name("free-threading.md"))
+    put_in_page("threads", text)
     print(text)
 
 

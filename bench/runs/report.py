@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/performance.md"
 IMAGES = ROOT / "docs/img"
 RESULTS = ROOT / "bench/results"
 
@@ -77,12 +76,13 @@ def number(value):
     return f"{value:.3g}"
 
 
-def put_in_page(name, text, path=PAGE):
-    """Replace the text between the marks of a name in a page of the docs."""
+def put_in_page(name, text):
+    """Replace the text between the marks of a name in README.md and every page of docs/ that has them."""
     begin, end = f"<!-- {name}: written by the bench -->", f"<!-- end of {name} -->"
-    page = path.read_text(encoding="utf-8")
-    before, _, rest = page.partition(begin)
-    _, found, after = rest.partition(end)
+    found = [page for page in (ROOT / "README.md", *ROOT.glob("docs/**/*.md")) if begin in page.read_text("utf-8")]
     if not found:
-        raise ValueError(f"{path.name} has no place for {name}: lines {begin} and {end}")
-    path.write_text(f"{before}{begin}\n{text.strip()}\n{end}{after}", encoding="utf-8")
+        raise ValueError(f"no page has a place for {name}: lines {begin} and {end}")
+    for path in found:
+        before, _, rest = path.read_text("utf-8").partition(begin)
+        _, _, after = rest.partition(end)
+        path.write_text(f"{before}{begin}\n{text.strip()}\n{end}{after}", encoding="utf-8")

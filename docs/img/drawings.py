@@ -3,13 +3,17 @@
 Colours, light and dark, are those of the pictures of pipelines. A test compares what this makes with what is here.
 """
 
-import json
+import sys
 from pathlib import Path
 
 from pipeline.reports.picture import STYLE
 from pipeline.reports.words import escaped
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE.parents[1] / "bench" / "peers"))
+
+import pages  # noqa: E402
+
 SLOT = 18
 
 
@@ -23,11 +27,8 @@ class Drawing:
         )
         self.parts = [f'<rect class="pipeline-card" x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="8"/>']
 
-    def bar(self, x, y, width, height, ours):
-        style = "water" if ours else "dim"
-        self.parts.append(
-            f'<rect class="pipeline-{style}" x="{x}" y="{y}" width="{width:.1f}" height="{height}" rx="2"/>'
-        )
+    def bar(self, x, y, width, height, style):
+        self.parts.append(f'<rect class="chart-{style}" x="{x}" y="{y}" width="{width:.1f}" height="{height}" rx="2"/>')
 
     def text(self, x, y, words, dim=False, middle=True, size=13, anchor=""):
         style = "dim" if dim else "text"
@@ -190,67 +191,66 @@ def processes():
     return d
 
 
-# Panels of the chart in README.md: title, unit, and for each bar its words, the peer and the way, of the recorded run.
+# Panels of the chart in README.md: title, unit, the workload of bench/results, how much one unit has, and the bars.
 PANELS = [
     (
-        "A Python function of 50 µs, two workers",
-        ("k examples/s", 1e3, "decode_2"),
-        [
-            ("queue-runner, processes", "ours", "workers=processes"),
-            ("Grain, processes", "grain", "processes: 2"),
-            ("PyTorch DataLoader", "torch", "DataLoader, 2 workers"),
-            ("tf.data", "tf.data", "tf.data"),
-        ],
+        "Random-resized crops of JPEG files",
+        "images per second of CPU time",
+        "375 x 500 pixels",
+        1,
+        ("ours", "tf.data", "dali", "torch", "grain"),
     ),
     (
-        "CSV files of 17 columns",
-        ("M rows/s", 1e6, "csv"),
-        [
-            ("queue-runner", "ours", "csv"),
-            ("pyarrow", "pyarrow", "csv.open_csv"),
-            ("pandas", "pandas", "read_csv, chunks"),
-            ("tf.data", "tf.data", "tf.data"),
-            ("PyTorch DataLoader", "torch", "DataLoader, 0 workers"),
-        ],
+        "Shuffled rows of 1,024 tokens from a file",
+        "million rows per second of CPU time",
+        "shuffled rows of 1,024 tokens",
+        1e6,
+        ("ours", "python", "tf.data", "torch", "grain"),
     ),
     (
-        "Padding rows of a generator: others win",
-        ("M rows/s", 1e6, "padded"),
-        [
-            ("MLX Data", "mlx-data", None),
-            ("a Python loop", "python", None),
-            ("WebDataset", "webdataset", None),
-            ("queue-runner", "ours", "batch(dynamic_pad)"),
-            ("PyTorch DataLoader", "torch", None),
-        ],
+        "A Python function of 50 µs in two processes",
+        "thousand examples per second",
+        "decode_2",
+        1e3,
+        ("ours", "torch", "grain", "tf.data"),
+    ),
+    (
+        "Shuffled images of 150 KB in memory",
+        "thousand images per second",
+        "image",
+        1e3,
+        ("ours", "tf.data", "python", "torch", "grain"),
     ),
 ]
+CHART = 350  # pixels wide, so that a phone shows it in full size
+# Bars have at least a contrast of 3:1 with the card, light and dark.
+CHART_STYLE = (
+    "<style>.chart-ours{fill:#0550ae}.chart-other{fill:#8c959f}"
+    "@media (prefers-color-scheme:dark){.chart-ours{fill:#58a6ff}.chart-other{fill:#59626d}}</style>"
+)
 
 
 def speed():
-    """Bars of the recorded run of the peers, one panel below the other, so that a narrow screen shows them too."""
-    results = json.loads((HERE.parents[1] / "bench" / "results" / "peers.json").read_text())["results"]
-    bars = sum(len(panel[2]) for panel in PANELS)
-    drawing = Drawing(460, 24 + 44 * len(PANELS) + 22 * bars, "Rates of queue-runner and other libraries")
-    y = 34
-    for title, (unit, scale, work), lines in PANELS:
-        drawing.text(20, y, title, middle=False)
-        drawing.text(440, y, unit, dim=True, size=12, anchor="end")
-        rates = [_rate(results, work, peer, way) / scale for _, peer, way in lines]
-        for (words, peer, _), rate in zip(lines, rates, strict=True):
-            y += 22
-            drawing.text(20, y, words, dim=True, middle=False, size=12)
-            drawing.bar(180, y - 11, 210 * rate / max(rates), 14, ours=peer == "ours")
-            drawing.text(186 + 210 * rate / max(rates), y, f"{rate:.3g}", middle=False, size=12)
-        y += 44
+    """Bars of recorded rates, the fastest library first, one panel below the other."""
+    bars = sum(len(panel[-1]) for panel in PANELS)
+    about = "Rates of queue-runner and other libraries; higher is better"
+    drawing = Drawing(CHART, 34 + 58 * len(PANELS) + 20 * bars, about)
+    drawing.parts.append(CHART_STYLE)
+    drawing.text(CHART - 16, 26, "higher is better", dim=True, size=12, anchor="end")
+    y = 46
+    for title, unit, work, scale, shown in PANELS:
+        rates = {library: rate / scale for library, rate in pages.rates(work).items() if library in shown}
+        drawing.text(16, y, title, middle=False)
+        drawing.text(16, y + 17, unit, dim=True, middle=False, size=12)
+        y += 20
+        for library, rate in rates.items():
+            y += 20
+            width = 158 * rate / max(rates.values())
+            drawing.text(16, y, pages.LIBRARIES[library], dim=library != "ours", middle=False, size=12)
+            drawing.bar(134, y - 11, width, 14, "ours" if library == "ours" else "other")
+            drawing.text(140 + round(width), y, f"{rate:.3g}", middle=False, size=12)
+        y += 38
     return drawing
-
-
-def _rate(results, work, peer, way):
-    """The rate of a way, or of the fastest one of a peer."""
-    return max(
-        each["rate"] for each in results if (each["work"], each["peer"]) == (work, peer) and way in (None, each["way"])
-    )
 
 
 DRAWINGS = {

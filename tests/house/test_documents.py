@@ -60,13 +60,15 @@ def test_every_public_name_is_in_the_reference():
 
 
 def test_guides_tell_of_every_source_and_transformation():
-    """A source has a line in the table of docs/sources.md, a method of datasets is somewhere in docs/datasets.md."""
+    """A source has a line in the table of docs/sources.md, a method of datasets is somewhere in its three pages."""
     sources = re.findall(r"^   (\w+)$", (ROOT / "docs" / "api" / "sources.md").read_text(), re.MULTILINE)
     told = (ROOT / "docs" / "sources.md").read_text()
     assert [name for name in sources if f"\n| `pipeline.{name}` |" not in told] == [], "docs/sources.md"
     methods = [name for name in dir(pipeline.Dataset) if not name.startswith("_")]
-    told = (ROOT / "docs" / "datasets.md").read_text()
-    assert [name for name in methods if not re.search(rf"[.`]{name}[(`]", told)] == [], "docs/datasets.md"
+    told = "".join((ROOT / "docs" / f"{page}.md").read_text() for page in ("datasets", "batching", "iterators"))
+    assert [name for name in methods if not re.search(rf"[.`]{name}[(`]", told)] == [], (
+        "docs/datasets.md, batching.md or iterators.md"
+    )
 
 
 def test_every_page_of_the_reference_names_related_ones(monkeypatch):
@@ -142,15 +144,38 @@ def anchors(text):
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_the_tables_of_peers_are_those_of_the_results():
-    """By the words of the generator, so that the page and `make bench-peers` say the same."""
+def test_measured_numbers_are_those_of_the_results():
+    """By the words of the generator, so that no two pages differ, and none from what `make bench-peers` writes."""
     script = (
-        "import sys, json; sys.path[:0] = ['bench/peers', 'bench/runs']; import show; "
-        "result = json.load(open('bench/results/peers.json')); "
-        "print(json.dumps([show.tables(result), show.intro(result), show.summary(result)]))"
+        "import json, sys; sys.path[:0] = ['bench/peers', 'bench/runs']; import pages, show; "
+        "print(json.dumps([pages.blocks(), f'{show.INTRODUCTION}\\n\\n{show.tables(pages.results())}\\n']))"
     )
-    tables, intro, summary = json.loads(run("-c", script))
-    assert (ROOT / "bench" / "results" / "peers.md").read_text() == f"# The peers, measured\n\n{tables}\n"
-    page = (ROOT / "docs" / "performance.md").read_text()
-    assert intro in page
-    assert summary in page
+    blocks, full = json.loads(run("-c", script))
+    assert (ROOT / "bench" / "results" / "peers.md").read_text() == full
+    for name, text in blocks.items():
+        begin, end = f"<!-- {name}: written by the bench -->\n", f"\n<!-- end of {name} -->"
+        found = [page.read_text().partition(begin)[2].partition(end)[0] for page in PAGES if begin in page.read_text()]
+        assert found == [text] * len(found) != [], name
+
+
+MEASURED = re.compile(
+    r"\d[\d,.]* ?(?:%|times|µs|ns|ms|[MGk]B/s|[Mk] (?:rows|images|examples|tokens|samples|records)/s)"
+)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/comparison.md", "docs/performance.md"])
+def test_pages_for_everybody_have_no_measured_number_of_their_own(page):
+    """Only in blocks made of bench/results; what a program prints is no measurement of ours."""
+    text = (ROOT / page).read_text()
+    text = re.sub(r"<!-- (.*?): written by the bench -->.*?<!-- end of \1 -->|```.*?```", "", text, flags=re.DOTALL)
+    assert MEASURED.findall(text) == []
+
+
+def test_the_list_for_language_models_leads_to_pages():
+    """With a description for each, and none that is not there."""
+    text = (ROOT / "docs" / "site" / "extra" / "llms.txt").read_text()
+    assert text.startswith("# queue-runner\n\n> ")
+    targets = re.findall(r"\]\((.*?)\)", text)
+    assert len(targets) > 20
+    sources = [ROOT / "docs" / target.removeprefix("_sources/").removesuffix(".txt") for target in targets]
+    assert [path for path in sources if not path.exists() or "made by" in path.read_text()[:20]] == []

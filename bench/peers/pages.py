@@ -1,0 +1,223 @@
+"""Writes every measured number of README.md and docs/ from bench/results, so that no two pages differ.
+
+    python bench/peers/pages.py
+
+A page has a place for each block, between `<!-- NAME: written by the bench -->` and `<!-- end of NAME -->`. Bold is
+always the fastest. A test compares the pages with the blocks.
+"""
+
+import json
+import sys
+import textwrap
+from pathlib import Path
+from typing import NamedTuple
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "runs"))
+
+from report import RESULTS, machine_line, number, put_in_page, table
+from workloads import WORKS
+
+LIBRARIES = {
+    "ours": "queue-runner",
+    "torch": "PyTorch",
+    "tf.data": "tf.data",
+    "grain": "Grain",
+    "python": "Python and NumPy",
+    "TF1 queues": "TensorFlow 1 queues",
+    "datasets": "Hugging Face datasets",
+    "pyarrow": "pyarrow",
+    "pandas": "pandas",
+    "webdataset": "WebDataset",
+    "mlx-data": "MLX Data",
+    "dali": "DALI, on the CPU",
+}
+SHOWN = ("torch", "tf.data", "grain")  # have columns in the summary; the fastest of the others has one more
+WAYS = {"f32_32": "arrays", "f32_784": "arrays", "image": "arrays", "csv": "csv"}  # else our fastest one
+ALIKE = 0.05  # two rates that differ by less are the same
+NO_BREAK = "\N{NO-BREAK SPACE}%"
+
+
+class Task(NamedTuple):
+    """A row of the summary.
+
+    Attributes:
+        work: A workload of peers.json, or a row of measured.json.
+        title: The task in a reader's words.
+        unit: Of the rates shown.
+        each: How much of that unit one row of the workload has.
+    """
+
+    work: str
+    title: str
+    unit: str
+    each: float
+
+
+SUMMARY = (
+    Task("375 x 500 pixels", "random-resized crops of JPEG files", "images per CPU second", 1),
+    Task("jpeg", "folder of JPEG files, middle cut out", "images/s", 1),
+    Task("image", "shuffled images of 150 KB in memory", "k images/s", 1e-3),
+    Task("decode_2", "Python function of 50 µs, two processes", "k examples/s", 1e-3),
+    Task("shuffled rows of 1,024 tokens", "shuffled rows of 1,024 tokens", "M rows per CPU second", 1e-6),
+    Task("pack", "documents packed into rows of 1,024", "M tokens/s", 1024e-6),
+    Task("csv", "CSV of 17 columns", "MB/s", 114e-6),
+    Task("parquet", "Parquet of 16 float32 columns", "MB/s", 95e-6),
+    Task("tfrecord", "TFRecords of 256 bytes, by a reader", "MB/s", 272e-6),
+    Task("tar", "tar shards of 3 KB arrays", "k samples/s", 1e-3),
+)
+GROUPS = (
+    ("f32_4", "f32_32", "f32_784", "image"),
+    ("lines", "csv", "tfrecord", "tar"),
+    ("parquet", "arrow", "jpeg", "padded"),
+    ("decode_1", "decode_2", "decode_4"),
+)
+CHAINS = {
+    "mix": "two arrays of 32 numbers mixed by weight",
+    "pack": "`flat_map` and `pack` into rows of 1,024",
+    "filter": "`filter`, then a Python function in 2 workers",
+    "window": "`window` of 16 rows, every 4 rows",
+}
+
+
+def results():
+    """Return the recorded run of the peers."""
+    return json.loads((RESULTS / "peers.json").read_text(encoding="utf-8"))
+
+
+def measured():
+    """Return the figures of programs that only print them."""
+    return json.loads((RESULTS / "measured.json").read_text(encoding="utf-8"))
+
+
+def rates(work):
+    """Return the rate of each library's fastest way, of ours the way that a reader would take, best first."""
+    found = {}
+    for part in measured().values():
+        if work in part["rows"]:
+            found = {
+                library: part["per_second"] / value
+                for library, value in zip(part["libraries"], part["rows"][work], strict=True)
+            }
+    for cell in results()["results"]:
+        ours = cell["peer"] == "ours"
+        chosen = not ours or WAYS.get(work, cell["way"]) == cell["way"]
+        if cell["work"] == work and "rate" in cell and chosen and not cell["way"].endswith("in one thread"):
+            found[cell["peer"]] = max(cell["rate"], found.get(cell["peer"], 0))
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def compared(ratio):
+    """Return a ratio of two rates in words, on the scale of all pages."""
+    if abs(ratio - 1) < ALIKE:
+        return "as fast"
+    if ratio >= 2:
+        return f"{ratio:.2g} times as fast" if ratio < 100 else f"{ratio:.0f} times as fast"
+    return f"{100 * abs(ratio - 1):.0f} % {'faster' if ratio > 1 else 'slower'}"
+
+
+def difference(work):
+    """Return how queue-runner compares with the fastest other library, in words, and the ratio of their rates."""
+    found = rates(work)
+    other = next(library for library in found if library != "ours")
+    ratio = found["ours"] / found[other]
+    words = compared(ratio)
+    return f"{words} {'as' if words.endswith('fast') else 'than'} {LIBRARIES[other]}", ratio
+
+
+def summary():
+    """Return the table at the head of docs/performance.md."""
+    lines = []
+    for task in SUMMARY:
+        found = {library: rate * task.each for library, rate in rates(task.work).items()}
+        most = max(found.values())
+        row = [_bold(found.get(library), most, _plain) for library in ("ours", *SHOWN)]
+        other = next((library for library in found if library not in ("ours", *SHOWN)), None)
+        last = f"{LIBRARIES[other]}: {_bold(found[other], most, _plain)}" if other else "-"
+        lines.append([f"{task.title}, {task.unit}", *row, last, difference(task.work)[0]])
+    return table(["", "queue-runner", "PyTorch", "tf.data", "Grain", "fastest of the others", "queue-runner is"], lines)
+
+
+def verdicts():
+    """Return the tasks of the summary by who wins, as a list."""
+    said = {"Faster": [], "As fast": [], "Slower": []}
+    for task in SUMMARY:
+        words, ratio = difference(task.work)
+        kind = "As fast" if abs(ratio - 1) < ALIKE else "Faster" if ratio > 1 else "Slower"
+        said[kind].append((ratio, f"{task.title} ({words})"))
+    lines = [f"- *{kind}*: {'; '.join(each for _, each in sorted(found)[::-1])}." for kind, found in said.items()]
+    return "\n".join(_filled(line.replace(" %", NO_BREAK), "  ").replace(NO_BREAK, " %") for line in lines)
+
+
+def libraries():
+    """Return a table for each group of workloads: a line for each library, the fastest way of each."""
+    known = results()
+    versions = ", ".join(f"{LIBRARIES[peer]} {version}" for peer, version in known["versions"].items())
+    parts = [_filled(f"{machine_line(known['machine'])}. {versions}. Rows per second.")]
+    for works in GROUPS:
+        found = {work: rates(work) for work in works}
+        lines = []
+        for library, name in LIBRARIES.items():
+            if any(library in each for each in found.values()):
+                cells = [_bold(each.get(library), max(each.values())) for each in found.values()]
+                lines.append([name, *cells])
+        parts.append(table(["", *(WORKS[work].title for work in works)], lines))
+    return "\n\n".join(parts)
+
+
+def chains():
+    """Return a table of CPU time per row, of each library's cheapest way."""
+    cells = results()["results"]
+    lines = []
+    for work, title in CHAINS.items():
+        cost = {}
+        for cell in cells:
+            if cell["work"] == work and "processor" in cell:
+                peer = cell["peer"]
+                cost[peer] = min(cell["processor"] * 1e6, cost.get(peer, cell["processor"] * 1e6))
+        least = min(cost.values())
+        lines.append([title, *(_bold(cost.get(peer), least, _plain) for peer in ("ours", "grain", "tf.data"))])
+    return table(["CPU time per row, µs", "queue-runner", "Grain", "tf.data"], lines)
+
+
+def of_program(name):
+    """Return a part of measured.json as a table."""
+    part = measured()[name]
+    lines = [[title, *(_bold(value, min(row), _plain) for value in row)] for title, row in part["rows"].items()]
+    return table([part["unit"], *(LIBRARIES[library] for library in part["libraries"])], lines)
+
+
+def _filled(text, indent=""):
+    return textwrap.fill(text, 96, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _bold(value, best, text=number):
+    if value is None:
+        return "-"
+    return f"**{text(value)}**" if value == best else text(value)
+
+
+def _plain(value):
+    """Return three significant digits, or all digits before the point."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def blocks():
+    """Return the text of each block by name."""
+    return {
+        "summary": summary(),
+        "verdicts": verdicts(),
+        "libraries": libraries(),
+        "chains": chains(),
+        "crops": of_program("crops"),
+        "indexed": of_program("indexed"),
+    }
+
+
+def write():
+    """Put each block in the pages that have a place for it."""
+    for name, text in blocks().items():
+        put_in_page(name, text)
+
+
+if __name__ == "__main__":
+    write()

@@ -6,6 +6,7 @@ them what napoleon understands. numpydoc itself reads docstrings of NumPy's styl
 written anew; what readers see is the same: parameters with their types, what is returned and raised, examples, links.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -50,17 +51,25 @@ autosummary_generate = True
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
+# The address of the repository, which only the place that builds the site knows.
+REPOSITORY = [
+    {"name": "Repository", "url": url, "icon": "fa-brands fa-github"} for url in [os.environ.get("REPOSITORY_URL")] if url
+]
+
 html_theme = "pydata_sphinx_theme"
 html_title = f"queue-runner {release}"
 html_static_path = ["site/static"]
+html_extra_path = ["site/extra"]  # llms.txt at the root of the site
+html_favicon = "site/static/favicon.svg"
 html_css_files = ["site.css"]
 html_sidebars = {page: [] for page in ("index", "install", "quickstart", "how/index")}  # nothing is below them
-html_copy_source = False
+html_copy_source = True  # llms.txt links to the Markdown
 html_show_sourcelink = False
 html_theme_options = {
     "logo": {"text": "queue-runner"},
     "navbar_align": "left",
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["navbar-icon-links", "theme-switcher"],
+    "icon_links": REPOSITORY,
     "header_links_before_dropdown": 6,
     "show_toc_level": 2,
     "navigation_with_keys": False,

@@ -93,12 +93,15 @@ CODE = re.compile(r"(?<![`:\w])`([^`]+)`(?!`)|([*|]|(?<=\w)_(?!\w))")
 def setup(app):
     app.setup_extension("sphinx.ext.autodoc")  # which has the event
     app.connect("autodoc-process-docstring", convert, priority=400)  # napoleon has 500
+    app.connect("autodoc-process-signature", _without_internal_constructor)
     app.connect("env-updated", _leave_out_compiled)
     return {"parallel_read_safe": True}
 
 
 def convert(app, what, name, thing, options, lines):
     """Change the lines of a docstring in place."""
+    if what == "class" and _is_made_by_others(thing):  # of its constructor only "Use `...`." is for readers
+        del lines[next((i for i, line in enumerate(lines, 1) if line.startswith("Use `")), len(lines)) :]
     if what in ("class", "function") and not any(line.startswith("See Also") for line in lines):
         public = name.removeprefix("pipeline.")
         others = SEE.get(public)
@@ -107,6 +110,16 @@ def convert(app, what, name, thing, options, lines):
     lines[:] = _sections(_words(_blocks(lines), {name: NAMES[name] for name in NAMES if name not in own}))
     if what in ("attribute", "property") and lines:
         lines[:1] = _without_type(lines[0])
+
+
+def _is_made_by_others(thing):
+    """Return whether a function makes the objects of a class, whose constructor is internal."""
+    return (inspect.getdoc(thing.__init__) or "").startswith("Use `")
+
+
+def _without_internal_constructor(app, what, name, thing, options, signature, returns):
+    """Leave out the arguments of an internal constructor."""
+    return ("", None) if what == "class" and _is_made_by_others(thing) else None
 
 
 def _leave_out_compiled(app, env):

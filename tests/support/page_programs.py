@@ -100,7 +100,9 @@ def script(chosen, mark=False):
 
 
 def run(text, folder, name="page"):
-    """Run a program in an empty folder, as after `pip install`; return its output, or fail with the error it gave."""
+    """Run a program in a folder that has only examples/, as a clone; return its output, or fail with its error."""
+    if not (folder / "examples").exists():
+        (folder / "examples").symlink_to(ROOT / "examples")
     path = folder / f"{name}.py"
     path.write_text(text)
     done = subprocess.run(

@@ -347,7 +347,7 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()
 _OLD = {name: f".{module}" for module, names in _MOVED.items() for name in names.split()}
 
 
-# What to write for names that programs of 0.2 have, or that people look for here.
+# Replacements for names of version 0.2, and for names that people expect here.
 _INSTEAD = {
     **dict.fromkeys(
         ("maybe_batch", "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join"),

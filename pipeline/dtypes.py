@@ -19,7 +19,7 @@ STRING = np.dtype("S")
 
 MOST_WORKERS = 1 << 16  # threads or processes that anybody can mean
 
-_LONGEST = 1 << 30  # seconds, which are as good as for ever, and which every wait of Python takes
+_LONGEST = 1 << 30  # seconds, which are as good as forever, and which every wait of Python takes
 
 
 def parse_dtype(given: Any) -> np.dtype[Any]:
@@ -150,7 +150,7 @@ def given_name(given: Any, what: str) -> str | None:
 def utf8(given: str, what: str) -> bytes:
     """Return a text as UTF-8; `what` names it in the InvalidArgumentError for one with half a surrogate pair.
 
-    Those that `os.fsdecode` makes of the bytes of file names that are not UTF-8 become these bytes again.
+    Surrogates, by which `os.fsdecode` represents file names that are not UTF-8, become their bytes again.
     """
     try:
         return given.encode("utf-8", "surrogateescape")
@@ -270,7 +270,7 @@ def refuse_missing(given: Any, where: str) -> None:
 
     Args:
         given: Anything; what NumPy makes no array of has none.
-        where: What has them.
+        where: Their container, for errors.
     """
     missing: Any = 0
     # To import numpy.ma takes 5 ms, and who has masked values has done it; another thread may be at it right now.

@@ -75,7 +75,7 @@ class OpError(Exception):
     Args:
         node_def: The definition of the failed graph node, or None.
         op: The failed graph operation, or None.
-        message: What happened.
+        message: Description of the error.
         error_code: One of this module's codes; None means that of the class.
 
     Attributes:

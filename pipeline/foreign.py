@@ -18,12 +18,12 @@ _NUMBERS = frozenset({bool, int, float, complex})
 def numpy_of(value: Any) -> NDArray[Any]:
     """Return anything that NumPy makes an array of as an array.
 
-    Tensors of PyTorch lose their gradient. Those of bfloat16 and float8 get the dtypes of ml_dtypes. A list of texts
+    PyTorch tensors lose their gradient; bfloat16 and float8 become dtypes of ml_dtypes. A list of texts
     becomes an array of objects.
 
     Raises:
         ValueError: The items of a list differ in shape.
-        InvalidArgumentError: What it makes of itself is a masked array, and values are missing.
+        InvalidArgumentError: It converts itself to a masked array with missing values.
         TypeError: A tensor is no plain array on the CPU; the message says what to write.
         ImportError: ml_dtypes is not installed.
     """

@@ -1,4 +1,4 @@
-"""Iterators that may be handed on: `iter` of the user's object is called once. What is async has none of them."""
+"""Iterators to pass on, made by a single call of `iter` on the user's object; async iterables raise an error."""
 
 from __future__ import annotations
 

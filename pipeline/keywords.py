@@ -65,7 +65,7 @@ _OF_CALLS = frozenset({"max_errors", "on_error", "workers"})
 _OF_SOURCES = frozenset({"num_epochs", "shuffle"})
 
 
-# What people pass to loaders, which take the `data`, and where a dataset has it.
+# Arguments of other libraries' loaders, and the method of a dataset that replaces each.
 _IN_DATASETS = {
     "batch_sampler": ".batch({}), .bucket({}) or .pack({})",
     "batch_size": ".batch({})",
@@ -87,7 +87,7 @@ _IN_DATASETS = {
 }
 
 
-# What the arguments of a dataset's methods are called elsewhere; the first one that a method has is meant.
+# Names that other libraries give to arguments of dataset methods; the first one that the method has is meant.
 _OF_DATASETS = {
     "batch_sizes": ("bucket_batch_sizes",),
     "boundaries": ("bucket_boundaries",),
@@ -156,7 +156,7 @@ def unknown_keywords(function: str, names: Sequence[str], known: Sequence[str]) 
     Args:
         function: Its name.
         names: The arguments.
-        known: Those it has.
+        known: The valid names.
     """
     if len(names) == 1:
         hint = _hint(function, names[0], known)

@@ -1,7 +1,7 @@
 """The libjpeg-turbo of another library, with which a part of a JPEG image can be decoded alone.
 
 simplejpeg and Pillow decode whole images. Pillow's wheels for Linux and macOS bring a libjpeg-turbo that can do more,
-and so do most systems. What is found is tried on a small image before it is trusted.
+and so do most systems. A library that is found must decode a small image before it is used.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def maker_of(kind: type[Any]) -> Callable[[Sequence[Any]], Any]:
 
 
 def parts_of(value: Any) -> Sequence[Any] | None:
-    """What is directly in a dict, list, tuple or dataclass; None for anything else."""
+    """Return the direct items of a dict, list, tuple or dataclass; None for other values."""
     if isinstance(value, dict):
         return list(value.values())
     if isinstance(value, (list, tuple)):
@@ -234,7 +234,7 @@ class Nest:
         return make_like(self._kind, parts)
 
     def _parts(self, value: Any) -> list[Any]:
-        """What is directly in a value; ValueError if that is not what is in the first."""
+        """Return the direct items of a value; ValueError if they differ from those of the first."""
         if self._kind is dict:
             if isinstance(value, dict) and value.keys() == set(self._keys):
                 return [value[key] for key in self._keys]

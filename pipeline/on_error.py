@@ -20,7 +20,7 @@ KEPT = 100  # errors; further ones are only counted
 SKIPPED = object()
 
 
-# What the process or the machine is short of, or does no longer: no record is to blame for it, and the next ones would
+# Errors of the process or the machine, such as a full disk: no record is to blame for them, and the next ones would
 # fail as well.
 _OF_THE_MACHINE = frozenset(
     getattr(errno, name)

@@ -1,1 +1,1 @@
-"""What the batches of a loop become in other libraries: their arrays, in epochs, on their devices."""
+"""Batches as arrays of other libraries, in epochs and on devices."""

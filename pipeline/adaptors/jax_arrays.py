@@ -24,7 +24,7 @@ def array_for(value: Any, name: str, library: str = "JAX") -> Any:
     Args:
         value: A component of a batch.
         name: Its name, for errors.
-        library: What errors call the library.
+        library: Name of the library in errors.
 
     Raises:
         TypeError: JAX has no such dtype.

@@ -39,7 +39,7 @@ class DataLoader(Loader):
 
     @tells_keywords
     def __init__(self, data: Dataset[Any] | DatasetIterator[Any], device: Any = None, *, prefetch: int = 2) -> None:
-        """Make a loader; nothing starts before the first batch.
+        """Make a loader; it starts with the first batch.
 
         Args:
             data: A dataset of batches, such as `source.batch(128)`; or its iterator, for one epoch. If JAX has

@@ -126,7 +126,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         Raises:
             OutOfRangeError: The input is at its end, and cannot be read again.
             FailedPreconditionError: It has failed before in this epoch of Keras.
-            Exception: What the dataset raises.
+            Exception: The dataset raised it.
         """
         with self._lock:
             if self._begins:
@@ -215,7 +215,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         """Go on from a state, before Keras has asked for a batch; pass `initial_epoch` to `fit`.
 
         Args:
-            state_dict: What `state_dict` returned, of a dataset that was made in the same way.
+            state_dict: A result of `state_dict` of an equal dataset.
             allow: Differences to accept; see `DatasetIterator.load_state_dict`.
 
         Raises:

@@ -67,7 +67,7 @@ class Loader:
         self._shift = 0  # what is added to such numbers, after a state was loaded
         self._loaded: tuple[int, bool] | None = None  # of a state, until its first batch: the epoch, whether it is over
 
-    # What subclasses say
+    # For subclasses
 
     def _shard(self) -> tuple[int, int]:
         """Return (index, count): the share of this process."""
@@ -311,7 +311,7 @@ class Loader:
         """Continue from a state: the next `iter` continues its epoch, or begins the next one if its loop had ended.
 
         Args:
-            state_dict: What `state_dict` returned, of a loader whose dataset was made in the same way.
+            state_dict: A result of `state_dict` of a loader over an equal dataset.
             allow: Differences to accept; see `DatasetIterator.load_state_dict`. The number of processes that share a
                 dataset may differ.
 

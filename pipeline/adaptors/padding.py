@@ -31,7 +31,7 @@ def padded(batch: Any, size: int, counts: bool) -> tuple[Any, NDArray[np.bool_]]
     """Return a batch whose last row is repeated up to `size` rows, and which of its rows count.
 
     Args:
-        batch: Arrays with the same number of rows in any structure. What has another number stays as it is.
+        batch: Arrays with the same number of rows in any structure. Arrays with another number stay unchanged.
         size: How many rows to have at least.
         counts: Whether the rows of the batch count: not if it is padding itself.
 

@@ -21,7 +21,7 @@ class Round(Protocol):
 
     Attributes:
         batches: The iterator over its batches.
-        number: Which epoch it is, from 0.
+        number: Index of the epoch, from 0.
         starts_over: Whether there are other epochs.
     """
 
@@ -80,7 +80,7 @@ class DatasetRound:
 
     Args:
         dataset: The dataset.
-        number: Which epoch.
+        number: Index of the epoch.
         shared: Whether the dataset is the share of one process.
     """
 
@@ -122,7 +122,7 @@ class DatasetRound:
 
 
 class IteratorRound:
-    """What is left of the iterator of a dataset: its one epoch."""
+    """A single epoch over an existing iterator."""
 
     starts_over = False
 

@@ -114,7 +114,7 @@ class EpochHere(Epoch):
 
     Args:
         loader: The loader.
-        position: Where to continue; None for the beginning.
+        position: Position to continue from; None for the beginning.
     """
 
     def __init__(self, loader: Any, position: Position | None) -> None:
@@ -210,7 +210,7 @@ class EpochInWorkers(Epoch):
 
     Args:
         loader: The loader.
-        position: Where to continue; None for the beginning.
+        position: Position to continue from; None for the beginning.
     """
 
     def __init__(self, loader: Any, position: Position | None) -> None:

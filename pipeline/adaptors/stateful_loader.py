@@ -157,7 +157,7 @@ class StatefulDataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[mis
         """Continue from a state: the next `iter` continues its epoch, or begins the next one if it had ended.
 
         Args:
-            state_dict: What `state_dict` returned, or that of torchdata's loader; an empty dict changes nothing.
+            state_dict: A result of `state_dict`, also of torchdata's loader; an empty dict changes nothing.
 
         Raises:
             InvalidArgumentError: It is not a state.

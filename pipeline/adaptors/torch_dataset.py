@@ -46,7 +46,7 @@ def dataset(
 
     Args:
         data: A Dataset, an IterableDataset or a DataLoader of `torch.utils.data`.
-        num_epochs: How often to read it; None repeats forever.
+        num_epochs: Number of epochs; None repeats forever.
         shuffle: Read in random order, another one each epoch; for map-style Datasets.
         seed: Seed for the order.
         shard: (index, count): read your host's part: every count-th item; for map-style Datasets.

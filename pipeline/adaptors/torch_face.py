@@ -1,4 +1,4 @@
-"""What torch's DataLoader has besides batches: `dataset`, `sampler` and `batch_sampler`, for the frameworks that look.
+"""Attributes of torch's DataLoader besides batches: `dataset`, `sampler` and `batch_sampler`, for frameworks.
 
 A framework that skips the first n batches of an epoch, or takes over a loader's `dataset`, gets the loader's own
 batches by these, and skips them without reading: `skip_first_batches` of Accelerate and the Trainer of Hugging Face
@@ -20,7 +20,7 @@ class Batches(torch.utils.data.Dataset):  # type: ignore[misc]
     """The dataset of a loader. It gives the batches that the loader's `batch_sampler` names.
 
     Args:
-        epochs: Those of the loader.
+        epochs: The epochs of the loader.
     """
 
     def __init__(self, epochs: TensorEpochs) -> None:
@@ -44,8 +44,8 @@ class SizedBatches(Batches):
     """The dataset of a loader with a known number of examples.
 
     Args:
-        epochs: Those of the loader.
-        count: How many examples there are, in all processes together.
+        epochs: The epochs of the loader.
+        count: Number of examples, in all processes together.
     """
 
     def __init__(self, epochs: TensorEpochs, count: int) -> None:
@@ -62,7 +62,7 @@ class EpochSampler(torch.utils.data.distributed.DistributedSampler):  # type: ig
     Lightning tells it which epoch begins, and leaves the loader as it is because this is a DistributedSampler.
 
     Args:
-        epochs: Those of the loader.
+        epochs: The epochs of the loader.
     """
 
     def __init__(self, epochs: TensorEpochs) -> None:
@@ -91,7 +91,7 @@ class BatchNumbers(torch.utils.data.BatchSampler):  # type: ignore[misc]
 
     Args:
         sampler: That of the loader, or one that Lightning puts in its place.
-        batch_size: How many examples make a batch; None if that is not known.
+        batch_size: Number of examples per batch; None if that is not known.
         drop_last: Whether a smaller last batch is dropped.
     """
 
@@ -105,7 +105,7 @@ class BatchNumbers(torch.utils.data.BatchSampler):  # type: ignore[misc]
 
     @property
     def epochs(self) -> TensorEpochs:
-        """Those of the loader."""
+        """The epochs of the loader."""
         found: TensorEpochs = self.sampler.data_source.epochs if self.fixed else self.sampler.epochs
         return found
 
@@ -124,7 +124,7 @@ class Course:
     """One pass over the batches that a batch sampler names.
 
     Args:
-        epochs: Those of the loader.
+        epochs: The epochs of the loader.
     """
 
     def __init__(self, epochs: TensorEpochs) -> None:

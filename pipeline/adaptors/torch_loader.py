@@ -26,29 +26,29 @@ _OWN = ("dataset", "device", "pin_memory", "prefetch", "shard", "pad_last")
 
 
 class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
-    """Give a dataset's batches as PyTorch tensors.
+    """Load a dataset's batches as PyTorch tensors.
 
-    It is a `torch.utils.data.DataLoader`, so training frameworks take it as it is.
+    It is a `torch.utils.data.DataLoader`, so training frameworks accept it.
 
     Each `iter` begins the next epoch: epoch i is `dataset.epoch(i)`, with its
-    own order. Your dataset's threads and processes prepare the batches, as
-    `map(..., workers=)` and `prefetch` say. Tensors share their batch's memory;
+    own order. The threads and processes of your dataset prepare the batches, as set by
+    `map(..., workers=)` and `prefetch`. Tensors share memory with their batch;
     see `to_tensors` for dtypes.
 
     In a `torch.distributed` group each process gets an equal, disjoint part of
     the batches. Write the same dataset with seeds in every process.
 
-    `state_dict` describes the last batch you got, and works with
+    `state_dict` describes the last batch you received, and works with
     `torch.distributed.checkpoint`. If your dataset cannot be rewound, a state
     begins its epoch again, and a warning says so. Pickling keeps the state too.
 
     Thread safety: use it from one thread at a time.
 
     Attributes:
-        dataset: What frameworks read the batches from; its `len` is the number of examples, if that is known.
-        batch_size: How many examples make a batch; None if the dataset has no `batch` at its end.
+        dataset: The batches, for frameworks; its `len` is the number of examples, if known.
+        batch_size: Number of examples per batch; None if the dataset does not end with `batch`.
         drop_last: Whether a smaller last batch is dropped.
-        sampler, batch_sampler: For frameworks, which tell the epoch or skip batches by them.
+        sampler, batch_sampler: For frameworks, which set the epoch or skip batches by them.
         num_workers: Always 0: the dataset has its own workers.
 
     Examples:
@@ -70,24 +70,24 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
         pad_last: bool = False,
         **others: Any,
     ) -> None:
-        """Make a loader; nothing starts before the first batch.
+        """Make a loader; it starts with the first batch.
 
         Args:
             dataset: A dataset of batches, such as `source.batch(128)`; or its iterator, for one epoch.
-            device: Where to copy tensors, such as "cuda"; None leaves them in host memory. An accelerator copies each
-                batch in its own stream, while you work on the one before.
-            pin_memory: Copy tensors into page-locked memory, which an accelerator copies from faster. Without an
+            device: Target of the tensors, such as "cuda"; None leaves them in host memory. An accelerator copies each
+                batch in its own stream, while you work on the previous one.
+            pin_memory: Copy tensors into page-locked memory, from which an accelerator copies faster. Without an
                 accelerator it only logs a warning.
-            prefetch: How many batches to copy to `device` ahead.
-            shard: Whether processes split the batches; False if your data is one process's part already.
-            pad_last: For validation that loses no example. Each element is (batch, mask): all processes get equally
-                many batches, all batches have the same number of rows, and the mask, a bool tensor, is True for rows
-                that count. The last row is repeated as padding; a process without a last batch gets another one's.
-            others: torch's other options, such as `batch_size` and `num_workers`, are refused: the error says where
-                to write them. Frameworks that make a loader again pass its `batch_sampler`.
+            prefetch: Number of batches to copy to `device` ahead.
+            shard: Split the batches among processes; False if your data is one process's part already.
+            pad_last: For validation on every example. Each element is (batch, mask): all processes get equally
+                many batches, all batches have the same number of rows, and the mask, a bool tensor, is True for real
+                rows. The last row is repeated as padding; a process without a last batch gets a copy of another's.
+            others: torch's other options, such as `batch_size` and `num_workers`, raise an error that names the
+                replacement. Frameworks that copy a loader pass its `batch_sampler`.
 
         Raises:
-            TypeError: `dataset` gives no batches, such as a source; or there is another option.
+            TypeError: `dataset` has no batches, such as a source; or there is another option.
             ValueError: `prefetch` is negative or above 64; or `pad_last=True` and no `batch(n)` ends the dataset.
             RuntimeError: There is no such device.
         """
@@ -184,7 +184,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
         """Continue from a state: the next `iter` continues its epoch, or begins the next one if its loop had ended.
 
         Args:
-            state_dict: What `state_dict` returned, of a loader whose dataset was made in the same way.
+            state_dict: A result of `state_dict` of a loader over an equal dataset.
             allow: Differences to accept; see `DatasetIterator.load_state_dict`. The number of processes that share a
                 dataset may differ.
 

@@ -54,8 +54,8 @@ def random_resized_crop(  # noqa: PLR0913
         scale: The smallest and the largest part of the image's area.
         ratio: The smallest and the largest width of a box divided by its height.
         flip: The probability of mirroring left and right.
-        mean: What to subtract from values of 0 to 1: one number, or one for each channel.
-        std: What to divide by then.
+        mean: Number to subtract from values between 0 and 1, or one per channel.
+        std: Number to divide by afterwards, or one per channel.
         dtype: uint8 or float32, 0 to 1. By default float32 if `mean` or `std` is given, else uint8.
         layout: "HWC" for [height, width, channels] or "CHW" for [channels, height, width].
         shrink: Whether a JPEG may be shrunk to 1/2, 1/4 or 1/8 while it is decoded, if the box keeps at least `size`
@@ -125,7 +125,7 @@ def center_crop_resize(  # noqa: PLR0913
     Only what the result needs is decoded and resized. Threads work in parallel.
 
     Args:
-        resize: What the image's shorter side becomes before the centre is cut out: at least both sides of `size`. By
+        resize: Length of the image's shorter side before the centre is cut out: at least both sides of `size`. By
             default 8/7 of the longer of these, such as 256 for 224.
         data, size, mean, std, dtype, layout, shrink, exif, out, max_pixels: As for `random_resized_crop`.
 

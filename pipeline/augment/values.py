@@ -19,8 +19,8 @@ def normalize(images: Any, mean: Any = None, std: Any = None, *, layout: str = "
     Args:
         images: [height, width, channels] or [batch, height, width, channels]. Integers are divided by the largest of
             their dtype, 255 for uint8; floats are taken as they are.
-        mean: What to subtract: one number, or one for each channel.
-        std: What to divide by then.
+        mean: Number to subtract, or one number per channel.
+        std: Number to divide by afterwards, or one per channel.
         layout: "HWC" to leave the channels last, "CHW" to put them before height and width.
 
     Returns:

@@ -56,7 +56,7 @@ def batch(
         allow_smaller_final_batch: Return the last examples as a smaller batch. Else they are dropped; `num_dropped` of
             the iterator counts them.
         shared_name: Ignored; part of TensorFlow's signature.
-        name: What reports call the iterator.
+        name: Name of the iterator in reports.
         deterministic: True: a function is called by one thread at a time, and several sources take turns, so that the
             order depends on the input and the seeds alone. None: as `set_deterministic` says, else False. Iterators
             have states, unless the source is a function, an iterator or a queue, or several threads mix sources.
@@ -184,7 +184,7 @@ def batch_join(
 ) -> DatasetIterator[Any]:
     """Make batches from several sources, each with its own thread.
 
-    The examples of one source stay in order. Those of different sources mix as they come; with `deterministic=True` or
+    The examples of one source stay in order. Different sources mix in order of arrival; with `deterministic=True` or
     `num_threads=0` the sources take turns, as in `interleave`: a block or an example each, or 16 rows of a table. The
     input ends when the last source ends.
 

@@ -15,7 +15,7 @@ from pipeline.stages.prefetch import Threads, kept_once, prefetch_meter
 from pipeline.stages.run import Clock, Run
 from pipeline.stages.stream import Several, Stream
 
-# Seconds between two looks whether the iterator was closed.
+# Seconds between checks for `close`.
 _LOOK = 1.0
 
 # Examples that a thread takes at once from a source that does not wait for others.
@@ -59,10 +59,10 @@ class Merging(Several):
 
     Args:
         sources: The streams.
-        n: How many blocks to take ahead of each.
+        n: Number of blocks to take ahead of each.
         most: How many examples a thread takes at once.
         clock: Of the iterator.
-        meter: What reports see.
+        meter: Its meter for reports.
     """
 
     def __init__(self, sources: list[Stream], n: int, most: int, clock: Clock, meter: PrefetchMeter) -> None:

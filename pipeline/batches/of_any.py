@@ -26,7 +26,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class SupportsItems(Protocol[T_co]):
-    """A sequence, of which no more is needed than its length and its items, such as a Dataset of torch."""
+    """A sequence with a length and items, such as a torch Dataset."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> T_co: ...
@@ -47,25 +47,25 @@ def dataset(given: Callable[[], T]) -> Dataset[T]: ...
 
 @tells_keywords
 def dataset(given: Any) -> Dataset[Any]:
-    """Make a dataset from anything that has examples.
+    """Make a dataset from arrays, sequences, iterables, functions or queues.
 
     Args:
-        given: What to read:
+        given: The data to read:
 
             - an array, or a tuple or dict of arrays, row by row
-            - a DataFrame or Arrow table, row by row: each a dict, as of `arrow`
+            - a DataFrame or Arrow table: each row is a dict, as in `arrow`
             - a list or another sequence, such as a torch `Dataset`
             - an iterable, read again in each epoch; an iterator is read once
             - a generator function, called in each epoch
-            - a function without arguments: an example a call, until it raises
+            - a function without arguments: one example per call, until it raises
               OutOfRangeError or StopIteration
-            - a queue your threads fill
+            - a queue that your threads fill
             - a producer, such as `slice_input_producer(...)`
             - an object with `state_dict` and `load_state_dict`
             - a Dataset, returned as it is
 
     Raises:
-        TypeError: It is nothing like that.
+        TypeError: `given` is none of these.
 
     Examples:
         >>> [batch.tolist() for batch in pipeline.dataset([1, 2, 3]).batch(2)]

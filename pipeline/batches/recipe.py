@@ -37,7 +37,7 @@ _SEVERAL = "expected one source of examples, not a list of them: that is for bat
 
 
 class PoolOptions:
-    """What a pool is asked for.
+    """The options of a pool.
 
     Args:
         min_after_dequeue: How many examples stay in it when one is drawn.

@@ -1,4 +1,4 @@
-"""What several programs share: actors that hold references, while the data lie in the object store."""
+"""Actors shared by several programs: they hold references, and the object store has the data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Lanes:
     """The actor behind `serve`: references to batches that nobody has taken yet, and to those that each has in work.
 
     Args:
-        consumers: How many shares there are; None: whoever asks first gets the next batch.
+        consumers: Number of shares; None: whoever asks first gets the next batch.
         ahead: How many batches may wait for a consumer.
     """
 
@@ -119,7 +119,7 @@ def ask(ray: Any, what: str, method: Any, *args: Any) -> Any:
 
     Raises:
         AbortedError: The actor has ended, or this process has left the cluster.
-        Exception: What its FailedItem holds.
+        Exception: The exception in its FailedItem.
     """
     if not ray.is_initialized():
         raise AbortedError(None, None, f"{what} cannot be asked: {LEFT}")

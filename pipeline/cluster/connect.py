@@ -19,7 +19,7 @@ LEFT = "this process has left the Ray cluster"
 # Seconds that the machine of an address gets to answer.
 _ANSWER = 5.0
 
-# What HTTP/2 begins with: the client says both, the server a frame of the second one's kind.
+# The start of HTTP/2: the client sends both, the server a frame of the second one's kind.
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _SETTINGS = b"\0\0\0\4\0\0\0\0\0"
 
@@ -83,7 +83,7 @@ def _greet(host: str, port: int) -> None:
 
 
 def _leave(ray: Any) -> None:
-    """After Ctrl-C leave at once. What Ray does when a program ends begins with half a second for output of workers."""
+    """After Ctrl-C exit at once, because Ray's own exit waits half a second for output of workers."""
     if issubclass(getattr(sys, "last_type", None) or object, KeyboardInterrupt):
         ray.shutdown()
 

@@ -25,7 +25,7 @@ class RayWorkers(Workers):
     Attributes:
         ray: The module.
         retries, options: Of the tasks.
-        client: What hands calls to Ray; knows what they cost.
+        client: The client of Ray, which measures the cost of calls.
 
     Thread safety: you may call every method from every thread.
     """
@@ -81,7 +81,7 @@ class RayWorkers(Workers):
         return call.future
 
     def order(self, function: Callable[..., Any]) -> FunctionSpec:
-        """What a worker needs to know to call a function; raises TypeError if it cannot be pickled."""
+        """Return the data that a worker needs to call a function; raise TypeError if it cannot be pickled."""
         return FunctionSpec(self._function(function), self._setup, versions())
 
     def check(self, function: Callable[..., Any]) -> None:
@@ -89,7 +89,7 @@ class RayWorkers(Workers):
         self._pickled(function, "the function")
 
     def seen(self) -> dict[str, Any]:
-        """What reports show of the machines: calls in flight, retries, and what each node has done."""
+        """Facts about the machines for reports: calls in flight, retries, and the work of each node."""
         return self.client.seen()
 
     def rest(self) -> None:

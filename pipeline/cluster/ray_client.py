@@ -25,7 +25,7 @@ _CHECK = 1.0
 
 
 class RayCall:
-    """What was submitted.
+    """A submitted call.
 
     Attributes:
         future: For the result.
@@ -43,7 +43,7 @@ class RayCall:
 
 
 class Metrics:
-    """What Ray's dashboard, and whoever scrapes Ray, sees of all executors of this program."""
+    """Metrics of all executors of this program, for Ray's dashboard and its scrapers."""
 
     def __init__(self, ray: Any) -> None:
         metrics = importlib.import_module("ray.util.metrics")
@@ -64,7 +64,7 @@ class Metrics:
 
 
 class RayClient:
-    """What an executor and its thread share. The thread holds this, not the executor, which may become garbage.
+    """The state of an executor and its thread. The thread holds this, not the executor, which may become garbage.
 
     All but `put`, `finish` and `close` is done by the one thread: what is to be done comes to it as a call without
     arguments, so nothing needs a lock.

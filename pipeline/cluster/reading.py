@@ -28,7 +28,7 @@ from pipeline.workers.chunks import FailedItem
 
 _WHAT = "cluster.read"
 
-# Seconds between two looks whether the iterator was closed.
+# Seconds between checks for `close`.
 CHECK_INTERVAL = 0.1
 
 # Blocks of a part in flight, at least: one on its way, one in the making.
@@ -69,7 +69,7 @@ def read(
         enqueue_many: Whether the function yields blocks, whose first dimension counts examples.
         rows: Most examples in a block; a block is also cut at 4 MiB.
         buffer_bytes: Most bytes in flight.
-        num_epochs: How often to read the parts; None repeats forever.
+        num_epochs: Number of epochs; None repeats forever.
         shuffle: Read the parts in random order, another one each epoch. `Dataset.shuffle` mixes examples.
         seed: Seed for the order.
         shard: (index, count): read your host's part: every count-th part.
@@ -102,7 +102,7 @@ class _Flight:
 
     Attributes:
         stream: Yields references to its blocks; None once it was cancelled.
-        blocks: Those that are on their way here.
+        blocks: The blocks in transit.
         ended: Whether there are no more.
     """
 
@@ -116,7 +116,7 @@ class _Parts(Parts):
     """The parts, which workers read.
 
     Attributes:
-        at_once: How many parts to read at once.
+        at_once: Number of parts to read at once.
         here: How many blocks of a part to have here; others wait where they were made.
     """
 
@@ -218,7 +218,7 @@ class _RemoteStream(PartsStream):
         Raises:
             AbortedError: This process has left the cluster, whatever error came of that; or workers died each time.
             CancelledError: The iterator was closed.
-            Exception: What the function raised.
+            Exception: The function raised it.
         """
         try:
             result = self._following(flight, where)

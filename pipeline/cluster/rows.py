@@ -57,12 +57,12 @@ class _Handed:
 class RowQueueActor:
     """The actor behind a RemoteQueue: a queue of which row of which block comes next, and the references to the blocks.
 
-    What one call of a program asks for, in one or several calls of this, is a request. The program draws a number for
+    A request is one call of a program, in one or several calls of this actor. The program draws a number for
     it, so that it can `withdraw` what it asked for when Ctrl-C ends the wait for an answer: here the call goes on. Rows
     that were handed out stay here until the program says that it has received them, or else go back after HOLD.
 
     Args:
-        what: What must be the same for all who use the queue by this name: capacity, dtypes, ...
+        what: The options in which all users of the queue by this name must agree: capacity, dtypes, ...
         capacity, min_after_dequeue, seed: Of the queue; `min_after_dequeue` is None for one in order.
     """
 
@@ -81,7 +81,7 @@ class RowQueueActor:
         self._to_ask: dict[int, float] = {}  # when the programs were told whose blocks found no room for all rows
 
     def what(self) -> Any:
-        """What it was made with."""
+        """Return its options."""
         return self._what
 
     def enqueue(self, request: int, first: int, end: int, block: Any = None) -> Any:

@@ -158,10 +158,10 @@ class Server:
 
         Raises:
             AbortedError: This process has left the cluster.
-            BaseException: What ended the loop, if that was an error.
+            BaseException: The error that ended the loop, if any.
         """
         while self._thread.is_alive() and not self._closed.is_set():
-            self._thread.join(0.1)  # not for ever, so that Ctrl-C comes through
+            self._thread.join(0.1)  # not forever, so that Ctrl-C comes through
             if member(self._ray) != self._member:
                 self._thread.join(_END)  # it says more, unless the batches do not come, or Ray does not come back
                 if self._thread.is_alive():

@@ -1,4 +1,4 @@
-"""What a worker of a Ray cluster does: it gets ready once, and calls functions that it remembers."""
+"""A worker of a Ray cluster: it prepares once, and calls functions that it remembers."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Pickled(NamedTuple):
 
 
 class FunctionSpec(NamedTuple):
-    """What a worker needs to know for any call.
+    """The data that a worker needs for any call.
 
     Attributes:
-        function: What to call.
-        setup: What to call before, once in each process.
+        function: The function to call.
+        setup: A function to call first, once per process.
         versions: Of what both sides must have alike, by name.
     """
 
@@ -60,7 +60,7 @@ class Held(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What a call cost.
+    """The cost of a call.
 
     Attributes:
         node: The host name of the machine, and the first digits of Ray's name for the node.
@@ -74,7 +74,7 @@ class Note(NamedTuple):
 
 
 class Unfit(Exception):
-    """No call can succeed in this worker, nor in one like it."""
+    """This worker's environment is incompatible, and so are equal ones."""
 
 
 def versions() -> dict[str, str]:
@@ -86,13 +86,13 @@ def call(order: FunctionSpec, args: Sequence[Any], kwargs: dict[str, Any], *held
     """Call a function.
 
     Args:
-        order: Which function.
+        order: Index of the function.
         args: Its arguments. In those that are lists, `Held` stands for a value that Ray has brought here.
         kwargs: More arguments.
         held: These values.
 
     Returns:
-        What the function returned, or a FailedItem of what it raised; and what that cost.
+        The function's result, or a FailedItem with its exception; and the cost of the call.
 
     Raises:
         Unfit: The function cannot be called here.
@@ -111,8 +111,8 @@ def read_part(order: FunctionSpec, part: Any, first: int, most: int, many: bool)
 
     Args:
         order: The function, which gives the examples.
-        part: What it reads.
-        first: How many examples to leave out.
+        part: The part to read.
+        first: Number of examples to skip.
         most: The most examples of a block.
         many: The function gives blocks; each is cut where it is too large.
 
@@ -184,7 +184,7 @@ def prepared(order: FunctionSpec) -> Callable[..., Any]:
 
 
 def note(began: float) -> Note:
-    """What a call has cost that began then."""
+    """Return the cost of a call since its start."""
     ray = _ray()
     node = ray.get_runtime_context().get_node_id()[:6]
     core = ray._private.worker.global_worker.core_worker

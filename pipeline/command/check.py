@@ -32,7 +32,7 @@ class Change(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What a program needs.
+    """The names that a program needs.
 
     Attributes:
         changes: Import lines to change.

@@ -139,7 +139,7 @@ def _run(settings: Settings, saving: Saving, watch: bool, coord: Coordinator, st
             if not struck:
                 raise
         finally:
-            # A thread may hang in a read for ever. It is a daemon; print the report without waiting for it.
+            # A thread may hang in a read forever. It is a daemon; print the report without waiting for it.
             coord.request_stop()
         interrupted = interrupted or bool(struck)
         seconds = (time.perf_counter() if interrupted else now) - start

@@ -62,7 +62,7 @@ class LineBlocks(Parts):
 
     Args:
         names: The files.
-        skip_lines: Lines to leave out at each file's start.
+        skip_lines: Number of lines to skip at the start of each file.
         first: Called with each piece of a file, and the index of its first line that is not empty.
         blank: Called with the number of lines in a block that has only empty ones, which is left out.
     """

@@ -17,9 +17,9 @@ class Fetch(NamedTuple):
 
     Attributes:
         line: Its line.
-        call: What is called, such as "sess.run".
-        names: What it fetches of the model, as the program writes it.
-        batch: What to fetch instead: the batch.
+        call: The call, such as "sess.run".
+        names: The fetches of the model, as the program writes them.
+        batch: The batch, to fetch instead.
     """
 
     line: int
@@ -56,7 +56,7 @@ def fetches_of_model(
 
 
 class _Model:
-    """What the model code of a program makes: variables, attributes, and results of functions."""
+    """The values of a program's model code: variables, attributes, and results of functions."""
 
     def __init__(
         self, nodes: list[ast.AST], name_of: Callable[[ast.AST], str | None], is_model: Callable[[str], bool]
@@ -91,14 +91,14 @@ def _given(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _key(node: ast.AST) -> str:
-    """What a value is known by: a variable, or an attribute of whatever object; empty for all else."""
+    """Return the name of a value: a variable or an attribute; empty for others."""
     if isinstance(node, ast.Attribute):
         return f".{node.attr}"
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def _fetched(call: ast.Call, function: ast.Attribute) -> list[ast.AST]:
-    """What `sess.run(...)`, `tensor.eval()` or `op.run()` fetches."""
+    """Return the fetches of `sess.run(...)`, `tensor.eval()` or `op.run()`."""
     if function.attr == "run":
         given = [*call.args[:1], *(each.value for each in call.keywords if each.arg == "fetches")]
         if given:
@@ -113,7 +113,7 @@ def _parts(node: ast.AST) -> list[ast.AST]:
 
 
 def _batches(nodes: list[ast.AST], name_of: Callable[[ast.AST], str | None]) -> Iterator[str]:
-    """What programs call the batches that they make, as a fetch."""
+    """Return the names of batches, as fetches."""
     for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             name = name_of(node.value.func) or ""

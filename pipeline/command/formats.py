@@ -20,7 +20,7 @@ _HEAD = 4096  # bytes that are looked at
 _WHOLE = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*")
 _WHOLE_ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff")
 
-# What feed does not read: the first bytes of such files, the ends of their names, what they are, and what reads them.
+# Files that feed does not read: their first bytes, extensions, format, and the function that reads them.
 _OTHERS = (
     (b"PAR1", (".parquet",), "a Parquet file", "pipeline.parquet reads it"),
     (b"ARROW1", (".feather", ".arrow"), "a Feather file (Arrow IPC)", "pipeline.feather reads it"),

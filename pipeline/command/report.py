@@ -14,9 +14,9 @@ from pipeline.reports.report import Report as Run
 # The stages by the words of the command; all others are the threads that read and decode.
 _STAGES = {"consumer": "consumer", "pool": "shuffle", "step": "shuffle", "prefetch": "queue", "start": "start"}
 _SHUFFLES = "`shuffle("
-# What the command calls the steps of its dataset, none of which its user has written.
+# Names for the steps of the command's dataset, none of which the user has written.
 _IN_WORDS = {"unbatch": "blocks of lines to examples", "_contents": "read"}
-# What the verdict proposes for a dataset in a program, which the command line does not have.
+# Proposals of the verdict that apply to programs, not to the command line.
 _FOR_PROGRAMS = re.compile(r"\. (?:Try|If|To|They|Its|All|A|The) .*", re.DOTALL)
 LONG_ENOUGH = 3.0  # seconds of a run whose verdict does not change with the next one
 

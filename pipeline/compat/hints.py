@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _MODEL = "model code: keep it in the framework that trains, and give it the batches"
 
-# What is said of which names; of a longer name its longest prefix counts.
+# Hints by name; the longest prefix of a name counts.
 _WHY = {
     _MODEL: "AggregationMethod ConditionalAccumulator ConditionalAccumulatorBase GradientTape "
     "SparseConditionalAccumulator accumulate_n add_n clip_by_average_norm clip_by_global_norm clip_by_norm "

@@ -1,1 +1,1 @@
-"""What users compose: recipes of sources and transformations."""
+"""Datasets and their iterators."""

@@ -66,15 +66,15 @@ class _Named(type):
 
 
 class Dataset(Recipe, Generic[T_co], metaclass=_Named):
-    """A recipe for examples: a source and transformations. It is immutable, cheap, and picklable if your functions are.
+    """A recipe for examples: a source and transformations.
 
-    Iterate over it to run it. `iter(dataset)` returns an iterator that also saves and loads states, reports what is
-    slow, and closes.
+    It is immutable, cheap, and picklable if your functions are. Iterate over it to run it. `iter(dataset)` returns an
+    iterator, which also has states, a report and `close`.
 
     Thread safety: you may call every method from every thread.
 
     Raises:
-        TypeError: You call the class itself: `pipeline.dataset` and the sources make datasets.
+        TypeError: You call the class itself. Use `pipeline.dataset` or a source.
 
     Examples:
         >>> squares = pipeline.dataset(range(6)).map(lambda number: number**2).batch(3)
@@ -108,10 +108,10 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords
     def epoch(self, i: int) -> Dataset[T_co]:
-        """Return the recipe with epoch i's orders: `for e in range(3): for batch in dataset.epoch(e): ...`.
+        """Return the recipe with the orders of epoch i.
 
         Raises:
-            ValueError: `i` is negative, or you can read a source only once.
+            ValueError: `i` is negative, or a source can be read only once.
 
         Examples:
             >>> numbers = pipeline.dataset(range(4)).shuffle(seed=1)
@@ -128,12 +128,12 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return Dataset(kind(self._node, *given), self._epoch)
 
     def _needs_no_time(self, what: str) -> None:
-        """Refuse a choice among elements that depend on time."""
+        """Reject a step that selects among elements whose number depends on time."""
         if self._node.timed:
             raise invalid(f"{what}: the batches of batch(max_wait=...) depend on time: write {what} before batch")
 
     def _no_order(self, what: str, hint: str) -> InvalidArgumentError:
-        """The error for elements that are to be had by number, and are not."""
+        """Return the error for a step that needs an indexed dataset."""
         kind = self._node.kind
         if self._node.indexed and self._node.length() == ENDLESS:
             return invalid(f"{what}: {kind} has no end: write {what} before {kind}")
@@ -142,9 +142,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return invalid(f"{what}: the elements of {kind} come one after the other: {hint}")
 
     def _chooses_all(self) -> bool:
-        """Return whether all elements can be had in any order."""
+        """Return whether elements can be read in any order."""
         node = arranged(self._node)
-        while isinstance(node, stages.Map) or node.kind in ("prefetch", "checksum"):  # which choices are made before
+        while isinstance(node, stages.Map) or node.kind in ("prefetch", "checksum"):  # selections move below these
             if isinstance(node, stages.Map) and not node.ordered:
                 return False
             node = node.inputs[0]
@@ -176,13 +176,13 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             function: Takes an element, returns another. It may call `example_rng`.
             workers: A number of threads, "auto", or an executor: `processes(n)`,
                 `cluster.workers(n)` or your own. None calls it in your thread.
-            ordered: Whether results keep their order. If not, there are no states.
-            on_error: "raise", or "skip" to leave out elements it fails for.
-            max_errors: How many may be skipped; None for no limit.
+            ordered: Keep the order of the results. If False, there are no states.
+            on_error: "raise", or "skip" to leave out elements on which it fails.
+            max_errors: Limit for skipped elements; None for no limit.
             seed: Seed for `example_rng`; by default the nearest seed upstream.
 
         Raises:
-            TypeError: The function is not callable, is async, or cannot be sent.
+            TypeError: The function is not callable, is async, or does not pickle.
             ValueError: An option is wrong.
 
         Examples:
@@ -194,7 +194,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords_too(map)
     def map_batches(self, function: Callable[[T_co], U], **options: Unpack[CallOptions]) -> Dataset[U]:
-        """Call your function with each batch: `map` after `batch`. Options and errors are those of `map`.
+        """Call your function with each batch. Options and errors are those of `map`.
 
         Examples:
             >>> batches = pipeline.dataset(range(4)).batch(2).map_batches(lambda batch: batch * 10)
@@ -205,7 +205,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords_too(map)
     def filter(self, function: Callable[[T_co], object], **options: Unpack[CallOptions]) -> Dataset[T_co]:
-        """Keep the elements your function is true for. Options and errors are those of `map`.
+        """Keep elements if your function returns a true value. Options and errors are those of `map`.
 
         Examples:
             >>> list(pipeline.dataset(range(6)).filter(lambda number: number % 2))
@@ -215,9 +215,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords_too(map)
     def flat_map(self, function: Callable[[T_co], Iterable[U]], **options: Unpack[CallOptions]) -> Dataset[U]:
-        """Replace each element by those your function makes: any iterable. Options and errors are those of `map`.
+        """Replace each element by the iterable your function returns. Options and errors are those of `map`.
 
-        With `workers`, what your function returns must end: a worker runs it to its end before it hands anything over.
+        With `workers` the iterable must end, because a worker reads it to its end first.
 
         Examples:
             >>> list(pipeline.dataset(["a b", "c"]).flat_map(str.split))
@@ -226,7 +226,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return self._then(stages.FlatMap, function, stages.CallSettings(**options))
 
     def enumerate(self) -> Dataset[tuple[int, T_co]]:
-        """Put its number in the pass before each element.
+        """Pair each element with its index in the epoch.
 
         Examples:
             >>> list(pipeline.dataset(["a", "b"]).enumerate())
@@ -239,12 +239,12 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords
     def shuffle(self, buffer_size: int | None = None, *, seed: int | None = None) -> Dataset[T_co]:
-        """Shuffle the elements; each pass has another order.
+        """Shuffle the elements, in another order each epoch.
 
         Args:
             buffer_size: None shuffles everything, which needs an indexed dataset.
-                A number draws from a pool of so many, and works on streams.
-            seed: Seed of the orders; None draws one, which becomes part of states.
+                n draws from a buffer with n elements, and works on streams.
+            seed: Seed for the orders; None draws one, which states include.
 
         Raises:
             ValueError: `buffer_size` is less than 1, or None for a stream.
@@ -269,10 +269,10 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords
     def repeat(self, n: int | None = None) -> Dataset[T_co]:
-        """Repeat the dataset: n passes, each in its own order; None repeats without end, 0 gives no elements.
+        """Repeat the dataset for n epochs, each in its own order; None repeats it forever.
 
         Raises:
-            ValueError: `n` is negative, you can read the source only once, or there is nothing to repeat without end.
+            ValueError: `n` is negative, the source can be read only once, or an endless repeat has no elements.
 
         Examples:
             >>> list(pipeline.dataset(["a", "b"]).repeat(2))
@@ -318,17 +318,17 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords
     def shard(self, i: int, n: int, *, drop_remainder: bool = False) -> Dataset[T_co]:
-        """Keep every n-th element, from number i on: what host i gets if n share them.
+        """Keep every n-th element from index i on: the part for host i if n hosts split the dataset.
 
-        After `map(on_error="skip")`, the elements are divided before the function runs, so that no host calls it
-        for another: each host leaves out its own failures, and the parts may differ in length.
+        After `map(on_error="skip")`, elements are split before the function runs, so each host calls it only for its
+        own part. Each host then skips its own failures, and the parts may differ in length.
 
         Args:
-            i, n: Which host this is, and how many there are.
-            drop_remainder: Whether all hosts get equally many.
+            i, n: Index of this host, and number of hosts.
+            drop_remainder: Give all hosts the same number of elements; drops up to n - 1 at the end.
 
         Raises:
-            ValueError: Not 0 <= i < n; or an order upstream is drawn by chance, so that hosts would differ.
+            ValueError: Not 0 <= i < n; or a shuffle upstream has no seed, so each host would draw another order.
 
         Examples:
             >>> [list(pipeline.dataset(range(5)).shard(host, 2)) for host in range(2)]
@@ -367,15 +367,15 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords
     def sample(self, weights: Any, n: int | None = None, *, seed: int | None = None) -> Dataset[T_co]:
-        """Draw elements with replacement, each as often as its weight says: for class balance.
+        """Draw elements with replacement, by weight, for example to balance classes.
 
         Args:
-            weights: A weight for each element, at least 0.
-            n: How many to draw in a pass; None draws `len(dataset)`.
+            weights: One weight per element, at least 0.
+            n: Number of draws per epoch; None draws `len(dataset)`.
             seed: Seed for the draws.
 
         Raises:
-            ValueError: Elements cannot be had by number, or the weights are wrong.
+            ValueError: The dataset is not indexed, or the weights are wrong.
 
         Examples:
             >>> drawn = list(pipeline.dataset(["common", "rare"]).sample([1, 9], 1000, seed=1))
@@ -402,27 +402,26 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         by: str | Callable[[T_co], Any] | None = None,
         stratify: str | Callable[[T_co], Any] | Sequence[Any] | None = None,
     ) -> tuple[Dataset[T_co], Dataset[T_co]]:
-        """Divide the elements into two parts, the same in every run: for training and validation.
+        """Split the elements at random into two parts, such as for training and validation.
 
-        A draw by `seed` and the element's number decides, so an element stays in its part while data are appended, and
-        the parts have about the fractions you ask for. Split before you shuffle, repeat or shard.
+        Every run has the same parts. The seed and the element's index decide, so elements stay in their part if you
+        append data, and sizes are only about the requested fraction. Split before you shuffle, repeat or shard.
 
         Args:
-            fraction: The share of the first part, between 0 and 1.
-            seed: Another seed gives other parts.
-            by: A field, or a function of an element, that gives a text, an integer, or a tuple of them. All elements of
-                one value are in one part: all images of a patient. The parts are then filters, without a length.
-            stratify: A field or function likewise, or a value for each element. Each part gets its share of the
-                elements of each value, to one element; appended data may change all parts. A field or function reads
-                all elements now.
+            fraction: Size of the first part, between 0 and 1.
+            seed: Seed for the draws.
+            by: A field, or a function of an element, with a text, an integer, or a tuple of them. Elements with equal
+                values, such as one patient's images, stay in one part. The parts are filters then, without a length.
+            stratify: A field, a function, or one value per element. Each part gets its share of each value, to one
+                element, and appended data may change all parts. A field or function reads all elements now.
 
         Returns:
-            Two datasets. They are indexed if this one is, but not with `by`.
+            Two datasets. They are indexed if this one is and `by` is None.
 
         Raises:
-            ValueError: `fraction` is not between 0 and 1; both `by` and `stratify`; or `stratify` where elements cannot
-                be had by number.
-            TypeError: An argument is something else, or a value is no text, integer or tuple.
+            ValueError: `fraction` is not between 0 and 1; both `by` and `stratify` are given; or the dataset is not
+                indexed and `stratify` needs it.
+            TypeError: An argument has the wrong type, or a value is not a text, an integer or a tuple.
 
         Examples:
             >>> train, validation = pipeline.dataset(range(10)).split(0.7, seed=1)
@@ -436,16 +435,16 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords
     def sort(self, n: int, key: Callable[[T_co], Any], *, reverse: bool = False) -> Dataset[T_co]:
-        """Sort each run of n elements, such as by length before `batch`: then little of a batch is padding.
+        """Sort runs of n elements, for example by length before `batch`, so that batches need little padding.
 
         Args:
-            n: How many to a run; the last run may be smaller. That many are in memory.
-            key: Your function from an element to what it is sorted by. Equal ones keep their order.
-            reverse: Whether the largest comes first.
+            n: Number of elements per run, all in memory; the last run may be smaller.
+            key: Your function from an element to its sort key. Elements with equal keys keep their order.
+            reverse: Sort the largest key first.
 
         Raises:
             ValueError: `n` is less than 1, or behind `batch(max_wait=...)`; while you iterate: keys cannot be compared,
-                or one is NaN. TypeError: `key` is not callable.
+                or a key is NaN. TypeError: `key` is not callable.
 
         Examples:
             >>> words = pipeline.dataset(["see", "a", "to", "be", "or", "not"])
@@ -501,19 +500,19 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         pad_to_multiple_of: int = 1,
         pad_side: str = "right",
     ) -> Dataset[Any]:
-        """Make batches of n elements, in their structure.
+        """Stack n elements into a batch with the same structure.
 
         Args:
-            n: How many elements to a batch; with `max_tokens`, at most.
-            drop_remainder: Whether the last batch is dropped if it is smaller.
-            pad: Fills rows up to the longest; a dict by array. None stacks.
+            n: Number of elements per batch; with `max_tokens`, the most.
+            drop_remainder: Drop the last batch if it is smaller.
+            pad: Value that pads rows to the longest; a dict by array; None stacks.
             collate: "stack", "pad", "row_splits" for (values, row_splits), or
                 your function from a list of elements to a batch.
             max_wait: Seconds until a smaller batch goes out, from a thread.
-            max_tokens: As many elements as fit: their number times the longest;
-                with "row_splits" the sum of their lengths.
-            length: For `max_tokens`: the field that has it, or a function.
-            pad_to, pad_to_multiple_of: The length of rows, or a multiple.
+            max_tokens: Limit for elements times the longest; with "row_splits",
+                for the sum of the lengths.
+            length: For `max_tokens`: the name of a field, or a function.
+            pad_to, pad_to_multiple_of: Pad to this length, or to a multiple.
             pad_side: "right" or "left".
 
         Raises:
@@ -548,7 +547,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return self._then(stages.TokenBatch, tokens, most, length, drop_remainder, pad, collate, to)
 
     def unbatch(self) -> Dataset[Any]:
-        """Take batches apart into their rows.
+        """Split batches into rows.
 
         Examples:
             >>> list(pipeline.dataset([np.array([1, 2]), np.array([3])]).unbatch())
@@ -558,12 +557,12 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords
     def window(self, size: int, stride: int | None = None, *, drop_remainder: bool = True) -> Dataset[Any]:
-        """Stack `size` neighbours. Each window begins `stride` elements after the one before.
+        """Stack `size` neighbours. Each window begins `stride` elements after the previous one.
 
         Args:
-            size: How many elements to a window.
-            stride: None for `size`, so that windows do not overlap.
-            drop_remainder: Whether windows at the end that are not full are dropped.
+            size: Number of elements per window.
+            stride: Distance between starts; None for `size`, so windows do not overlap.
+            drop_remainder: Drop incomplete windows at the end.
 
         Raises:
             ValueError: `size` or `stride` is less than 1.
@@ -589,23 +588,23 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         multiple_of: int = 1,
         drop_remainder: bool = False,
     ) -> Dataset[Any]:
-        """Make batches of elements with similar lengths, padded to the longest in each batch.
+        """Batch elements with similar lengths, padded to the longest in each batch.
 
         Args:
-            boundaries: Where buckets end, ascending. An element shorter than a boundary goes left. With `max_tokens`,
-                None for lengths that differ by an eighth.
-            batch_sizes: Elements to a batch, for each bucket: one more than boundaries.
-            max_tokens: Instead of `batch_sizes`: a batch has as many elements as fit after padding.
-            length: The field that has the length, or your function from an element to its length.
-            pad: Value to fill shorter rows with, for all components or by name.
-            pad_to_boundary: Pad to the bucket's boundary instead: the components that a dict `pad` names, or those
-                whose first dimension is the element's length or varies. Fixed vectors and images keep their shape.
-            multiple_of: Pad to a multiple of this, the same components.
-            drop_remainder: Whether elements at the end that fill no batch are dropped.
+            boundaries: Upper bounds of the buckets, ascending. An element goes into the first bucket whose bound
+                exceeds its length. None, with `max_tokens`: lengths in a bucket differ by at most an eighth.
+            batch_sizes: Number of elements per batch, one for each bucket and one for longer elements.
+            max_tokens: Limit for the number of elements times the longest, instead of `batch_sizes`.
+            length: Name of a field with the length, or your function from an element to its length.
+            pad: Value used to pad shorter rows; a dict maps array names to values.
+            pad_to_boundary: Pad to the bucket's bound: arrays named in a dict `pad`, or else those whose first
+                dimension is the element's length or varies. Fixed vectors and images keep their shape.
+            multiple_of: Pad the same arrays to a multiple.
+            drop_remainder: Drop elements at the end if they do not fill a batch.
 
         Raises:
-            ValueError: Boundaries do not ascend, or there is not one batch size more than boundaries. While you
-                iterate: a length is not an integer of at least 0, or above `max_tokens`, or elements make no batch.
+            ValueError: `boundaries` is not ascending, or `len(batch_sizes) != len(boundaries) + 1`. While you iterate:
+                a length is not an integer of at least 0, or above `max_tokens`, or elements make no batch.
 
         Examples:
             >>> words = pipeline.dataset([np.arange(n) for n in (1, 5, 2, 6)])
@@ -656,31 +655,31 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         buffer: int | None = None,
         pad: Any = 0,
     ) -> Dataset[dict[str, NDArray[Any]]]:
-        """Pack your sequences into equally long rows.
+        """Pack sequences into rows of equal length.
 
-        A row is a dict with the fields, `segment_ids` (int32, from 1 in each row, 0 for padding) and `positions`
-        (int32, from 0 for each piece of a sequence). If your sequences come in no dict, the field is "tokens". Empty
+        A row is a dict with your fields, `segment_ids` (int32, from 1 in each row, 0 for padding) and `positions`
+        (int32, from 0 for each piece of a sequence). Sequences that are not dicts become the field "tokens". Empty
         sequences are left out.
 
         Args:
-            length: A row's length.
-            method: "concat" fills each row, and continues a sequence in the next one. "first_fit" and "best_fit" keep
-                sequences whole: a row begins with the oldest in a buffer, and then takes the oldest, or the longest,
-                that has room.
-            long: What becomes of a sequence that is longer than a row, with its `begin` and `end`: "split" into
-                several, "truncate", "drop" or "error". What is truncated keeps its `begin` and `end`.
-            begin, end: Values before and after each sequence, such as BOS and EOS; a dict by field.
-            labels: True adds `labels`, the token after each; -100 at the end of a sequence and for padding. A string
+            length: Length of a row.
+            method: "concat" fills each row and continues a sequence in the next row. "first_fit" and "best_fit" keep
+                sequences whole: a row begins with the oldest one in a buffer, then takes the oldest, or the longest,
+                that fits.
+            long: For sequences longer than a row with `begin` and `end`: "split" into several, "truncate", "drop" or
+                "error". Truncated sequences keep their `begin` and `end`.
+            begin, end: Values before and after each sequence, such as BOS and EOS; a dict maps fields to values.
+            labels: True adds `labels`, the next token of each; -100 at the end of a sequence and for padding. A string
                 names the field with the tokens.
-            cu_seqlens: Whether rows have `cu_seqlens`, the ends of the pieces from 0 to `length`, and `max_seqlen`,
-                the longest piece, both int32. Padding counts as a piece. With `max_sequences=n` it has n + 2 numbers.
-            max_sequences: The most pieces of a row.
-            buffer: How many sequences "first_fit" and "best_fit" choose from; None for 64 and 1,000.
-            pad: Value at a row's end; a dict by field.
+            cu_seqlens: Add `cu_seqlens`, the ends of the pieces from 0 to `length`, and `max_seqlen`, the longest
+                piece, both int32. Padding counts as a piece. With `max_sequences=n` there are n + 2 numbers.
+            max_sequences: Limit for the pieces in a row.
+            buffer: Number of sequences from which "first_fit" and "best_fit" choose; None for 64 and 1,000.
+            pad: Value used to pad rows; a dict maps fields to values.
 
         Raises:
-            ValueError: An argument is wrong; while you iterate: a sequence, or a value, does not fit.
-            TypeError: While you iterate: sequences differ in dtype.
+            ValueError: An argument is wrong; while you iterate: a sequence or a value does not fit.
+            TypeError: While you iterate: sequences have different dtypes.
 
         Examples:
             >>> tokens = pipeline.dataset([np.array([1, 2, 3]), np.array([4, 5])])
@@ -695,7 +694,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         one_of(["split", "truncate", "drop", "error"], long, "pack: long")
         if buffer is not None and method == "concat":
             raise invalid("pack: buffer: method='concat' keeps no sequences: leave it out")
-        if method != "concat":  # sequences are held for later, and found again by their numbers
+        if method != "concat":  # buffered sequences are found again by their indices
             self._needs_no_time("pack")
         size = (1000 if method == "best_fit" else 64) if buffer is None else at_least(1, buffer, "pack: buffer")
         how = stages.Packing(
@@ -716,7 +715,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords
     def prefetch(self, n: int = 2) -> Dataset[T_co]:
-        """Let a thread prepare up to n elements while you work with the last one; 0 changes nothing.
+        """Prepare up to n elements in a thread while you work with the last one; 0 changes nothing.
 
         Raises:
             ValueError: `n` is negative.
@@ -735,23 +734,23 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
     def cache(
         self, folder: str | os.PathLike[str] | None = None, *, rebuild: bool = False, verify: bool = False
     ) -> Dataset[T_co]:
-        """Compute the elements once, and keep them: the first pass fills the cache, later ones read it.
+        """Compute the elements once: the first epoch fills the cache, and later epochs read it.
 
-        Random orders and draws upstream are kept with the elements; those downstream differ in each pass. Elements of a
-        full cache have numbers: `shuffle(seed=1)`, `len`, `d[i]`, `sample` and `shard` work by them.
+        Shuffles and random draws upstream are kept with the elements; those downstream differ in each epoch. A full
+        cache is indexed, so `shuffle(seed=1)`, `len`, `d[i]`, `sample` and `shard` work.
 
         Args:
-            folder: Where to keep them, for later runs and for other processes; None for memory. Values other than
-                arrays, numbers and texts are pickled there: use no folder in which others can write.
-            rebuild: Remove what the folder has.
-            verify: Compare all that the folder has with its checksums.
+            folder: A folder for later runs and other processes; None for memory. Values other than arrays, numbers and
+                texts are pickled, so do not use a folder in which others can write.
+            rebuild: Empty the folder first.
+            verify: Compare the files in the folder with their checksums.
 
         Raises:
-            ValueError: The elements have no end or depend on time, or an option is given without a folder.
-            StateMismatchError: The folder has elements of other files, functions, options or seeds.
-            FailedPreconditionError: The folder holds something else, or another process fills what is to be rebuilt.
+            ValueError: The dataset is endless or depends on time, or an option is given without a folder.
+            StateMismatchError: The folder was filled from other files, functions, options or seeds.
+            FailedPreconditionError: The folder has other contents, or another process fills the cache to be rebuilt.
             DataLossError: The folder is damaged.
-            ResourceExhaustedError: While you iterate: the disk is full. What was kept stays.
+            ResourceExhaustedError: While you iterate: the disk is full. Written elements stay.
             TypeError: While you iterate: an element cannot be pickled.
 
         Examples:
@@ -767,10 +766,10 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return self._then(stages.Cache, path, self._epoch, again, compare)
 
     def checksum(self) -> Dataset[T_co]:
-        """Let the iterator sum the bytes of the elements: its `fingerprint()` differs where one bit of two runs does.
+        """Include the contents of the elements, not only their order, in the iterator's `fingerprint()`.
 
-        Only `batch(n)` without `pad=` or `collate=`, and `prefetch`, may follow: the fingerprint is the same for any
-        batch size. Elements may hold arrays, numbers, strings, and containers of them.
+        Only `batch(n)` without `pad=` or `collate=`, and `prefetch`, may follow, so the fingerprint is the same for any
+        batch size. Elements may contain arrays, numbers and strings, and containers of them.
 
         Examples:
             >>> batches = iter(pipeline.dataset([1.0, 2.0]).checksum().batch(2))
@@ -783,15 +782,15 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
     @tells_keywords
     def to_arrays(self, *, pad: Any = None) -> Any:
-        """Return all elements as arrays, in the structure of one: of a table a dict of columns.
+        """Return all elements as arrays, in the structure of an element: a table becomes a dict of columns.
 
         The first dimension counts the elements. Texts become arrays of objects.
 
         Args:
-            pad: Fills shapes that differ, as in `batch`.
+            pad: Value used to pad different shapes, as in `batch`.
 
         Raises:
-            ValueError: There are no elements, or no end of them; or shapes differ, and there is no `pad`.
+            ValueError: The dataset is empty or endless, or shapes differ and `pad` is None.
 
         Examples:
             >>> pipeline.dataset([{"x": 1, "name": "a"}, {"x": 2, "name": "b"}]).to_arrays()
@@ -806,10 +805,10 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         raise invalid("to_arrays: the dataset has no elements, so that their dtypes are not known")
 
     def __len__(self) -> int:
-        """Return how many elements a pass has.
+        """Return the number of elements per epoch.
 
         Raises:
-            TypeError: That is not known, or there is no end.
+            TypeError: The number is unknown, or the dataset is endless.
         """
         length = self._node.length()
         if length is None:
@@ -823,10 +822,10 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return True
 
     def __getitem__(self, index: int) -> T_co:
-        """Return element number `index` of the pass.
+        """Return element number `index` of the epoch.
 
         Raises:
-            IndexError: There is none. TypeError: Elements come one after the other, or it is not an integer.
+            IndexError: There is no such element. TypeError: The dataset is not indexed, or `index` is not an integer.
         """
         number = integer(index, "an index of a dataset")
         if not self._node.indexed:
@@ -847,18 +846,18 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         return block.values.first()  # type: ignore[no-any-return]
 
     def _new_run(self) -> Run:
-        run = Run(self._node.kind, measured(self._node))  # which notes on errors where their step was written
+        run = Run(self._node.kind, measured(self._node))  # `measured` notes on errors where their step was written
         run.epoch = self._epoch
         return run
 
     @property
     def spec(self) -> Any:
-        """The dtypes and shapes of the first element, in its structure: (dtype, shape) for each component.
+        """The dtypes and shapes of the first element, in its structure: (dtype, shape) for each array.
 
-        A list that makes no array, such as one of lists of different lengths, is an object of shape ().
+        A ragged list, which does not fit into an array, counts as an object with shape ().
 
         Raises:
-            FailedPreconditionError: There are no elements, or the source can be read once.
+            FailedPreconditionError: The dataset is empty, or the source can be read only once.
 
         Examples:
             >>> pipeline.dataset([{"image": np.zeros((2, 2), "float32"), "label": 7}]).spec
@@ -911,19 +910,19 @@ def mix(
     """Draw elements from several datasets by weight.
 
     Args:
-        datasets: The datasets; a dict gives them names.
-        weights: How often each is drawn, relative to the others: a list, or a dict by name; None for equally often. Or
-            a schedule, a list of (start, weights): from so many drawn elements on, or tokens with `by`.
-        by: Weights count tokens: the field that has the length, or your function from an element to its length.
-            Then the share of each dataset is exact to an element at any time.
+        datasets: A list of datasets, or a dict with their names.
+        weights: Relative weights of the datasets: a list, or a dict by name; None for equal weights. Or
+            a schedule, a list of (start, weights), where starts count drawn elements, or tokens with `by`.
+        by: Weigh tokens instead of elements: name of a field with the length, or your function that returns it.
+            The share of each dataset is then exact to one element at any time.
         seed: Seed for the draws.
-        stop: "all_exhausted" gives every element once, with the weights of what is left; "first_exhausted" ends with
-            the first that ends.
+        stop: "all_exhausted" delivers every element once; "first_exhausted" ends with
+            the first dataset that ends.
 
     Raises:
         ValueError: The weights or the schedule are wrong; while you iterate: a length is not an
             integer of at least 0, or lengths add up to more than 2**62.
-        TypeError: Something is not a dataset.
+        TypeError: An argument is not a dataset.
 
     Examples:
         >>> web, books = pipeline.dataset(["web"]).repeat(), pipeline.dataset(["book"]).repeat()
@@ -941,7 +940,7 @@ def mix(
 
 
 def _schedule(given: Any, count: int, names: list[str] | None) -> stages.Schedule:
-    """Return weights, or a schedule of weights, of so many datasets."""
+    """Return a schedule of weights for `count` datasets."""
     if not _is_schedule(given):
         return stages.Schedule([0], [_mix_weights(given, count, names, "mix")])
     phases = [tuple(phase) if isinstance(phase, (tuple, list)) else (phase,) for phase in given]
@@ -963,7 +962,7 @@ def _is_schedule(given: Any) -> bool:
 
 
 def _mix_weights(given: Any, count: int, names: list[str] | None, what: str) -> NDArray[np.float64]:
-    """Return the weights of so many datasets."""
+    """Return the weights of `count` datasets."""
     if isinstance(given, Mapping):
         if names is None:
             raise invalid(
@@ -987,7 +986,7 @@ def zip(*datasets: Dataset[Any] | Sequence[Dataset[Any]]) -> Dataset[tuple[Any, 
 
 
 def zip(*datasets: Any) -> Dataset[tuple[Any, ...]]:
-    """Make tuples of the elements of several datasets, as long as each has one: `zip(a, b)` or `zip([a, b])`.
+    """Combine the elements of several datasets into tuples, up to the shortest: `zip(a, b)` or `zip([a, b])`.
 
     Examples:
         >>> list(pipeline.zip(pipeline.dataset(["a", "b"]), pipeline.dataset(range(5))))
@@ -1000,15 +999,15 @@ def zip(*datasets: Any) -> Dataset[tuple[Any, ...]]:
 
 @tells_keywords
 def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, block_length: int = 1) -> Dataset[T]:
-    """Take elements from several datasets in turn.
+    """Read several datasets in turn.
 
     Args:
         datasets: A list of datasets, or one dataset whose elements are datasets, such as `d.map(to_dataset)`.
-        cycle_length: How many are open at once; None for all in a list, and 4 in a dataset.
-        block_length: How many elements to take in a turn.
+        cycle_length: Number of datasets open at once; None for all in a list, and 4 in a dataset.
+        block_length: Number of elements per turn.
 
     Raises:
-        ValueError: There are no datasets, or a number is less than 1. TypeError: Something is not a dataset.
+        ValueError: There are no datasets, or a number is less than 1. TypeError: An argument is not a dataset.
 
     Examples:
         >>> list(pipeline.interleave([pipeline.dataset(["a", "b", "c"]), pipeline.dataset(range(2))]))
@@ -1034,7 +1033,7 @@ def _nodes(datasets: Any, what: str) -> list[Node]:
 
 
 def _check_read_once(nodes: Sequence[Node], what: str) -> None:
-    """Refuse an iterator that is to be read in two places."""
+    """Reject an iterator that is used in two places."""
     seen: set[int] = set()
     for node in nodes:
         once = {id(each): each for each in running(node) if each.exclusive and each.once() is not None}

@@ -1,4 +1,4 @@
-"""DatasetIterator: one pass over a dataset. It hands out elements, saves and loads states, and ends cleanly."""
+"""Iterator over a dataset, with checkpoints and clean shutdown."""
 
 from __future__ import annotations
 
@@ -59,31 +59,30 @@ _SMALLER = "To get them too, leave out drop_remainder=True, or pass allow_smalle
 T_co = TypeVar("T_co", covariant=True)
 R = TypeVar("R")
 
-# How many elements ago a state can be of.
+# Number of past states that an iterator keeps.
 BEHIND = 64
 
-# Seconds between two looks whether the iterator was closed.
+# Seconds between checks for `close`.
 _LOOK = 0.1
 
-# Seconds that threads get at the end of the program.
+# Timeout for threads when the program exits, in seconds.
 _AT_EXIT = 0.5
 
 _END: Any = object()
 
 
 class DatasetIterator(Recipe, Generic[T_co]):
-    """Your dataset's elements, once: an iterator, and a context manager that ends its threads.
+    """Iterate over a dataset once. As a context manager, it ends its threads and closes its files.
 
-    An ended iterator stays ended. `iter(dataset)` gives another one, with the same order under a seed, and
-    `dataset.epoch(i)` the order of pass i.
+    For another pass call `iter(dataset)` again, or iterate over `dataset.epoch(i)` for the order of epoch i.
 
-    After Ctrl-C, or an exception of a signal handler, the next call continues after the last element. A `for` loop
-    loses nothing; `x = next(iterator)` may lose what `next` returns in that very instant, before Python assigns it.
+    After Ctrl-C, or an exception in a signal handler, the next call continues after the last element. A `for` loop
+    loses nothing. `x = next(iterator)` may lose an element if Ctrl-C arrives just before Python assigns it.
 
-    Thread safety: your threads may share an iterator; each element goes to one thread.
+    Thread safety: threads may share an iterator; each element goes to one thread.
 
     Attributes:
-        grace: Seconds that `close` waits for another thread's `next`, and for threads to end; 10 by default.
+        grace: Seconds for which `close` waits for `next` in another thread, and for threads to end; 10 by default.
 
     Examples:
         >>> squares = pipeline.dataset(range(5)).map(lambda number: number**2)
@@ -103,33 +102,33 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
         Args:
             node: The recipe.
-            epoch: Which pass.
-            name: What reports call it; None for the name of its source.
-            stops: A Coordinator of the user's, which ends the iterator when it stops, and hears of its errors.
+            epoch: Index of the epoch.
+            name: Name in reports; None for the name of its source.
+            stops: The user's Coordinator: it ends the iterator when it stops, and receives its errors.
         """
         self._node, self._arranged, self._epoch = node, arranged(node), epoch
         self._waits = self._arranged.waits
         self._lock = threading.RLock()  # held in `next`
-        self._owner: int | None = None  # the thread that holds it
+        self._owner: int | None = None  # the thread with the lock
         self._name = name or name_of_recipe(node)
         self._measured = measured(node)
         self._run = self._new_run(stops)
         self._sum = None if node.summed is None else Sum(node.summed)
         self._summed = Measured(number(), Meter(), "checksum")
-        self._records: deque[Record] = deque(maxlen=BEHIND + 1)  # of what callers have got, and the one before
-        self._made: Record | None = None  # of the last element that was made
-        self._handed = 0  # elements that callers of `next` have got
-        self._interrupted = False  # an exception may have left the stream anywhere behind `_made`
-        self._loaded: dict[str, Any] | None = None  # the state that was loaded, until the stream is open
+        self._records: deque[Record] = deque(maxlen=BEHIND + 1)  # of delivered elements, and the one before them
+        self._made: Record | None = None  # of the last element computed
+        self._handed = 0  # elements returned to callers of `next`
+        self._interrupted = False  # an exception may have left the stream at any position after `_made`
+        self._loaded: dict[str, Any] | None = None  # a loaded state, until the stream is open
         self._over = False
-        self._complete = False  # whether it is over and no error has ended it
+        self._complete = False  # over without an error
         self._closed = False
-        self._informed: set[int] = set()  # the threads that know of that: they called `close`, or got a CancelledError
+        self._informed: set[int] = set()  # threads that called `close` or got a CancelledError
         self._forked = False
         self._times, self._waited = LoopTimes(), 0.0
         self._threads: Threads | None = None  # for `async for`
         self._asked = itertools.count()
-        self._left: list[tuple[int, Future[Any]]] = []  # elements of which the tasks that waited were cancelled
+        self._left: list[tuple[int, Future[Any]]] = []  # elements whose waiting tasks were cancelled
         loops.add(self)
 
     def _new_run(self, stops: Stops | None) -> Run:
@@ -140,7 +139,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
     def __iter__(self) -> DatasetIterator[T_co]:
         if self._ended:
             state = "is closed" if self._closed else "has ended"
-            tell(_log, f"{self._name}: this iterator {state}, and gives nothing more: {_AGAIN}")
+            tell(_log, f"{self._name}: this iterator {state}, and has no more elements: {_AGAIN}")
         return self
 
     def __next__(self) -> T_co:
@@ -149,7 +148,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         Raises:
             StopIteration: The epoch is over.
             CancelledError: Another thread has closed the iterator.
-            Exception: What your function raised. The iterator has ended then.
+            Exception: Your function raised it. The iterator has ended then.
         """
         try:
             found = self._traced(None) if spans.on else self._next(None)
@@ -164,14 +163,14 @@ class DatasetIterator(Recipe, Generic[T_co]):
         """Return the next element.
 
         Args:
-            timeout: Seconds to wait; None for no limit. It needs a thread that prepares elements: end the dataset with
-                `.prefetch(1)`. A dataset of a queue has one.
+            timeout: Seconds to wait; None for no limit. A timeout needs a thread that prepares elements, so end the
+                dataset with `.prefetch(1)`. A dataset over a queue has one.
 
         Raises:
             StopIteration: The epoch is over.
-            DeadlineExceededError: The time is up. Nothing is lost: call again.
-            FailedPreconditionError: The dataset makes elements in your own thread.
-            Exception: What your function raised. The iterator has ended then.
+            DeadlineExceededError: The time is up. Nothing is lost: call `next` again.
+            FailedPreconditionError: The dataset computes elements in your own thread.
+            Exception: Your function raised it. The iterator has ended then.
         """
         left = None if timeout is None else seconds(timeout, "next: timeout")
         if left is not None and left < 0:
@@ -198,7 +197,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     def _next(self, timeout: float | None) -> Any:
         """Return the next element; _END at the end."""
-        if self._owner is not None:  # a thread is here: it may be this one
+        if self._owner is not None:  # a thread is in `next`, possibly this one
             self._not_within("next")
         if self._left:
             return self._of_left()
@@ -216,10 +215,10 @@ class DatasetIterator(Recipe, Generic[T_co]):
             raise
 
     def _take_back(self, handed: int) -> None:
-        """After an interrupt behind the last line of `_make`: the caller did not get its element, which comes again.
+        """Requeue an element whose caller was interrupted after the last line of `_make`.
 
         Args:
-            handed: How many elements were handed out then: if these are more now, another thread went on behind it.
+            handed: Number of elements delivered then. If it has grown, another thread has already continued.
         """
         with self._lock:
             if self._handed == handed and not self._over and self._node.no_state() is None:
@@ -227,7 +226,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
                 self._records.pop()
 
     def _alone(self, function: Callable[..., R], *args: Any) -> R:
-        """Call a function as `next` does its work: other threads wait, and calls from within are refused."""
+        """Call a function with the lock of `next`: other threads wait, and nested calls raise an error."""
         with self._lock:
             self._owner = get_ident()
             try:
@@ -240,7 +239,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
         Args:
             timeout: Seconds to wait; None for no limit.
-            delivers: Whether the caller gets the element now; else its record is returned with it.
+            delivers: Deliver the element now; if False, return its record with it.
         """
         if self._over or self._closed:
             return self._after_the_end()
@@ -290,14 +289,14 @@ class DatasetIterator(Recipe, Generic[T_co]):
             if coord is not None:
                 hooks.loop_of_thread.coord = outer
             self._waited += time.perf_counter() - began
-        if delivers:  # Python looks for signals after calls: none comes from here to the `return`
+        if delivers:  # no calls from here to `return`, so no signal handler runs in between
             self._records += (record,)
             self._handed += 1
         self._made, self._interrupted = record, False
         return element if delivers else (element, record)
 
     def _wait(self, stream: Stream, timeout: float | None) -> bool:
-        """Wait for the next element; return whether it is there in time. After an interrupt it can be called again."""
+        """Wait for the next element; return whether it arrived in time. Can be called again after an interrupt."""
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         while not (found := stream.wait(max(0.0, min(_LOOK, deadline - time.monotonic())))):
             self._run.clock.check()
@@ -306,10 +305,10 @@ class DatasetIterator(Recipe, Generic[T_co]):
         return found
 
     def _recover(self) -> None:
-        """Open a new stream after the last element, as an interrupt may have left the old one anywhere.
+        """Reopen the stream after the last element, because an interrupt may have left it at any position.
 
         Raises:
-            FailedPreconditionError: The recipe has no state to open it at.
+            FailedPreconditionError: The recipe has no states.
         """
         if self._made is not None:
             reason = self._node.no_state() or unknown_in(self._made.state)
@@ -319,7 +318,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             if self._sum is not None:
                 self._sum.value = self._made.value
         self._close_stream()
-        self._run.clock.stop()  # threads of a stream that was not open yet end too
+        self._run.clock.stop()  # also ends threads of a stream that was still being opened
         self._run = self._run.again()
         if self._closed:  # `close` may have stopped the run before
             self._run.clock.stop()
@@ -327,12 +326,12 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._interrupted = False
 
     def _not_within(self, what: str) -> None:
-        """Refuse a call of a function that `next` calls: it would wait for itself."""
+        """Reject calls from a function that runs inside `next`, because they would deadlock."""
         if self._owner == get_ident() or (this_thread.serving is not None and this_thread.serving is self._run.clock):
             raise FailedPreconditionError(None, None, f"{what} was called within next of the same iterator")
 
     def _after_the_end(self) -> Any:
-        """Return _END after the end; raise CancelledError, once per thread, where another thread has closed it."""
+        """Return _END, or raise CancelledError once per thread if another thread closed the iterator."""
         if self._closed and not self._over and get_ident() not in self._informed:
             self._informed.add(get_ident())
             raise CancelledError(None, None, f"{self._name}: the iterator was closed by another thread")
@@ -363,7 +362,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         return stream
 
     def _finish(self) -> None:
-        """The pass is over."""
+        """End the epoch."""
         self._over = self._complete = True
         self._times.end()
         ended.note(self)
@@ -373,7 +372,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     def _end_by(self, error: Exception) -> Exception:
         """End by an error; return the one to raise."""
-        if isinstance(error, (StopIteration, OutOfRangeError)):  # it would look like the end
+        if isinstance(error, (StopIteration, OutOfRangeError)):  # the caller would take it for the end
             other = RuntimeError(f"{self._name}: a function of the input raised {type(error).__name__}")
             other.__cause__, error = error, other
         stops = self._run.clock.stops_with
@@ -387,11 +386,11 @@ class DatasetIterator(Recipe, Generic[T_co]):
         if cancelled and self._closed:
             self._informed.add(get_ident())
         else:
-            self._over = True  # last, so that the error comes again if an interrupt has struck above
+            self._over = True  # last, so that an interrupt above does not hide the error
         return error
 
     def _close_stream(self) -> None:
-        """End the threads of the stream, and close its files. After an interrupt it can be called again."""
+        """End the threads of the stream and close its files. Can be called again after an interrupt."""
         stream = self._stream
         if stream is None:
             return
@@ -405,32 +404,31 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._stream = None
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if finalizing():  # kept as a default, because the names of modules may be gone then
+        if finalizing():  # a default argument, because module globals may be gone then
             return
         try:
             self._close_stream()
         finally:
-            self._close_stream()  # nothing is left to do, unless a signal handler raised in the first call
+            self._close_stream()  # again, in case a signal handler raised in the first call
 
     def _leave(self) -> None:
-        """Close the files at the end of the program, while modules have their names: your generators end then.
+        """Close the files at exit, while module globals still exist, so that the user's generators end.
 
-        The lock stays taken: `next` in a daemon thread would open the stream again. If one is in `next`, nothing
-        happens.
+        Keeps the lock, as `next` in a daemon thread would reopen the stream. Does nothing if a thread is in `next`.
         """
         if self._lock.acquire(blocking=False):
             self._interrupted = self._interrupted or self._stream is not None  # for `next` in a later exit handler
             self._close_stream()
 
     def _wait_for_threads(self) -> list[threading.Thread]:
-        """Wait until the threads that worked ahead have ended, `grace` seconds at most; return those that have not."""
+        """Wait at most `grace` seconds for worker threads to end; return the ones still running."""
         threads, deadline = self._run.clock.threads, time.monotonic() + self.grace
         for thread in threads:
             wait_for_end(thread, deadline)
         return [thread for thread in threads if is_running(thread)]
 
     def _join(self) -> None:
-        """Wait for the threads that worked for this; raise what one of the queue runners has raised."""
+        """Wait for all threads of this iterator; reraise an error of its queue runners."""
         clock = self._run.clock
         if running := self._wait_for_threads():
             text = f"close: threads are still running after {self.grace:g} seconds"
@@ -441,7 +439,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             coord.join(stop_grace_period_secs=self.grace)
 
     def _tell_dropped(self) -> None:
-        """Tell of examples at the end that were dropped: visibly where there was no batch at all."""
+        """Log dropped examples; warn if there was no batch at all."""
         dropped = self.num_dropped
         if not dropped:
             return
@@ -453,8 +451,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
             tell(_log, f"{self._name}: {text}")
 
     async def __anext__(self) -> T_co:
-        """Return the next element; a thread waits for it. If the awaiting task is cancelled, it comes next."""
-        import asyncio  # 15 ms, which programs without it need not wait for
+        """Return the next element, for which a thread waits. If the task is cancelled, the next call returns it."""
+        import asyncio  # imported lazily: costs 15 ms
 
         from pipeline.workers.threads import Threads  # as above
 
@@ -479,14 +477,14 @@ class DatasetIterator(Recipe, Generic[T_co]):
         return found  # type: ignore[no-any-return]
 
     def _of_left(self) -> Any:
-        """Return the oldest element of which the task that waited was cancelled; _END at the end."""
+        """Return the oldest element whose waiting task was cancelled; _END at the end."""
         from concurrent.futures import wait
 
-        wait([self._left[0][1]])  # after an interrupt it is still there
+        wait([self._left[0][1]])  # popped only afterwards, so an interrupt does not lose it
         return self._delivered(heapq.heappop(self._left)[1])
 
     def _delivered(self, future: Future[Any]) -> Any:
-        """Return an element that was made for a task; _END at the end."""
+        """Return an element computed for a task; _END at the end."""
         found = future.result()
         if found is _END:
             return found
@@ -501,9 +499,9 @@ class DatasetIterator(Recipe, Generic[T_co]):
         return self
 
     def start(self) -> None:
-        """Open the input now, not with the first `next`. A `prefetch` at the end begins to work.
+        """Open the input now instead of at the first `next`. A final `prefetch` starts to work.
 
-        Workers of `map` alone begin with the first `next`: end the dataset with `.prefetch(n)` to begin now.
+        Without `.prefetch(n)` at the end, workers of `map` still start at the first `next`.
         """
         self._not_within("start")
         self._alone(self._begin)
@@ -518,14 +516,13 @@ class DatasetIterator(Recipe, Generic[T_co]):
             self._close_stream()
 
     def close(self) -> None:
-        """End the threads and close the files; does nothing the second time.
+        """End the threads and close the files; a second call does nothing.
 
-        Your own loop has then come to its end. Those of other threads get a CancelledError. A function of the dataset,
-        or a signal handler within `next`, may call it too: the files are closed when `next` returns.
+        Iterating in your thread ends then; other threads get a CancelledError. Functions of the dataset, and signal
+        handlers within `next`, may call `close` too: the files are closed when `next` returns.
 
         Raises:
-            RuntimeError: Another thread is in `next`, or in a function of the dataset, and does not come out within
-                `grace` seconds.
+            RuntimeError: Another thread stays in `next` or in a function of the dataset for over `grace` seconds.
         """
         self._informed.add(get_ident())
         self._closed = True
@@ -537,7 +534,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             return
         locked: list[bool] = []
         try:
-            # In one call, so that an interrupt comes before the lock is taken or after that is noted.
+            # One call, so that no interrupt can arrive between taking the lock and recording it.
             locked.extend(itertools.starmap(self._lock.acquire, ((True, self.grace),)))
             if not locked[0]:
                 raise RuntimeError(f"close: a thread is still in next after {self.grace:g} seconds")
@@ -560,12 +557,12 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self.close()
 
     def state_dict(self, *, behind: int = 0) -> dict[str, Any]:
-        """Return the state after the last element you got: plain data, a few kilobytes as JSON.
+        """Return the state after the last element you received, as plain data: a few kilobytes of JSON.
 
-        Save it together with your model, in one file; see `save_state`.
+        Save it with your model, in one file; see `save_state`.
 
         Args:
-            behind: Go back this many elements, at most 64: for batches you hold back, as in a device prefetch.
+            behind: Go back this many elements, at most 64, for batches that you received but have not trained on.
 
         Raises:
             FailedPreconditionError: A source cannot be rewound; the message names it.
@@ -577,11 +574,11 @@ class DatasetIterator(Recipe, Generic[T_co]):
         return self._saved(behind, self._complete and not behind)
 
     def _saved(self, behind: int, ended: bool) -> dict[str, Any]:
-        """Return the state some elements ago.
+        """Return an earlier state.
 
         Args:
-            behind: How many elements ago.
-            ended: Whether the caller knows that there were no more elements.
+            behind: Number of elements to go back.
+            ended: Whether the epoch is known to be over.
         """
         loaded = self._loaded  # another thread may open the stream meanwhile
         if loaded is not None and not behind:
@@ -599,18 +596,18 @@ class DatasetIterator(Recipe, Generic[T_co]):
         reason = unknown_in(record.state)
         if reason is not None:
             raise FailedPreconditionError(None, None, reason)
-        from pipeline.datasets.state import state_of  # with json: 2 ms, for programs that save states
+        from pipeline.datasets.state import state_of  # imported lazily: json costs 2 ms
 
         return state_of(self._node, self._run, record, self._sum is not None, ended)
 
     def _skip(self, n: int, size: int) -> None:
-        """Leave out the first elements: with an index none is made, and other sources are only read past them.
+        """Skip the first elements, without computing them if the dataset is indexed.
 
         Args:
-            n: How many; there may be fewer.
-            size: How many examples one consists of.
+            n: Number of elements; there may be fewer.
+            size: Number of examples per element.
         """
-        if self._sum is not None:  # it is about all of them
+        if self._sum is not None:  # a fingerprint needs their contents
             for _ in itertools.islice(self, n):
                 pass
         else:
@@ -630,21 +627,21 @@ class DatasetIterator(Recipe, Generic[T_co]):
             self._open()
 
     def load_state_dict(self, state: dict[str, Any], *, allow: Collection[str] = ()) -> None:
-        """Continue from a state: the next element is the one you would have got next when you saved it.
+        """Continue from a state: the next element is the one that followed when you saved it.
 
-        Your dataset must have the same recipe, except for workers, prefetch, and the hosts of `shard`.
+        The recipe must be the same, except for workers, prefetch, and the hosts of `shard`.
 
         Args:
-            state: What `state_dict` returned, in this process or another.
-            allow: Differences to accept: "batch_size", "num_epochs", "mtime", and "weights" of a mix, which may also
-                have other inputs than it had, told apart by their names. What was read stays read. "shard" is accepted
-                and means nothing.
+            state: A state from `state_dict`, of this process or another.
+            allow: Differences to accept: "batch_size", "num_epochs", "mtime", and "weights" of a mix, whose inputs may
+                then differ too and are matched by name. Examples already read are not read again. "shard" has no
+                effect.
 
         Raises:
-            StateMismatchError: Another dataset, other files, or other hosts, where each has a state of its own. Nothing
-                has changed.
-            InvalidArgumentError, TypeError: It is not a state, or is damaged.
-            FailedPreconditionError: The iterator has given an element, or is closed.
+            StateMismatchError: The state belongs to another dataset, to other files, or to another host with a state of
+                its own. Nothing has changed.
+            InvalidArgumentError, TypeError: `state` is not a state, or is damaged.
+            FailedPreconditionError: The iterator has delivered an element, or is closed.
         """
         from pipeline.datasets.state import loaded_state  # as in `state_dict`
 
@@ -652,7 +649,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._alone(self._load, functools.partial(loaded_state, state, self._node, self._epoch, allow))
 
     def get_state(self) -> bytes:
-        """Return the state as JSON: what MaxText calls of an iterator.
+        """Return the state as JSON, as MaxText expects of an iterator.
 
         Raises:
             FailedPreconditionError: As `state_dict`.
@@ -662,7 +659,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         return bytes_of_state(self.state_dict())
 
     def set_state(self, state: bytes) -> None:
-        """Continue from what `get_state` returned.
+        """Continue from a state returned by `get_state`.
 
         Raises:
             TypeError, StateMismatchError, InvalidArgumentError, FailedPreconditionError: As `load_state_dict`.
@@ -672,12 +669,12 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self.load_state_dict(state_of_bytes(state))
 
     def _load(self, loaded: Callable[[], dict[str, Any]]) -> None:
-        """Load a state, which `loaded` returns if it fits."""
+        """Load the state that `loaded` returns, which raises for a mismatch."""
         if self._ended or (self._loaded is None and len(self._records) > 1):
             text = "load_state_dict: this iterator has begun. Load a state before the first element"
             raise FailedPreconditionError(None, None, text)
         found = loaded()
-        self._interrupted = True  # if this ends before another stream can be opened
+        self._interrupted = True  # until the state is complete, in case of an interrupt
         self._close_stream()
         self._run = self._new_run(self._run.clock.stops_with)
         mixes = [each.written for each in nodes_of(self._node) if each.kind == "mix"]
@@ -694,13 +691,13 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._records = deque([record], maxlen=BEHIND + 1)
 
     def fingerprint(self) -> str:
-        """Return a short text for the bytes of all examples delivered so far: "<how many>-<16 hex digits>".
+        """Return a checksum of the contents and order of all examples so far: "<number>-<16 hex digits>".
 
-        It is the same for every number of workers, every batch size, and in runs that were resumed, if the examples and
-        their order are. The dataset needs `.checksum()`.
+        Equal examples in equal order have equal fingerprints, for any number of workers and batch size, and after a
+        resume. The dataset needs `.checksum()`.
 
         Raises:
-            FailedPreconditionError: There is no `checksum` in the recipe.
+            FailedPreconditionError: The dataset has no `.checksum()`.
         """
         if self._sum is None:
             text = "fingerprint: the dataset has no checksum: add .checksum() before the last batch"
@@ -710,17 +707,17 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     @property
     def epoch(self) -> int:
-        """Which pass it is, from 0."""
+        """Index of the epoch, from 0."""
         return self._epoch
 
     @property
     def _begun(self) -> bool:
-        """True if it has opened its input, has given an element, or gives nothing any more."""
+        """True if it has opened its input, delivered an element, or ended."""
         return self._stream is not None or self._ended or len(self._records) > 1
 
     @property
     def _ended(self) -> bool:
-        """True if it gives no element any more."""
+        """True if it is over or closed."""
         return self._over or self._closed
 
     def _last(self) -> Record:
@@ -729,18 +726,18 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     @property
     def delivered(self) -> tuple[int, int]:
-        """How many elements `next` has returned, and how many examples these consist of, in earlier runs too."""
+        """Number of elements returned by `next`, and of the examples in them, earlier runs included."""
         last = self._last()
         return last.batches, last.examples
 
     def _last_size(self) -> int:
-        """Return how many examples the last element consists of: none if it is padding."""
+        """Return the number of examples in the last element; 0 if it is padding."""
         before, last = list(self._records)[-2:]
         return last.examples - before.examples
 
     @property
     def num_dropped(self) -> int:
-        """How many examples of a remainder were dropped."""
+        """Number of examples dropped as a remainder."""
         return self._run.dropped
 
     @property
@@ -750,7 +747,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     @property
     def num_errors(self) -> int:
-        """How many examples were skipped because of an error."""
+        """Number of examples skipped because of an error."""
         return self._run.skipped.count
 
     def report(self) -> Report:

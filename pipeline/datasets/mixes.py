@@ -87,7 +87,7 @@ class Matched:
     Args:
         node: The recipe.
         saved: The saved recipe, as `facts_of` returned it.
-        mixes: What the state says of its mixes.
+        mixes: The mixes in the state.
         same: Whether a recipe can go on from the state of a saved one; None if mixes must have the same inputs.
 
     Attributes:
@@ -100,7 +100,7 @@ class Matched:
 
     def __init__(self, node: Node, saved: Any, mixes: Sequence[Any], same: Callable[[Any, Node], bool] | None) -> None:
         self._same, self._left = same, iter(mixes)
-        self._found: dict[Node, tuple[Any, Any, list[int | None]]] = {}  # by mix: its facts, notes, and inputs here
+        self._found: dict[Node, tuple[Any, Any, list[int | None]]] = {}  # facts, notes and inputs by mix
         self.node, self.recipe = self._matched(node, saved)
 
     def _matched(self, node: Node, saved: Any) -> tuple[Node, Any]:
@@ -113,7 +113,7 @@ class Matched:
             return source, [kind, options, [recipe]]
         if isinstance(node, Mix) and kind == "mix" and (self._same is not None or len(inputs) == len(node.inputs)):
             return self._matched_mix(node, saved)
-        if kind != node.kind or len(inputs) != len(node.inputs):  # an error, which others find
+        if kind != node.kind or len(inputs) != len(node.inputs):  # reported elsewhere
             self._pass(saved)
             return node, saved
         pairs = [self._matched(*each) for each in zip(node.inputs, inputs, strict=True)]
@@ -194,7 +194,7 @@ class Matched:
             found[saved[alike.index(here)]] = here
         return found
 
-    # What a state says of the mixes
+    # Mixes in states
 
     def left_out(self) -> list[str]:
         """Return what errors call the inputs that were left out."""
@@ -261,7 +261,7 @@ def _continued(mix: Mix, facts: Any, saved: Any, which: Sequence[int | None], st
     Args:
         mix: The mix here.
         facts: The saved one: kind, options and inputs.
-        saved: What the state says of it.
+        saved: Its record in the state.
         which: Which input here each saved one is.
         state: Its saved state, if no step behind it holds elements; None if one may.
         holds_back: Whether a step behind it hands out its elements otherwise if more follow.
@@ -284,7 +284,7 @@ def _continued(mix: Mix, facts: Any, saved: Any, which: Sequence[int | None], st
             "mix: its inputs had come to their end when the state was saved, and steps behind the mix hold the last "
             "elements: keep inputs and weights until these have come out, or repeat() the inputs"
         )
-    if state is not None:  # then nothing that was drawn is to be drawn again
+    if state is not None:  # no draw must be repeated
         drawn = sum(place[1 if mix.by is None else 2] for place in state[0])
     return MixNotes(inputs, (epoch, drawn), [*notes.before, [epoch, drawn, weights.plain()]])
 
@@ -293,7 +293,7 @@ def delivered(node: Node, mix: Mix, state: Any) -> Any:
     """Return the state of a mix in that of a recipe, if no step behind it holds elements; None if one may."""
     node = arranged(node)
     while node.written is not mix.written:
-        if state is None or type(state) in (dict, int):  # the latter is a place, as of a cache that has all elements
+        if state is None or type(state) in (dict, int):  # an int is a position, for example in a full cache
             return None
         if isinstance(node, Each):
             (state, count), given = state
@@ -332,7 +332,7 @@ def check_left_out(node: Node, state: Any, epoch: int, notes: Mapping[Node, MixN
         state: Its state.
         epoch: The pass.
         notes: On its mixes.
-        names: What errors call the inputs that were left out.
+        names: Names of the removed inputs, for errors.
 
     Raises:
         StateMismatchError: One may be.
@@ -348,7 +348,7 @@ def check_left_out(node: Node, state: Any, epoch: int, notes: Mapping[Node, MixN
             "leave it out after these have come out"
         )
         raise _refused(text.replace(" it", " them") if len(names) > 1 else text) from None
-    except Exception:  # which comes again when the iterator begins
+    except Exception:  # raised again when the iterator starts
         return
     finally:
         run.clock.stop()

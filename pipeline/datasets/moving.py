@@ -19,7 +19,7 @@ from pipeline.stages.selection import Shard, arranged, with_inputs
 from pipeline.stages.stream import whole
 from pipeline.stages.unbatch import Unbatch
 
-# Steps that hold or leave out elements by number alone: hosts with equally many elements have equal states.
+# Steps that select elements by index alone: hosts with the same number of elements have equal states.
 _BY_NUMBER = ("take", "skip", "window", "shuffle", "sort", "repeat", "sample", "mix", "zip", "concatenate")
 
 # Steps behind a batch that count none.

@@ -20,8 +20,8 @@ def facts_of_parts(
 
     Args:
         node: The recipe.
-        measured: What is measured of each step.
-        summed: What is measured of the checksum, which the iterator computes; None if there is none.
+        measured: Meters of each step.
+        summed: Meter of the checksum, which the iterator computes; None if there is none.
     """
     found: dict[int, PartFacts] = {}
     same = Counter((each.stage, own.label) for each, own in measured.items())
@@ -40,18 +40,18 @@ def _visit(
     same: Counter[tuple[str, str]],
     branch: str,
 ) -> list[int]:
-    """Note a step and its inputs; return the numbers of what gives its elements.
+    """Record a step and its inputs; return the numbers of the stages that produce its elements.
 
     Args:
         node: The step.
-        measured: What is measured.
-        workers: How many workers may make its examples for a step further down; 0 for none.
-        found: What is known, by number.
-        same: How many steps have a label.
-        branch: Which input of a mix or the like it is in; it tells steps with the same label apart.
+        measured: The meters.
+        workers: Number of workers that may run it for a step further down; 0 for none.
+        found: The known facts, by number.
+        same: Number of steps per label.
+        branch: The input of a mix that contains it, to distinguish steps with the same label.
     """
     queue = live.queues.number(node.queue)
-    if queue is not None:  # others fill it, and it is a stage itself
+    if queue is not None:  # other threads fill the queue, which is a stage itself
         return [queue]
     own = measured.get(node)
     count = 0 if own is None or own.workers is None else max(1, own.workers.count)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Record(NamedTuple):
-    """What was handed out.
+    """The position after a delivered element.
 
     Attributes:
         batches: How many elements, which are batches after `batch`.

@@ -33,10 +33,10 @@ from pipeline.stages.stream import Stream
 from pipeline.stages.sum_tree import SumTree
 from pipeline.sync.condition import ReentrantCondition
 
-# Seconds between two looks, while there is nothing to sample, whether the iterator was closed.
+# Seconds between checks for `close` while the buffer is empty.
 _LOOK = 0.1
 
-# What there is to sample, while there is nothing.
+# Placeholder for an empty buffer.
 _NOTHING = listed([], [])
 
 
@@ -80,11 +80,11 @@ class ReplayBuffer(Dataset[Any]):
         self.name, self.capacity, self.priorities = name, capacity, priorities
         self._rate = rate
         self._tree = _tree(capacity) if priorities else None
-        self._most = np.finfo(np.float64).max / capacity  # of a priority, so that the sum of all is a number
-        self._rows: ReplayRows | None = None  # from the first example on
+        self._most = np.finfo(np.float64).max / capacity  # limit for a priority, so that the sum stays finite
+        self._rows: ReplayRows | None = None  # None before the first example
         self._changed = ReentrantCondition()
         self._inserted = self._sampled = 0
-        self._first = 0  # the key of what is in place 0 at first: not 0 if contents were loaded
+        self._first = 0  # the first key of slot 0; not 0 after `load`
         self._closed = False
         super().__init__(_OfReplay(self, seed))
 
@@ -127,7 +127,7 @@ class ReplayBuffer(Dataset[Any]):
             slot = (key - self._first) % self.capacity
             if values is not None:
                 rows.store(slot, values)
-            elif not rows.plain.put(slot, example):  # other contents were loaded while this waited
+            elif not rows.plain.put(slot, example):  # other contents were loaded meanwhile
                 rows.store(slot, rows.values(example))
             if self._tree is not None:
                 self._tree.set_one(slot, weight)
@@ -139,7 +139,7 @@ class ReplayBuffer(Dataset[Any]):
         """Change the priorities of examples.
 
         Args:
-            keys: Their keys: what `add` returned, or `key` of samples. Those of examples that have gone are ignored.
+            keys: Their keys, from `add` or from `key` of samples. Keys of dropped examples are ignored.
             priorities: A priority for each, or one for all.
 
         Returns:
@@ -187,10 +187,10 @@ class ReplayBuffer(Dataset[Any]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Replace the contents by those of a state. Examples keep their keys; a smaller buffer takes the newest.
 
-        What iterators draw next differs from what they would have drawn in the saved buffer.
+        Iterators then draw other examples than they would have drawn from the saved buffer.
 
         Args:
-            state: What `state_dict` returned.
+            state: A result of `state_dict`.
 
         Raises:
             InvalidArgumentError: It is no such state, or has examples unlike those that were added here.
@@ -216,7 +216,7 @@ class ReplayBuffer(Dataset[Any]):
             if columns:
                 rows = ReplayRows(first, self.capacity, self.name)
                 if self._rows is not None:
-                    self._rows.values(first)  # an error if examples differ from those here
+                    self._rows.values(first)  # raises if examples have other shapes or dtypes
                 rows.fill(slots, [column[len(column) - count :] for column in columns])
             self._rows, self._tree = rows or self._rows, tree
             self._inserted, self._sampled, self._first = inserted, sampled, inserted - count
@@ -323,7 +323,7 @@ class ReplayBuffer(Dataset[Any]):
         try:
             weights = np.asarray(given)
             if weights.dtype.kind not in "biuf" and weights.size:
-                raise TypeError  # such as for "1", which float64 would take
+                raise TypeError  # for example "1", which float64 would accept
             weights = weights.astype(np.float64)
         except (TypeError, ValueError, OverflowError):
             raise invalid(f"{what}: a priority must be a number, got {given!r:.80}") from None
@@ -337,7 +337,7 @@ class ReplayBuffer(Dataset[Any]):
 
     def _may_draw(self, timeout: float) -> bool:
         """Wait until samples may be taken, or the buffer is closed, for at most so many seconds; return whether."""
-        if self._tree is None and self._allowed() > 0:  # a look without the lock
+        if self._tree is None and self._allowed() > 0:  # checked without the lock
             return True
         deadline = time.monotonic() + timeout
         with self._changed:
@@ -379,7 +379,7 @@ class ReplayBuffer(Dataset[Any]):
         """Return the keys of n examples that are drawn evenly, and where these are."""
         size = self.size
         oldest = self._inserted - size
-        if n == 1:  # the same number as below, 3 us faster
+        if n == 1:  # as below, 3 us faster
             key = oldest + int(rng.random() * size)
             return np.array([key]), np.array([(key - self._first) % self.capacity])
         keys = oldest + (rng.random(n) * size).astype(np.int64)

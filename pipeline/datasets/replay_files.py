@@ -27,13 +27,13 @@ def save_contents(folder: str, state: dict[str, Any], what: str) -> None:
     Args:
         folder: Where to; it is made if it is not there.
         state: See `ReplayBuffer.state_dict`.
-        what: What errors call the buffer.
+        what: Name of the buffer in errors.
 
     Raises:
         InvalidArgumentError: An example has values or a structure that has no place in a file.
         OpError: The files cannot be written.
     """
-    import shutil  # 5 ms, as they load hashlib, which a program that saves nothing need not wait for
+    import shutil  # imported lazily: hashlib costs 5 ms
     import tempfile
 
     arrays: list[NDArray[Any]] = []

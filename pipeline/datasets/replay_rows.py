@@ -26,7 +26,7 @@ class ReplayRows:
     Args:
         example: The first example, which decides shapes and dtypes.
         capacity: How many examples there is room for.
-        name: What errors call the buffer.
+        name: Name of the buffer in errors.
 
     Attributes:
         plain: Stores examples of the types, dtypes and shapes of the first.
@@ -163,7 +163,7 @@ def contents_of(state: Any, name: str) -> tuple[int, int, list[NDArray[Any]], An
     return inserted, sampled, columns, values[0] if nest is None else nest.pack(values)
 
 
-# Types of numbers that are equal to others in their column: those of Python, and NumPy's of the same dtype.
+# Number types that compare equal in a column: Python's, and NumPy's of the same dtype.
 _TWINS: list[frozenset[type]] = [
     frozenset({float, np.float64}),
     frozenset({int, np.int64}),
@@ -191,7 +191,7 @@ def _plain_structure(example: Any) -> tuple[Any, ...] | int | None:
 
 
 class _Form(NamedTuple):
-    """What all values of a component have in common.
+    """The properties that all values of a component share.
 
     Attributes:
         shape: Their shape; that of a ListValue is ().
@@ -209,12 +209,12 @@ class _Form(NamedTuple):
             return self.lists and first.lists
         if self.dtype == first.dtype or first.dtype == np.dtype(object):
             return True
-        # NumPy would cast structures by the order of their fields, and has no limits of dtypes that are not its own.
+        # NumPy would cast structures by field order, and does not know the limits of foreign dtypes.
         pair = self.dtype, first.dtype
         return all(each.kind in "biufcmM" and each.isbuiltin != 2 for each in pair) and np.can_cast(*pair, "same_kind")
 
     def text(self) -> str:
-        """What errors say of it."""
+        """Its description in errors."""
         if self.lists:
             return "a pipeline.ListValue"
         return f"dtype {self.dtype.name if self.dtype.kind in 'SU' else self.dtype}"  # or "<U0"
@@ -231,7 +231,7 @@ class _Form(NamedTuple):
 def _form(value: Any) -> _Form:
     if isinstance(value, ListValue):
         return _Form((), np.dtype(object), True)
-    if isinstance(value, (bytes, str)):  # not as an array, which would be a copy
+    if isinstance(value, (bytes, str)):  # without a copy as an array
         return _Form((), np.dtype("S" if isinstance(value, bytes) else "U"))
     array = numpy_of(value)
     text = text_of(array) if isinstance(value, (list, tuple)) else None

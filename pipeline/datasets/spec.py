@@ -30,6 +30,6 @@ def _of_one(value: Any) -> tuple[np.dtype[Any], tuple[int, ...]]:
         return array.dtype, array.shape
     try:
         batch = stacked([value], "spec: the value")
-    except (InvalidArgumentError, TypeError):  # such as lists of different lengths
+    except (InvalidArgumentError, TypeError):  # for example lists of different lengths
         return _OBJECT
     return batch.dtype, batch.shape[1:]

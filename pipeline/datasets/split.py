@@ -28,7 +28,7 @@ def parts_of(dataset: Any, fraction: Any, seed: Any, by: Any, stratify: Any) -> 
         value = _value(by, "by")
         one, other = (dataset.filter(_OfKey(value, share, number, first)) for first in (True, False))
         return one, other
-    # Whether workers make elements, or a cache is full, must not decide: a state is loaded with others too.
+    # Independent of workers and full caches, because a state is also loaded with others.
     known = dataset._node.indexed and dataset._node.length() != ENDLESS
     if stratify is not None and not known:
         raise dataset._no_order("split(stratify=...)", "pass by= or neither")

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 FORMAT = "queue-runner/dataset"
 VERSION = 3
 
-# What a caller may allow to differ, and the options of a recipe that this is about.
-# "shard" is accepted as programs of before write it: another number of hosts needs no word.
+# Differences that `allow` accepts, and the options of the recipe concerned.
+# "shard" has no effect: another number of hosts is always allowed, and older programs pass it.
 ALLOWED = {
     "batch_size": {"n", "max_tokens"},
     "num_epochs": {"num_epochs"},
@@ -43,10 +43,10 @@ _KEYS = {
     *("mixes", "files", "checksum"),
 }
 
-# What `allow` and the batch functions call the options of a batch.
+# Names of batch options in `allow` and the batch functions.
 _BATCH_WORDS = {"n": "batch_size"}
 
-_LONGEST = 200  # characters of a recipe in an error
+_LONGEST = 200  # length of a recipe in an error
 
 
 def state_of(node: Node, run: Run, record: Record, summed: bool, ended: bool) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def state_of(node: Node, run: Run, record: Record, summed: bool, ended: bool) ->
     Args:
         node: The recipe.
         run: Of the iterator: its epoch, its seeds, and the files that were read.
-        record: What was handed out.
+        record: The position after the last delivered element.
         summed: Whether there is a checksum.
         ended: Whether the iterator had no element behind that.
     """
@@ -78,11 +78,11 @@ def state_of(node: Node, run: Run, record: Record, summed: bool, ended: bool) ->
 
 
 def _plain(value: Any) -> Any:
-    return json.loads(json.dumps(value))  # lists where there were tuples
+    return json.loads(json.dumps(value))  # turns tuples into lists
 
 
 def _checksum(state: Mapping[str, Any]) -> str:
-    import hashlib  # 3 ms, as it loads OpenSSL, for programs that save states
+    import hashlib  # imported lazily: loading OpenSSL costs 3 ms
 
     text = json.dumps({key: value for key, value in state.items() if key != "checksum"}, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
@@ -173,7 +173,7 @@ def _adopt(pairs: Sequence[tuple[Seed, Any]]) -> None:
     """Take over saved seeds; raise StateMismatchError if one was given, and is another one."""
     for seed, pair in pairs:
         if not seed.drawn and list(seed.pair) != list(pair):
-            given = given_seed(pair), given_seed(seed.pair)  # one number, as users gave it
+            given = given_seed(pair), given_seed(seed.pair)  # the seed as the user gave it
             then, now = given if None not in given else (pair, list(seed.pair))
             raise StateMismatchError([("seed", then, now)])
     for seed, pair in pairs:
@@ -235,7 +235,7 @@ def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison
     if saved[0] != here[0] and "shard" in (saved[0], here[0]):  # without a shard there is one host
         saved = saved if saved[0] == "shard" else ["shard", here[1], [saved]]
         here = here if here[0] == "shard" else ["shard", saved[1], [here]]
-    if saved[0] != here[0] or len(saved[2]) != len(here[2]):  # `_compare_steps` has noted it
+    if saved[0] != here[0] or len(saved[2]) != len(here[2]):  # recorded by `_compare_steps`
         return
     ignored = {*but, "shard"} - ({"n", "max_tokens"} if saved[0] != "batch" else set())
     if saved[0] == "shard":
@@ -243,7 +243,7 @@ def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison
     if saved[0] != "mix":
         ignored -= {"weights"}
     was, now = _hosts_of_source(saved[1]), _hosts_of_source(here[1])
-    if was != now:  # a place in one share of a source says nothing of the places of others
+    if was != now:  # a position in one shard does not determine the others
         text = (
             f"{saved[0]}: shard= had {count(was, 'host')} when the state was saved and has {now} now: only "
             f"{saved[0]}(...).shard(i, n) goes on with others"

@@ -1,4 +1,4 @@
-"""What an OutOfRangeError says about the end of an input: its epochs, why it was empty, what cut it short."""
+"""Facts about the end of an input for OutOfRangeErrors: its epochs, why it was empty, why it was cut short."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pipeline.errors import OutOfRangeError
 
 
 class EndOfInput(NamedTuple):
-    """What is known about the end of an input; the attribute `end` of the OutOfRangeError that reports it.
+    """Facts about the end of an input; the attribute `end` of the OutOfRangeError that reports it.
 
     Attributes:
         epochs: How many epochs the input had, if it had epochs.

@@ -78,7 +78,7 @@ def is_running(thread: threading.Thread) -> bool:
     Up to Python 3.12 a signal handler that raises inside `Thread.is_alive` makes a running thread count as ended for
     good. So the main thread must not ask it of others.
     """
-    if thread is threading.main_thread() or not isinstance(thread, threading.Thread):  # not on the list, or for ever
+    if thread is threading.main_thread() or not isinstance(thread, threading.Thread):  # not on the list, or forever
         return thread.is_alive()
     return thread.ident is not None and thread in threading.enumerate()
 

@@ -1,4 +1,4 @@
-"""What is alive in this process, for reports: queues, readers, groups of threads, iterators.
+"""Registries for reports of the live queues, readers, groups of threads and iterators of this process.
 
 Everything is held weakly and noted once, when it is made. Nothing here costs anything for each element.
 """
@@ -70,7 +70,7 @@ class Ended:
     """Keeps the loop that ended last while somebody watches, as `for batch in dataset:` keeps none.
 
     Attributes:
-        watchers: Who watches, the latest last.
+        watchers: The watchers, the latest last.
     """
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class PrefetchThread:
 
     Attributes:
         thread: The thread.
-        inputs: What it takes from.
+        inputs: Its inputs.
         waits: Whether it waits for room now.
     """
 
@@ -201,7 +201,7 @@ class PrefetchMeter:
         """Return statistics as those of a queue.
 
         Args:
-            taken: How many elements were taken.
+            taken: Number of elements taken.
             seconds: How long the thread that takes has waited for them.
         """
         ready, threads = self._ready(), list(self.threads)
@@ -256,12 +256,12 @@ class LoopTimes:
 
 
 class PartFacts(NamedTuple):
-    """What reports know of one step of a running dataset.
+    """Facts about one step of a running dataset, for reports.
 
     Attributes:
         number: Its own, or that of the queue if it is one.
         kind: "source", "function" or "step".
-        name: What the user calls it.
+        name: Its name in the user's program.
         inputs: The numbers of the parts, or queues, that elements come from.
         elements: How many have come out of it.
         seconds: How long it took in the threads that take elements, without its inputs. Where workers or
@@ -272,7 +272,7 @@ class PartFacts(NamedTuple):
         natives: The native numbers of its threads and processes, as far as they are known.
         ahead: The statistics of the elements that threads have taken ahead; None for steps that take nothing ahead.
         threads: These threads.
-        settings: What it was made with.
+        settings: Its options.
     """
 
     number: int
@@ -291,16 +291,16 @@ class PartFacts(NamedTuple):
 
 
 class LoopFacts(NamedTuple):
-    """What reports know of an iterator.
+    """Facts about an iterator, for reports.
 
     Attributes:
         name: Its name.
         state: "not started", "running", "ended" or "closed".
         errors, dropped: Examples that were skipped after an error, and that filled no batch.
         times: When it did what.
-        parts: Those of the dataset, each after its inputs.
+        parts: The steps of the dataset, each after its inputs.
         inputs: The numbers of the parts, or queues, that it takes from.
-        taken: How many elements it has taken, and how many seconds it has waited for them.
+        taken: Number of elements taken, and how many seconds it has waited for them.
     """
 
     name: str

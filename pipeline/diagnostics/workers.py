@@ -34,7 +34,7 @@ class WorkerFailure(NamedTuple):
 
 
 class Inputs:
-    """What threads were seen to take from: queues, readers and producers, held weakly.
+    """The observed inputs of threads: queues, readers and producers, held weakly.
 
     Thread safety: you may call every method from every thread.
     """
@@ -53,7 +53,7 @@ class Inputs:
 
 
 class WorkerGroup:
-    """What is known of the threads of one QueueRunner. The runner notes it; the queue that they fill reads it.
+    """Facts about the threads of one QueueRunner. The runner records them; the queue that they fill reads them.
 
     Thread safety: you may call every method from every thread; a lock guards the counts.
 
@@ -69,7 +69,7 @@ class WorkerGroup:
         of_loop: Whether they are those of a loop over batches, which take nothing from its queue.
         starter: The thread that creates them, meanwhile.
         ops: The names of the enqueue ops.
-        inputs: What the threads take from.
+        inputs: The inputs of the threads.
     """
 
     def __init__(self, queue: Any, size: int, ops: Sequence[str] = ()) -> None:
@@ -233,7 +233,7 @@ def record_of(error: BaseException, read: Sequence[bytes | str] | None) -> str |
     None if nothing was read, or if the error's own text names the record.
 
     Args:
-        error: What failed.
+        error: The error.
         read: The keys of the records that were read for it, if any.
     """
     key = getattr(error, "record_key", None)
@@ -250,7 +250,7 @@ def record_of(error: BaseException, read: Sequence[bytes | str] | None) -> str |
 
 
 class OfThread(threading.local):
-    """What is known of a thread.
+    """Facts about a thread.
 
     Attributes:
         worker: The WorkerRecord whose thread it is.

@@ -11,10 +11,10 @@ from typing import Any, Protocol
 
 from pipeline.errors import DataLossError
 
-# What zlib.decompressobj and zlib.compressobj call the formats: the window size, plus 16 for gzip's header.
+# Formats in zlib.decompressobj and zlib.compressobj: the window size, plus 16 for gzip's header.
 WINDOW_BITS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
 
-# What files are compressed with whose names end so.
+# Compression by file extension.
 _ENDINGS = {".gz": "GZIP", ".tgz": "GZIP", ".bz2": "BZIP2", ".xz": "XZ", ".zst": "ZSTD", ".zstd": "ZSTD"}
 
 # Modules, and the classes in them that decompress one stream.
@@ -48,7 +48,7 @@ class OpenFile(Protocol):
 
 
 def compression_of(name: str) -> str:
-    """What a file is compressed with, by the end of its name: "GZIP", "BZIP2", "XZ", "ZSTD", or "" for nothing."""
+    """Return the compression of a file by its extension: "GZIP", "BZIP2", "XZ", "ZSTD", or "" for none."""
     return next((kind for ending, kind in _ENDINGS.items() if name.lower().endswith(ending)), "")
 
 
@@ -56,7 +56,7 @@ def decompressed(name: bytes, file: OpenFile, compression: str) -> OpenFile:
     """Return an open file decompressed, or as it is if nothing is known by that name of a compression.
 
     Raises:
-        ImportError: What decompresses it is missing, such as backports.zstd for "ZSTD" before Python 3.14.
+        ImportError: A library is missing, such as backports.zstd for "ZSTD" before Python 3.14.
     """
     if compression in WINDOW_BITS:
         return DecompressedFile(name, file, WINDOW_BITS[compression])

@@ -137,7 +137,7 @@ def _children(directory: str, part: re.Pattern[str], descend: bool) -> Iterator[
 def _expression(part: str) -> str:
     """Return the regular expression for one part of a path.
 
-    What stands between two stars is looked for where it comes first, and nowhere else, as `fnmatch` does: trying all
+    Text between two stars matches at its first occurrence, and nowhere else, as in `fnmatch`: trying all
     places takes a time that is exponential in the number of stars.
     """
     begin, *rest = _between_stars(part)

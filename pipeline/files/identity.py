@@ -62,7 +62,7 @@ def difference(name: str, saved: Sequence[Any], now: Sequence[Any] | None, allow
 
     Args:
         name: Its name.
-        saved, now: What `file_identity` gave.
+        saved, now: Results of `file_identity`.
         allow_mtime: Whether another time is no difference even without checksums.
     """
     size, time, crc = saved
@@ -123,7 +123,7 @@ class Opened:
 
         Args:
             name: Its name.
-            identity: What `file_identity` gives; None is no file that could change.
+            identity: A result of `file_identity`; None for an object that cannot change.
             number: Its number in the first epoch; None in those after it.
             inside: Whether it is gone on with in its middle.
 
@@ -159,14 +159,14 @@ class Opened:
     def remember(
         self, files: Mapping[str, Sequence[Any]], names: Callable[[int, int], Iterable[Any]] | None
     ) -> str | None:
-        """Go on from what `listed` gave.
+        """Continue from a result of `listed`.
 
         Args:
-            files: That.
-            names: Gives the names of so many files from a number on; None if they cannot be told.
+            files: The result of `listed`.
+            names: Returns the names of n files from index i on; None if they are unknown.
 
         Returns:
-            What to say if files that are no longer known by name have other sizes now; else None.
+            A message if renamed files have other sizes now; else None.
         """
         self._kept = {name: list(identity) for name, identity in files.items() if name}
         self._saved = dict(self._kept)
@@ -202,7 +202,7 @@ def of_one(files: Mapping[str, Sequence[Any]], index: int, renumbered: bool = Fa
     """Return what one reader goes on from, of what was merged.
 
     Args:
-        files: What `merged` returned.
+        files: The result of `merged`.
         index: Which reader's.
         renumbered: Whether files have other numbers now: then its digest tells nothing.
     """

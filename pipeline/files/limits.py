@@ -24,9 +24,9 @@ def too_long(what: str, limit: int, given: bool = True) -> ResourceExhaustedErro
     """Return the error for something longer than the limit.
 
     Args:
-        what: What is; ends in a verb.
+        what: Subject and verb of the message.
         limit: The limit.
-        given: Whether whoever reads the error could set another one.
+        given: Whether the caller can set another limit.
     """
     hint = "; max_record_bytes= sets another limit" if given else ""
     return ResourceExhaustedError(None, None, f"{what} more than the limit of {limit:,} bytes{hint}")

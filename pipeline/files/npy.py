@@ -32,7 +32,7 @@ class NpyFile:
 
     Args:
         name: Its path.
-        where: What errors begin with.
+        where: Prefix of error messages.
 
     Raises:
         NotFoundError, ...: It cannot be opened.
@@ -110,8 +110,8 @@ def checked_header(file: BinaryIO, size: int, where: str) -> tuple[np.dtype[Any]
 
     Args:
         file: At its start.
-        size: How many bytes it has.
-        where: What errors begin with.
+        size: Number of bytes.
+        where: Prefix of error messages.
 
     Returns:
         dtype, shape, whether the first dimension varies fastest, and where the values begin.

@@ -42,7 +42,7 @@ class Offsets:
 
     Args:
         name: The path of the file.
-        kind: What is looked for, such as "lines": each kind of a file has an index of its own.
+        kind: The indexed unit, such as "lines"; a file has one index per kind.
         scan: Finds it; picklable.
         folder: For the index; None for the one that `PIPELINE_INDEX_FOLDER` names, or the user's cache folder.
 

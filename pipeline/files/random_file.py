@@ -19,7 +19,7 @@ class RandomFiles:
     Thread safety: you may call every method from every thread.
 
     Args:
-        function: What errors begin with.
+        function: Prefix of error messages.
     """
 
     def __init__(self, function: str) -> None:

@@ -30,7 +30,7 @@ class Member(NamedTuple):
     Attributes:
         offset: The byte of the archive where its headers begin.
         name: Its name; bytes that are not UTF-8 are surrogates, which `os.fsencode` makes bytes again.
-        size: How many bytes it has.
+        size: Number of bytes.
         link: The name of the file that it stands for, if it is a link; "" if it has its bytes here.
     """
 
@@ -142,7 +142,7 @@ class TarReader:
         return content
 
     def _keywords(self, info: tarfile.TarInfo) -> dict[str, bytes]:
-        """What a pax header says: records such as b"30 mtime=1321711775.198549158\n", which begin with their length."""
+        """Return the records of a pax header, such as b"30 mtime=1321711775.198549158\n": length, name and value."""
         content, found, at = self._content(info), {}, 0
         while at < len(content) and content[at]:
             length = _LENGTH.match(content, at)

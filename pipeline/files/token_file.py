@@ -28,7 +28,7 @@ _NPY = b"\x93NUMPY"
 
 
 class _Layout(NamedTuple):
-    """What is known of a file: the dtype, where its tokens begin and how many there are, in bytes."""
+    """Facts about a file: its dtype, and the offset and size of its tokens in bytes."""
 
     dtype: np.dtype[Any]
     start: int
@@ -45,7 +45,7 @@ class TokenFile:
         dtype: Of the ids in a raw file; None if the file tells it.
 
     Attributes:
-        count: How many tokens it has.
+        count: Number of tokens.
 
     Raises:
         NotFoundError, ...: It, or the index beside it, cannot be read.

@@ -18,8 +18,8 @@ class Form(NamedTuple):
 
     Attributes:
         channels_first: Whether they are [channels, height, width].
-        factor: What each channel is multiplied by.
-        offset: What is added to it then.
+        factor: Factor for each channel.
+        offset: Number added afterwards.
     """
 
     channels_first: bool

@@ -25,8 +25,8 @@ def crop(images: Any, top: int, left: int, height: int, width: int) -> NDArray[A
         images: Numbers, [height, width, channels] or [batch, height, width, channels].
         top: The first row.
         left: The first column.
-        height: How many rows.
-        width: How many columns.
+        height: Number of rows.
+        width: Number of columns.
 
     Returns:
         A new array.

@@ -25,7 +25,7 @@ class Numbered:
         rows: The number of rows of the input.
         length: The number of elements of an epoch: all rows, or the share of this host.
         num_epochs: None means no limit.
-        shuffle: What orders the rows of each epoch; None keeps their order.
+        shuffle: Source of the order of each epoch; None keeps the rows in order.
         shard: The index of this host and the number of hosts; it gets the rows `index`, `index + count`, ... of each
             epoch's order.
     """
@@ -80,7 +80,7 @@ class Numbered:
         self._epoch = -1
 
     def facts(self) -> dict[str, Any]:
-        """What decides the order; plain data."""
+        """Return everything that determines the order, as plain data."""
         facts: dict[str, Any] = {
             "rows": self.rows,
             "seeds": None if self.shuffle is None else list(self.shuffle.seeds),

@@ -93,7 +93,7 @@ class Seed:
 
     Args:
         given: The seed, if there is one.
-        kind: What is seeded, for errors.
+        kind: Name of the seeded object, for errors.
 
     Raises:
         TypeError: The seed is not an integer.
@@ -130,7 +130,7 @@ class LateSeed(Seed):
     """A seed that few need: it is drawn when it is first asked for, and takes none of the process's seeds before.
 
     Args:
-        kind: What is seeded.
+        kind: Name of the seeded object.
     """
 
     def __init__(self, kind: str) -> None:

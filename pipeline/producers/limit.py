@@ -15,9 +15,9 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
     """Limit how often something is evaluated.
 
     Args:
-        tensor: What to evaluate. A callable without arguments is called; an iterator returns its next item, to one
+        tensor: The value to evaluate. A callable without arguments is called; an iterator returns its next item, to one
             thread at a time; anything else, such as an array, is itself the value.
-        num_epochs: How many evaluations; None means no limit.
+        num_epochs: Number of evaluations; None means no limit.
         name: Name of the result, for thread names; by default that of `tensor`.
 
     Returns:

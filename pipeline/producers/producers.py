@@ -51,7 +51,7 @@ def input_producer(
     Args:
         input_tensor: The rows: an array with rank 1 or more. Do not change it.
         element_shape: A row's shape, which must agree with your array.
-        num_epochs: How many epochs; None for no limit.
+        num_epochs: Number of epochs; None for no limit.
         shuffle: Shuffle the rows in each epoch.
         seed: Seed for the shuffle; gives TensorFlow's order.
         capacity: The queue's capacity, in rows.
@@ -203,7 +203,7 @@ class _Range:
 
 
 class _Input(NamedTuple):
-    """What a producer produces: `length` rows, which slices and index arrays select; `kind` is the function's name."""
+    """The rows of a producer, selected by slices and index arrays; `kind` is the function's name."""
 
     kind: str
     rows: Any

@@ -44,7 +44,7 @@ class ProducerQueue(FIFOQueue):
 
     Attributes:
         numbered: The numbers of the elements.
-        runner: What runs the thread, until an iterator has started it or the queue is closed.
+        runner: The runner of the thread, until an iterator starts it or the queue is closed.
     """
 
     starts_itself = True
@@ -157,7 +157,7 @@ class ProducerQueue(FIFOQueue):
         before. Else nothing: elements come through the queue, and the thread starts if an iterator asks.
 
         Raises:
-            OutOfRangeError: What `take` raises.
+            OutOfRangeError: As `take`.
         """
         coord = loop_of_thread.coord
         if coord is None and self._ready[0] < 0:

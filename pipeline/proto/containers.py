@@ -1,4 +1,4 @@
-"""What a message holds in fields of many values: lists of scalars, lists of messages, and maps.
+"""Repeated fields of a message: lists of scalars, lists of messages, and maps.
 
 The user changes them in place. Each tells the message that owns it, so that this counts as set.
 """
@@ -27,7 +27,7 @@ def accepted(kind: type[_M], given: Any, where: str) -> _M:
 
 
 class _List(MutableSequence[_T], Generic[_T]):
-    """What both kinds of list do alike.
+    """Base class of both kinds of lists.
 
     Attributes:
         items: The plain list inside.
@@ -113,7 +113,7 @@ class MessageList(_List[_M]):
 
 
 class _Map(MutableMapping[str, _T], Generic[_T]):
-    """What both kinds of map do alike.
+    """Base class of both kinds of maps.
 
     Attributes:
         items_by_key: The plain dict inside.

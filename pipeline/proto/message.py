@@ -4,7 +4,7 @@
         x = Scalar(1, INT64)
         y = Scalar(2, INT64)
 
-Bytes, text, equality, copying and presence come from the table, by the one implementation here. Who answers what:
+Bytes, text, equality, copying and presence come from the table, by the one implementation here. The parts:
 `wire.py` varints, tags and damaged bytes; `scalar_types.py` which values a scalar takes; `fields.py` each kind of
 field; `containers.py` lists and maps; `text.py` quotes and braces; `example.py` and `tensor.py` TensorFlow's messages.
 
@@ -24,7 +24,7 @@ _M = TypeVar("_M", bound="Message")
 
 
 class Field(Generic[_T]):
-    """One field of a message. What it holds lies in the message, under the field's name.
+    """One field of a message. The message stores its value under the field's name.
 
     Attributes:
         name: Its name, that of the class attribute.

@@ -31,7 +31,7 @@ class ScalarType:
     """The type of a scalar field.
 
     Attributes:
-        name: What protocol buffers call it.
+        name: Its name in protocol buffers.
         wire: The wire type of one value.
         default: The value of a field that is not set.
         dtype: Of an array of values.

@@ -121,7 +121,7 @@ class QueueBase:
 
     @property
     def _watched_by(self) -> Watchdog | None:
-        """What is known of the threads that fill the queue; None if the calls go to one of several queues."""
+        """Facts about the threads that fill the queue; None if the calls go to one of several queues."""
         return self.queue_ref._watched_by  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[Any]:

@@ -21,7 +21,7 @@ class Cause:
 
     Attributes:
         error: The exception to blame, if any: it becomes the `__cause__` of the queue's errors.
-        end: What the queue's OutOfRangeErrors report, so that a queue further down can say it too.
+        end: The facts in the queue's OutOfRangeErrors, for queues further down.
     """
 
     error: BaseException | None = None
@@ -32,7 +32,7 @@ class Cause:
 
         Args:
             groups: The threads that fill the queue.
-            stats: What that queue has seen.
+            stats: Statistics of that queue.
         """
         raise NotImplementedError
 
@@ -69,7 +69,7 @@ class StoppedByCoordinator(Cause):
     """A Coordinator was asked to stop, perhaps because something failed.
 
     Args:
-        error: What was reported; None if nothing was, or only an exception that means a clean stop.
+        error: The reported exception; None if there was none, or only one that means a clean stop.
     """
 
     def __init__(self, error: BaseException | None) -> None:

@@ -18,7 +18,7 @@ UNBOUNDED = 2**31 - 1
 
 
 class Component(NamedTuple):
-    """What is known of one component.
+    """Facts about one component.
 
     Attributes:
         dtype: The dtype of its values; `object` if slots hold bytes.

@@ -187,7 +187,7 @@ def element(value: Any, component: Component, index: int, where: str) -> Any:
     """Convert one value of a component to what a slot takes.
 
     Args:
-        value: What the user enqueued.
+        value: The enqueued value.
         component: The component.
         index: Its position, for errors.
         where: The queue and the component, for errors.

@@ -22,7 +22,7 @@ _log = logger("pipeline.queues")
 
 
 class WatchedQueue(Protocol):
-    """What a watchdog asks of its queue."""
+    """The interface of a queue for its watchdog."""
 
     @property
     def name(self) -> str: ...

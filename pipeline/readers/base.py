@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
 
 class ReaderBase:
-    """What all readers share: the work item in progress, the counters, and one caller at a time.
+    """Base class of all readers: the current work item, the counters, and one caller at a time.
 
     A reader takes the next work item from the queue when the last one is used up. An item that cannot be opened is left
     out after its error. An error while reading leaves the reader where it is: every read raises it, until `reset`.

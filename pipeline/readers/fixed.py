@@ -19,7 +19,7 @@ class FixedLengthRecordReader(StreamReader):
     header is an OutOfRangeError, as in TensorFlow, and the next read continues with the next file.
 
     Args:
-        record_bytes: Bytes in a record; 0 gives empty records for ever.
+        record_bytes: Bytes in a record; 0 gives empty records forever.
         header_bytes: Bytes to skip at each file's start.
         footer_bytes: Bytes that must follow a record.
         hop_bytes: Bytes from one record's start to the next; 0 or None for `record_bytes`.

@@ -1,4 +1,4 @@
-"""What readers return: single records or blocks of them, with keys that say where each came from."""
+"""The results of readers: single records or blocks, with keys that name file and position."""
 
 from __future__ import annotations
 

@@ -28,6 +28,7 @@ class Drawing:
     """
 
     def __init__(self, svg: str) -> None:
+        """Use `draw`."""
         self.svg = svg
 
     def __str__(self) -> str:

@@ -32,8 +32,8 @@ class Comparison:
 
         Args:
             what: Names it, such as "loop: batch_size".
-            saved: What the state says.
-            here: What is so here.
+            saved: The value in the state.
+            here: The value in this program.
             line: The sentence for the message; made of the others if it is None.
         """
         self._differences.append((what, saved, here))
@@ -43,7 +43,7 @@ class Comparison:
         """Take down every key with different values, and every key that only one side has.
 
         Args:
-            place: What the facts are about, such as "loop".
+            place: The subject of the facts, such as "loop".
             saved: The facts in the state.
             here: The facts here.
         """

@@ -24,9 +24,9 @@ Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 _MARK = b"crc32 "
 _LAST_LINE = len(_MARK) + 9  # 8 digits and a line end
 
-# What stays as it is in JSON. Subclasses do not: they would come back as these.
+# Types that JSON keeps unchanged. Subclasses would be read back as these types.
 _PLAIN = (str, int, float, bool, type(None))
-# What to write around a value that does not stay as it is, by the class that it is a kind of.
+# The wrapper for a value that JSON does not keep, by its base class.
 _WRAPPERS = ((int, "int"), (float, "float"), (str, "str"), (dict, "dict"), ((list, tuple), "list"))
 _KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}  # of NumPy dtypes
 

@@ -15,7 +15,7 @@ def iterator_at(source: Any, state: Any, iterate: Callable[[Any], Iterator[Any]]
 
     Args:
         source: The iterable.
-        state: What its `state_dict` returned.
+        state: The result of its `state_dict`.
         iterate: Makes an iterator of it.
     """
     source.load_state_dict(copy.deepcopy(state))

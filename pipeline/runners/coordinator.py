@@ -48,7 +48,7 @@ class Coordinator:
     Thread safety: you may call every method from every thread.
 
     Args:
-        clean_stop_exception_types: What means "stop"; None for OutOfRangeError.
+        clean_stop_exception_types: Mean "stop"; None for OutOfRangeError.
 
     Raises:
         TypeError: `clean_stop_exception_types` is not an iterable.
@@ -113,7 +113,7 @@ class Coordinator:
         enqueues that are blocked there. Closes the queues of `close_on_stop`. `should_stop` is True from now on.
 
         Args:
-            ex: What went wrong: an exception, or a tuple as returned by `sys.exc_info()`. An exception of the clean
+            ex: An exception, or a tuple as returned by `sys.exc_info()`. An exception of the clean
                 types counts as None. Anything else is reported as a ValueError, so that a stop is never lost.
 
         Raises:
@@ -137,7 +137,7 @@ class Coordinator:
     def close_on_stop(self, queue: Q) -> Q:
         """Close a queue that your own threads fill when the Coordinator stops.
 
-        Without it, your consumer would wait for ever after such a thread failed. It gets the elements that are left,
+        Without it, your consumer would wait forever after such a thread failed. It gets the elements that are left,
         and then an OutOfRangeError with the reported exception as its `__cause__`.
 
         ```

@@ -1,4 +1,4 @@
-"""What a QueueRunner runs: enqueue and close operations, called directly or by a session."""
+"""Enqueue and close operations of a QueueRunner, called directly or by a session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class Fillable(Protocol):
-    """What a QueueRunner asks of the queue that it fills."""
+    """The interface of the queue that a QueueRunner fills."""
 
     @property
     def name(self) -> str: ...

@@ -15,7 +15,7 @@ from pipeline.runners.runner import QueueRunner
 
 _log = logger("pipeline.runners")
 
-# What gives each runner; None once it is gone. A producer has its own, and both go when nobody refers to the producer.
+# References to the runners; None after collection. A producer owns its runner, and both are collected together.
 _registered: list[Callable[[], QueueRunner | None]] = []
 
 

@@ -117,12 +117,12 @@ class QueueRunner:
 
     @property
     def close_op(self) -> Any:
-        """What is called at the end of the input."""
+        """The operation at the end of the input."""
         return self._close_op
 
     @property
     def cancel_op(self) -> Any:
-        """What is called when the coordinator stops."""
+        """The operation when the coordinator stops."""
         return self._cancel_op
 
     @property

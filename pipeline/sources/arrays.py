@@ -46,7 +46,7 @@ class ArrayColumn(Protocol):
         """Return the rows of these numbers."""
 
     def facts(self) -> Any:
-        """What tells the column from others; plain data."""
+        """Return the identity of the column as plain data."""
 
 
 @tells_keywords
@@ -68,11 +68,11 @@ def arrays(
 
     Args:
         tensors: A column, or a dict, tuple or dataclass of columns.
-        num_epochs: How often to read the rows; None repeats for ever.
-        shuffle, seed: Read in random order, another one each epoch.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle, seed: Shuffle the rows, in another order each epoch.
         shard: (index, count): read every count-th row, or stored piece.
         memory_map: Map `.npy` files. Truncating one then ends the process.
-        sparse: Give sparse rows as (indices, values), not with zeros.
+        sparse: Return sparse rows as (indices, values), not with zeros.
 
     Raises:
         ValueError, TypeError: Columns or options do not fit.
@@ -183,7 +183,7 @@ def _without_keys(given: Any) -> Any:
 
 
 def column(given: Any, where: str, form: _Form = _PLAIN) -> ArrayColumn:
-    """Make a column of what `arrays` takes for one."""
+    """Make a column from an argument of `arrays`."""
     if isinstance(given, (np.ndarray, list)):
         return _InMemory(_as_array(given, where))
     if isinstance(given, (str, os.PathLike)):

@@ -40,7 +40,7 @@ def arrow(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> TableSource:
-    """Read your Arrow table's rows from memory: each example is a dict with a value for each column.
+    """Read rows of an Arrow table in memory: each example is a dict with one value per column.
 
     Numbers keep their dtype, strings become str, binaries bytes, lists and tensors arrays, structs dicts, times and
     dates `datetime64`, times of day `timedelta64`, JSON str. Lists that hold structs or lists, and maps, become a
@@ -49,18 +49,18 @@ def arrow(
 
     Args:
         table: Your pyarrow Table or RecordBatch, or a pandas or polars DataFrame.
-        columns: Columns to read; None reads all but the index of pandas, if that has no name.
-        defaults: Value for a missing field, by column, "struct/field" or "list/item"; NaT for times.
+        columns: Columns to read; None reads all, except an unnamed index of pandas.
+        defaults: Values for missing fields, by column, "struct/field" or "list/item"; NaT for times.
         dtypes: Dtypes to convert to, by the same names, such as {"price": float} for decimals, or bytes for strings.
         codes: Names of categories, by the same names: a string becomes the index of its name, int64.
-        where: Expression of `pyarrow.compute`, such as `field("age") > 40`: read only the rows for which it is true.
-        num_epochs: How often to read the rows; None repeats for ever.
-        shuffle: Read in random order, another one each epoch.
+        where: Expression of `pyarrow.compute`, such as `field("age") > 40`; rows must satisfy it.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle: Shuffle the rows, in another order each epoch.
         seed: Seed for the order.
-        shard: (index, count): read your host's part: every count-th row.
+        shard: (index, count): read every count-th row.
 
     Raises:
-        InvalidArgumentError: A column, default, dtype or code does not fit, or no row is left by `where`. When you
+        InvalidArgumentError: A column, default, dtype or code does not fit, or no row satisfies `where`. When you
             iterate: a row has a missing value, or a string that is not among its codes.
         DataLossError: When you iterate: a string is not UTF-8.
         ValueError, TypeError, ImportError: An option is wrong, `table` is not a table, or pyarrow is missing.
@@ -173,12 +173,12 @@ class _Table(Table):
 
 
 def no_rows(kind: str, where: Where, count: int) -> Exception:
-    """The error for an expression that leaves nothing."""
+    """Return the error for an expression that no row satisfies."""
     return invalid(f"{kind}: where={where.expression} is true for none of {count:,} rows")
 
 
 def without_index(schema: Any) -> list[str]:
-    """The names of columns, but for those where pandas stores an index that has no name: row numbers, no feature."""
+    """Return the names of columns, except for an unnamed pandas index, which contains row numbers."""
     unnamed = set()
     # The metadata may come from any program, or from a damaged file.
     with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError):

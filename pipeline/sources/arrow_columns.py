@@ -87,7 +87,7 @@ class Arrays:
     """Makes arrays of columns, or dicts of arrays of structs; see `pipeline.arrow`.
 
     Args:
-        where: What errors begin with.
+        where: Prefix of error messages.
         fill: See `fillings`.
         codes: The columns whose strings become numbers.
     """

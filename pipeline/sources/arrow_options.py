@@ -22,7 +22,7 @@ def casts_of(schema: Any, dtypes: Mapping[str, Any] | None, where: str) -> dict[
     Args:
         schema: The columns.
         dtypes: By column, "struct/field" or "list/item".
-        where: What errors begin with.
+        where: Prefix of error messages.
 
     Raises:
         InvalidArgumentError: There is no such column, or it cannot have the dtype.
@@ -128,7 +128,7 @@ class Codes:
         schema: The columns, as they are read.
         codes: The names of the categories, by column, "struct/field" or "list/item"; or None.
         dtypes: The dtypes of columns, which have no codes too.
-        where: What errors begin with.
+        where: Prefix of error messages.
 
     Attributes:
         names: The names, by column.
@@ -182,7 +182,7 @@ class Where:
     Args:
         expression: The expression.
         schema: All columns there are, as they are read.
-        where: What errors begin with.
+        where: Prefix of error messages.
 
     Attributes:
         columns: The columns that it needs.
@@ -208,7 +208,7 @@ class Where:
         self.columns = [field.name for field in self._needed([], fields) or fields[:1]]
 
     def _needed(self, others: Sequence[Any], fields: Sequence[Any]) -> list[Any]:
-        """Those of some fields without which it does not work, with the others there."""
+        """Return the part of `fields` that the expression needs besides `others`."""
         pyarrow = needs("pyarrow", self._where)
         with contextlib.suppress(pyarrow.ArrowException):
             pyarrow.schema(others).empty_table().filter(self.expression)
@@ -236,7 +236,7 @@ class Where:
         return np.flatnonzero(kept.fill_null(False).to_numpy())
 
     def facts(self) -> dict[str, Any]:
-        """What tells it from another one, as plain data."""
+        """Return its identity as plain data."""
         text = str(self.expression)
         if "..." in text:  # long lists of values are shortened
             import hashlib

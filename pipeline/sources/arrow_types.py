@@ -111,7 +111,7 @@ def check(kind: Any, name: str, where: str, dtypes: bool = True) -> None:
     Args:
         kind: The type, as it is read.
         name: The column.
-        where: What errors begin with.
+        where: Prefix of error messages.
         dtypes: Whether the user can pass `dtypes=`.
     """
     types, kind = arrow_types(), stored(kind)

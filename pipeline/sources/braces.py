@@ -22,8 +22,8 @@ class _Open(NamedTuple):
 
     Attributes:
         begin: Where it is in the text.
-        choices: What stood before the commas seen so far.
-        parts: What stands after the last of them: texts, and lists of what braces stand for.
+        choices: The parts before the commas seen so far.
+        parts: The parts after the last comma: texts, and lists of expanded braces.
     """
 
     begin: int
@@ -72,7 +72,7 @@ def without_braces(text: str) -> list[str]:
 
 
 def _closed(top: _Open, text: str, end: int) -> list[str]:
-    """What a pair of braces stands for; `end` is where the text goes on after it."""
+    """The expansion of a pair of braces; the text continues at `end`."""
     if top.choices:
         return _limited([*itertools.chain(*top.choices, _joined(top.parts, text))], text)
     inner = text[top.begin + 1 : end - 1]

@@ -75,7 +75,7 @@ def csv(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> PartsSource:
-    """Read rows of CSV files: each example is a dict with a value a column.
+    """Read rows of CSV files: each example is a dict with one value per column.
 
     Args:
         paths: A path, URL or pattern such as "part-*.csv.gz", or a list.
@@ -83,13 +83,13 @@ def csv(
         dtypes: Such as float32, bytes or "datetime64[D]", by column or for all. By
             default the first 1,000 rows decide: numbers, or str.
         defaults: For missing fields, by column; else NaN, "" or an error.
-        names: Column names; by default the first line has them.
-        codes: Names of categories, by column: a field becomes a number.
-        skip_lines, comment: Lines to leave out at the start; a mark of others.
+        names: Column names; by default those in the first line.
+        codes: Names of categories, by column: a field becomes its index.
+        skip_lines, comment: Lines to skip at the start; prefix of comments.
         field_delim, use_quote_delim: Delimiter; whether `"` quotes a field.
-        na_value: Text that means missing, besides none.
+        na_value: Text for a missing value, besides an empty field.
         lenient: Accept quotes inside fields; fill up short rows.
-        encoding, num_epochs, shuffle, seed, shard: As in `text`, of files.
+        encoding, num_epochs, shuffle, seed, shard: As in `text`.
 
     Raises:
         OpError, TypeError: A file, a row or an option is wrong.
@@ -116,8 +116,8 @@ class _Form(NamedTuple):
     Attributes:
         columns: The names of the columns, in its order.
         records: The form of its records.
-        integers: What reads a column as texts, for those that looked like integers and are floats.
-        values: What the fields of columns of texts become.
+        integers: Text formats of float columns that looked like integers.
+        values: Conversions of text columns.
     """
 
     columns: tuple[str, ...]

@@ -117,7 +117,7 @@ def refuse_rounding(
     Args:
         columns: As `guessed` describes them.
         rows, header, syntax: As for `guessed`, which leaves no malformed rows.
-        where: What the error begins with.
+        where: Prefix of the error message.
     """
     for name, fields in _integers(columns, rows, header, syntax):
         for text in fields:

@@ -101,7 +101,7 @@ class Syntax:
         return _checked(fields, f"csv: {name}")
 
     def _quoted_with_others(self, line: bytes) -> str:
-        """What an error about quoted names adds if another delimiter is between them."""
+        """Return a hint for quoted names with another delimiter between them."""
         for delim in _DELIMS.replace(self.delim, b""):
             with contextlib.suppress(ValueError):
                 if count := sum(1 for _ in split_record(line, bytes([delim]), True, 0, False, False)) - 1:
@@ -122,7 +122,7 @@ class Syntax:
                 raise invalid(f"{text}{_would_have(delim, count + 1)}; for one column pass names= and skip_lines=")
 
     def _other_delim(self, record: bytes, width: int) -> str:
-        """What an error adds if a record of one field has so many with another delimiter."""
+        """Return a hint if a record of one field has several with another delimiter."""
         if self.delim not in record:
             for delim in _DELIMS:
                 if record.count(delim) == width - 1 > 0:
@@ -130,7 +130,7 @@ class Syntax:
         return ""
 
     def hint(self, record: bytes, width: int = 0) -> str:
-        """What an error about the form of a record adds: which option, or which change of the file, helps.
+        """Return a hint for a malformed record: the option or the change of the file that helps.
 
         Args:
             record: The record.
@@ -152,14 +152,14 @@ class Syntax:
         return cut_records(text, begin, end, self.delim, self.quotes, last, most, self.comment)
 
     def form(self, names: Sequence[str], columns: Mapping[str, ColumnType]) -> RecordFormat:
-        """What takes columns, in this order of theirs, out of records with fields of these names."""
+        """Return the record format that selects these columns, in this order."""
         places = {name: place for place, name in enumerate(names)}
         select = tuple(places[name] for name in columns)
         kinds = tuple(columns.values())
         return _RowFormat(kinds, self.delim, self.quotes, self.na, select, len(names), self.lenient)
 
     def facts(self) -> dict[str, Any]:
-        """What decides how files are read; plain data."""
+        """Return the options for reading files as plain data."""
         texts = [each.decode("latin-1") for each in (self.delim, self.na)]
         lenience: dict[str, Any] = {"comment": self.comment.decode("latin-1")} if self.comment else {}
         if self.lenient:
@@ -178,7 +178,7 @@ class _RowFormat(RecordFormat):
 
 
 def quote(error: Exception, line: int) -> str:
-    """What an error of a record that begins in this line adds about the quote that it is about; empty if none is."""
+    """Return a hint about the quote in a record that begins in this line; empty if there is none."""
     lines = getattr(error, "lines", None)
     return "" if lines is None else f"; the quote began in line {line + lines:,}"
 

@@ -1,4 +1,4 @@
-"""What fields of CSV files become besides numbers and strings: dates and times, and the numbers of categories."""
+"""CSV fields as dates, times, and numbers of categories."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIME = re.compile(rb"-?(?:\d{4}|\d{5,}(?=-))(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d(\
 
 
 class Values:
-    """What the fields of a column become.
+    """The conversion of a column's fields.
 
     Attributes:
         kind: Its name in states.
@@ -89,7 +89,7 @@ def values_of(dtypes: Mapping[str, Any], codes: Any, columns: Sequence[str], whe
         dtypes: The dtypes that were given, by column.
         codes: The names of the categories, by column; or None.
         columns: The columns that are read.
-        where: What errors begin with.
+        where: Prefix of error messages.
 
     Raises:
         InvalidArgumentError, TypeError: Codes are no names by column, a column has a dtype too, or a unit is missing.

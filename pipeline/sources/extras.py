@@ -1,4 +1,4 @@
-"""What several sources need: libraries, imported when they are first used; pieces read as a whole; rows as blocks."""
+"""Helpers of sources: lazily imported libraries, whole pieces, rows as blocks."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def needs(module: str, function: str, *, hint: str = "") -> Any:
 
     Args:
         module: The module.
-        function: What needs it.
-        hint: What else it needs itself, for the error if it is installed and cannot be imported.
+        function: The function that needs it.
+        hint: Its own requirements, for the error if it is installed and cannot be imported.
 
     Raises:
         ImportError: It is not installed; the message says how to install it. Or something that it imports is not.
@@ -81,7 +81,7 @@ def codes_of(codes: Any, dtypes: Mapping[str, Any] | None, where: str) -> dict[s
     Args:
         codes: The argument `codes`, or None.
         dtypes: The dtypes of columns, which have no codes too.
-        where: What errors begin with.
+        where: Prefix of error messages.
 
     Raises:
         InvalidArgumentError: A list is empty or has a name twice, or a column has a dtype too.
@@ -115,13 +115,13 @@ def is_closed(stored: Any) -> bool:
 
 
 def place_of(stored: Any) -> str:
-    """What errors say of where a Dataset of h5py is stored, while it is open: ", '/x' of 'a.h5',"; "" of others."""
+    """Return the location of an open h5py Dataset for errors, such as ", '/x' of 'a.h5',"; "" for other objects."""
     is_open = getattr(getattr(stored, "id", None), "valid", False) and hasattr(stored, "file")
     return f", {stored.name!r} of {stored.file.filename!r}," if is_open else ""
 
 
 def closed(where: str) -> FailedPreconditionError:
-    """The error for what cannot be read, as its file was closed."""
+    """Return the error for a dataset whose file was closed."""
     text = f"{where} cannot be read, as its file was closed: keep that open for as long as batches are made"
     return FailedPreconditionError(None, None, text)
 
@@ -147,7 +147,7 @@ def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = 
 
     Args:
         values: The values.
-        where: What errors say that they are.
+        where: Their location, for errors.
         named: Returns what one of them is called, such as its file.
         loose: Whether arrays of several shapes become a column of objects.
 

@@ -16,7 +16,7 @@ class FileTable(Table):
 
     Args:
         names: The files.
-        counts: How many rows each has.
+        counts: Number of rows.
     """
 
     def __init__(self, names: Sequence[str], counts: Sequence[int]) -> None:
@@ -39,6 +39,6 @@ class FileTable(Table):
         return self.names
 
     def identities(self) -> dict[str, Any]:
-        """What tells the files from changed ones, unless facts do as there are many."""
+        """Return the identities of the files; None if there are many, as `facts` covers them then."""
         names = self.names if len(self.names) <= LISTED else ()
         return {name: identity for name in names if (identity := file_identity(name)) is not None}

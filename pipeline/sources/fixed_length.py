@@ -38,30 +38,30 @@ def fixed_length(
     index: bool = False,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
 ) -> Source:
-    """Read files whose records all have equally many bytes.
+    """Read records of a fixed number of bytes.
 
-    Names that end in .gz, .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues mid-file.
+    Names ending in .gz, .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues mid-file.
 
     Args:
-        files: Your files: a path, URL or pattern such as "data_batch_*.bin", or a list.
-        record_bytes: Bytes in a record.
-        dtype: Give arrays with this dtype, such as "uint8" or "<f4"; None gives bytes.
-        header_bytes: Bytes to leave out at each file's start.
-        footer_bytes: Bytes to leave out at each file's end.
-        drop_remainder: Leave out the bytes at the end of a file that are no whole record. By default they are an error.
-        num_epochs: How often to read the files; None repeats for ever.
-        shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes records.
+        files: A path, URL or pattern such as "data_batch_*.bin", or a list.
+        record_bytes: Number of bytes per record.
+        dtype: Dtype of arrays, such as "uint8" or "<f4"; None reads bytes.
+        header_bytes: Number of bytes to skip at the start of each file.
+        footer_bytes: Number of bytes to skip at the end of each file.
+        drop_remainder: Drop an incomplete record at the end of a file; by default it is an error.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle: Shuffle the files, in another order each epoch; add `.shuffle(n)` to mix records.
         seed: Seed for the order.
-        shard: (index, count): read your host's part: every count-th file.
-        index: Read the records by number: `shuffle`, `shuffle=True` and `shard=` then mean records; `len` and `d[i]`
+        shard: (index, count): read every count-th file.
+        index: Read records by index: `shuffle`, `shuffle=True` and `shard=` then work on records, and `len` and `d[i]`
             work. Files must be local and not compressed.
-        max_record_bytes: Largest `record_bytes`; None for no limit.
+        max_record_bytes: Limit for `record_bytes`; None for no limit.
 
     Raises:
-        NotFoundError: No such file, or your pattern matches nothing.
+        NotFoundError: A file is missing, or a pattern matches nothing.
         ValueError, TypeError, ImportError: An option is wrong, or fsspec is missing.
         ResourceExhaustedError: `record_bytes` is more than `max_record_bytes`.
-        DataLossError: When you iterate: a file does not end with a whole record, and there is no `drop_remainder`. The
+        DataLossError: When you iterate: a file ends with an incomplete record, and `drop_remainder` is False. The
             error names file and record.
 
     Examples:

@@ -43,14 +43,14 @@ def grain(
 
     Args:
         data: A MapDataset, IterDataset or DataLoader; not an iterator.
-        batched: Whether the elements of a stream are batches, whose rows are the examples.
-        num_epochs: How often to read it; None repeats for ever.
-        shuffle: Read in random order, another one each epoch; for a MapDataset.
+        batched: Split elements of a stream, which are batches, into rows.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle: Shuffle, in another order each epoch; for a MapDataset.
         seed: Seed for the order.
-        shard: (index, count): read your host's part: every count-th element; for a MapDataset.
+        shard: (index, count): read every count-th element; for a MapDataset.
 
     Raises:
-        ValueError: An option is wrong or does not fit a stream, or a MapDataset repeats for ever.
+        ValueError: An option is wrong or does not fit a stream, or a MapDataset repeats forever.
         TypeError: `data` is something else, or a number is not an integer.
         ImportError: Grain is not installed.
         InvalidArgumentError: When you iterate: elements differ in shape or structure.

@@ -59,7 +59,7 @@ def folder_columns(kind: str, names: Sequence[str], written: Container[str] = ()
 
 
 def _values(kind: str, name: str) -> dict[str, str | None]:
-    """What the folders of a file say; None for a missing value."""
+    """Return the values in a file's folders; None for a missing one."""
     path = name.partition("?")[0] if name.startswith(("http://", "https://")) else name
     pairs = (_FOLDER.fullmatch(folder) for folder in re.split(r"[/\\]" if "\\" in path else "/", path)[:-1])
     try:

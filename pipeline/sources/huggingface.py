@@ -40,19 +40,19 @@ def huggingface(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> Source:
-    """Read a Hugging Face dataset: each example is a dict with a value for each column.
+    """Read a Hugging Face dataset: each example is a dict with one value per column.
 
-    Datasets are read as Arrow blocks; `arrow` says what columns become. If you set a format or a transform, it is used
+    Datasets are read as Arrow blocks, with the types of `arrow`. If you set a format or a transform, it is used
     as is. A `Dataset` is indexed, an `IterableDataset` is a stream. Images of several sizes need `batch(n, pad=0)`.
 
     Args:
         dataset: A Dataset or IterableDataset.
         columns: Columns to read; None reads all.
-        defaults: Value for a missing field, by column, as for `arrow`.
-        num_epochs: How often to read it; None repeats for ever.
-        shuffle: Read in random order, another one each epoch. An IterableDataset reorders its shards by `set_epoch`.
-        seed: Seed of the order; for a Dataset only.
-        shard: (index, count): read your host's part: every count-th example, or shard of an IterableDataset.
+        defaults: Values for missing fields, by column, as in `arrow`.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle: Shuffle, in another order each epoch. An IterableDataset reorders its shards by `set_epoch`.
+        seed: Seed for the order; for a Dataset only.
+        shard: (index, count): read every count-th example, or shard of an IterableDataset.
 
     Raises:
         InvalidArgumentError: A column or default does not fit. When you iterate: a row has a missing value.

@@ -23,7 +23,7 @@ Join = Callable[[list[Any], str], Any]
 
 _LEAVE_OUT = "leave out their rows, such as by its filter"
 
-# What a dataset has of an image or the like.
+# Fields of images and similar features in a dataset.
 _FILE = {"bytes", "path"}
 
 # Rows to decode at once, or to take in a format: they may be large.
@@ -40,14 +40,14 @@ class ArrowForm:
 
     Args:
         dataset: The dataset; its features are known.
-        defaults: What to give for missing values, by column.
+        defaults: Replacements for missing values, by column.
 
     Raises:
         InvalidArgumentError, TypeError: As `pipeline.huggingface`.
 
     Attributes:
         dataset: It, in the format in which it is read.
-        most: How many rows to read at once.
+        most: Number of rows to read at once.
         one_by_one: The shapes of rows are not known before they are decoded.
         of_tables: Pieces are tables of Arrow as they are stored.
     """
@@ -68,7 +68,7 @@ class ArrowForm:
         self.dataset = dataset.with_format("arrow")
 
     def piece(self, rows: Any) -> Any:
-        """What the dataset gave as something that takes slices."""
+        """Return the column as a sequence with slices."""
         return rows
 
     def block(self, rows: Any, join: Join = stacked) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class ArrowForm:
         return {name: self._column(in_one(rows[name]), feature, name, join) for name, feature in self._features.items()}
 
     def facts(self) -> dict[str, Any]:
-        """What decides the values; plain data."""
+        """Return everything that determines the values, as plain data."""
         return {"columns": _described(self._features), **facts_of(self._fill)}
 
     def _column(self, column: Any, feature: Any, name: str, join: Join) -> Any:

@@ -45,15 +45,15 @@ def image_folder(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> ImageFolder:
-    r"""Read images from one folder a class: each example is (image, label).
+    r"""Read images from a directory with one subfolder per class, as (image, label).
 
-    A label is the number of its class among the sorted folder names.
+    A label is the index of the class among the sorted folder names.
 
     Args:
         root: The folder, or a URL.
         decode: "rgb" for uint8 [height, width, 3]; your function; None for bytes.
-        exif: Turn images by their EXIF orientation.
-        allow_empty: Accept classes that have no images.
+        exif: Rotate images by their EXIF orientation.
+        allow_empty: Accept classes without images.
         num_epochs, shuffle, seed, shard: As in `arrays`.
 
     Raises:
@@ -228,7 +228,7 @@ def _walk(root: str, folder: str, images: list[str], found: _Found) -> None:
 
 
 def _is(kind: Callable[[], bool]) -> bool:
-    """What an entry says of its kind; False for a link that leads to itself."""
+    """Return the kind of an entry; False for a link to itself."""
     try:
         return kind()
     except OSError:

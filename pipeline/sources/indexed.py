@@ -55,7 +55,7 @@ class IndexedParts(Parts):
 
         Args:
             name: The file.
-            folder: Where the index is kept; None for the cache folder.
+            folder: Folder of the index; None for the cache folder.
         """
         raise NotImplementedError
 
@@ -183,7 +183,7 @@ class Regular:
         identity: Its size and time.
         begin: Where the first begins.
         size: Of a record, in bytes.
-        count: How many there are.
+        count: Their number.
     """
 
     def __init__(self, name: str, identity: tuple[int, int], begin: int, size: int, count: int) -> None:

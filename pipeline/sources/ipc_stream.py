@@ -23,7 +23,7 @@ class StreamBatch(NamedTuple):
     Attributes:
         span: Its message.
         dictionaries: The messages of the dictionaries that it needs.
-        rows: How many it has.
+        rows: Number of items.
     """
 
     span: Span

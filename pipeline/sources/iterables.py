@@ -1,4 +1,4 @@
-"""What gives its examples in order: iterables, generator functions, iterators, and functions that are called."""
+"""Sources that are read in order: iterables, generator functions, iterators, and functions."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class OfIterable(Named):
 
     Args:
         make: Returns an iterator from the start.
-        name: What it is called.
-        length: How many items there are; None if that is not known.
+        name: Its name.
+        length: Number of items; None if that is not known.
     """
 
     kind = "iterable"
@@ -85,7 +85,7 @@ class Iterated(Stream):
 
     Args:
         make: Returns the iterator from the start.
-        count: How many items to drop.
+        count: Number of items to drop.
     """
 
     def __init__(self, make: Callable[[], Iterator[Any]], count: int) -> None:
@@ -169,7 +169,7 @@ class OfIterator(Named):
 
     Args:
         given: The iterator.
-        name: What it is called.
+        name: Its name.
     """
 
     kind = "iterable"
@@ -215,7 +215,7 @@ class OfStateful(Named):
 
     Args:
         given: The object.
-        name: What it is called.
+        name: Its name.
     """
 
     kind = "stateful"
@@ -291,7 +291,7 @@ class OfCallable(Named):
 
     Args:
         function: The function.
-        on_error, max_errors: What happens to an example for which it fails.
+        on_error, max_errors: Policy for examples on which it fails.
     """
 
     kind = "callable"

@@ -58,27 +58,27 @@ def jsonl(
     index_folder: Any = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
 ) -> Source:
-    r"""Read the lines of JSON Lines files: each is an object, and becomes a dict.
+    r"""Read JSON Lines files: each line is an object, and becomes a dict.
 
-    Strings are str, and null is None. A list that holds lists or objects is a `ListValue`. Names that end in .gz,
+    Strings are str, and null is None. A list of lists or objects becomes a `ListValue`. Names ending in .gz,
     .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues mid-file.
 
     Args:
-        paths: Your files: a path, URL or pattern such as "part-*.jsonl.gz", or a list.
-        columns: Keys to take; None takes all of each line.
-        defaults: Value for a key a line lacks, or has as null.
-        encoding: The files' encoding, such as "latin-1".
-        num_epochs: How often to read the files; None repeats for ever.
-        shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes lines.
+        paths: A path, URL or pattern such as "part-*.jsonl.gz", or a list.
+        columns: Keys to read; None reads all keys of each line.
+        defaults: Values for keys that are missing or null, by key.
+        encoding: Encoding of the files, such as "latin-1".
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle: Shuffle the files, in another order each epoch; add `.shuffle(n)` to mix lines.
         seed: Seed for the order.
-        shard: (index, count): read your host's part: every count-th file.
-        index: Read the lines by number: `shuffle`, `shuffle=True` and `shard=` then mean lines, and `len` and `d[i]`
-            work. An index of their offsets is made once on a machine; files must be local and not compressed.
-        index_folder: Where the index is kept; None for the cache folder of the user.
-        max_record_bytes: Longest line; None for no limit.
+        shard: (index, count): read every count-th file.
+        index: Read lines by index: `shuffle`, `shuffle=True` and `shard=` then work on lines, and `len` and `d[i]`
+            work. The offsets are computed once per machine. Files must be local and not compressed.
+        index_folder: Folder for the index; None for the user's cache folder.
+        max_record_bytes: Limit for the length of a line; None for no limit.
 
     Raises:
-        NotFoundError: No such file, or your pattern matches nothing.
+        NotFoundError: A file is missing, or a pattern matches nothing.
         ValueError, TypeError, ImportError: An option is wrong, or fsspec is missing.
         InvalidArgumentError: When you iterate: a line is not a JSON object, or lacks a key. The error names file and
             line.

@@ -36,11 +36,11 @@ _ENDS_BEFORE = "it ends before its saved position: it has fewer examples than wh
 
 
 class Rows:
-    """What gives rows, or examples, as columns: the base of tables and parts.
+    """Rows or examples as columns: the base class of tables and parts.
 
     Attributes:
-        kind: What the function that makes such sources is called.
-        unit: What the rows, groups or parts are called, in the plural.
+        kind: Name of the public function of the source.
+        unit: Name of the rows, groups or parts, in the plural.
         most: How many rows to ask for at once.
         one_by_one: Whether examples are made one at a time, so that they may differ in shape.
     """
@@ -85,7 +85,7 @@ class Table(Rows):
     """Rows that can be had by number. Several threads may ask at once.
 
     Attributes:
-        sizes: How many rows each group has, where the rows of a group can only be had together; else None.
+        sizes: Number of rows per group, where the rows of a group can only be had together; else None.
         at_hand: Whether any rows lie in memory, and only have to be gathered.
         ahead: Whether rows may be made before they are asked for: making them calls no function of the user's.
         by_epoch: Whether each epoch has its own rows: row i of epoch e has the number `e * len(table) + i`.
@@ -192,12 +192,12 @@ class Parts(Rows):
 
 
 class OfSource(Node):
-    """What `arrays`, `csv` and such functions make.
+    """A dataset of a source, such as `arrays` or `csv`.
 
     Args:
         kind: The function.
         facts: Returns what decides the examples besides their order, as plain data.
-        order: How often, and in which order, they are read.
+        order: Number and order of epochs.
     """
 
     stage = "source"
@@ -321,7 +321,7 @@ class TableRows(Index):
         table: The rows.
         numbered: Their order, through all epochs.
         begin: Which element of that order has place 0.
-        length: How many there are.
+        length: Their number.
     """
 
     of_sources = True
@@ -508,7 +508,7 @@ class OfParts(OfSource):
 
 
 class _NamesOf:
-    """What states check of the names of files."""
+    """Return the facts about file names that states check."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
@@ -518,7 +518,7 @@ class _NamesOf:
 
 
 class _FactsOf:
-    """What decides the examples of parts, besides their order."""
+    """Return everything except the order that determines the examples of parts."""
 
     def __init__(self, parts: Parts, names: Callable[[], dict[str, Any]]) -> None:
         self._parts, self._names = parts, names

@@ -41,14 +41,14 @@ class Order:
         num_epochs: None means no limit.
         rows: The number of rows.
         length: The number of elements of an epoch.
-        shuffle: What shuffles; None keeps the order of the table.
+        shuffle: The shuffle; None keeps the order of the table.
 
     Args:
         rows: The number of rows.
-        sizes: How many rows each group has, if groups are read as a whole: then their order is shuffled, and the rows
+        sizes: Number of rows per group, if groups are read as a whole: then their order is shuffled, and the rows
             within each. None shuffles all rows.
-        epochs: What was asked for.
-        what: What is shared out by `shard`, for messages.
+        epochs: The requested epochs.
+        what: Name of the units that `shard` splits, for messages.
 
     Raises:
         ValueError: `num_epochs` is less than 1; the shard does not exist, or there are fewer rows or groups than
@@ -82,7 +82,7 @@ class Order:
         return _Groups(self.rows, self._sizes, self.shuffle, self._shard)
 
     def facts(self) -> dict[str, Any]:
-        """What decides the order; plain data."""
+        """Return everything that determines the order, as plain data."""
         return {**self.numbered().facts(), "num_epochs": self.num_epochs}
 
 

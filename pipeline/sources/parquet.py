@@ -32,18 +32,18 @@ def parquet(
 ) -> TableSource:
     """Read rows of Parquet files: each example is a dict by column.
 
-    Files are read a row group at a time. Folders like `year=2024/` are columns.
+    Files are read by row group. Folders such as `year=2024/` become columns.
 
     Args:
         paths: A path, URL or pattern such as "part-*.parquet", or a list.
-        columns, defaults, dtypes, codes, where: As for `arrow`. Only these columns,
+        columns, defaults, dtypes, codes, where: As in `arrow`. Only these columns,
             and row groups whose statistics do not exclude `where`, are read.
-        num_epochs: How often to read the rows; None repeats for ever.
-        shuffle, seed: Read row groups, and rows in each, in random order.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle, seed: Shuffle the row groups, and the rows within each.
         shard: (index, count): read every count-th row group.
 
     Raises:
-        NotFoundError, DataLossError: A file is missing, or no Parquet file.
+        NotFoundError, DataLossError: A file is missing, or not a Parquet file.
         InvalidArgumentError: A value does not fit: file, row group and column.
         ValueError, TypeError, ImportError: An option or a library is wrong.
 
@@ -75,14 +75,14 @@ def feather(
     shard: tuple[int, int] | None = None,
     memory_map: bool = False,
 ) -> TableSource:
-    """Read the rows of Feather files (Arrow IPC), as `parquet` does, a record batch at a time.
+    """Read rows of Feather files (Arrow IPC) by record batch, as `parquet` does.
 
     Files in the stream format of Arrow IPC, such as the cache files of Hugging Face, are read too. Each record batch
     is checked in full, so a damaged file is an error.
 
     Args:
         paths, columns, defaults, dtypes, codes, where, num_epochs, shuffle, seed, shard: As for `parquet`.
-        memory_map: Map your local files into memory. If one becomes shorter, the system ends your process (SIGBUS).
+        memory_map: Map local files into memory. If a file is truncated, the system ends your process (SIGBUS).
 
     Raises:
         NotFoundError, DataLossError, InvalidArgumentError, ValueError, TypeError, ImportError: As for `parquet`.

@@ -12,7 +12,7 @@ class Records(Generic[T]):
     """Some records of a file.
 
     Args:
-        source: What they were cut out of: the name of the file, or a piece of it.
+        source: Their origin: the name of a file, or a piece of it.
         records: The records.
         places: Where each is in that.
     """

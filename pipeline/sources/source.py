@@ -32,7 +32,7 @@ class TableSource(Source):
 
     Args:
         table: The rows.
-        epochs: How often and in which order.
+        epochs: Number and order of epochs.
 
     Raises:
         ValueError, TypeError: As Order.

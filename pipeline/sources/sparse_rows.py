@@ -21,7 +21,7 @@ class SparseRows:
 
     Args:
         given: The matrix, in any format of SciPy.
-        where: What errors begin with.
+        where: Prefix of error messages.
         pairs: Whether a row is (indices, values), and not an array with all zeros.
 
     Raises:

@@ -71,7 +71,7 @@ class Stored:
 
     Attributes:
         chunk: How many rows are stored together.
-        row_bytes: How many bytes a row has.
+        row_bytes: Number of bytes per row.
     """
 
     def __init__(self, stored: Any, where: str) -> None:

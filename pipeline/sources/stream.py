@@ -28,7 +28,7 @@ class PartsSource(Source):
 
     Args:
         parts: The examples.
-        epochs: How often, and in which order of the parts.
+        epochs: Number and order of epochs.
         stream: The class of the streams.
 
     Raises:

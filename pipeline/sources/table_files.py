@@ -30,7 +30,7 @@ _SHOWN = 60  # characters of a list of columns in an error
 
 
 class Options(NamedTuple):
-    """What to read of files: the arguments of `pipeline.parquet`."""
+    """The options of a table file: the arguments of `pipeline.parquet`."""
 
     columns: Sequence[str] | None
     defaults: Mapping[str, Any] | None
@@ -44,11 +44,11 @@ class Schemas:
 
     Args:
         kind: The function that reads them.
-        options: What to read.
+        options: Selection and conversion of columns.
 
     Attributes:
         names: The columns to read.
-        where: Which rows to read; None reads all.
+        where: Filter of rows; None reads all.
     """
 
     names: list[str]
@@ -178,7 +178,7 @@ class _Group(NamedTuple):
         file: The number of their file.
         number: That of the group in it.
         first: The number of its first row there.
-        size: How many rows it has.
+        size: Number of rows.
     """
 
     file: int
@@ -192,9 +192,9 @@ class TableFiles(Table):
 
     Args:
         kind: The function that reads them.
-        unit: What groups are called.
+        unit: Name of the groups.
         names: The files.
-        options: What to read.
+        options: Selection and conversion of columns.
         opened: Opens one.
     """
 
@@ -271,7 +271,7 @@ class TableFiles(Table):
         return self._names
 
     def identities(self) -> dict[str, Any]:
-        """What tells the local files from changed ones, unless facts do as there are many; of remote ones only the
+        """Return the identities of local files, unless `facts` covers them as there are many; of remote ones only the
         number of rows is known."""
         local = (name for name in self._names if "://" not in name and len(self._names) <= LISTED)
         return {name: identity for name in local if (identity := file_identity(name)) is not None}

@@ -79,7 +79,7 @@ class ParquetFile:
         return found
 
     def _source(self) -> tuple[Any, ...]:
-        """What a fragment takes for this file."""
+        """Return the format options of a fragment."""
         data = self._data()
         return (data, needs("pyarrow.fs", "parquet").LocalFileSystem()) if data is self._name else (data,)
 

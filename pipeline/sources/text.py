@@ -52,20 +52,20 @@ def text(
 ) -> Source:
     r"""Read lines of text files: each example is a line, as str.
 
-    A line ends with `\n` or `\r\n`; one `\r` at a file's end is left out.
+    Lines end with `\n` or `\r\n`; one `\r` at the end of a file is dropped.
     Names ending in .gz, .bz2, .xz, .zst or .zstd are decompressed.
 
     Args:
         paths: A path, URL or pattern such as "part-*.txt.gz", or a list.
-        skip_lines: Lines to leave out at each file's start.
+        skip_lines: Number of lines to skip at the start of each file.
         encoding: Such as "latin-1"; None reads bytes.
-        num_epochs: How often to read the files; None repeats for ever.
-        shuffle, seed: Read the files in random order, another one each epoch.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle, seed: Shuffle the files, in another order each epoch.
         shard: (index, count): read every count-th file.
-        index, index_folder: Read lines by number, as in `jsonl`.
+        index, index_folder: Read lines by index, as in `jsonl`.
 
     Raises:
-        NotFoundError: No such file, or your pattern matches nothing.
+        NotFoundError: A file is missing, or a pattern matches nothing.
         DataLossError: A file is damaged, or a line is not UTF-8.
         ValueError, TypeError, ImportError: An option or encoding is wrong.
 
@@ -172,7 +172,7 @@ class Piece:
         lines: How many lines end between there and the piece.
         records: The lines, or the records of CSV, each of which is made when it is asked for.
         offset: The byte of the file, decompressed, where the first record begins or empty ones before it.
-        text: What they were cut out of.
+        text: Their origin.
         at: The byte of the text that is at `offset` in the file.
     """
 
@@ -237,8 +237,8 @@ def cut_pieces(
 ) -> Iterator[Piece]:
     """Yield the rest of a file, cut into records.
 
-    A piece ends with the last record that is complete before some multiple of `ReadBuffer.CHUNK`. Which one that is
-    follows from where the piece begins: so who goes on at any piece gets the same ones.
+    A piece ends with the last complete record before a multiple of `ReadBuffer.CHUNK`. The pieces depend only on
+    the start of a piece, so a resumed run at any piece gets the same ones.
 
     Raises:
         ResourceExhaustedError: A record has more bytes than the limit, MAX_RECORD_BYTES if that is None, and more than
@@ -274,13 +274,13 @@ def cut_lines(text: bytes, begin: int, end: int, last: bool, as_text: bool = Fal
 
 
 def lines_of(name: str, data: bytes, offset: int, cut: Cutter = cut_lines, begin: int = 0) -> Piece:
-    """Return the lines of a part of a file, the first of which begins at byte `begin` of it."""
+    """Return the lines of a part of a file, from byte `begin` of the part on."""
     return Piece(_Begin(name, offset, None), 0, cut(data, begin, len(data), True)[0], offset, data, begin)
 
 
 @contextmanager
 def opened(name: str, encoding: str | None = None) -> Iterator[ReadBuffer]:
-    """A file, decompressed if its name says so, at its start; it is closed afterwards.
+    """Open a file as a context, decompressed according to its name.
 
     Args:
         name: The file.
@@ -296,7 +296,7 @@ def opened(name: str, encoding: str | None = None) -> Iterator[ReadBuffer]:
 
 
 def skip(file: ReadBuffer, lines: int, name: str) -> None:
-    """Leave out lines, as many as there are."""
+    """Skip lines, up to the end of the file."""
     for _ in range(lines):
         if not first_line(file, name):
             return

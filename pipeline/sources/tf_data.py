@@ -32,14 +32,14 @@ def tf_data(
 ) -> PartsSource:
     """Read the elements of a `tf.data.Dataset`; strings become bytes.
 
-    It is a stream in TensorFlow's order. Elements of known shape come in blocks; others cost some Python code each. It
+    It is a stream in TensorFlow's order. Elements of known shape are read in blocks; others cost some Python each. It
     cannot save its position, because TensorFlow's iterators cannot.
 
     Args:
         dataset: The dataset; not an iterator.
-        batched: Whether its elements are batches, whose rows are the examples.
-        num_epochs: How often to read it; None repeats for ever.
-        shard: (index, count): keep every count-th element. TensorFlow makes the others too.
+        batched: Split its elements, which are batches, into rows.
+        num_epochs: Number of epochs; None repeats forever.
+        shard: (index, count): keep every count-th element. TensorFlow computes the others too.
 
     Raises:
         ValueError: `num_epochs` or `shard` is wrong.

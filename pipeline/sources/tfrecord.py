@@ -55,17 +55,17 @@ def tfrecord(
         features: FixedLenFeature, VarLenFeature or FixedLenSequenceFeature by name: each example is then a dict. None
             gives records as bytes. A FixedLenSequenceFeature has no default_value here: `batch(pad=)` pads.
         compression: "GZIP" or "ZLIB"; "" for none. None decides by the file's name, such as .gz.
-        num_epochs: How often to read the files; None repeats for ever.
-        shuffle: Read the files in random order, another one each epoch. `Dataset.shuffle` mixes records.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle: Shuffle the files, in another order each epoch; add `.shuffle(n)` to mix records.
         seed: Seed for the order.
-        shard: (index, count): read your host's part: every count-th file.
-        index: Read the records by number: `shuffle`, `shuffle=True` and `shard=` then mean records; `len` and `d[i]`
-            work. An index of their offsets is made once on a machine; files must be local and not compressed.
-        index_folder: Where the index is kept; None for the cache folder of the user.
+        shard: (index, count): read every count-th file.
+        index: Read records by index: `shuffle`, `shuffle=True` and `shard=` then work on records, and `len` and `d[i]`
+            work. The offsets are computed once per machine. Files must be local and not compressed.
+        index_folder: Folder for the index; None for the user's cache folder.
         max_record_bytes: Longest record; None for no limit.
 
     Raises:
-        NotFoundError: No such file, or your pattern matches nothing.
+        NotFoundError: A file is missing, or a pattern matches nothing.
         ValueError, TypeError: An option has a wrong value or type.
         ImportError: google-crc32c (extra `tfrecord`) or fsspec is not installed.
         DataLossError: When you iterate: a file is damaged or truncated. The error names file and byte. Up to 11 bytes
@@ -106,7 +106,7 @@ class RecordFiles(IndexedParts):
         names: The files.
         asked: The features to parse; None for bytes.
         compression: Of all files; None to go by their names.
-        limit: How many bytes a record may have.
+        limit: Limit for the bytes in a record.
 
     Attributes:
         strict: Whether a file that ends within the header of a record is an error. For TensorFlow it is complete.
@@ -156,7 +156,7 @@ class RecordFiles(IndexedParts):
             return object_vector(given.records)
         count = len(given)
         try:
-            # What varies in number is padded only if somebody asks for it.
+            # Values that vary in number are padded only on request.
             plain = [one if one.form == "fixed" else one._replace(form="any") for one in self._asked]
             values = block_values(given.records, plain, ["<unknown>"] * count)
             named = zip(self._asked, values, strict=True)

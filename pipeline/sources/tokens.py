@@ -48,21 +48,21 @@ def tokens(
 
     Args:
         paths: A path or pattern such as "train_*.bin", or a list; for Megatron's files also a path without .bin.
-        length: Tokens in a row.
-        dtype: Of the ids in raw files, such as "uint16". Other files tell theirs. Rows have the dtype of the files.
-        stride: Tokens from the start of a row to that of the next; None for `length`.
-        drop_remainder: Leave out the tokens at the end of each file that fill no row; False gives them as one shorter
+        length: Number of tokens per row.
+        dtype: Dtype of raw files, such as "uint16"; other files store theirs. Rows have the dtype of the files.
+        stride: Distance between the starts of two rows, in tokens; None for `length`.
+        drop_remainder: Drop tokens at the end of each file if they do not fill a row; False returns one shorter
             row.
-        labels: Give tuples (x, y) of `length` tokens each, where y begins one token later.
-        documents: Give whole documents instead of rows, which takes Megatron's index. Leave out `length` then.
-        num_epochs: How often to read the rows; None repeats for ever.
-        shuffle, seed: Read in random order, another one each epoch.
+        labels: Return tuples (x, y) of `length` tokens each, where y starts one token later.
+        documents: Return whole documents, without `length`; this needs Megatron's index.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle, seed: Shuffle the rows, in another order each epoch.
         shard: (index, count): read every count-th row.
 
     Raises:
-        NotFoundError: No such file, or your pattern matches nothing.
+        NotFoundError: A file is missing, or a pattern matches nothing.
         DataLossError: A file does not consist of whole tokens, or an index is damaged or does not fit its file.
-        ValueError, TypeError: A file has fewer tokens than a row, does not tell its dtype, or holds another one than
+        ValueError, TypeError: A file has fewer tokens than a row, has no dtype, or another dtype than
             the others; or an option is wrong.
         FailedPreconditionError: When you iterate: a file has changed since you made the dataset.
 
@@ -114,7 +114,7 @@ def _opened(names: Sequence[str], dtype: np.dtype[Any] | None) -> list[TokenFile
 
 
 class _Tokens(FileTable):
-    """What is read from files of tokens."""
+    """The options of token files."""
 
     kind = "tokens"
     most = MANY

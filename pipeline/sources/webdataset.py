@@ -57,29 +57,29 @@ def webdataset(
     index_folder: Any = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
 ) -> Source:
-    """Read your WebDataset tar shards: each sample is a dict with a value for each file.
+    """Read WebDataset tar shards: each sample is a dict with one value per file.
 
-    Neighbouring files with one name up to the first dot are a sample. That name is its `__key__`, and the rest names
-    the value. Files without a dot are left out. Archives are streamed, and may be compressed. Nothing is unpickled.
+    Consecutive files with the same name up to the first dot are a sample. This name is its `__key__`; the rest names
+    the value. Files without a dot are skipped. Archives are streamed, and may be compressed. Nothing is unpickled.
 
     Args:
         urls: A path, URL or pattern, or a list of them, with bash's braces: "train-{000..146}.tar", "{train,test}.tar".
-        columns: Values to take. "jpg;png" takes the first one a sample has. None takes all.
-        decoders: Functions from bytes to a value, by file name ending. Yours come before ours: images become uint8
+        columns: Values to read. "jpg;png" reads the first one in a sample. None reads all.
+        decoders: Functions from bytes to a value, by extension; they override the built-in ones: images become uint8
             arrays, `txt`, `text` and `transcript` str, `cls` and `id` integers, and `json`, `jsn`, `npy`, `npz`,
-            `cbor`, `mp`, `msg` what they hold, where a list of lists or objects is a `ListValue`. `gz` is decompressed
+            `cbor`, `mp`, `msg` their contents, where a list of lists or objects is a `ListValue`. `gz` is decompressed
             first. Others stay bytes.
-        num_epochs: How often to read the shards; None repeats for ever.
-        shuffle: Read the shards in random order, another one each epoch. `Dataset.shuffle` mixes samples.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle: Shuffle the shards, in another order each epoch; add `.shuffle(n)` to mix samples.
         seed: Seed for the order.
-        shard: (index, count): read your host's part: every count-th shard.
-        index: Read the samples by number: `shuffle`, `shuffle=True` and `shard=` then mean samples, and `len` and
-            `d[i]` work. An index of their offsets is made once on a machine; shards must be local and not compressed.
-        index_folder: Where the index is kept; None for the cache folder of the user.
-        max_record_bytes: Largest file or sample; None for no limit.
+        shard: (index, count): read every count-th shard.
+        index: Read samples by index: `shuffle`, `shuffle=True` and `shard=` then work on samples, and `len` and
+            `d[i]` work. The offsets are computed once per machine. Shards must be local and not compressed.
+        index_folder: Folder for the index; None for the user's cache folder.
+        max_record_bytes: Limit for the size of a file or sample; None for no limit.
 
     Raises:
-        NotFoundError: No such file, or your pattern matches nothing.
+        NotFoundError: A file is missing, or a pattern matches nothing.
         ValueError, TypeError, ImportError: An option is wrong, or fsspec, Pillow, cbor2 or msgpack is missing.
         DataLossError: When you iterate: an archive is damaged or truncated, or a text is not UTF-8. The error names
             shard and key.
@@ -131,7 +131,7 @@ class ShardSample(NamedTuple):
     Attributes:
         place: Where it begins in the archive; its number where the archive is compressed.
         shard: The name of the archive.
-        key: What the names have in common.
+        key: The common part of the names.
         files: The bytes of each by extension.
         twice: An extension that comes twice; "" if none does.
     """
@@ -229,7 +229,7 @@ class _Shards(IndexedParts):
             raise invalid(f"{where}: {found!r} cannot be decoded: {error}") from error
 
     def _decoded_file(self, name: str, data: bytes) -> Any:
-        """What the decoder of a name makes of the bytes of a file; the bytes themselves if there is none."""
+        """Return the decoded file, or its bytes if its name has no decoder."""
         while True:
             rest, _, last = name.rpartition(".")
             decoder = self._decoders.get(name) or self._decoders.get(last)
@@ -361,9 +361,9 @@ class _File(NamedTuple):
     """A file of a sample.
 
     Attributes:
-        key: What its name has in common with those of the other files.
+        key: The common part of its name and those of the other files.
         extension: The rest of its name, in lower case.
-        member: What the archive says of it.
+        member: Its header in the archive.
         read: Gives its bytes, until the next file is asked for.
     """
 

@@ -1,4 +1,4 @@
-"""What webdataset makes of the bytes of a file, by the extension of its name; WebDataset's table, without pickles."""
+"""Decoders of WebDataset files by extension: WebDataset's table, without pickles."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DECIMAL = re.compile(rb"\s*[+-]?[0-9]+\s*")
 
 @functools.lru_cache(256)
 def _layout(head: bytes) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """What the head of an .npy file says: shape, whether the first index runs fastest, and dtype."""
+    """Return shape, order and dtype from the header of an .npy file."""
     shape, fortran, dtype = np.lib.format.read_array_header_1_0(io.BytesIO(head[8:]))
     return shape, fortran, dtype
 

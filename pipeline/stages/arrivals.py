@@ -13,7 +13,7 @@ from pipeline.stages.node import Node, opened
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Ahead, Stage, whole
 
-# Examples to look at together, and arrivals between two notes.
+# Examples per lookahead, and arrivals between two recorded positions.
 _AT_ONCE, _NOTES = 64, 256
 
 
@@ -62,10 +62,10 @@ class Arrivals(Stage):
     def __init__(self, node: Node, run: Run, state: Any) -> None:
         count, at, self._note, held = (0, None, None, []) if state is None else state
         before, skip = (None, 0) if at is None else at
-        self._count = whole(count)  # arrivals before those that were looked at
+        self._count = whole(count)  # arrivals before `_looked`
         self._held = [[whole(each) for each in group] for group in held]
         self._journal, self._oldest = Journal(_NOTES), 0
-        self._looked: list[Arrival] = []  # that were looked at
+        self._looked: list[Arrival] = []  # peeked, not taken
         self._at = 0  # which of them is next
         if self._note is not None:
             arrival, (before, skip) = self._note

@@ -42,7 +42,7 @@ class ToBoundary:
     varies. As this depends on the examples so far, it is part of the state.
 
     Args:
-        fill: What fills rows, for all components or by name.
+        fill: Value used to pad rows, for all components or by name.
         state: From `state()`; None at the beginning.
     """
 
@@ -61,7 +61,7 @@ class ToBoundary:
         values = _components(example)
         if self._seen is None:
             self._seen = [Component(_rows(value)) for value in values]
-        for seen, value in zip(self._seen, values, strict=False):  # another structure is an error of the batch
+        for seen, value in zip(self._seen, values, strict=False):  # `batch` reports a different structure
             rows = _rows(value)
             seen.rows = rows if seen.rows == rows else None
             seen.follows = seen.follows and rows == length
@@ -96,7 +96,7 @@ class ToBoundary:
             if not seen.is_padded:
                 return column
             seen.padded = True
-        if not isinstance(fill, (bytes, str)):  # as the rows of the batch were padded
+        if not isinstance(fill, (bytes, str)):  # numeric rows were padded already
             fill = empty_string([column], fill)
         wide = np.full((column.shape[0], boundary, *column.shape[2:]), fill, column.dtype)
         wide[:, : column.shape[1]] = column

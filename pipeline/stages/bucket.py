@@ -18,7 +18,7 @@ from pipeline.stages.node import Node, OneInput
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stage, Stream
 
-# The first boundary where none are given, and how much longer the next one is: 6 % of a batch is padding on average.
+# Default boundaries: the first one, and the growth to the next. On average 6 % of a batch is padding.
 _FIRST, _GROWTH = 8, 1.125
 
 
@@ -37,13 +37,13 @@ class Bucket(OneInput):
     Args:
         source: The examples.
         boundaries: Where buckets end, ascending: an example shorter than a boundary goes left of it.
-        sizes: How many examples make a batch, for each bucket: one more than boundaries. Or a number: the most tokens
+        sizes: Number of examples per batch, for each bucket: one more than boundaries. Or a number: the most tokens
             of a batch after padding, examples times the longest.
         measure: Returns the length of an example; or the name of the field that has it.
-        pad: What fills shorter rows, for all components or by name.
+        pad: Value used to pad shorter rows, for all components or by name.
         pad_to_boundary: Whether rows are padded up to the boundary of their bucket.
         drop_remainder: Whether examples at the end that fill no batch are dropped.
-        multiple_of: What padded lengths are a multiple of.
+        multiple_of: Divisor of padded lengths.
     """
 
     kind = "bucket"
@@ -99,8 +99,8 @@ class Bucketing(Stage):
         super().__init__(source)
         self._node, self._run, self._to_boundary = node, run, to_boundary
         self._groups: list[list[Arrival]] = [[] for _ in range(len(node.boundaries) + 1)]
-        self._widths = [0] * len(self._groups)  # of the batch of each bucket, padded; where that is asked for
-        self._measured = node.batch_sizes is None or node.multiple_of > 1  # whether lengths are widths
+        self._widths = [0] * len(self._groups)  # padded width of each bucket's batch, if it matters
+        self._measured = node.batch_sizes is None or node.multiple_of > 1  # lengths count as widths
         self._padded = node.pad_to_boundary or node.multiple_of > 1
         self._begun = False
 

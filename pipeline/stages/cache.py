@@ -26,7 +26,7 @@ from pipeline.stages.stream import Stream, whole
 
 _FORMAT = 1
 
-# Seconds between two looks at a cache that another process fills.
+# Seconds between checks of a cache that another process fills.
 _LOOK = 0.2
 
 
@@ -100,7 +100,7 @@ class Cache(OneInput):
             raise StateMismatchError([("cache", None, None)], text)
         return rows
 
-    # What it says of itself
+    # Description
 
     def indexed_over(self, source: Node) -> bool:
         return True
@@ -161,7 +161,7 @@ class Cache(OneInput):
             with contextlib.closing(Filling(self, run, rows.count)) as stream:
                 if stream.begin_at_next(private=False):
                     stream.drop(ENDLESS)
-                else:  # another process fills it, or garbage of this one that an interrupt has left
+                else:  # another process fills it, or an interrupted filler of this one is not collected yet
                     gc.collect()
                     run.clock.bell.wait(_LOOK)
             rows = self.rows()
@@ -189,7 +189,7 @@ class Cache(OneInput):
             return rows, None
         try:
             rows = self.rows()
-            if rows.complete or rows.count > place:  # by another one, a moment ago
+            if rows.complete or rows.count > place:  # filled by another process in the meantime
                 found.close()
                 return rows, None
             if rows.about is None:
@@ -217,9 +217,9 @@ class _Some(Index):
     """Elements of a cache that is not full, as far as they are there; others by the index of the input.
 
     Args:
-        rows: Those that are there.
+        rows: The stored rows.
         source: All; None if the input has no index.
-        length: How many there are.
+        length: Their number.
     """
 
     ahead = False

@@ -21,7 +21,7 @@ class Store:
     """The elements of a cache. All steps of this process that name a folder share one; pickled, it is another one.
 
     Args:
-        shelf: Where the elements are.
+        shelf: Storage of the elements.
     """
 
     def __init__(self, shelf: Shelf) -> None:

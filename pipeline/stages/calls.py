@@ -19,9 +19,9 @@ def check_function(what: str, function: Any, makes: str = "an example", many: bo
     """Raise TypeError for what cannot be called for a result.
 
     Args:
-        what: What it is, for errors.
+        what: Its name in errors.
         function: The function.
-        makes: What it has to return.
+        makes: Its required result.
         many: Whether it may be a generator function.
     """
     if type(function) is FunctionType and _is_usual(function):
@@ -44,7 +44,7 @@ def _is_usual(function: FunctionType) -> bool:
     return code.co_argcount - len(defaults) <= 1 <= code.co_argcount
 
 
-# What a function is that returns no result, or takes any number of arguments.
+# Flags of functions that return no result, or take any number of arguments.
 _OTHERS = (
     inspect.CO_COROUTINE
     | inspect.CO_ASYNC_GENERATOR
@@ -58,7 +58,7 @@ def _check_takes_one(what: str, function: Any) -> None:
     """Raise TypeError for a function that cannot be called with one argument, as far as that can be known."""
     try:
         takes = inspect.signature(function, follow_wrapped=False)
-    except (TypeError, ValueError):  # many built-in functions do not say it
+    except (TypeError, ValueError):  # many built-in functions have no signature
         return
     try:
         takes.bind(None)
@@ -79,12 +79,12 @@ def called(function: Callable[..., Any], argument: Any, about: Callable[[], str]
 
     Args:
         function: The function.
-        argument: What to call it with.
+        argument: Its argument.
         about: Returns what errors call that.
 
     Raises:
         RuntimeError: It raised what would look like the end of the input.
-        Exception: What else it raised, with a note that names both.
+        Exception: Its own error, with a note that names both.
     """
     try:
         return function(argument)

@@ -24,13 +24,13 @@ _NUMBERS = (bool, int, float, complex)
 _NUMBER_TYPES = frozenset(_NUMBERS)
 _WITHOUT_MASK = frozenset({*_NUMBERS, str, bytes, np.ndarray, *np.sctypeDict.values()})
 
-# Bytes of a batch above which malloc gives its pages back to the kernel, which then clears them for the next: that took
-# 0.2 of 1.6 ms for each image of a batch of 64, float32[3, 224, 224].
+# Size of a batch from which malloc returns pages to the kernel, which clears them for the next batch. Clearing took
+# 0.2 of 1.6 ms per image in a batch of 64, float32[3, 224, 224].
 _LARGE = 32 << 20
 
 _EXACT = 1 << 53  # float64 holds all integers up to that
 
-# What containers of columns become in a batch.
+# Containers of columns, and their types in a batch.
 _KINDS: dict[type, Callable[[list[Any]], Any]] = {TupleParts: tuple, ListParts: list}
 
 Leaf = Callable[[list[Any], str], Any]
@@ -41,12 +41,12 @@ class Collate:
 
     Args:
         kind: The transformation, for errors.
-        pad: What fills rows that are shorter than the longest; a dict by the name of the component; None to stack.
+        pad: Value used to pad rows to the longest; a dict maps components to values; None to stack.
         splits: Whether rows that vary become (values, row_splits).
         function: Called with a list of examples, returns the batch; None for this class's own way.
         tensors: Whether examples are as in TensorFlow: a list is a container of components, and the only component of
             a list or tuple comes bare.
-        pad_to: What rows are padded to.
+        pad_to: Target length of padded rows.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Collate:
         if self._function is not None:
             examples = list(block.values.examples())
             made = called(self._function, examples, lambda: _of_several(block))
-            if isinstance(made, Mapping) and not isinstance(made, dict):  # such as a BatchEncoding, for its methods
+            if isinstance(made, Mapping) and not isinstance(made, dict):  # keep methods, for example of a BatchEncoding
                 return made
             return kept(made, converts=False)
         try:
@@ -97,7 +97,7 @@ class Collate:
 
     def _stacked(self, values: Columns | Examples) -> Any:
         if type(values) is Columns and not self._pad_to.widens:
-            with contextlib.suppress(InvalidArgumentError, TypeError):  # below, the error names the component
+            with contextlib.suppress(InvalidArgumentError, TypeError):  # the code below names the component
                 made = finished(values, self._splits, _stacked_list)
                 if made is not None:
                     return made
@@ -232,7 +232,7 @@ def bare(value: Any) -> Any:
     return value[0] if type(value) in (tuple, list, TupleParts, ListParts) and len(value) == 1 else value
 
 
-# How rows that differ in length are batched: by the method, and by TensorFlow's functions.
+# Batching of rows with different lengths, in the method and in TensorFlow's functions.
 _BY_BATCH, _BY_TENSORS = "use batch(n, pad=0)", "pass dynamic_pad=True"
 
 
@@ -267,7 +267,7 @@ def stacked(values: list[Any], where: str, hint: str = _BY_BATCH) -> Any:
     except InvalidArgumentError:
         raise _shapes_differ(arrays, where, hint) from None
     except TypeError:
-        if all(each.ndim == 0 and each.dtype.kind in "SU" for each in arrays):  # single strings, as others are
+        if all(each.ndim == 0 and each.dtype.kind in "SU" for each in arrays):  # single strings, like other scalars
             return object_vector([each[()] for each in arrays])
         i, odd = next((i, each) for i, each in enumerate(arrays) if each.dtype != arrays[0].dtype)
         text = f"{where} has dtype {arrays[0].dtype} in one example and {odd.dtype} in another"
@@ -286,7 +286,7 @@ def _refuse_mixed(values: list[Any], where: str) -> None:
     """
     if len(set(map(type, values))) == 1:
         return
-    listed = _form(next((each for each in values if isinstance(each, list) and each), [0]))  # what empty ones could be
+    listed = _form(next((each for each in values if isinstance(each, list) and each), [0]))  # for empty lists
     forms = [listed if type(each) in (list, tuple) and not each else _form(each) for each in values]
     odd = next((i for i, form in enumerate(forms) if form != forms[0]), None)
     if odd is None:
@@ -406,7 +406,7 @@ def exact(array: Any, given: Any, where: str) -> Any:
         return array
     numbers = np.array(given, object)
     whole = [isinstance(each, (int, np.integer)) for each in numbers.flat]
-    if all(whole) and min(numbers.flat) >= 0:  # also where none is rounded: the dtype would vary from batch to batch
+    if all(whole) and min(numbers.flat) >= 0:  # even if none is rounded, as the dtype must not vary between batches
         return numbers.astype(np.uint64)
     lost = next((each for each, kept in zip(numbers.flat, whole, strict=True) if kept and float(each) != each), None)
     if lost is None:
@@ -458,7 +458,7 @@ def is_array(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         if isinstance(value, ListValue):
             return False
-        first = next((each for each in value if each is not None), "")  # else its order would decide
+        first = next((each for each in value if each is not None), "")  # whatever the order of examples
         return isinstance(first, (bytes, str)) or is_array(first)
     if isinstance(value, (bytes, str)):  # also those of NumPy
         return False

@@ -26,7 +26,7 @@ PICKLE: Kind = ["pickle"]
 
 _CRC = 4  # bytes of a checksum
 
-# Python's numbers, by the dtype in which they are kept.
+# Types of Python numbers by their stored dtype.
 _NUMBERS: dict[type, str] = {bool: "|b1", int: "<i8", float: "<f8"}
 _LISTED = ("<i8", int), ("<f8", float)
 
@@ -73,7 +73,7 @@ def _of_arrays(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Kind:
     if dtype.hasobject or not dtype.itemsize:
         return PICKLE
     text = np.lib.format.dtype_to_descr(dtype)
-    if np.lib.format.descr_to_dtype(text) != dtype:  # such as those of other libraries
+    if np.lib.format.descr_to_dtype(text) != dtype:  # for example dtypes of other libraries
         return PICKLE
     return ["array", text if isinstance(text, str) else repr(text), list(shape)]
 

@@ -36,23 +36,23 @@ from pipeline.workers.generators import mark, scatter_generators, seed_generator
 from pipeline.workers.threads import AtOnce
 
 _MOST = 1024  # inputs of a chunk
-_CANCELLED = 9  # times that workers may cancel the same work
-_CHUNK_BYTES = 4 << 20  # of what is made of a chunk
-_BUFFER_BYTES = 128 << 20  # of results that may wait
+_CANCELLED = 9  # how often workers may cancel the same work
+_CHUNK_BYTES = 4 << 20  # limit for the results of a chunk
+_BUFFER_BYTES = 128 << 20  # limit for waiting results
 
-# Seconds that inputs may take which are taken together, so that results do not wait long for them.
+# Seconds for inputs that are taken together; a limit, so that results do not wait long.
 _INPUT_SECONDS = 0.004
 
-# A step is sent to workers without its seeds, so that it is the same in each epoch.
+# Steps are sent to workers without their seeds, so that they are equal in each epoch.
 _SENT_APART = NoDraws("seeds come with each chunk")
 
-# Seconds between two looks whether the iterator was closed.
+# Seconds between checks for `close`.
 _LOOK = 0.1
 
-# Seconds between two looks for an input that others have yet to make, while workers have something to do.
+# Seconds between checks for an input that is not ready, while workers are busy.
 _SOON = 0.002
 
-# What workers make of a chunk: blocks and skipped errors in order, and of each step its seconds, processor seconds and
+# A worker's result for a chunk: blocks and skipped errors in order, and of each step its seconds, processor seconds and
 # how many outputs it had.
 _Made = tuple[list[Any], list[tuple[float, float, int]]]
 
@@ -69,16 +69,16 @@ def make_chunk(
     Errors become part of the result, so that what was made before them is not lost.
 
     Args:
-        steps: What is done to each example.
+        steps: The steps for each example.
         home: The mark of the user's process.
         within: The keys of the executors that wait for it.
-        draws: What seeds `example_rng` in each step. Only this and the block differ from epoch to epoch.
+        draws: Seeds of `example_rng` in each step. Only these and the block differ from epoch to epoch.
         block: The examples.
     """
     working_for_others(True)
     outer, this_thread.within = this_thread.within, within
     try:
-        steps = [step.anew(draw) for step, draw in zip(steps, draws, strict=True)]  # other threads use the same ones
+        steps = [step.anew(draw) for step, draw in zip(steps, draws, strict=True)]  # not shared with other threads
         if mark() != home:
             scatter_generators()
             for step in steps:
@@ -112,12 +112,12 @@ class Segment:
     """Neighbouring steps that run at one place.
 
     Args:
-        steps: What is done to each example.
+        steps: The steps for each example.
         own: The same for the thread that takes.
-        limits: What counts the errors that each of them skips.
-        measured: What is measured of each; None for what is not.
+        limits: Counters of the errors that each of them skips.
+        measured: Meters of each; None for a step without one.
         stage: The meter of the stage; None if nothing is measured.
-        workers: What runs them; None for the thread that takes.
+        workers: Their executor; None for the consuming thread.
         owned: Whether the workers end with the stage.
         within: The keys of the executors that wait for the stage.
     """
@@ -195,7 +195,7 @@ class Chunk:
     """Examples that pass through the segments of a stage.
 
     Attributes:
-        parts: What has become of them: blocks, skipped errors, and `Task`s that workers have, in order.
+        parts: Their results in order: blocks, skipped errors, and `Task`s still with workers.
         segment: The number of the segment that comes next.
         inputs: How many examples of the input they were.
     """
@@ -233,7 +233,7 @@ class Task:
 
 
 class Pending:
-    """What is made of one block of the input, in one or several chunks.
+    """The outputs of one input block, in one or several chunks.
 
     Attributes:
         before: The state of the input before the block.
@@ -250,7 +250,7 @@ class Pending:
 
 
 class Crewed(Maker):
-    """What steps make of a stream, some of them by workers.
+    """The outputs of steps over a stream, some of them computed by workers.
 
     Args:
         source: The inputs.
@@ -278,27 +278,27 @@ class Crewed(Maker):
         super().__init__(source)
         steps = [step for each in segments for step in each.steps]
         self._all, segments = segments, segments.copy()
-        self._first = segments.pop(0) if segments[0].workers is None else None  # which the caller runs before
-        self._last = segments.pop() if segments[-1].workers is None else None  # and after the workers
+        self._first = segments.pop(0) if segments[0].workers is None else None  # run by the caller before the workers
+        self._last = segments.pop() if segments[-1].workers is None else None  # run by the caller after the workers
         self._segments, self._steps = segments, len(steps)
-        self._behind = self._first or segments[0]  # what stands directly behind the input
+        self._behind = self._first or segments[0]  # the segment directly behind the input
         self._ordered = ordered
-        self._counted = ordered and not any(each.renews for each in steps)  # one output per input at most
+        self._counted = ordered and not any(each.renews for each in steps)  # at most one output per input
         self._live, self._clock, self._named = live, run.clock, named
         self._read_ahead = read_ahead
-        self._together = live and not timed  # as a state within several batches in time is none
+        self._together = live and not timed  # there are no states within several timed batches
         self._bell = StopFlag()
         self._units: deque[Pending] = deque()
-        self._making: Iterator[Any] | None = None  # of the last unit: what the first segment makes of it
-        self._under_way = 0  # inputs of chunks that were not delivered
-        self._size, self._bytes = 1, 0.0  # inputs of a chunk; bytes of one and its results, judging by the last chunk
-        self._inputs = self._outputs = 0.0  # of the steps before the workers: the last ones count most
-        self._slow, self._at_once = False, 1  # whether inputs are slow to come, and how many to take together
-        self._ended: Any = None  # the state before the end of the input, if that was reached: [it]
+        self._making: Iterator[Any] | None = None  # outputs of the first segment for the last unit
+        self._under_way = 0  # inputs in chunks not yet delivered
+        self._size, self._bytes = 1, 0.0  # inputs per chunk; bytes per input and its results in the last chunk
+        self._inputs = self._outputs = 0.0  # decaying counts of the steps before the workers
+        self._slow, self._at_once = False, 1  # whether inputs arrive slowly, and how many to take at once
+        self._ended: Any = None  # [state before the end of the input], once it was reached
         self._failed: tuple[Any, Exception] | None = None  # of the input
         run.clock.on_stop(functools.partial(_stop, self._bell, [each.workers for each in segments]))
 
-    # What the thread that takes sees
+    # For the consuming thread
 
     def make(self, n: int) -> Unit | None:
         self._stay()
@@ -326,7 +326,7 @@ class Crewed(Maker):
             segment.workers = AtOnce()
             chunks = [chunk for unit in self._units for chunk in unit.chunks if chunk.segment == i + 1]
             for part in [part for chunk in chunks for part in chunk.parts if isinstance(part, Task)]:
-                part.future.cancel()  # if it has not begun: then its block comes back
+                part.future.cancel()  # if it has not started; its block is then requeued
 
     def _made_here(self, n: int) -> Unit | None:
         """Make a unit in the thread that takes, of n inputs, as without workers."""
@@ -348,7 +348,7 @@ class Crewed(Maker):
             self._units.popleft()
         if self._units:
             before = self._units[0].before
-        elif self._ended is not None:  # the input may have left out elements there that other hosts get
+        elif self._ended is not None:  # the input may have skipped elements of other hosts there
             (before,) = self._ended
         else:
             before = self.source.state() if self._failed is None else self._failed[0]
@@ -375,7 +375,7 @@ class Crewed(Maker):
                 if unit.complete:
                     return None
                 self._fill(n)
-                if not (self._units and self._units[0] is unit):  # the rest of the unit gave nothing
+                if not (self._units and self._units[0] is unit):  # the rest of the unit has no outputs
                     return None
                 continue
             if self._ordered:
@@ -391,7 +391,7 @@ class Crewed(Maker):
         unit.chunks.remove(chunk)
         self._under_way -= chunk.inputs
         if not unit.chunks and not unit.complete:
-            self._go_on()  # so that the state after this chunk is known
+            self._go_on()  # to learn the state after this chunk
         return chunk
 
     def outputs(self, chunk: Chunk, n: int) -> Iterator[Block | Skipped]:
@@ -403,7 +403,7 @@ class Crewed(Maker):
             for made in self._last.run(part, n, self._named):
                 yield self._last.skipped(made) if isinstance(made, SkippedAt) else made
 
-    # What the workers get
+    # Sent to workers
 
     def _fill(self, n: int) -> bool:
         """Have enough under way for n more examples; return whether a chunk or unit was added."""
@@ -431,7 +431,7 @@ class Crewed(Maker):
         """Return whether there is an input to take."""
         if self._ended is not None or self._failed is not None:
             return False
-        if self._slow and self._is_due():  # results go out before an input that is slow to come
+        if self._slow and self._is_due():  # deliver results before waiting for a slow input
             return False
         return not (self._live and self._under_way) or self.source.wait(0.0)
 
@@ -443,7 +443,7 @@ class Crewed(Maker):
     def _wanted(self, n: int) -> int:
         """Return how many inputs should be under way."""
         count = self._workers()
-        if not count:  # they work as it is submitted
+        if not count:  # inline executors work during submit
             return 1
         wanted = max(2 * n, 2 * count * self._size)
         if self._bytes:
@@ -549,7 +549,7 @@ class Crewed(Maker):
             task.watch(self._bell)
         return [task] + ([] if error is None else [failed(error)])
 
-    # What the workers give
+    # Received from workers
 
     def _advance(self, chunk: Chunk, wait: bool) -> bool:
         """Take a chunk through its segments; return whether all are done with it.
@@ -598,13 +598,13 @@ class Crewed(Maker):
             else:
                 parts.append(part)
             if isinstance(parts[-1] if parts else None, Block) and parts[-1].error is not None:
-                break  # nothing comes after an error
+                break  # an error is the last output
         chunk.parts = parts
 
     def _made(self, segment: Segment, task: Task, waited: float) -> list[Any]:
         """Return what became of a task: its results; or other tasks, if its workers have failed."""
         future, block = task.future, task.block
-        if future.cancelled():  # as another stage has shut its part of the executor down
+        if future.cancelled():  # another stage has shut down its part of the executor
             if task.cancelled < _CANCELLED:
                 return self._tasks(segment, _alone(block), task.cancelled + 1)
             text = f"the workers cancelled the same work {_CANCELLED + 1} times"
@@ -641,7 +641,7 @@ class Crewed(Maker):
         if isinstance(error, BrokenExecutor):
             if workers.recovers(error):
                 return self._tasks(segment, alone)
-            if workers.dies:  # the message is ours, and says what happened
+            if workers.dies:  # with our own message
                 broken = AbortedError(None, None, str(error))
                 broken.__cause__ = error.__cause__
             else:
@@ -650,7 +650,7 @@ class Crewed(Maker):
                 broken.__cause__ = error
             return [failed(broken)]
         index = error.index if isinstance(error, WorkerDied) else None
-        if len(block) > 1 and index is None:  # each example alone, to find the one
+        if len(block) > 1 and index is None:  # retry each example alone, to find the failing one
             return [each for i in range(len(block)) for each in self._tasks(segment, alone.part(i, i + 1))]
         at = min(index or 0, len(block) - 1)
         if isinstance(error, WorkerDied):

@@ -37,7 +37,7 @@ class _OfThread(threading.local):
     """The state of the current thread.
 
     Attributes:
-        draw: What `example_rng` draws from; None outside of a dataset's functions.
+        draw: State of `example_rng`; None outside a dataset's functions.
         serving: The clock of the iterator that the thread works for, as a worker or ahead of it; None for others.
         within: The keys of the executors that wait for the thread to return: it makes a call for each of them.
     """
@@ -79,7 +79,7 @@ def example_rng() -> np.random.Generator:
     if isinstance(draw, Draw) and draw.made is not None:
         return draw.made
     seed, seed2, number, *more = draw
-    # As an array: NumPy takes a list with one number above 2**63 for floats, which are equal for near seeds.
+    # As an array, because NumPy turns a list with a number above 2**63 into floats, which are equal for close seeds.
     key = np.array([seed ^ _OF_EXAMPLES, seed2], np.uint64)
     made = np.random.Generator(np.random.Philox(key=key, counter=[0, number, *(more or (0, 0))]))
     if isinstance(draw, Draw):

@@ -21,7 +21,7 @@ from pipeline.tracebacks import from_handler
 
 _log = logger("pipeline.batches")
 
-# Elements that are computed together where none of them is wanted.
+# Elements computed at once when none of them is requested.
 _AT_ONCE = 1024
 
 
@@ -51,17 +51,17 @@ class Filling(Stream):
     Args:
         node: The step.
         run: Of the iterator.
-        place: Where to begin.
+        place: Start position.
     """
 
     def __init__(self, node: Keeps, run: Run, place: int) -> None:
         self._node, self._run, self._next = node, run, place
-        self._there: InOrder | None = None  # those that are there
-        self._source: Stream | None = None  # the input, once they come from there
-        self._at = 0  # the place of what the input gives next
+        self._there: InOrder | None = None  # the stored elements
+        self._source: Stream | None = None  # the input, once stored elements are used up
+        self._at = 0  # index of the input's next element
         self._writer: RowWriter | None = None
         self._over = self._told = False
-        self._error: Exception | None = None  # why elements cannot be kept
+        self._error: Exception | None = None  # the reason why elements cannot be stored
         self._lock = threading.RLock()  # against `stop_writing`
 
     def take(self, n: int) -> Block | None:
@@ -125,7 +125,7 @@ class Filling(Stream):
 
     def _compute(self, n: int) -> Block | None:
         """Compute up to n elements, and keep them; None at the end."""
-        writer, self._writer = self._writer, None  # an interrupt leaves nothing that is kept by half
+        writer, self._writer = self._writer, None  # swapped first, so an interrupt leaves nothing half-stored
         source: Any = self._source
         try:
             try:
@@ -159,7 +159,7 @@ class Filling(Stream):
             self._tell(writer)
         except Exception as error:
             if from_handler(error) is None:
-                self._error = error  # the input is behind these elements, which nobody gets
+                self._error = error  # the input has moved past these lost elements
             raise
         return True
 
@@ -186,7 +186,7 @@ class Filling(Stream):
                 return
             try:
                 self._commit(writer)
-            except OpError as error:  # such as a full disk: the elements were handed out all the same
+            except OpError as error:  # such as a full disk; the elements are delivered anyway
                 tell(_log, error.message)
             finally:
                 writer.close()

@@ -35,10 +35,10 @@ class CallSettings(NamedTuple):
     """How a function is called: the options of `map`, `filter` and `flat_map`.
 
     Attributes:
-        workers: What calls it: None for the thread that takes, a number of threads, an executor, or "auto".
+        workers: None for the consuming thread, a number of threads, an executor, or "auto".
         ordered: Whether results keep the order of the examples.
-        on_error, max_errors: What happens to examples for which it fails.
-        seed: What seeds `example_rng`; None for the nearest seed upstream.
+        on_error, max_errors: Policy for examples on which it fails.
+        seed: Seed for `example_rng`; None for the nearest seed upstream.
     """
 
     workers: int | str | Executor | None = None
@@ -61,7 +61,7 @@ class Each(OneForOne):
         ValueError: An option is wrong.
 
     Attributes:
-        does: What is done with its results.
+        does: The operation on its results.
         chosen: The workers that `workers="auto"` has found best so far; later iterators begin with these.
     """
 
@@ -69,7 +69,7 @@ class Each(OneForOne):
     does: type[Step]
 
     def __init__(self, source: Node, function: Callable[..., Any], calls: CallSettings) -> None:
-        from pipeline.workers.given import checked_workers  # executors take 3 ms to import
+        from pipeline.workers.given import checked_workers  # imported lazily: executors cost 3 ms
 
         kind = self.kind
         self.check(function)
@@ -153,7 +153,7 @@ class Each(OneForOne):
             meters = [None if each is None else each.meter for each in measured]
             applied = Applied(opened(source, run, before), steps, limits, meters, nodes[0].named)
             return Rest(applied, whole(given), once)
-        from pipeline.stages.crew import Crewed  # executors take 3 ms to import
+        from pipeline.stages.crew import Crewed  # imported lazily: executors cost 3 ms
         from pipeline.stages.prefetch import Fetching, promptly  # as above
 
         segments = _segments(nodes, run)
@@ -226,7 +226,7 @@ def _any_workers(segments: Sequence[Segment]) -> bool:
 
 def _segments(nodes: Sequence[Each], run: Run) -> list[Segment]:
     """Return the steps of a stage by what runs them, neighbours with the same workers together."""
-    from pipeline.stages.crew import Segment  # executors take 3 ms to import
+    from pipeline.stages.crew import Segment  # imported lazily: executors cost 3 ms
     from pipeline.workers.given import workers_of  # as above
 
     last = run.measured.get(nodes[-1].written)

@@ -24,7 +24,7 @@ from pipeline.stages.stream import Ahead, Stage, Stream, exactly, whole
 
 _WAYS = ("stack", "pad", "row_splits")
 
-# The most bytes of windows that are made at once.
+# Limit for the bytes of windows computed at once.
 _BYTES = 1 << 20
 
 
@@ -32,7 +32,7 @@ class Group(OneInput):
     """Neighbours made into one element.
 
     Attributes:
-        size: How many examples make a group.
+        size: Number of examples per group.
         stride: How many examples after the one before a group begins.
         drop_remainder: Whether groups at the end that are not full are dropped.
     """
@@ -70,13 +70,13 @@ class Batch(Group):
 
     Args:
         source: The examples.
-        n: How many make a batch.
+        n: Number per batch.
         drop_remainder: Whether examples at the end that fill no batch are dropped.
-        pad: What fills shorter rows, for all components or by name; None to stack.
+        pad: Value used to pad shorter rows, for all components or by name; None to stack.
         collate: "stack", "pad", "row_splits", or a function of a list of examples.
         max_wait: Seconds from the first example of a batch until it goes out, however small; None for no limit.
         tensors: Whether examples are as in TensorFlow; see `Collate`.
-        pad_to: What rows are padded to.
+        pad_to: Target length of padded rows.
 
     Raises:
         TypeError, ValueError: An argument is wrong.
@@ -115,7 +115,7 @@ class Batch(Group):
 
     def options(self) -> dict[str, Any]:
         found: dict[str, Any] = {"n": self.size}
-        if self.tensors:  # in the words of the batch functions
+        if self.tensors:  # worded for the batch functions
             found["allow_smaller_final_batch"] = not self.drop_remainder
             return found if self.pad is None else found | {"dynamic_pad": True}
         if self.drop_remainder:
@@ -149,12 +149,12 @@ class Batch(Group):
 
     def stream(self, run: Run, state: Any = None) -> Stream:
         if self.max_wait is not None:
-            from pipeline.stages.prefetch import promptly  # which a batch without a limit does not need
+            from pipeline.stages.prefetch import promptly  # imported lazily: only timed batches need it
 
             inputs = promptly(self.source, run, state, 2 * self.size)
             return TimedBatching(inputs, self.size, self.how(), self.max_wait, run)
         node = self.source
-        if self.drop_remainder and self.indexed and node.length() is not None:  # then nothing is made to be dropped
+        if self.drop_remainder and self.indexed and node.length() is not None:  # compute no dropped examples
             begin, gap = 0 if state is None else whole(state), node.step
             left = max(0, -(-(node.end() - begin) // gap))
             run.note_dropped(self.written, left % self.size)
@@ -219,7 +219,7 @@ def _check_batches_stack(source: Node, n: int, whole: bool) -> None:
     if source.drop_remainder:
         return
     examples = source.source.length() or 0
-    rest, last = examples % source.size, count - 1  # which is in a group of n from `last - last % n` on
+    rest, last = examples % source.size, count - 1  # its group of n starts at `last - last % n`
     if rest and last % n and not (whole and count % n):
         raise invalid(
             f"batch: the {count:,} batches of batch({source.size:,}) do not stack, as the last one has {rest:,} of "
@@ -232,7 +232,7 @@ class Window(Group):
 
     Args:
         source: The examples.
-        size: How many make a window.
+        size: Number per window.
         stride: How many examples after the one before a window begins.
         drop_remainder: Whether windows at the end that are not full are dropped.
     """
@@ -268,7 +268,7 @@ class Grouped(Index):
     """
 
     def __init__(self, source: Index, size: int, stride: int, whole: bool, how: Collate) -> None:
-        keep_pages()  # of batches that were dropped: with fresh ones a batch of 128 f32[784] took twice as long
+        keep_pages()  # of garbage batches: with fresh pages a batch of 128 f32[784] took twice as long
         self._source, self._size, self._gap, self._whole, self._how = source, size, source.step, whole, how
         self.step, self._end, self._length = stride * source.step, source.stop, len(source)
         self.ahead = source.ahead and how.plain
@@ -285,7 +285,7 @@ class Grouped(Index):
     def block(self, places: Numbers) -> Block:
         size, last = self._size, int(places[0] if len(places) == 1 else places.max())
         full = last + (size - 1) * self._gap < self._end
-        if self._stacks and full and (size > 1 or len(places) > 1):  # of one example, a group gives no columns
+        if self._stacks and full and (size > 1 or len(places) > 1):  # a group of one example has no columns
             return self._of_numbers(places)
         size = min(size, self._length)
         inner = spread(places, size, self._gap)
@@ -295,7 +295,7 @@ class Grouped(Index):
         for place in places.tolist():
             end = begin + min(size, -(-(self._end - place) // self._gap))
             if end > len(rows):
-                break  # the error comes among these
+                break  # the error is among these
             part = rows if end - begin == len(rows) else rows.part(begin, end)
             try:
                 made.append(self._how.batch(part))
@@ -373,9 +373,9 @@ class TimedBatching(Stage):
     def __init__(self, source: Stream, size: int, how: Collate, seconds: float, run: Run) -> None:
         super().__init__(source)
         self._size, self._how, self._seconds, self._clock = size, how, seconds, run.clock
-        self._found: list[Block] = []  # of the batch that is being filled, so that a wait may end before it is full
-        self._before: Any = None  # the state before these
-        self._after: Any = None  # and after them, if no interrupt has struck in between
+        self._found: list[Block] = []  # of the unfinished batch, so that a timeout keeps them
+        self._before: Any = None  # state before these blocks
+        self._after: Any = None  # state after them, if no interrupt arrived in between
         self._until = 0.0
 
     def take(self, n: int) -> Block | None:
@@ -422,7 +422,7 @@ class Windowing(Stage):
     def __init__(self, source: Ahead, size: int, stride: int, whole: bool, how: Collate, gap: int) -> None:
         super().__init__(source)
         self._size, self._stride, self._whole, self._how, self._gap = size, stride, whole, how, gap
-        self._most = 2  # windows to make at once: more as their size is known
+        self._most = 2  # windows to compute at once; grows once their size is known
 
     def take(self, n: int) -> Block | None:
         if self._gap:
@@ -435,7 +435,7 @@ class Windowing(Stage):
         if count > 1 and (found := self._several(block)) is not None:
             return found
         if len(block) < self._size:
-            block = self.source.look_whole(self._size)  # raises the error that comes among them
+            block = self.source.look_whole(self._size)  # raises the error among them
             if block is None or (self._whole and len(block) < self._size):
                 return None
         group = block if len(block) == self._size else block.part(0, min(self._size, len(block)))

@@ -11,11 +11,11 @@ import numpy as np
 from pipeline.stages.block import Block, Numbers, size_of
 from pipeline.stages.stream import Stream, whole
 
-ENDLESS = 1 << 62  # the length of what has no end
+ENDLESS = 1 << 62  # the length of an endless dataset
 
 _MOST = 1024  # examples that are made together
 _SECONDS = 0.0005  # that making them may take
-_BYTES = 1 << 19  # that they may have: twice as many were slower than one by one
+_BYTES = 1 << 19  # limit for their bytes; twice as many were slower than single examples
 
 
 class Index:
@@ -87,7 +87,7 @@ class Picked(Index):
 
     Args:
         source: The other index.
-        length: How many there are.
+        length: Their number.
         pick: Returns for places here the number of the example there.
     """
 
@@ -117,14 +117,14 @@ class InOrder(Stream):
 
     Args:
         index: The examples.
-        place: Where to begin.
+        place: Start position.
     """
 
     def __init__(self, index: Index, place: Any) -> None:
         self._index, self._step, self._stop = index, index.step, index.stop
         self._next = whole(0 if place is None else place)
-        self._made: Block | None = None  # examples that were made together, while some are left
-        self._at = 0  # examples of that block that were handed out
+        self._made: Block | None = None  # the unfinished block
+        self._at = 0  # examples delivered from that block
         self._at_once, self._ahead = 1, index.ahead
 
     def take(self, n: int) -> Block | None:
@@ -170,11 +170,11 @@ class InOrder(Stream):
         made = self._index.block(np.arange(self._next, self._next + count * step, step))
         took, size, count = time.perf_counter() - began, size_of(made.values), len(made)
         if made.error is not None:
-            self._at_once = 1  # there may be more that fail, and each time all after it would be made again
+            self._at_once = 1  # more examples may fail, and each time the rest would be computed again
         elif count >= self._at_once:
             if took < _SECONDS and 2 * size <= _BYTES and count < _MOST:
                 self._at_once = 2 * count
-            elif size > _BYTES // 2 and count <= n:  # one alone is large
+            elif size > _BYTES // 2 and count <= n:  # a single example is large
                 self._ahead = False
             elif took > 2 * _SECONDS:
                 self._at_once = 1

@@ -21,8 +21,8 @@ class Interleave(Node):
     Args:
         inputs: The datasets; one, if it is a dataset of datasets.
         nested: Whether elements of the only input are datasets themselves.
-        cycle_length: How many are open at once.
-        block_length: How many elements to take of one in a turn.
+        cycle_length: Number open at once.
+        block_length: Number of elements to take of one in a turn.
     """
 
     kind = "interleave"
@@ -204,7 +204,7 @@ class Interleaving(Stream):
                 slot = Slot(found_at, self._opened, found(self._opened, None))
                 self._slots[self._at : self._at + 1] = [slot]
                 self._opened += 1
-        if self._ended:  # no slot is filled again
+        if self._ended:  # do not refill slots
             self._at -= self._slots[: self._at].count(None)
             self._slots = [each for each in self._slots if each is not None]
             self._at %= max(1, len(self._slots))

@@ -25,16 +25,16 @@ from pipeline.stages.block import Block, Columns, Examples, Numbers, as_columns,
 from pipeline.stages.column_kinds import PICKLE, Kind, array_of, encoded, kind_of, parts_of, reader_of, wider
 from pipeline.stages.index import Index
 
-# Elements that wait to be written together, and their bytes.
+# Elements buffered per write, and their bytes.
 _ROWS, _BYTES = 1024, 1 << 20
 
-# Elements that are written at once where none wait: copying those that wait costs more than another write.
+# Elements written directly if the buffer is empty, because buffering them costs more than another write.
 _MANY = 128
 
 _DICT, _TUPLE = frozenset({dict}), frozenset({tuple})
 _TEXTS, _NUMBERS = frozenset({str, bytes}), frozenset({int, float})
 
-# A chunk is finished after so many bytes or seconds: the most that `kill -9` loses.
+# Size and age at which a chunk is finished: the most that `kill -9` loses.
 _CHUNK, _SECONDS = 64 << 20, 5.0
 
 
@@ -103,8 +103,8 @@ class KeptRows:
         shelf: The shelf.
 
     Attributes:
-        about: What describes the shelf; None if nothing was kept.
-        count: How many rows there are.
+        about: Description of the shelf; None if it is empty.
+        count: Number of rows.
         complete: Whether these are all elements.
         state: The state of the input after the last row.
 
@@ -123,7 +123,7 @@ class KeptRows:
         self.complete: bool = last["complete"]
         self.state: Any = last["state"]
         self._ends = ends_of(chunks)
-        self.layouts: list[tuple[Any, list[Kind]]] = []  # of each segment: its structure, and the kinds of its columns
+        self.layouts: list[tuple[Any, list[Kind]]] = []  # structure and column kinds per segment
         self._counts: list[int] = []
         for segment, rows, layout in (each for chunk in chunks for each in chunk["segments"]):
             if layout is not None:
@@ -196,12 +196,12 @@ class _Segment:
     """The rows of a segment.
 
     Attributes:
-        gatherer: What copies rows, if all columns are arrays that can be stacked; else None.
+        gatherer: A copier of rows if all columns are arrays that can be stacked; else None.
         structure: The structure then, as `Columns` has it.
     """
 
     def __init__(self, structure: Any, kinds: list[Kind], parts: list[Any], rows: int) -> None:
-        keep_pages()  # of elements that were dropped: with fresh ones, 150 KB took 40 us instead of 20
+        keep_pages()  # of garbage elements: with fresh pages, 150 KB took 40 us instead of 20
         self._structure, self._kinds = structure, kinds
         self._arrays = {
             i: array_of(kind, parts[i]["values"], rows)
@@ -218,7 +218,7 @@ class _Segment:
         self.structure: Any = None
         plain = all(kind[0] == "array" for kind in kinds) and all(each.dtype.isnative for each in arrays)
         if plain and quick is not None:
-            made: Any = _values_of(structure, list(arrays), rows)  # which may have another order
+            made: Any = _values_of(structure, list(arrays), rows)  # the order of keys may differ
             self.gatherer, self.structure = Gatherer(tuple(made.arrays)), made.structure
 
     def values(self, rows: Numbers) -> Columns | Examples:
@@ -262,7 +262,7 @@ class RowWriter:
 
     Args:
         writer: Writes to the shelf.
-        rows: What is there.
+        rows: The stored rows.
         length: How many elements there will be, if that is known.
 
     Attributes:
@@ -273,10 +273,10 @@ class RowWriter:
     def __init__(self, writer: Writer, rows: KeptRows, length: int | None) -> None:
         self._writer, self._length = writer, length
         self._segment, self._layout = len(rows.layouts) - 1, rows.layouts[-1] if rows.layouts else None
-        self._lasts = rows.lasts()  # where the last value ends, by column
-        self._segments: list[Any] = []  # of this chunk: number, rows, and layout if it is new
+        self._lasts = rows.lasts()  # end of the last value, by column
+        self._segments: list[Any] = []  # of this chunk: number, rows, and a new layout
         self._waiting: list[Columns | Examples] = []
-        self._rows = self._bytes = 0  # of those that wait
+        self._rows = self._bytes = 0  # of buffered elements
         self._since = time.monotonic()
         self.pickles = False
 
@@ -353,7 +353,7 @@ class RowWriter:
         self._segments, self._since = [], time.monotonic()
 
     def close(self) -> None:
-        """Let others write. What counts with the next chunk is forgotten."""
+        """Let other processes write; an unfinished chunk is dropped."""
         self._writer.close()
 
 

@@ -13,7 +13,7 @@ from pipeline.errors import invalid
 from pipeline.stages.calls import called, check_function, name_of
 from pipeline.stages.stream import MOST
 
-# The name by which bare sequences go too, as those that `pack` makes fields of.
+# The field name of bare sequences, also in `pack`.
 BARE = "tokens"
 
 
@@ -35,7 +35,7 @@ class Lengths:
 
     @property
     def name(self) -> str:
-        """What options and errors call it."""
+        """Its name in options and errors."""
         return self.given if isinstance(self.given, str) else name_of(self.given)
 
     def functions(self) -> tuple[Any, ...]:
@@ -79,7 +79,7 @@ class Lengths:
                 if type(examples[0]) is np.ndarray and self.given == BARE:
                     return _lengths_of_arrays(examples)
             except (TypeError, LookupError):
-                pass  # which one it is, and what is wrong with it, is found below
+                pass  # the code below finds the faulty one
         elif self.given is len and type(examples[0]) is np.ndarray:
             with contextlib.suppress(TypeError):
                 return _lengths_of_arrays(examples)

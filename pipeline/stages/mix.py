@@ -33,7 +33,7 @@ class Mix(Node):
 
     Args:
         inputs: The datasets.
-        names: What they are called; None if they have no names.
+        names: Their names; None if they have none.
         schedule: How often each is drawn, relative to the others.
         seed: Of the draws.
         ending: "all_exhausted" or "first_exhausted".
@@ -90,7 +90,7 @@ class Mix(Node):
         given, last = ([], -1) if state is None else state
         if len(given) > count:
             raise invalid("load_state_dict: the state is damaged: it is of a mix with more inputs")
-        places = [*given, *[_UNREAD] * (count - len(given))]  # of inputs that were added
+        places = [*given, *[_UNREAD] * (count - len(given))]  # for added inputs
         numbers = np.array([[whole(each) for each in place[:4]] for place in places], np.int64)
         schedule = notes.in_effect(self.schedule, run.epoch)
         measure = 1 if self.by is None else 2

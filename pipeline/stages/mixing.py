@@ -18,8 +18,8 @@ from pipeline.stages.schedule import Schedule
 from pipeline.stages.stream import MOST, Ahead, Several
 from pipeline.tracebacks import from_handler
 
-# The most elements to hand out at once, and the most draws to make ahead. After a stream has ended, draws are few at
-# first: with 4,096 for each of 2,000 short streams, mixing took twice as long.
+# Limits for elements per block and for draws ahead. After a stream has ended, draws start small, because
+# with 4,096 for each of 2,000 short streams, mixing took twice as long.
 _AT_ONCE, _DRAWN = 256, 4096
 
 # Examples to measure together.
@@ -27,7 +27,7 @@ _MEASURED = 32
 
 
 class Drawn:
-    """What was drawn of each input.
+    """The number of elements drawn from each input.
 
     Args:
         places: The state of each slot, which begins with [whether the input has ended, examples, tokens, tokens in this
@@ -61,7 +61,7 @@ class Mixing(Several):
         sources: The streams.
         node: The step, a `Mix`.
         run: Of the iterator: it notes how far draws have come.
-        drawn: What was drawn before; it is counted up.
+        drawn: Numbers drawn so far; updated in place.
         schedule: How often each is drawn.
     """
 
@@ -71,7 +71,7 @@ class Mixing(Several):
         self._notes = node.notes(run)
         self._names: list[Callable[[int], str | None]] = [each.name_of for each in node.inputs]
         self._to_the_end = node.ending == "all_exhausted"
-        self._changed = set(range(len(sources)))  # the inputs whose state is another one than `drawn` has
+        self._changed = set(range(len(sources)))  # inputs whose states in `drawn` are outdated
 
     @property
     def _over(self) -> bool:
@@ -250,10 +250,10 @@ class ByTokens(Mixing):
         self._by: Lengths = node.by
         self._phase, self._pairs = int(last), pairs
         self._plan: list[int] = []  # the next draws
-        # Of each stream: the lengths of elements that were measured and not taken, and those that come after them.
+        # Per stream: the lengths of measured elements that were not taken, and the following ones.
         self._lengths: list[list[int]] = [[] for _ in sources]
         self._looked: list[list[Any]] = [[] for _ in sources]
-        self._blocks: list[Block | None] = [None] * len(sources)  # which these are the last ones of
+        self._blocks: list[Block | None] = [None] * len(sources)  # the blocks that end with these elements
         self._points: list[list[float]] = [[] for _ in sources]
         self._points_from = [0] * len(sources)
 
@@ -294,7 +294,7 @@ class ByTokens(Mixing):
                 due[i] = (since[i] + point * (length or 1)) / weights[i]
             which = due.index(min(due))
             length = self._lengths[which][taken[which]]
-            if tokens + length > MOST:  # states count no further
+            if tokens + length > MOST:  # the limit of states
                 if picks:
                     break
                 raise invalid("mix: by: the lengths of elements drawn add up to more than 2**62: use a larger unit")
@@ -328,7 +328,7 @@ class ByTokens(Mixing):
         if not self._looked[i]:
             block = self.sources[i].look(k + _MEASURED, k)
             if block is None:
-                self.sources[i].look_whole(k + 1)  # raises the error that comes instead
+                self.sources[i].look_whole(k + 1)  # raises the error in its place
                 return None
             self._looked[i], self._blocks[i] = list(block.values.examples()), block
         looked, node, block = self._looked[i], self._node.inputs[i], self._blocks[i]

@@ -155,7 +155,7 @@ class Node:
     def written(self) -> Node:
         return self._written or self
 
-    # What it is called
+    # Its name
 
     def text(self) -> str:
         """Return the call in the user's program, for repr."""

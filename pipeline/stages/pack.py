@@ -18,7 +18,7 @@ from pipeline.stages.run import Run
 from pipeline.stages.stream import Ahead, Maker, Rest, Stage, Stream, Unit, shorter, whole
 from pipeline.tracebacks import from_handler
 
-# Sequences to look at together, and rows between two places that a state can begin at.
+# Sequences per lookahead, and rows between two recorded positions.
 _AT_ONCE, _ROWS = 64, 64
 
 
@@ -72,9 +72,9 @@ class Splitting(Stage):
         super().__init__(source)
         self._node = node
         self._documents, self._rows = Documents(node.how), Rows(node.how)
-        self._offset = offset  # how much rows have of the next sequence
+        self._offset = offset  # items of the next sequence already in rows
         self._block: Block | None = None
-        self._looked: list[Any] = []  # sequences that were looked at
+        self._looked: list[Any] = []  # peeked sequences
         self._at = 0  # which of them is next
         self._fields: Fields | None = None  # the next one, prepared
 
@@ -103,7 +103,7 @@ class Splitting(Stage):
     def _number(self, offset: int) -> Any:
         """Return the number of a row that begins with the next sequence."""
         number = self._block.numbers[self._at : self._at + 1]  # type: ignore[union-attr]
-        return mix_outputs(int(number[0]), offset, 1) if offset else number  # another row has begun with this sequence
+        return mix_outputs(int(number[0]), offset, 1) if offset else number  # an earlier row began with this sequence
 
     def _next(self) -> Fields | None:
         """Return the sequence that comes next, prepared; None at the end."""
@@ -150,7 +150,7 @@ class Held:
 
     def __init__(self, arrival: Arrival, piece: Piece, serial: int) -> None:
         self.arrival, self.piece = arrival, piece
-        self.key = (piece.end - piece.begin) << 64 | (1 << 64) - 1 - serial  # by length; of equal ones the oldest last
+        self.key = (piece.end - piece.begin) << 64 | (1 << 64) - 1 - serial  # by length; among equals the oldest last
 
 
 class Fitting(Maker):
@@ -165,8 +165,8 @@ class Fitting(Maker):
         super().__init__(source)
         self._node, self._how, self._pieces = node, node.how, pieces
         self._documents, self._rows = Documents(node.how), Rows(node.how)
-        self._held: dict[int, Held] = {}  # by the order of arrival
-        self._keys: list[int] = []  # of those that are held, sorted; for best fit
+        self._held: dict[int, Held] = {}  # by arrival
+        self._keys: list[int] = []  # sorted keys of held sequences, for best fit
         self._serial = 0
         self._begun = self._ended = False
 

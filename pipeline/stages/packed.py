@@ -15,7 +15,7 @@ from pipeline.stages.collate import full_array
 METHODS = ("concat", "first_fit", "best_fit")
 LONG = ("split", "truncate", "drop", "error")
 
-# The field of a sequence that does not come in a dict.
+# The field name of bare sequences.
 BARE = "tokens"
 
 # The label of a token without a successor: the index that PyTorch's losses ignore.
@@ -104,7 +104,7 @@ class Documents:
         if not (length := length_of(fields)):
             return None
         if not self._plain:
-            if how.long == "truncate" and how.end is not None:  # the end is not what is cut off
+            if how.long == "truncate" and how.end is not None:  # keep `end`
                 fields = {name: array[: how.room] for name, array in fields.items()}
             fields = self._framed(fields)
             length = length_of(fields)

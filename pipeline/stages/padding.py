@@ -11,7 +11,7 @@ from pipeline.errors import invalid
 
 
 class PadTo(NamedTuple):
-    """What rows are padded to, along their first dimension.
+    """The target length of padded rows, along their first dimension.
 
     Attributes:
         multiple: A multiple of this.
@@ -43,7 +43,7 @@ class PadTo(NamedTuple):
             error = invalid(f"a row has length {max(lengths):,}, and pad_to= is {width:,}")
             vars(error)["odd"] = lengths.index(max(lengths))
             raise error
-        filler = pad([np.zeros(0, first.dtype), np.zeros(1, first.dtype)], fill)[0, 0]  # if the dtype holds it
+        filler = pad([np.zeros(0, first.dtype), np.zeros(1, first.dtype)], fill)[0, 0]  # if the dtype can hold it
         others = np.max([each.shape[1:] for each in arrays], axis=0).astype(int)
         made = np.full((len(arrays), width, *others), filler, first.dtype)
         for row, array, length in zip(made, arrays, lengths, strict=True):

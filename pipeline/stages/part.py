@@ -19,7 +19,7 @@ from pipeline.stages.run import Run
 from pipeline.stages.selection import Choice
 from pipeline.stages.stream import Stage, Stream, whole
 
-_AT_ONCE, _FEW = 1 << 20, 1 << 10  # elements decided together, for an index and for a stream
+_AT_ONCE, _FEW = 1 << 20, 1 << 10  # elements decided at once, for an index and for a stream
 _SECOND_SEED = 0x73706C6974  # "split": other draws with the user's seed differ
 
 
@@ -106,7 +106,7 @@ class Parting(Stage):
     def __init__(self, source: Stream, has: Callable[[int, int], NDArray[np.bool_]], at: int) -> None:
         super().__init__(source)
         self._has, self._at = has, at
-        self._known, self._begin = np.empty(0, np.bool_), at  # which elements from a place on are in the part
+        self._known, self._begin = np.empty(0, np.bool_), at  # membership of the elements from index `at` on
 
     def take(self, n: int) -> Block | None:
         block = self.source.take(n) if (n := self._neighbours(n)) else None

@@ -23,7 +23,7 @@ class Repeat(OneInput):
 
     Args:
         source: The elements of a pass.
-        n: How many passes; None for no end.
+        n: Number of passes; None for no end.
     """
 
     kind = "repeat"
@@ -58,14 +58,14 @@ class Repeat(OneInput):
         return OneByOne(lambda i, at: opened(self.source, run.of(first + i), at), self.n, self, state)
 
     def name_of(self, number: int) -> str | None:
-        return None  # as passes are mixed into numbers
+        return None  # epochs are mixed into the numbers
 
     def state_at(self, place: int) -> Any:
         length = self.source.length()
         if length is None:
             return None
         number, at = divmod(place, length or 1)
-        if self.n is not None and number >= self.n:  # behind the last batch, where places are those of whole ones
+        if self.n is not None and number >= self.n:  # past the last batch
             number, at = self.n, 0
         return [number, at * self.source.step]
 
@@ -129,7 +129,7 @@ class Chained(Index):
         indexes: The indexes.
         sizes: Their lengths; a single one is that of all.
         length: That of all together.
-        inputs: What they are the indexes of; a single one is that of all.
+        inputs: The inputs of the indexes; a single one is that of all.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class Chained(Index):
             order.append(mine[: len(block)])
         places_of = np.concatenate(order)
         made = joined(found).picked(np.argsort(places_of, kind="stable"))
-        if error is not None:  # what was made behind the first failure is not handed out
+        if error is not None:  # drop results after the first failure
             made = made.part(0, failed)
         made.error = error
         return made
@@ -185,9 +185,9 @@ class OneByOne(Stream):
 
     Args:
         part: Opens stream i at a state.
-        count: How many there are; None for no end.
+        count: Their number; None for no end.
         node: The step.
-        state: Where to begin; None for the beginning.
+        state: Start position; None for the beginning.
     """
 
     def __init__(self, part: Callable[[int, Any], Stream], count: int | None, node: Node, state: Any) -> None:

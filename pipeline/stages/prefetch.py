@@ -91,7 +91,7 @@ def promptly(source: Node, run: Run, state: Any, n: int, needed: Callable[[], bo
     Args:
         source: The elements.
         run: The iterator's run.
-        state: Where to begin.
+        state: Start position.
         n: The number of elements to read ahead at first.
         needed: Tells whether the thread is needed yet; None if it is needed from the beginning.
     """

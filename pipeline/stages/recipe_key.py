@@ -24,10 +24,10 @@ from pipeline.stages.node import Node, nodes_of
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _FLAT: frozenset[type] = frozenset(_PLAIN)
 
-# Files that are listed one by one, so that an error can name the one that differs; of more there is one digest.
+# Up to this number, files are listed, so that an error can name the changed one; otherwise there is one digest.
 _LISTED = 256
 
-# How many values around another one it looks into.
+# Maximum nesting of inspected values.
 _DEPTH = 100
 
 
@@ -104,7 +104,7 @@ def _shown(value: Any) -> str:
 
 
 def _digest(parts: Any) -> str:
-    import hashlib  # 3 ms, as it loads OpenSSL, for programs with a cache in a folder
+    import hashlib  # imported lazily: loading OpenSSL costs 3 ms
 
     found = hashlib.blake2b(digest_size=16)
     for part in parts:
@@ -188,7 +188,7 @@ def _names(code: types.CodeType) -> set[str]:
 
 
 class _Walk:
-    """What was looked at on the way from a function to what it refers to.
+    """The objects visited between a function and its references.
 
     Attributes:
         around: The containers around a value.
@@ -249,7 +249,7 @@ def _pickled(value: Any) -> bytes:
 
 
 def _of_code(code: types.CodeType, walk: _Walk) -> Iterator[bytes]:
-    yield repr(sys.version_info[:2]).encode()  # each has other bytecode
+    yield repr(sys.version_info[:2]).encode()  # bytecode differs between versions
     yield code.co_code
     yield getattr(code, "co_exceptiontable", b"")
     yield " ".join((*code.co_names, *code.co_varnames, *code.co_freevars)).encode()
@@ -282,7 +282,7 @@ def _of_array(array: Any, walk: _Walk) -> Iterator[bytes]:
 def _of_sequence(values: Any, walk: _Walk) -> Iterator[bytes]:
     yield str(len(values)).encode()
     if type(values) in (list, tuple) and all_of(values, _FLAT):
-        yield marshal.dumps(values, 2)  # a version that does not tell one object from two equal ones
+        yield marshal.dumps(values, 2)  # version 2 ignores object identity
         return
     for each in values:
         yield from _bytes_of(each, walk)
@@ -298,7 +298,7 @@ def _of_dict(values: Any, walk: _Walk) -> Iterator[bytes]:
 
 
 def _of_name(value: Any, walk: _Walk) -> Iterator[bytes]:
-    """What is compiled, such as a function of a library, goes by its name."""
+    """Return the name of a compiled function, such as one of a library."""
     yield f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}".encode()
     wrapped = getattr(value, "__wrapped__", None)  # such as that of functools.lru_cache
     if wrapped is not None:
@@ -344,7 +344,7 @@ def _held(value: Any) -> list[Any]:
     reduce = copyreg.dispatch_table.get(type(value))
     try:
         made: Any = value.__reduce_ex__(2) if reduce is None else reduce(value)
-    except Exception:  # it cannot be copied, and goes by its class and attributes
+    except Exception:  # not copyable: use its class and attributes
         return [getattr(value, "__dict__", None)]
     if isinstance(made, str):
         return [made]
@@ -352,10 +352,10 @@ def _held(value: Any) -> list[Any]:
     return [function, arguments, state, list(items or ()), list(pairs or ())]
 
 
-# What is a function in a class, and which attribute has it.
+# Wrappers of functions in classes, and the attribute with the function.
 _WRAPPED = {staticmethod: "__func__", classmethod: "__func__", property: "fget", functools.cached_property: "func"}
 
-# What Python puts into classes.
+# Attributes that Python adds to classes.
 _MADE = {"_abc_impl", "_is_protocol", "_is_runtime_protocol"}
 
 # Modules whose containers have no attributes.

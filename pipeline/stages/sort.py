@@ -21,7 +21,7 @@ from pipeline.tracebacks import from_handler
 
 _NO_DRAWS = NoDraws("the key of sort must not draw: draw in a map before it")
 
-# Examples that are taken together: a run of slow ones takes long, and between these a `close` ends it.
+# Examples per block: small, so that `close` can interrupt a run of slow ones.
 _AT_ONCE = 128
 
 _NEVER_NAN = frozenset({int, bool, str, bytes})
@@ -32,7 +32,7 @@ class Sort(OneInput):
 
     Args:
         source: The examples.
-        n: How many make a run; the last one may have fewer.
+        n: Number per run; the last one may have fewer.
         key: Returns what an example is sorted by.
         reverse: Whether the largest comes first. Equal ones keep their order in any case.
     """
@@ -76,7 +76,7 @@ class Sorting(Maker):
 
     Args:
         source: The examples.
-        size: How many make a run.
+        size: Number per run.
         key: Returns the key of each.
         reverse: Whether the largest comes first.
         named: Returns what errors call an example.
@@ -88,7 +88,7 @@ class Sorting(Maker):
         self._size, self._key, self._reverse, self._named, self._clock = size, key, reverse, named, clock
 
     def make(self, n: int) -> Unit | None:
-        block, keys = self._run()  # any example of a run may be its first: with an error in it, none goes out
+        block, keys = self._run()  # the failing example could sort first, so deliver none of the run
         if not keys:
             return None
         made = block.picked(self._order(block, keys))
@@ -165,4 +165,4 @@ def _has_nan(key: Any) -> bool:
     try:
         return bool(key != key)
     except Exception:
-        return False  # a key that is alone in its run need not be one that can be compared
+        return False  # a single key need not be comparable

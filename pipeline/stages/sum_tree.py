@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-# Numbers a node adds up. NumPy's calls cost more than adding: with 16 a million weights are five levels, with 2 twenty.
+# Children per node. NumPy's calls cost more than adding: with 16, a million weights need five levels, with 2 twenty.
 _WIDTH = 16
 
-# Weights that are set one by one before their sums are added up, unless these are needed before.
+# Number of changed weights after which sums are updated, unless a draw needs them earlier.
 _LATE = 4096
 
 
@@ -20,12 +20,12 @@ class SumTree:
     Sums are added up again when a weight below changes, so rounding does not pile up.
 
     Args:
-        size: How many weights; all are 0.
+        size: Number of weights; all are 0.
     """
 
     def __init__(self, size: int) -> None:
         self._levels: list[NDArray[np.float64]] = []  # blocks of weights, then of sums; the last is one block
-        self._late: list[int] = []  # places whose sums are to be added up again: one by one takes 10 us each
+        self._late: list[int] = []  # indices with outdated sums; updating each alone would cost 10 us
         while True:
             blocks = -(-size // _WIDTH)
             self._levels.append(np.zeros((blocks, _WIDTH)))

@@ -90,9 +90,9 @@ class TokenBatching(Stage):
     def __init__(self, source: Ahead, node: TokenBatch, how: Collate, run: Run) -> None:
         super().__init__(source)
         self._node, self._how, self._run = node, how, run
-        self._block: Block | None = None  # the examples that were looked at and not taken
+        self._block: Block | None = None  # peeked examples
         self._looked: list[Any] = []  # the same as a list
-        self._lengths: list[int] = []  # of those that were measured
+        self._lengths: list[int] = []  # of measured examples
 
     def take(self, n: int) -> Block | None:
         count = self._count()
@@ -146,7 +146,7 @@ class TokenBatching(Stage):
         if count == len(self._looked):
             block = self.source.look(max(_AT_ONCE, 2 * count))
             if block is None or len(block) == count:
-                block = self.source.look_whole(count + 1)  # raises the error that comes instead
+                block = self.source.look_whole(count + 1)  # raises the error in its place
             if block is None or len(block) <= count:
                 return False
             self._block, self._looked = block, list(block.values.examples())

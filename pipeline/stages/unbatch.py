@@ -82,7 +82,7 @@ def rows_of_batch(batch: Any) -> Columns:
     if isinstance(batch, tuple) and not hasattr(batch, "_make"):
         batch = TupleParts(batch)
     refuse_missing_in(batch, "a batch", many=True)
-    if type(batch) is list and not is_nested(batch, False):  # of plain values, which `batch` would make an array of
+    if type(batch) is list and not is_nested(batch, False):  # plain values, of which `batch` makes an array
         structure, arrays = None, [_column(batch)]
     else:
         structure, arrays = flat(batch)
@@ -91,7 +91,7 @@ def rows_of_batch(batch: Any) -> Columns:
             raise invalid(f"unbatch: a batch has a component without rows: {each!r:.80}")
     try:
         lengths = [len(each) for each in arrays]
-    except TypeError as error:  # an array without dimensions
+    except TypeError as error:  # a scalar array
         raise invalid(f"unbatch: a batch has a component without rows: {error}") from None
     if len(set(lengths)) != 1:
         raise invalid(f"unbatch: the components of a batch have different numbers of rows: {lengths}")
@@ -99,7 +99,7 @@ def rows_of_batch(batch: Any) -> Columns:
 
 
 def _read_only(column: Any) -> Any:
-    if isinstance(column, tuple):  # of plain values
+    if isinstance(column, tuple):  # a tuple of plain values
         return list(column)
     if type(column) is not np.ndarray:
         return column if type(column) is list else as_columns(column, len(column)).arrays[0]

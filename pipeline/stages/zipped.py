@@ -69,7 +69,7 @@ class ZippedIndex(Index):
     def block(self, places: Numbers) -> Block:
         error: Exception | None = None
         blocks: list[Block] = []
-        for source in self._sources:  # what an earlier one could not make is not asked of the others
+        for source in self._sources:  # do not advance the others past a failure
             block = source.block(places) if len(places) else None
             if block is None:
                 break

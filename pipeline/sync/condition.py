@@ -12,7 +12,7 @@ class ReentrantCondition(_thread.RLock, threading.Condition):  # type: ignore[mi
     """A Condition that is its own lock, so that `with` enters it in C.
 
     The `__enter__` of a Condition is Python code: Ctrl-C there, when the lock is taken and the `with` has not begun,
-    leaves it locked for ever.
+    leaves it locked forever.
     """
 
     def __init__(self) -> None:

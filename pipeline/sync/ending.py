@@ -11,14 +11,14 @@ from typing import Any
 from pipeline.diagnostics.frames import is_running
 from pipeline.sync.stop_flag import StopFlag
 
-# Seconds between two looks at whether a thread has ended by itself.
+# Seconds between checks whether a thread has ended.
 JOIN_INTERVAL = 0.02
 _FIRST_PAUSE = 50e-6
 
 
 class _Started(StopFlag):
-    """What `start` waits for and the new thread sets first. Ctrl-C would leave the lock of an Event locked, in Python
-    code of the standard library, and the thread would wait for it for ever instead of beginning."""
+    """An event from a new thread to `start`. Ctrl-C would leave the lock of an Event locked, in Python
+    code of the standard library, and the thread would wait for it forever instead of starting."""
 
     def _at_fork_reinit(self) -> None:
         self._bells.clear()
@@ -42,7 +42,7 @@ class EndingThread(StartingThread):
     """A thread whose end wakes `wait_for_end` at once. It can be given up as long as it has not begun.
 
     Args:
-        target: What it does.
+        target: Its function.
         args: Arguments of `target`.
         name: Name of the thread.
     """
@@ -73,7 +73,7 @@ class EndingThread(StartingThread):
         """Let the thread do nothing, and forget what it was for; return False if it has begun.
 
         A signal handler that raises inside `start` leaves a thread that will begin, or a thread that never will and is
-        on a list of the interpreter's for ever.
+        on a list of the interpreter's forever.
         """
         try:
             self._bodies.pop()

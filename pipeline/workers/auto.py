@@ -23,7 +23,7 @@ from pipeline.workers.pickling import importable
 from pipeline.workers.processes import Processes
 from pipeline.workers.threads import AtOnce, Threads
 
-# Seconds, and chunks for each worker, that are looked at together.
+# Length of a period in seconds, and in chunks per worker.
 _SECONDS, _CHUNKS = 0.25, 4
 
 
@@ -35,7 +35,7 @@ class Auto(Workers):
     many as memory has room for.
 
     Args:
-        name: What the function is called.
+        name: Name of the function.
         function: The function.
         chosen: Where to begin; what is found is noted there.
 
@@ -48,11 +48,11 @@ class Auto(Workers):
     def __init__(self, name: str, function: Callable[..., Any], chosen: Chosen) -> None:
         self._name, self._chosen = name, chosen
         self._judge = Judge(chosen, processors(), functools.partial(_processes_for, function))
-        # The executor of each call, as long as the call has a future: processes without an executor are stopped.
+        # The executor of each pending call, because processes stop when their executor is collected.
         self._doing: weakref.WeakKeyDictionary[Future[Any], Workers] = weakref.WeakKeyDictionary()
         self._getting_ready: tuple[Processes, list[Future[Any]]] | None = None
         self.executor = self._made(chosen.choice)
-        self.worker_seconds: float = 0.0  # of all workers, as many as there were at a time: until the last results
+        self.worker_seconds: float = 0.0  # total of all workers, up to the last results
         self._noted = time.perf_counter()
         self._begin()
 
@@ -103,7 +103,7 @@ class Auto(Workers):
 
     @property
     def made_by(self) -> str:  # type: ignore[override]
-        """What makes such workers."""
+        """The user's code for such workers."""
         return self.executor.made_by
 
     def recovers(self, error: BaseException) -> bool:
@@ -145,7 +145,7 @@ class Auto(Workers):
             return
         if now - self._began < _SECONDS or self._chunks < _CHUNKS * self._max_workers:
             return
-        if self._settling:  # of the first results some were made by the workers before
+        if self._settling:  # the previous workers made some of the first results
             self._begin(settling=False)
             return
         span = now - self._began
@@ -165,7 +165,7 @@ class Auto(Workers):
             self._begin(settling=False)
             return
         executor = self._made(after)
-        if isinstance(executor, Processes):  # which take long to start
+        if isinstance(executor, Processes):  # processes start slowly
             try:
                 self._getting_ready = executor, [executor.submit(_ready) for _ in range(after.number)]
             except (ResourceExhaustedError, BrokenExecutor):
@@ -180,7 +180,7 @@ class Auto(Workers):
         if not all(future.done() for future in futures):
             return
         self._getting_ready = None
-        if any(future.cancelled() or future.exception() for future in futures):  # the former in a forked process
+        if any(future.cancelled() or future.exception() for future in futures):  # cancelled in a forked process
             self._refuse(executor)
         else:
             self._change(executor)
@@ -210,7 +210,7 @@ def _let_go(executor: AtOnce | Threads | Processes) -> None:
 
 
 def _ready() -> None:
-    """What a process does to show that it is."""
+    """Do nothing: a result proves that the process has started."""
 
 
 def processors() -> int:

@@ -22,13 +22,13 @@ _NO_PRELOAD = {
 def threads(count: int | None = None, *, setup: Callable[[], Any] | None = None) -> Threads:
     """Run functions in threads, as `workers=` for `map`, `filter`, `flat_map`.
 
-    For functions that wait, or release the GIL, such as image decoders and
-    NumPy on large arrays. `workers=4` is short for `threads(4)`. Where a function iterates
-    over a dataset with the same workers, its own thread makes the elements.
+    For functions that wait, or release the GIL, as image decoders and NumPy do.
+    `workers=4` is short for `threads(4)`. If a function iterates
+    over a dataset with the same workers, its own thread computes the elements.
 
     Args:
-        count: How many threads; by default one for each processor.
-        setup: Called once in each thread.
+        count: Number of threads; by default one per processor.
+        setup: A function to call once in each thread.
 
     Returns:
         An executor. Its threads end with the iterator, or its `with` block.
@@ -56,20 +56,20 @@ def processes(
 ) -> Processes:
     """Run functions in processes, as `workers=` for `map`, `filter`, `flat_map`.
 
-    For Python functions that hold the GIL, at a module's top level. Start your
+    Use processes for Python functions at a module's top level. Start your
     program under `if __name__ == "__main__":`: each process imports it. They
     end with a `with` block, or after a minute without work.
 
     Args:
-        count: How many processes; by default one for each processor.
-        setup: Called once in each process, for example to load a model.
+        count: Number of processes; by default one per processor.
+        setup: A function to call once per process, for example to load a model.
         method: "forkserver", "spawn", or "fork": copies of your program, fast
-            to start, which can hang on a lock another thread of it held.
-        preload: Modules for the fork server; by default those you imported.
+            to start, which can hang on a lock held by another thread.
+        preload: Modules for the fork server; by default the imported ones.
 
     Raises:
         ValueError: A value is wrong, or not for this method, system or Python.
-        TypeError: `setup` cannot be sent, or an argument has a wrong type.
+        TypeError: `setup` does not pickle, or an argument has the wrong type.
 
     Thread safety: you may call it, and the result's methods, from any thread.
 

@@ -41,7 +41,7 @@ class FailedItem:
             data = b""
         only = "".join(traceback.format_exception_only(type(error), error)).strip()
         text = "".join(traceback.format_exception(type(error), error, of_user(self.traceback)))
-        return _unpickled, (data, only, text, of_record(error))  # what it was raised from stays there
+        return _unpickled, (data, only, text, of_record(error))  # its cause stays in the worker
 
 
 class WorkerDied(AbortedError):
@@ -63,7 +63,7 @@ def _unpickled(data: bytes, only: str, text: str, blamed: bool = True) -> Failed
         error = pickle.loads(data)
     except Exception:
         error = None
-    if not isinstance(error, BaseException):  # a class of the user's may pickle as anything
+    if not isinstance(error, BaseException):  # a user's class may unpickle as any object
         error = UnknownError(None, None, only)
     set_on(error, "__cause__", RemoteTraceback(text))
     if not blamed:
@@ -72,7 +72,7 @@ def _unpickled(data: bytes, only: str, text: str, blamed: bool = True) -> Failed
 
 
 class _Here:
-    """What a worker process does in its own way.
+    """The operations that differ between kinds of workers.
 
     Attributes:
         empty: Makes the arrays of results.

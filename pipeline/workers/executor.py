@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from typing import Any
 
-# Seconds that a chunk should take. Apart from its examples it costs 0.2 ms of this process and the worker. One thread
-# takes the chunks of all workers in turn, so above `_FEW` workers chunks are longer, up to `_LONGEST` times.
+# Target duration of a chunk in seconds. A chunk itself costs 0.2 ms in this process and the worker. One thread
+# collects the chunks of all workers, so above `_FEW` workers chunks are longer, up to `_LONGEST` times.
 _CHUNK_SECONDS, _FEW, _LONGEST = 0.016, 16, 8
 
 
@@ -21,9 +21,9 @@ class Workers(Executor):
     """An executor that runs the functions of a dataset. Subclasses override what differs.
 
     Attributes:
-        count: How many workers there are; 0 if calls run in the thread that submits them.
+        count: Number of workers; 0 if calls run in the thread that submits them.
         in_process: Whether the workers are threads of this process, so that nothing has to be sent to them.
-        made_by: What a user writes for such workers.
+        made_by: The user's code for such workers.
         worker_seconds: How long all workers could have worked, if their number changes; else None.
         dies: Whether `submit` reports the death of a worker by itself, with a message that says what happened.
     """
@@ -39,7 +39,7 @@ class Workers(Executor):
 
     @property
     def key(self) -> int:
-        """What tells the executor from others, also in a process that is a fork of this one."""
+        """Identity of the executor, also in forks of this process."""
         return id(self)
 
     @property
@@ -61,7 +61,7 @@ class Workers(Executor):
         """Note results.
 
         Args:
-            examples: How many there were.
+            examples: Their number.
             seconds, cpu: How long they took, and how long a processor worked for them.
             waited: How long the caller waited for them.
         """
@@ -86,7 +86,7 @@ class Foreign(Workers):
 
     def __init__(self, executor: Any) -> None:
         self._executor = executor
-        # By name, as its module cannot be imported once the main thread has ended.
+        # Compared by name, because its module cannot be imported once the main thread has ended.
         self.in_process = any(each.__name__ == "ThreadPoolExecutor" for each in type(executor).__mro__)
         self.made_by = type(executor).__name__
 
@@ -96,7 +96,7 @@ class Foreign(Workers):
 
     @property
     def count(self) -> int:
-        known = getattr(self._executor, "_max_workers", None)  # that is where the standard library has it
+        known = getattr(self._executor, "_max_workers", None)  # an attribute of executors in the standard library
         return known if isinstance(known, int) and known > 0 else os.cpu_count() or 1
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:

@@ -37,7 +37,7 @@ class _Generator:
     """A generator that all code of a process shares.
 
     Attributes:
-        name: What users call it.
+        name: Its public name.
         salt: Keeps the generators apart: with equal words they would draw equal numbers.
     """
 
@@ -78,7 +78,7 @@ class _NumPy(_Generator):
     name, salt = "NumPy's np.random", 0x13198A2E03707344
 
     def __init__(self) -> None:
-        self._numpy: Any = np.random  # importing it takes 10 ms
+        self._numpy: Any = np.random  # imported lazily: costs 10 ms
         self._generator = self._numpy.get_bit_generator()
         known: Any = np.random.get_state(legacy=False)
         self._in_place = False
@@ -93,10 +93,10 @@ class _NumPy(_Generator):
         if not self._in_place:
             fill_words(key ^ self.salt, self._words)
             np.random.set_state(("MT19937", self._words, _WORDS, 0, 0.0))
-        elif self._numpy.get_bit_generator() is self._generator:  # a program may set another, which is its own affair
+        elif self._numpy.get_bit_generator() is self._generator:  # the program has set another generator
             fill_words(key ^ self.salt, self._words)
             self._found[-1] = _WORDS
-            self._numpy.set_bit_generator(self._generator)  # forgets the second half of a pair of normal numbers
+            self._numpy.set_bit_generator(self._generator)  # also resets the cached normal number
 
     def state(self) -> bytes:
         return self._found.tobytes() if self._in_place else repr(np.random.get_state(legacy=False)).encode()
@@ -147,7 +147,7 @@ class _OfProcess:
                     return self.found
                 self.found.append(_NumPy())
             torch = sys.modules.get("torch")
-            if hasattr(torch, "default_generator"):  # while it is imported it has none
+            if hasattr(torch, "default_generator"):  # missing while torch is being imported
                 self.found.append(_Torch(torch))
                 self._complete = True
         return self.found
@@ -175,7 +175,7 @@ def scatter_generators() -> None:
         each.seed(int.from_bytes(os.urandom(8), "little"))
 
 
-_told: set[Any] = set()  # functions that were reported
+_told: set[Any] = set()  # functions already reported
 
 
 class Watch:
@@ -194,7 +194,7 @@ class Watch:
         self.due = function is not None and self._code not in _told
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_code": None, "due": False}  # elsewhere it is not the user's process
+        return {**self.__dict__, "_code": None, "due": False}  # not in the user's process
 
     def begin(self) -> list[tuple[_Generator, bytes]]:
         """Return the states of the generators before the first call of the function."""

@@ -1,4 +1,4 @@
-"""What `workers=` may be: None, a number of threads, "auto" or an executor."""
+"""Values of `workers=`: None, a number of threads, "auto" or an executor."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def workers_of(given: Any, function: Any, name: str, chosen: Chosen) -> tuple[Wo
         given: As `checked_workers` returned it.
         function: The function of the step.
         name: Its name.
-        chosen: What "auto" has found best so far.
+        chosen: The best choice of "auto" so far.
     """
     if isinstance(given, int):
         return Threads(given, abandons=True), True
     if isinstance(given, str):
-        from pipeline.workers.auto import Auto  # 10 ms with multiprocessing
+        from pipeline.workers.auto import Auto  # imported lazily: multiprocessing costs 10 ms
 
         return Auto(name, function, chosen), True
     return (given, False) if isinstance(given, Workers) else (Foreign(given), False)

@@ -7,35 +7,35 @@ from typing import Any, NamedTuple
 
 HERE, THREADS, PROCESSES = "here", "threads", "processes"
 
-# Threads that wait for something else than a processor.
+# Threads that wait for something other than a processor.
 MOST_THREADS = 32
 
-# The share of its time that a loop waits for results, from which more workers are tried; below the other, fewer.
+# If the loop waits for a larger share of its time, more workers are tried; below the second value, fewer.
 _WAITS, _RARELY = 0.08, 0.02
 
-# How busy workers are where more of them may help.
+# More workers may help if workers are busier than this.
 _BUSY = 0.7
 
-# How many times as fast a change has to make the loop; from which on nobody doubts that it did.
+# Speed-up for which a change is kept, and the one that needs no second measurement.
 _GAIN, _CLEAR = 1.1, 1.5
 
-# How many periods may say so: other programs may have slowed the first ones. One that is this slow ends them.
+# Periods that must agree, because other programs may slow one; a period slower than _WORSE decides alone.
 _LOOKS, _WORSE = 3, 0.85
 
-# What a rate of before counts a period later: others may slow any period, and a loop may become slower.
+# Weight of a rate one period later: other programs may slow any period, and a loop may become slower.
 _FADES = 0.95
 
-# The share above which a loop does too little itself to say from it how fast it might be.
+# A loop that waits for more than this share works too little to estimate its own speed.
 _MOSTLY = 0.9
 
-# The processor time in a second of the function, from which it computes.
+# A function with more processor time per second counts as CPU-bound.
 _COMPUTES = 0.5
 
-# Seconds of the function for an example, below which to hand it to a worker costs as much.
+# For shorter calls, in seconds, a worker costs as much as it gains.
 _TINY = 5e-6
 
-# Periods in which what was tried in vain is not tried again, twice as many each time, and at most: where it made no
-# difference, and where it was worse: more threads slow a function that computes, but hardly one that waits.
+# Periods before a useless change is tried again, doubled each time, and their maximum: if it made no
+# difference, and if it was slower. More threads slow down a CPU-bound function, but hardly one that waits.
 _PATIENCE, _WARNED = (4, 128), (64, 1024)
 
 
@@ -55,13 +55,13 @@ class Choice(NamedTuple):
 
 
 class Chosen:
-    """The workers that were found best for a function, where the next loop begins.
+    """The best workers found for a function, from which the next loop starts.
 
     Attributes:
-        choice: Those.
-        count: How many periods there were.
-        refused: Until which period others are not to be tried, and for how many they were not.
-        processes: The executor of the last loop that had processes, for the next one; None if there was none.
+        choice: The chosen workers.
+        count: Number of periods so far.
+        refused: The period until which no others are tried, and the number of periods skipped.
+        processes: The last loop's process executor, for the next loop; None if there was none.
     """
 
     def __init__(self, choice: Choice | None = None) -> None:
@@ -72,7 +72,7 @@ class Chosen:
 
 
 class Period(NamedTuple):
-    """What a loop did for a while.
+    """The activity of a loop during a period.
 
     Attributes:
         rate: Examples in a second.
@@ -101,13 +101,13 @@ class Judge:
         self.choice, self._known = chosen.choice, chosen
         self._processors, self._room = processors, processes
         self._threads = MOST_THREADS
-        self._processes = -1  # at most; -1 while nobody has asked
-        self._before: tuple[Choice, Period] | None = None  # what is tried came after this
-        self._looks: list[float] = []  # rates of what is tried
-        self._doubted: tuple[Choice, float] | None = None  # what was undone, and the rate before it was tried
-        self._rates: dict[Choice, float] = {}  # the best of late, the older the less
-        self._alone = 1.0  # processor time in a second of the function, while one thread calls it alone
-        self._wanted = 0.0  # examples in a second that the loop would take if it had to wait for none
+        self._processes = -1  # limit; -1 until requested
+        self._before: tuple[Choice, Period] | None = None  # the choice and period before the trial
+        self._looks: list[float] = []  # rates during the trial
+        self._doubted: tuple[Choice, float] | None = None  # the rejected choice, and the rate before it
+        self._rates: dict[Choice, float] = {}  # best recent rates, decaying with age
+        self._alone = 1.0  # processor time per second of the function in a single thread
+        self._wanted = 0.0  # rate of the loop without waiting
 
     def after(self, period: Period) -> Choice:
         """Return the workers for the next period."""
@@ -118,7 +118,7 @@ class Judge:
             self._compare(*self._before, period)
         else:
             self._confirm(period)
-            if seen is not None:  # one period says little
+            if seen is not None:  # a single period is too noisy
                 self._try(period)
         return self.choice
 
@@ -210,6 +210,6 @@ class Judge:
         found = [Choice(kind if kind != HERE else THREADS, min(2 * count, most))] if count < most else []
         if kind != PROCESSES and computes and not (found and self._may_try(found[0])) and self._most_processes() > 1:
             found.append(Choice(PROCESSES, self._most_processes()))
-        if kind != HERE:  # workers may have seemed to help because of what else the machine did
+        if kind != HERE:  # other programs may have made workers look useful
             found.append(Choice(HERE, 1))
         return found

@@ -11,14 +11,14 @@ import socket
 import struct
 from collections.abc import Callable
 
-# The size of a message precedes it. Nothing follows a size of 0: it came with a descriptor.
+# Each message follows its size. A size of 0 has no message: it accompanies a descriptor.
 _SIZE = struct.Struct("=Q")
 
-# Bytes to be taken at once, unless a message is known to be longer.
+# Bytes received at once, unless the message is longer.
 _PIECE = 1 << 16
 _LONGEST_PIECE = 1 << 20
 
-# Messages up to here are copied behind their sizes, which costs less than a system call.
+# Messages up to this size are copied behind their size, which is cheaper than a second system call.
 _SHORT = 1 << 14
 
 _DESCRIPTOR = socket.CMSG_SPACE(array.array("i").itemsize)
@@ -67,7 +67,7 @@ class Line:
 
         Raises:
             EOFError, ConnectionError: There is nobody at the other end.
-            OSError: A descriptor cannot be taken. What comes after it would be misunderstood: hang up.
+            OSError: A descriptor cannot be received. Close the connection, because later messages would be misread.
         """
         come = self._come
         while True:
@@ -140,7 +140,7 @@ class Line:
                     self._take(descriptor)
                 finally:
                     os.close(descriptor)
-        if flags & socket.MSG_CTRUNC:  # the system has dropped it
+        if flags & socket.MSG_CTRUNC:  # the kernel dropped the descriptor
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
         if not data:
             raise EOFError

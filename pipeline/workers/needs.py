@@ -1,4 +1,4 @@
-"""What a worker process imports for a function: modules of the user, and the libraries that they have imported."""
+"""The imports of a worker process for a function: the user's modules, and the libraries that they import."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from types import FunctionType, ModuleType
 from typing import Any
 
-# What every worker needs.
+# Imported by every worker.
 OWN = "pipeline.workers.worker"
 
 _PLACES = tuple(
@@ -79,7 +79,7 @@ def _imported(module: ModuleType) -> set[str]:
 
 
 def _origin(value: Any) -> Any:
-    if not isinstance(value, (type, FunctionType)):  # others may do anything when they are asked
+    if not isinstance(value, (type, FunctionType)):  # other objects may run code on attribute access
         value = type(value)
     return type.__getattribute__(value, "__module__") if isinstance(value, type) else value.__module__
 

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-_DEEPEST = 8  # steps from the function to the part
+_DEEPEST = 8  # maximum depth below the function
 _WIDEST = 1_000  # parts of one object
 
-# What users call types that have a private name.
+# Public names for types with private names.
 _NAMES = {
     "_thread.lock": "threading.Lock",
     "_thread.RLock": "threading.RLock",
@@ -61,7 +61,7 @@ def _parts(value: Any) -> Iterator[tuple[str, str, Any]]:
         for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
             try:
                 yield "variable", f".{name}", cell.cell_contents
-            except ValueError:  # it has no value yet
+            except ValueError:  # an empty cell
                 continue
         names = [name for name in value.__code__.co_names if name in value.__globals__]
         yield from (("variable", f".{name}", value.__globals__[name]) for name in names)

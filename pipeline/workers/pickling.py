@@ -23,7 +23,7 @@ from pipeline.workers.odd_parts import odd_part
 
 _INTERACTIVE = "__main__"
 
-# NumPy's own pickles of these lose zeros at their end.
+# NumPy's own pickles drop their trailing zeros.
 copyreg.pickle(np.bytes_, lambda text: (np.bytes_, (bytes(text),)))
 copyreg.pickle(np.str_, lambda text: (np.str_, ("".join(text),)))
 
@@ -87,8 +87,8 @@ def pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[byte
 
     Args:
         function: The function.
-        what: What errors call it.
-        parts: What it consists of, if it is not the user's own.
+        what: Its name in errors.
+        parts: Its parts, if it is not the user's own.
 
     Raises:
         TypeError: It cannot be sent.
@@ -99,7 +99,7 @@ def pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[byte
         data, modules = _by_name(function)
         if _reachable(modules):
             return data, modules
-    except TypeError as error:  # it holds something that no process can have twice
+    except TypeError as error:  # it refers to an object that cannot be copied to another process
         if from_handler(error):
             raise
         raise _unsendable(named, what, error) from error

@@ -24,10 +24,10 @@ from pipeline.workers.chunks import WorkerDied
 
 LIMIT_OF_THREADS = "the system allows this user, or this container, no more threads"
 
-# Seconds that a worker process gets to end by itself.
+# Seconds for a worker process to exit by itself.
 GRACE = 0.5
 
-# Seconds between two looks of a thread that waits: Ctrl-C may strike between a change and the bell for it.
+# Seconds between checks of a waiting thread, because Ctrl-C may prevent its wake-up.
 _CHECK_INTERVAL = 1.0
 
 _pools: Live[WorkerPool] = Live()
@@ -45,7 +45,7 @@ class Promise(Future[Any]):
         self._condition = ReentrantCondition()
 
     def forsake(self) -> None:
-        """Count as cancelled, in a forked process: whoever was to give the result is not there, and may have been
+        """Cancel the future after a fork: its worker does not exist in the child, and may have been
         within the lock."""
         self._condition = ReentrantCondition()
         if not self.done():
@@ -53,12 +53,12 @@ class Promise(Future[Any]):
 
 
 class SubmittedCall(NamedTuple):
-    """What is submitted.
+    """A submitted call.
 
     Attributes:
         future: Gets the result.
-        function: What to call, as the threads of the pool take it.
-        arguments: What to call it with, likewise.
+        function: The function, in the form that the threads of the pool take.
+        arguments: Its arguments, in the same form.
         begun: Whether a worker has had it; then it can no longer be cancelled.
     """
 
@@ -80,7 +80,7 @@ class SubmittedCall(NamedTuple):
 
 
 class WorkerPool:
-    """What the threads share. They hold this, not the executor, which may become garbage.
+    """The state shared by the threads. They hold this, not the executor, which may become garbage.
 
     Nobody waits for anything while holding the lock, least of all for a future, whose lock a thread may hold that waits
     for this one. `rest`, `drop` and `stop` do not take it: a garbage collection may call them anywhere.
@@ -102,8 +102,8 @@ class WorkerPool:
         self._numbers = itertools.count(1)
         self._calls: collections.deque[SubmittedCall] = collections.deque()
         self._threads: list[WorkerThread] = []
-        self._asleep: dict[WorkerThread, None] = {}  # those that wait for their bell, and nobody has rung it
-        self._idle = 0  # threads that have nothing to do: these, and those that were just woken or started
+        self._asleep: dict[WorkerThread, None] = {}  # sleeping threads that nobody has woken
+        self._idle = 0  # idle threads: asleep, just woken, or just started
         self.forget()
         self._resting = self._closed = False
         self._broken: BrokenWorkers | None = None
@@ -112,7 +112,7 @@ class WorkerPool:
 
     def forget(self) -> None:
         """Have no threads, whoever holds the lock: in a forked process they are its parent's, and so are all calls."""
-        self._lock = threading.RLock()  # no Condition: Ctrl-C in its `__enter__`, in Python, would leave it locked
+        self._lock = threading.RLock()  # not a Condition, which Ctrl-C in its `__enter__` would leave locked
         calls = [*self._calls, *(call for thread in self._threads for call in thread.sent)]
         self._calls, self._threads = collections.deque(), []
         self._asleep, self._idle = {}, 0
@@ -126,7 +126,7 @@ class WorkerPool:
 
     @property
     def threads(self) -> tuple[WorkerThread, ...]:
-        """Those that run."""
+        """Return the running threads."""
         return tuple(self._threads)
 
     @property
@@ -159,7 +159,7 @@ class WorkerPool:
             except RuntimeError as error:
                 self._go_without(call, error)
             else:
-                thread.entered.wait()  # whoever calls `close` now finds it
+                thread.entered.wait()  # `close` finds it from now on
 
     def _go_without(self, call: SubmittedCall, error: RuntimeError) -> None:
         """Leave a call to the threads that run, as the system starts no more; raise if there are none."""
@@ -197,12 +197,11 @@ class WorkerPool:
                     self._threads.append(thread)
                     self._count_idle(thread, True)
         finally:
-            thread.entered.set()  # whoever called `put` waits for it
+            thread.entered.set()  # the caller of `put` waits for it
         return fits
 
     def take(self, thread: WorkerThread) -> SubmittedCall | None:
-        """The next call. None: there is none that would not better wait for an idle worker; or, for a thread that has
-        nothing to do, that it shall end."""
+        """Return the next call, or None if an idle worker should take it or this thread should exit."""
         while True:
             thread.bell.clear()
             call = woken = None
@@ -211,7 +210,7 @@ class WorkerPool:
                     call = self._calls.popleft()
                     thread.sent.append(call)
                     self._count_idle(thread, False)
-                    if self._calls:  # its bell may have rung for the next call too, before it took this one
+                    if self._calls:  # it may have been woken for the next call as well
                         woken = self._woken()
                 elif thread.sent:
                     return None
@@ -263,7 +262,7 @@ class WorkerPool:
             if thread in self._threads:
                 self._remove(thread)
         for call in thread.sent:
-            with contextlib.suppress(InvalidStateError):  # it has a result already, or was cancelled
+            with contextlib.suppress(InvalidStateError):  # already done or cancelled
                 call.future.set_exception(broken)
         thread.sent.clear()
         self.fail(broken)

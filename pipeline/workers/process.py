@@ -22,10 +22,10 @@ from pipeline.workers.pool import GRACE, BrokenWorkers
 from pipeline.workers.shared import Reader
 from pipeline.workers.worker import BEGUN, ITEM, STOP, Rest, Task, work
 
-# Functions that a worker has at most, and their bytes, pickled, while it has nothing to do.
+# Limits for the functions that an idle worker keeps: their number, and their pickled bytes.
 _FUNCTIONS, KEPT_BYTES = 16, 256 << 20
 
-# `multiprocessing` starts processes, and sees to those that ended, in one thread at a time.
+# `multiprocessing` is not thread-safe when it starts and reaps processes.
 _starting = threading.Lock()
 
 _processes: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -41,7 +41,7 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
-# The exit status of a worker that begins to start workers while it imports the program.
+# Exit status of a worker that starts workers itself while it imports the program.
 UNGUARDED = 121
 
 _GUARD = (
@@ -62,7 +62,7 @@ def _unguarded() -> str:
 class Life:
     """How long a process lives, and its end.
 
-    On Linux the kernel tells that of the process itself. What `multiprocessing` tells comes from its fork server, and
+    On Linux the kernel reports that about the process itself. `multiprocessing` reports it from its fork server, and
     counts all processes as dead when that is; or it is told by the end of a pipe, which a process that this one has
     forked may keep open.
 
@@ -75,7 +75,7 @@ class Life:
         try:
             self.descriptor: int = os.pidfd_open(process.pid)
             self._own = True
-        except (AttributeError, OSError):  # another system; or it is dead already, or there are too many descriptors
+        except (AttributeError, OSError):  # not Linux, already dead, or too many descriptors
             self.descriptor = process.sentinel
             self._own = False
 
@@ -126,11 +126,11 @@ class Worker:
         name: Its name.
 
     Attributes:
-        kind: What it must have in common with others to do their work.
+        kind: The properties in which it must agree with others to replace them.
         modules: Modules of the user that it has imported, with the time when each was last changed.
 
     Raises:
-        EOFError, ConnectionError: What starts processes has ended; the next start begins another.
+        EOFError, ConnectionError: The server that starts processes has ended; the next start begins another.
         OSError, RuntimeError: It cannot be started.
     """
 
@@ -144,8 +144,8 @@ class Worker:
         self.kind: Any = None
         self.modules: dict[str, int] = {}
         self._how = ""
-        self._known: dict[bytes, int] = {}  # the functions that it has, the last one last, and their bytes
-        self._forgotten: list[bytes] = []  # the functions that it is to forget
+        self._known: dict[bytes, int] = {}  # its functions in order of use, and their bytes
+        self._forgotten: list[bytes] = []  # functions to forget
         try:
             with _starting:
                 self.process.start()

@@ -28,19 +28,19 @@ from pipeline.workers.pool import BrokenWorkers, Promise, SubmittedCall, WorkerP
 from pipeline.workers.process import UNGUARDED, Worker
 from pipeline.workers.worker import Unknown, Unreadable
 
-# Calls that a worker has at once: it begins the next one before anybody has looked at its last result.
+# Calls per worker: it starts the next call before its last result is collected.
 _AT_ONCE = 2
 
-# Workers that die before they begin a call, until the call is at fault, or what they do to get ready.
+# Number of workers that may die before a call starts; after that, the call or the setup is to blame.
 _IN_VAIN = 2
 
-# Seconds between two attempts to start a worker, when what starts processes has ended.
+# Seconds between attempts to start a worker after the fork server has ended.
 _PAUSE = 0.05
 
-# A digest of a pickled function, by which workers know it, and the pickle.
+# A pickled function and its digest, the name by which workers know it.
 _Defined: TypeAlias = "tuple[bytes, bytes]"
 
-# Those that are to be stopped at exit.
+# Executors to stop at exit.
 _pools: Live[WorkerPool] = Live()
 
 
@@ -56,7 +56,7 @@ class Processes(Workers):
         self, count: int, setup: Callable[[], Any] | None, method: str, preload: Collection[str] | None = None
     ) -> None:
         self._made_of = count, setup, method, preload
-        self._max_workers = self._processes = count  # by these names executors of the standard library have them too
+        self._max_workers = self._processes = count  # named as in executors of the standard library
         self._pid = os.getpid()
         self._kept = False
         self._known: weakref.WeakKeyDictionary[functools.partial[Any], _Defined] = weakref.WeakKeyDictionary()
@@ -84,9 +84,9 @@ class Processes(Workers):
             RuntimeError: After `shutdown`, or in a forked process.
         """
         here = multiprocessing.current_process()
-        if getattr(here, "_inheriting", False) and here.name.startswith("pipeline-worker-"):  # it imports the program
+        if getattr(here, "_inheriting", False) and here.name.startswith("pipeline-worker-"):  # a worker importing it
             sys.stdout.flush()
-            os._exit(UNGUARDED)  # an exception would come with a traceback from each worker
+            os._exit(UNGUARDED)  # an exception would print a traceback from each worker
         if os.getpid() != self._pid:
             raise RuntimeError("these processes belong to the process that this one was forked from")
         defined = self._defined(fn)
@@ -126,7 +126,7 @@ class Processes(Workers):
         return [each.process.pid for each in workers if each is not None and each.process.pid is not None]
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return type(self), self._made_of  # a description: processes start when there is work
+        return type(self), self._made_of  # pickled as a description; processes start on demand
 
     def __enter__(self) -> Processes:
         self._kept = True
@@ -157,7 +157,7 @@ class Processes(Workers):
         return known
 
 
-@atexit.register  # after multiprocessing has registered what kills its processes, and so before that is called
+@atexit.register  # registered after multiprocessing's own handler, so it runs before that kills the processes
 def _stop_all() -> None:
     for _, pool in _pools.numbered():
         pool.stop(wait=True)
@@ -181,7 +181,7 @@ class _ProcessThread(WorkerThread):
         super().__init__(pool, number)
         self._starter = starter
         self.worker: Worker | None = None
-        self._in_vain = 0  # how many workers in a row have died before they began a call
+        self._in_vain = 0  # workers in a row that died before a call started
 
     def work(self) -> None:
         while self._fill():
@@ -227,14 +227,14 @@ class _ProcessThread(WorkerThread):
             return
         try:
             result = self.worker.result(message)
-        except BaseException as error:  # the user's classes are unpickled here, and may raise anything
+        except BaseException as error:  # unpickling the user's classes may raise anything
             result = FailedItem(error)  # type: ignore[arg-type]
         self._in_vain = 0
         failure: BaseException | None = None
         if isinstance(result, FailedItem):
             failure = result.error
         if isinstance(failure, Unknown):
-            self.worker.forget(self.sent[0].function[0])  # the next iterator may have what it needs
+            self.worker.forget(self.sent[0].function[0])  # with the next iterator it may succeed
             broken = BrokenWorkers(f"a worker process cannot make the function: {failure}")
             broken.__cause__, failure = failure.__cause__, broken
         elif isinstance(failure, Unreadable):
@@ -248,7 +248,7 @@ class _ProcessThread(WorkerThread):
     def _start(self) -> Worker:
         try:
             worker = self.worker = self._starter.worker(self.name)
-        except (EOFError, ConnectionError) as error:  # it may take the fork server a moment to be seen as dead
+        except (EOFError, ConnectionError) as error:  # the fork server may have just died
             if self._in_vain < _IN_VAIN or self.pool.stopped:
                 time.sleep(_PAUSE)
                 raise
@@ -263,7 +263,7 @@ class _ProcessThread(WorkerThread):
             many = isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
             hint = ": raise the limit by `ulimit -n`" if many else ""
             raise BrokenWorkers(f"a worker process cannot be started: {named(error)}{hint}") from error
-        if self.pool.stopped:  # it may have come too late to be asked
+        if self.pool.stopped:  # it may have started too late to be stopped with the others
             worker.ask_to_stop()
         try:
             worker.wait()

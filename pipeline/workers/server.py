@@ -15,10 +15,10 @@ from typing import Any
 
 from pipeline.workers import needs
 
-# Bytes of the longest path of a socket; Linux has a few more.
+# Limit for the path of a socket in bytes; Linux allows a few more.
 _LONGEST_PATH = 100
 
-# What `multiprocessing` adds to the path of the folder for temporary files.
+# The suffix that `multiprocessing` adds to the path of the temporary folder.
 _FOLDER, _SOCKET = "pymp-12345678", "listener-12345678"
 
 
@@ -28,7 +28,7 @@ class WorkerForkServer(forkserver.ForkServer):
     It ends when nothing refers to it any more and the processes that it forked have ended.
 
     Args:
-        modules: What it imports before it forks, as far as it can.
+        modules: Modules to import before it forks; failures are ignored.
 
     Attributes:
         limit: How many descriptors it may have, as the processes that it forks; None before it runs.
@@ -80,7 +80,7 @@ def _leave(server: dict[str, Any]) -> None:
 _current = WorkerForkServer(())
 
 
-_left: list[int] = []  # the processes of servers that are not used any more
+_left: list[int] = []  # processes of abandoned servers
 
 
 def server_of(modules: Collection[str]) -> WorkerForkServer:
@@ -108,7 +108,7 @@ def _replace(server: WorkerForkServer) -> None:
     if _current.pid is not None:
         _left.append(_current.pid)
     _current = server
-    for each in list(_left):  # no zombies of those that have ended
+    for each in list(_left):  # reap the ended ones
         with contextlib.suppress(ChildProcessError):
             if not os.waitpid(each, os.WNOHANG)[0]:
                 continue
@@ -134,7 +134,7 @@ def _short_paths() -> Iterator[None]:
             config["tempdir"] = given
 
 
-_folders: list[str] = []  # the one of this process, if it has one
+_folders: list[str] = []  # at most one: the folder of this process
 
 
 def _short_folder(long: str) -> str:
@@ -192,18 +192,18 @@ class _Popen(popen_forkserver.Popen):
         finally:
             context.set_spawning_popen(None)
         server = server_of(process_obj.modules)
-        self._server = server  # else it ends with its last process, and may not tell how that ended
+        self._server = server  # keeps the server alive until it has reported how its last process ended
         try:
             server.ensure_running()
             _require_descriptors()
             self.sentinel, end = server.connect_to_new_process(self.__dict__["_fds"])
-            kept = os.dup(end)  # its end tells the process that this one has ended
+            kept = os.dup(end)  # it closes when this process ends
             self.finalizer = util.Finalize(self, _close, (kept, self.sentinel))
             with open(end, "wb", closefd=True) as file:
                 file.write(data.getbuffer())
             self.pid = forkserver.read_signed(self.sentinel)
         except (EOFError, OSError) as error:
-            # One whose client gave up in the middle ends, and it may take a moment until that is seen.
+            # A server whose client gave up halfway ends, but possibly a moment later.
             _replace(server.successor(alive=not isinstance(error, (EOFError, ConnectionError))))
             raise
         server.forked()
@@ -214,7 +214,7 @@ class Forked(context.ForkServerProcess):
 
     Args:
         modules: Libraries that the server is to have imported.
-        options: Those of a process of `multiprocessing`.
+        options: Options of a `multiprocessing` process.
     """
 
     def __init__(self, modules: Collection[str], **options: Any) -> None:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from pipeline._batch import MappedMemory
 from pipeline.workers import pickling
 
-# Bytes from which something lies in a segment; what is smaller is sent in the message.
+# Arrays of at least this size use shared memory; smaller ones are sent in the message.
 LARGE = 1 << 16
 
 
@@ -32,11 +32,11 @@ class Memory(MappedMemory):
     """A segment. Nobody else writes to it while there are arrays over it, so a queue may borrow its rows."""
 
     __slots__ = ()
-    steady = True  # the compiled core asks for it
+    steady = True  # required by the compiled core
 
 
 class Reply(NamedTuple):
-    """What a worker sends for a result.
+    """A result sent by a worker.
 
     Attributes:
         stream: The pickled result, or the number of the segment where that lies, and its size.
@@ -81,7 +81,7 @@ def unnamed(size: int) -> int:
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("pipeline", os.MFD_CLOEXEC)
     else:
-        with tempfile.TemporaryFile() as file:  # its name is gone when this returns
+        with tempfile.TemporaryFile() as file:  # unlinked on return
             descriptor = os.dup(file.fileno())
     try:
         os.ftruncate(descriptor, size)
@@ -103,7 +103,7 @@ class Writer:
         self._count = 0
         self._free: dict[int, SharedSegment] = {}
         self._lent: dict[int, SharedSegment] = {}
-        self._taken: dict[int, SharedSegment] = {}  # for the result that is being made, by address
+        self._taken: dict[int, SharedSegment] = {}  # of the current result, by address
         self._given_up: list[int] = []
 
     def segment(self, size: int) -> SharedSegment:

@@ -15,17 +15,17 @@ from pipeline.workers.pool import GRACE, BrokenWorkers
 from pipeline.workers.process import Copy, Worker
 from pipeline.workers.server import Forked, descriptors
 
-# Seconds that a worker with nothing to do is kept.
+# Seconds for which an idle worker is kept.
 KEPT = 60.0
 
 
 class ProcessKind(NamedTuple):
-    """What a worker must have in common with others to do their work.
+    """The properties in which two workers must agree to replace each other.
 
     Attributes:
         method: How it was started.
         setup: The pickled function that it called first.
-        around: What it took over from the program: its folder, the path of modules, the limit of descriptors; with
+        around: Properties inherited from the program: its folder, the path of modules, the limit of descriptors; with
             "spawn" the environment.
     """
 
@@ -45,7 +45,7 @@ class Starter:
 
     def __init__(self, method: str, setup: bytes | None, preload: Collection[str] | None) -> None:
         self._method, self._setup, self._preload = method, setup, preload
-        self._modules: set[str] = set()  # that the functions come from
+        self._modules: set[str] = set()  # the modules of its functions
 
     def need(self, modules: Collection[str]) -> None:
         """Note where functions come from."""
@@ -56,10 +56,10 @@ class Starter:
 
         Raises:
             BrokenWorkers: This process may start none.
-            Exception: What a new Worker raises.
+            Exception: A new Worker raised it.
         """
         self._check_program()
-        mine, libraries = needs.of(self._modules.copy())  # in one step: others add to it, perhaps without a GIL
+        mine, libraries = needs.of(self._modules.copy())  # copied in one step, because other threads add to it
         environment = dict(os.environ) if self._method == "spawn" else None
         around = _folder(), tuple(sys.path), descriptors(), environment
         kind = ProcessKind(self._method, self._setup, around)
@@ -106,7 +106,7 @@ def _folder() -> str:
 
 _lock = threading.Lock()
 _spares: list[Worker] = []
-_keeping: list[threading.Thread] = []  # those that are in `keep`
+_keeping: list[threading.Thread] = []  # threads in `keep`
 
 
 def keep(worker: Worker) -> None:

@@ -7,10 +7,10 @@ import ctypes
 import os
 import sys
 
-# Where libraries look when they are imported.
+# Environment variables that libraries read on import.
 _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
-# Modules that are linked to a BLAS, and what that calls the function which sets the number of its threads.
+# Modules linked to a BLAS, and the name of its function that sets the number of threads.
 _LINKED = ("numpy._core._multiarray_umath", "numpy.core._multiarray_umath", "scipy.linalg._fblas")
 _SETTERS = tuple(f"{prefix}openblas_set_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "")) + (
     "MKL_Set_Num_Threads",

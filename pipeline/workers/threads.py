@@ -17,7 +17,7 @@ from pipeline.diagnostics.wording import named
 from pipeline.workers.executor import Workers
 from pipeline.workers.pool import GRACE, BrokenWorkers, Promise, SubmittedCall, WorkerPool, WorkerThread
 
-# Those that are to do what was submitted before the program ends.
+# Executors that finish their submitted calls before the program exits.
 _pools: Live[WorkerPool] = Live()
 
 
@@ -80,7 +80,7 @@ class Threads(Workers):
         return [each.native_id for each in self._pool.threads if each.native_id is not None]
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        return type(self), self._made_of  # a description: threads start when there is work
+        return type(self), self._made_of  # pickled as a description; threads start on demand
 
     def __enter__(self) -> Threads:
         self._kept = True
@@ -98,7 +98,7 @@ class Threads(Workers):
 @atexit.register
 def _end_all() -> None:
     for _, pool in _pools.numbered():
-        # A function of an iterator may wait for what comes no more: its threads are daemons, and get half a second.
+        # A function may wait forever for its input, so the threads are daemons and get half a second.
         pool.close(cancel=pool.abandons, wait=True, most=GRACE if pool.abandons else math.inf)
 
 
@@ -131,9 +131,9 @@ class _CallingThread(WorkerThread):
         except BaseException as error:
             self.sent.clear()
             call.future.set_exception(error)
-            del call, args, kwargs  # the traceback has this frame
+            del call, args, kwargs  # the traceback keeps this frame alive
         else:
-            self.sent.clear()  # before the result is there: whoever gets it may submit the next call
+            self.sent.clear()  # before the result is set, because its receiver may submit the next call
             call.future.set_result(result)
         return True
 
@@ -145,7 +145,7 @@ class AtOnce(Workers):
     """
 
     _max_workers = count = 0
-    chunk_seconds = 0.001  # which is how much longer than without chunks an example may be in coming
+    chunk_seconds = 0.001  # the extra latency of an example in a chunk
     in_process = True
     made_by = "None"
 
@@ -157,7 +157,7 @@ class AtOnce(Workers):
         """Let threads end: there are none."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Call a function; the result says what it returned. What is no Exception, such as Ctrl-C, goes through."""
+        """Call a function and wrap its result or Exception; a BaseException such as Ctrl-C passes through."""
         future = Promise()
         try:
             future.set_result(fn(*args, **kwargs))

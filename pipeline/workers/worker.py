@@ -1,4 +1,4 @@
-"""What a worker process does: it gets ready, and makes results until nobody wants any more."""
+"""The main loop of a worker process."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pipeline.workers.line import Line
 from pipeline.workers.shared import Writer
 from pipeline.workers.thread_limits import one_thread_each
 
-# The numbers of the page that a worker shares with the process that started it.
+# Indices into the page that a worker shares with its parent process.
 BEGUN, ITEM, STOP = range(3)
 
 
 class Task(NamedTuple):
-    """What is sent to a worker.
+    """A request to a worker.
 
     Attributes:
         function: A digest of the function.
@@ -43,7 +43,7 @@ class Task(NamedTuple):
 
 
 class Rest(NamedTuple):
-    """What is sent to a worker that has nothing to do for a while.
+    """A request to an idle worker.
 
     Attributes:
         freed: Segments that nobody uses any more.
@@ -80,18 +80,18 @@ def work(end: socket.socket, setup: bytes | None) -> None:
         end: Its end of the connection with the process that started it.
         setup: The pickled function to call first.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
     _die_with_parent()
     keep_pages()
     one_thread_each()
-    with contextlib.suppress(EOFError, ConnectionError, Stopped):  # who started this process has gone
+    with contextlib.suppress(EOFError, ConnectionError, Stopped):  # the parent process has ended
         _serve(end, setup)
 
 
 def _serve(end: socket.socket, setup: bytes | None) -> None:
-    line = Line(end, lambda descriptor: None)  # nobody sends any to it
+    line = Line(end, lambda descriptor: None)  # never used
     writer = Writer(line.send_descriptor)
-    page = memoryview(writer.segment(mmap.PAGESIZE).memory).cast("q")  # says where it was, if it is killed
+    page = memoryview(writer.segment(mmap.PAGESIZE).memory).cast("q")  # the current item, for kills
     here.empty, here.at = writer.empty, _noting(page)
     try:
         if setup is not None:
@@ -130,7 +130,7 @@ def _answer(line: Line, writer: Writer, functions: dict[bytes, Callable[..., Any
         _leave_unless(process)
         message = writer.reply(FailedItem(error))  # type: ignore[arg-type]
     line.send(message)
-    for stream in (sys.stdout, sys.stderr):  # nothing printed is lost if this process is killed
+    for stream in (sys.stdout, sys.stderr):  # so that a kill loses no output
         with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.flush()
 
@@ -164,7 +164,7 @@ def _undefined(*args: Any, **kwargs: Any) -> Any:
 
 
 def _noting(page: Any) -> Callable[[int], None]:
-    """What `map_chunk` calls before each item."""
+    """The hook that `map_chunk` calls before each item."""
 
     def at(index: int) -> None:
         if page[STOP]:
@@ -183,9 +183,9 @@ def _die_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is None or not hasattr(fcntl, "F_SETSIG"):
         return
-    sentinel = int(parent.sentinel)  # a pipe that nobody writes to: all that can happen to it is its end
+    sentinel = int(parent.sentinel)  # a pipe without writers, which can only end
     fcntl.fcntl(sentinel, fcntl.F_SETOWN, os.getpid())
     fcntl.fcntl(sentinel, fcntl.F_SETSIG, signal.SIGKILL)
     fcntl.fcntl(sentinel, fcntl.F_SETFL, fcntl.fcntl(sentinel, fcntl.F_GETFL) | os.O_ASYNC)
-    if not parent.is_alive():  # it had gone before
+    if not parent.is_alive():  # it had already ended
         os.kill(os.getpid(), signal.SIGKILL)

@@ -153,7 +153,7 @@ class TestEnd:
         batches = batch(range(4), 2)
         assert len(list(batches)) == 2
         assert list(batches) == []
-        assert "has ended, and gives nothing more: iter(dataset) gives another one" in caplog.text
+        assert "has ended, and has no more elements: iter(dataset) gives another one" in caplog.text
 
     def test_warnings_are_seen_without_a_handler(self):
         text = "import pipeline\nassert not list(pipeline.batch(range(3), 4))"

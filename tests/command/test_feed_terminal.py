@@ -131,7 +131,7 @@ def test_ctrl_c_as_text():
 
 @pytest.mark.parametrize("how", ["in_a_callback", "silently"])
 def test_ctrl_c_that_python_drops(how):
-    """As in the callbacks of its imports, and where C asks for an attribute: one run of 500 went on for ever."""
+    """As in the callbacks of its imports, and where C asks for an attribute: one run of 500 went on forever."""
     with Terminal(DIGITS, "--epochs", "0", script=DROPS.replace("HOW", how)) as terminal:
         status, out = terminal.finish()
     assert status == 130

@@ -239,7 +239,7 @@ class Asked:
 @pytest.mark.parametrize("kind", ["fifo", "shuffle", "priority"])
 @pytest.mark.parametrize("given", [False, True])
 def test_batches_of_objects_ask_no_object(kind, given):
-    """One that raised would be put back, and block the queue for ever."""
+    """One that raised would be put back, and block the queue forever."""
     if kind == "priority":
         queue = PriorityQueue(10, object, shapes=())
     else:

@@ -157,7 +157,7 @@ def test_nothing_is_lost_to_timeouts(queues, kind, capacity):
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_lost_to_a_close_amid_the_work(queues, kind, cancel):
     queue = build(queues, kind, 5)
-    # Until the close: were they to end by themselves, a slow main thread would wait for ever for its 100 elements.
+    # Until the close: were they to end by themselves, a slow main thread would wait forever for its 100 elements.
     producers = [Producer(queue, kind, i, [None, None, 0.001], sys.maxsize) for i in range(PRODUCERS)]
     consumers = [Consumer(queue, kind, i, [None, 0.001]) for i in range(CONSUMERS)]
     running = [run_in_thread(each.run) for each in producers]

@@ -1,5 +1,5 @@
 """States that were edited, with a checksum that fits: each is refused by an error that says so, or goes on; none ends
-the process, waits for ever, or raises an error from inside."""
+the process, waits forever, or raises an error from inside."""
 
 import copy
 import hashlib

@@ -292,7 +292,7 @@ def test_a_pipe_is_refused_before_anything_is_read(tmp_path):
     ends = run_script(f"""
 import pipeline
 try:
-    pipeline.csv({pipe!r})  # nobody writes to it: to open it would take for ever
+    pipeline.csv({pipe!r})  # nobody writes to it: to open it would take forever
 except pipeline.InvalidArgumentError as error:
     print(error)
 """)

@@ -1,1 +1,1 @@
-"""What else holds elements in a session: StagingArea and RecordInput."""
+"""StagingArea and RecordInput in a session."""

@@ -42,7 +42,7 @@ def session_for(session: Any, graph: object, what: str, method: str) -> Any:
     Args:
         session: A session, or None.
         graph: The element's graph, which is only compared.
-        what: What is done to the element, for error messages, such as "evaluate tensor".
+        what: The operation on the element, for error messages, such as "evaluate tensor".
         method: The method that was called: "eval" or "run".
 
     Raises:

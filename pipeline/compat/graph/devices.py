@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Contexts:
-    """What the contexts that a graph is in ask of new operations."""
+    """The demands on new operations by the contexts of a graph."""
 
     def __init__(self) -> None:
         self.devices: list[Callable[[Operation], str] | None] = []

@@ -51,7 +51,7 @@ class Tensor:
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape."""
+        """The static shape, as far as it is known."""
         return self._shape
 
     def get_shape(self) -> TensorShape:

@@ -1,4 +1,4 @@
-"""What a batch function adds to the graph: a queue of examples, its queue runner, a summary and the dequeue op."""
+"""The graph of a batch function: a queue of examples, its queue runner, a summary and the dequeue op."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.compat.queues.runner import QueueRunner, add_queue_runner
 
 
 class BatchArguments(NamedTuple):
-    """What a batch function was asked for, under the names of its parameters.
+    """The options of a batch function, under the names of its parameters.
 
     Attributes:
         function: Its name without "maybe_": "batch", "batch_join", "shuffle_batch" or "shuffle_batch_join".

@@ -58,7 +58,7 @@ def bucket(
     Args:
         which_bucket: The number of the example's bucket, an int32 scalar.
         batch_size: Examples in a batch; or a list with a number for each bucket.
-        num_buckets: How many buckets there are.
+        num_buckets: Number of buckets.
         capacity: How many finished batches may wait, and how many examples in a bucket.
         bucket_capacities: How many examples may wait in each bucket, if that differs.
         keep_input: A bool scalar; False drops the example.
@@ -100,7 +100,7 @@ def bucket(
 
 
 class _Options(NamedTuple):
-    """What was asked of the queues, under the names of the parameters; `capacities` and `sizes` are of the buckets."""
+    """The options of the queues, under the names of the parameters; `capacities` and `sizes` are per bucket."""
 
     capacity: int
     capacities: Sequence[int]

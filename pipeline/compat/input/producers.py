@@ -29,7 +29,7 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
     """Make a tensor that equals `tensor` for `num_epochs` evaluations; after them it raises OutOfRangeError.
 
     Args:
-        num_epochs: How many evaluations, above 0; None returns `tensor` itself. A local variable `epochs` counts them.
+        num_epochs: Number of evaluations, above 0; None returns `tensor` itself. A local variable `epochs` counts them.
 
     Raises:
         ValueError: `num_epochs` is not above 0.

@@ -20,7 +20,7 @@ from pipeline.readers import base, fixed, lmdb, text, tfrecord, whole
 
 
 class ReaderBase:
-    """What all readers offer: ops that read the records of work items (file names), which they take from a queue.
+    """Base class of readers: ops that read records of work items (file names) from a queue.
 
     Args:
         reader_ref: The tensor that stands for the reader.

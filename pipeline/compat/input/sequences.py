@@ -103,7 +103,7 @@ class NextQueuedSequenceBatch:
         length: Steps of each segment, without what was filled up.
         total_length: Steps of the whole example.
         insertion_index: Increasing numbers of the examples.
-        batch_size: How many segments there are.
+        batch_size: Number of segments.
         sequences: Tensors [batch_size, num_unroll, ...] by name.
         context: Tensors [batch_size, ...] by name.
     """
@@ -265,7 +265,7 @@ def _shaped(what: str, name: str, given: Any, first: int) -> Any:
 
 
 def _restored(given: Any, rows: Any) -> Any:
-    """What the batch has of an input: one output, or three of a sparse one."""
+    """The outputs of an input in the batch: one, or three for a sparse input."""
     if not is_sparse(given):
         return next(rows)
     return SparseTensor(next(rows), next(rows), next(rows))

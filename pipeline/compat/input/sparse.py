@@ -91,7 +91,7 @@ def _handles(sparse: SparseTensor, origin: Origin | None, enqueue_many: bool, ke
 
 
 def _of_rows(sparse: SparseTensor, keep_rows: Tensor) -> SparseTensor:
-    """What a SparseTensor has in the rows to keep; its shape stays."""
+    """Return the selected rows of a SparseTensor, with the same shape."""
     indices: Any = sparse.indices
     places = reshape(where(gather(keep_rows, indices[:, 0])), [-1])
     return SparseTensor(gather(indices, places), gather(sparse.values, places), identity(sparse.dense_shape))

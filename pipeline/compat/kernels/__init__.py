@@ -1,1 +1,1 @@
-"""What ops compute, as functions on NumPy arrays; knows nothing of graphs."""
+"""The computations of ops, as functions on NumPy arrays, independent of graphs."""

@@ -1,4 +1,4 @@
-"""What a staging area holds in a session: elements in order (Buffer) or by key (StagingMap). Calls may wait."""
+"""The contents of a staging area in a session: elements in order (Buffer) or by key (StagingMap). Calls may wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hooks of monitored sessions are; those that log, feed, wait or stop; checkpoint hooks, which are refused."""
+"""Hooks of monitored sessions that log, feed, wait or stop; checkpoint hooks raise an error."""
 
 from __future__ import annotations
 

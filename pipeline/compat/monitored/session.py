@@ -143,7 +143,7 @@ class MonitoredSession(_Monitored):
     Args:
         session_creator: Makes the inner session; ChiefSessionCreator() by default.
         hooks: SessionRunHooks.
-        stop_grace_period_secs: How many seconds `close` waits for threads.
+        stop_grace_period_secs: Seconds for which `close` waits for threads.
     """
 
     def __init__(
@@ -164,7 +164,7 @@ class SingularMonitoredSession(_Monitored):
         master: Must be empty: sessions run in this process.
         config: A ConfigProto.
         checkpoint_dir: Must not hold a checkpoint.
-        stop_grace_period_secs: How many seconds `close` waits for threads.
+        stop_grace_period_secs: Seconds for which `close` waits for threads.
         checkpoint_filename_with_path: Must be None.
     """
 
@@ -220,7 +220,7 @@ def MonitoredTrainingSession(
         save_summaries_steps: Write summaries every n steps, 100 by default.
         save_summaries_secs: Write summaries every n seconds.
         config: A ConfigProto.
-        stop_grace_period_secs: How many seconds `close` waits for threads.
+        stop_grace_period_secs: Seconds for which `close` waits for threads.
         log_step_count_steps: Log the speed every n steps.
         max_wait_secs: How many seconds a session that is not chief waits for variables.
         summary_dir: The directory of summaries.

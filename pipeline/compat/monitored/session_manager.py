@@ -25,7 +25,7 @@ class SessionManager:
         ready_op: Returns the names of variables that are not initialized.
         ready_for_local_init_op: The same, checked before `local_init_op`.
         graph: The graph; the default graph by default.
-        recovery_wait_secs: How many seconds `wait_for_session` waits between attempts.
+        recovery_wait_secs: Seconds for which `wait_for_session` waits between attempts.
         local_init_run_options: RunOptions for `local_init_op`.
         local_init_feed_dict: Feeds for `local_init_op`.
 
@@ -206,7 +206,7 @@ class WorkerSessionCreator(SessionCreator):
         scaffold: How to check that; Scaffold() by default.
         master: Must be empty: sessions run in this process.
         config: A ConfigProto.
-        max_wait_secs: How many seconds to wait.
+        max_wait_secs: Seconds to wait.
     """
 
     def __init__(

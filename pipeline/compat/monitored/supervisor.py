@@ -46,8 +46,8 @@ class Supervisor:
         saver, save_model_secs, checkpoint_basename: Without effect.
         save_summaries_secs: Seconds between two summaries; 0 writes none.
         recovery_wait_secs: Seconds between two looks whether a session is initialized.
-        stop_grace_secs: How many seconds the threads may take to end.
-        session_manager: What makes the sessions; a SessionManager by default.
+        stop_grace_secs: Timeout for the threads to end, in seconds.
+        session_manager: Factory of the sessions; a SessionManager by default.
         summary_writer: A FileWriter, or None to write no summaries; by default one for `logdir`.
         init_fn: Called with the session after `init_op`.
         local_init_run_options: RunOptions for `local_init_op`.
@@ -165,7 +165,7 @@ class Supervisor:
             master: Must be empty: sessions run in this process.
             config: A ConfigProto.
             wait_for_checkpoint: Without effect.
-            max_wait_secs: How many seconds to wait for a session that something else initializes.
+            max_wait_secs: Seconds to wait for a session that something else initializes.
             start_standard_services: Start the services and the queue runners.
         """
         self.coord.clear_stop()

@@ -1,1 +1,1 @@
-"""What programs use around a graph: flags, logging, the main function, switches, strings."""
+"""Helpers of programs around a graph: flags, logging, the main function, switches, strings."""

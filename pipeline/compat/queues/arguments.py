@@ -47,7 +47,7 @@ def as_list(dtypes: Any) -> list[Any]:
 def as_shapes(shapes: Any, partial: bool = False) -> list[TensorShape] | None:
     """The shapes of the components, from None, a list or a single one; partial shapes must be in a list."""
     if partial:
-        # What can only be a single shape.
+        # Values that can only be a single shape.
         if shapes is None or isinstance(shapes, (TensorShape, int, ndarray)) or _is_one_shape(shapes):
             raise ValueError(f"When providing partial shapes, a list of shapes must be provided, got {shapes!r}.")
     elif shapes is None:

@@ -106,7 +106,7 @@ class GilTurns:
 
 
 class Costs:
-    """What the elements of one operation cost in turns; tells whether its threads take turns: all of them, or none.
+    """The costs of elements when threads take turns; decides whether all threads of an operation do, or none.
 
     Thread safety: every method may be called from every thread that holds the GIL.
 
@@ -150,7 +150,7 @@ class FeederThreads:
     """The threads that run one operation in a session: in turns, one of them works and the others stand by.
 
     Attributes:
-        costs: What its elements cost.
+        costs: The costs of its elements.
     """
 
     def __init__(self) -> None:

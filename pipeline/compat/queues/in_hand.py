@@ -33,8 +33,8 @@ def in_hand(sess: BaseSession, op: Operation, single: Callable[[], object], thre
     Args:
         sess: The session.
         op: The enqueue.
-        single: What runs it once.
-        threads: How many threads run it.
+        single: Its runner for a single run.
+        threads: Number of threads that run it.
     """
     if threads < 2 or op.control_inputs or sess._timeout is not None:
         return single

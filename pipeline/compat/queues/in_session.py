@@ -40,7 +40,7 @@ _DEQUEUES = frozenset(CALLS[each] for each in ("dequeue", "dequeue_many", "deque
 
 
 class QueueSpec:
-    """What a queue operation asks for; a shared queue is compared with it.
+    """The options of a queue operation; a shared queue is compared with them.
 
     Args:
         kind: Such as "FIFOQueue".

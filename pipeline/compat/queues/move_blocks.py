@@ -71,8 +71,8 @@ def in_blocks(sess: Any, op: Any, single: Callable[[], object], several: bool = 
     Args:
         sess: The session.
         op: The operation of a queue runner.
-        single: What runs it for one element.
-        several: Other threads run it, too. What was taken first goes first into the queue.
+        single: The runner for one element.
+        several: Other threads run it, too. Elements enter the queue in the order in which they were taken.
     """
     if not isinstance(sess, BaseSession) or not isinstance(op, Operation) or op.type != "QueueEnqueueV2":
         return None

@@ -20,7 +20,7 @@ def needed(fetches: list[Tensor | Operation], fed: set[Tensor]) -> list[Operatio
             continue
         seen.add(op)
         waiting += [each.op for each in op.inputs if each not in fed]
-        # Who waits for a placeholder waits for nothing if it is fed.
+        # A fetch that depends only on a fed placeholder waits for nothing.
         waiting += [each for each in op.control_inputs if each not in given]
     ops = sorted(seen, key=lambda op: op._id)
     done: set[Operation] = set()

@@ -13,7 +13,7 @@ _IDLE = 5.0
 
 
 class HelperTask:
-    """What a helper is to do.
+    """The task of a helper.
 
     Args:
         name: The name of the thread while it does it.

@@ -21,7 +21,7 @@ class SessionRun:
     Thread safety: several threads may use one run.
 
     Args:
-        resources: What the session holds.
+        resources: The resources of the session.
         timeout: Seconds that the run may take; None is no limit.
     """
 
@@ -72,7 +72,7 @@ class SessionRun:
 
         Args:
             condition: Notified when the answer of `predicate` may have changed.
-            predicate: What to wait for.
+            predicate: The condition to wait for.
             what: The operation, for the error.
 
         Raises:
@@ -89,7 +89,7 @@ class SessionRun:
 
 
 class Resources:
-    """What lives as long as a session: variables, queues, readers.
+    """The resources of a session: variables, queues, readers.
 
     Thread safety: every method may be called from every thread.
 

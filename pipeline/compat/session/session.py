@@ -22,7 +22,7 @@ from pipeline.errors import CancelledError, NotFoundError
 
 
 class BaseSession:
-    """What both kinds of session share; see Session.
+    """Base class of both kinds of sessions; see Session.
 
     Thread safety: every method may be called from every thread; runs of several threads run at the same time.
     """

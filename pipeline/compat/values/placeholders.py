@@ -12,7 +12,7 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import invalid, show
 
-# What TensorFlow's runtime calls these dtypes in messages.
+# Names of dtypes in messages of TensorFlow's runtime.
 _RUNTIME_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 

@@ -69,7 +69,7 @@ class SparseTensor:
 
     @property
     def shape(self) -> TensorShape:
-        """What is known of the shape of the whole tensor."""
+        """The static shape of the whole tensor, as far as it is known."""
         return self._dense_shape_default
 
     def get_shape(self) -> TensorShape:
@@ -155,7 +155,7 @@ class IndexedSlices:
 
 
 class IndexedSlicesValue(NamedTuple):
-    """What a run returns for IndexedSlices."""
+    """The result of a run for IndexedSlices."""
 
     values: Any
     indices: Any

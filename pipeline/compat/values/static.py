@@ -40,7 +40,7 @@ def constant_value(tensor: Any, partial: bool = False) -> Any:
     return result if len(op.outputs) == 1 else result[tensor.value_index]
 
 
-# What `get_static_value` evaluates in TensorFlow. Its shape functions, and `constant_value`, know more.
+# Ops that TensorFlow's `get_static_value` evaluates. Its shape functions, and `constant_value`, evaluate more.
 _EVALUATED = frozenset(
     (
         "Const",

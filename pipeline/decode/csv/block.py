@@ -43,7 +43,7 @@ def decode_block(records: Iterable[Any], form: RecordFormat) -> list[NDArray[Any
 
 
 def _table(form: RecordFormat, arrays: Sequence[NDArray[Any]]) -> CsvTable | None:
-    """What fills the arrays from records; None if numbers may contain the delimiter, or for very many columns."""
+    """Return the compiled decoder; None if numbers may contain the delimiter, or for very many columns."""
     width = form.fields
     if form.delim in b' \r\n"-.+' or form.delim.isalnum() or width > _WIDEST or (form.quotes and b'"' in form.na):
         return None

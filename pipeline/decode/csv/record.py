@@ -20,7 +20,7 @@ TYPE_NAMES = {  # in errors
 
 
 class ColumnType(NamedTuple):
-    """What decode_csv makes of one column.
+    """The form of one column in decode_csv.
 
     Attributes:
         dtype: Of its values; object for strings.
@@ -42,7 +42,7 @@ class RecordFormat(NamedTuple):
         quotes: Whether fields may be quoted.
         na: The text of a missing field, besides the empty text.
         select: The indices of the columns to return, increasing; None for all.
-        width: How many fields a record has; None for as many as there are columns, or, with `select`, at least as many
+        width: Number of fields per record; None for as many as there are columns, or, with `select`, at least as many
             as it takes.
         lenient: Whether quotes may be anywhere, and fields that are missing at the end of a record are empty; `width`
             is given then.
@@ -78,7 +78,7 @@ class RecordFormat(NamedTuple):
         return number(field, dtype)
 
     def split(self, line: bytes, record: int) -> list[bytes]:
-        """Return the selected fields. Those that are too many are counted, not made."""
+        """Return the selected fields; surplus fields are only counted."""
         width = self.fields
         if (self.quotes and b'"' in line) or b"\n" in line or b"\r" in line:
             rest = split_record(line, self.delim, self.quotes, record, self.lenient, self.width is None)

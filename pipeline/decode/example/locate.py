@@ -7,7 +7,7 @@ from pipeline.proto.wire import LEN, WireError, fields, varint
 # The field number of the list in Feature (0: no list), the bytes that hold it, and where it begins and ends in them.
 FoundList = tuple[int, bytes, int, int]
 
-# The number of what is not empty and has none of the lists that are known.
+# Kind of a feature that is not empty but has no list of a known type.
 UNKNOWN = -1
 
 

@@ -1,4 +1,4 @@
-"""What padding may take: a block in which one example has very many values is refused before memory runs out."""
+"""Limits of padding: a block in which one example has very many values is rejected before memory runs out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_padding(name: str, counts: NDArray[np.int64], size: int) -> None:
 
     Args:
         name: The feature.
-        counts: How many each example has.
+        counts: Number per example.
         size: The bytes of one.
 
     Raises:

@@ -17,7 +17,7 @@ _BEFORE_PALETTE = (b"gAMA", b"sRGB", b"cHRM", b"iCCP", b"sBIT")  # what says how
 
 
 class PngFile(NamedTuple):
-    """What counts of a PNG file.
+    """The parts of a PNG file that matter for decoding.
 
     Attributes:
         size: Width and height.

@@ -34,7 +34,7 @@ def gray(array: NDArray[Any], file: PngFile, eight: bool) -> NDArray[Any]:
 
     Args:
         array: Red, green and blue of 8 or 16 bits.
-        file: What the file says.
+        file: The facts in the file.
         eight: Whether only the upper 8 of 16 bits are used.
     """
     gamma = gamma_of(file)

@@ -107,7 +107,7 @@ def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str
     Args:
         data: Any dtype.
         partitions: int32; its shape is that of the leading axes of `data`.
-        num_partitions: How many tensors to return.
+        num_partitions: Number of tensors to return.
         name: Name of the op.
 
     Raises:

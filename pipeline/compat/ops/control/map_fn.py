@@ -26,7 +26,7 @@ _SCALARS = "Elements in elems must be 1+ dimensional Tensors, not scalars"
 
 
 class _Body(Context):
-    """What is done with each row: its operations run only within the operation that `each_row` makes.
+    """The operations on each row, which run only within the operation that `each_row` makes.
 
     Attributes:
         given: Tensors from outside that it uses, and what stands for each inside.

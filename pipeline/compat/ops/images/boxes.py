@@ -86,7 +86,7 @@ def _range(value: Any, default: tuple[float, float]) -> tuple[float, ...]:
 
 
 class SampleDistortedBoundingBoxV2(NamedTuple):
-    """What `sample_distorted_bounding_box` returns."""
+    """The result of `sample_distorted_bounding_box`."""
 
     begin: Tensor
     size: Tensor

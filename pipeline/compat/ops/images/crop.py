@@ -64,7 +64,7 @@ def _boxed(op_type: str, image: Any, numbers: list[Any], find: Callable[..., _Bo
     Args:
         op_type: Its type.
         image: The image, or a batch.
-        numbers: What the box depends on, besides the image's height and width.
+        numbers: The inputs of the box, besides the image's height and width.
         find: Computes the box of height, width and the numbers; ValueError if it does not fit.
         name: Name of the scope.
     """
@@ -72,7 +72,7 @@ def _boxed(op_type: str, image: Any, numbers: list[Any], find: Callable[..., _Bo
         tensor = convert_to_tensor(image, name="image")
         sizes = checked_shape(tensor)
         plain = [None if isinstance(each, Tensor) or hasattr(each, "_variable") else each for each in numbers]
-        # What Python's numbers tell is an error at once; what constants tell is one at run time, as in TensorFlow.
+        # Wrong Python numbers are an error at once, wrong constants at run time, as in TensorFlow.
         find(*sizes[-3:-1], *plain)
         known = [constant_value(each) if isinstance(each, Tensor) else each for each in numbers]
         try:
@@ -174,8 +174,8 @@ def crop_to_bounding_box(
         image: Any dtype, [height, width, channels] or a batch.
         offset_height: The first row, a number or int32 scalar.
         offset_width: The first column.
-        target_height: How many rows.
-        target_width: How many columns.
+        target_height: Number of rows.
+        target_width: Number of columns.
 
     Raises:
         ValueError: The image does not have 3 or 4 axes, or the box is empty or not inside the image.

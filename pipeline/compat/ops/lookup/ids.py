@@ -26,7 +26,7 @@ class _IdTable(StaticHashTable):
     Args:
         initializer: Fills the table.
         default_value: The number of a key that is not in the table, if there are no buckets.
-        num_oov_buckets: How many buckets there are; their numbers follow those of the table.
+        num_oov_buckets: Number of buckets; their numbers follow those of the table.
         key_dtype: The dtype of the keys to look up: string, or an integer type where those of the table are int64.
     """
 
@@ -63,8 +63,8 @@ def index_table_from_file(
 
     Args:
         vocabulary_file: The file's name.
-        num_oov_buckets: How many buckets there are for keys that are not in the file.
-        vocab_size: How many lines to read; all by default.
+        num_oov_buckets: Number of buckets for keys that are not in the file.
+        vocab_size: Number of lines to read; all by default.
         default_value: The number of a key that is not in the file, if there are no buckets.
         key_dtype: The dtype of the keys to look up: string or an integer type.
         name: Name of the scope.
@@ -111,7 +111,7 @@ def index_table_from_tensor(
 
     Args:
         mapping: A vector of strings or integers.
-        num_oov_buckets: How many buckets there are for other keys.
+        num_oov_buckets: Number of buckets for other keys.
         default_value: The number of other keys, if there are no buckets.
         dtype: The dtype of the keys to look up.
         name: Name of the scope.

@@ -34,7 +34,7 @@ def entries(
         filename: The file's name.
         columns: The column of the key and that of the value: a column index, WHOLE_LINE or LINE_NUMBER.
         dtypes: The dtypes of keys and values.
-        size: How many lines to read, -1 for all.
+        size: Number of lines to read, -1 for all.
         delimiter: The character between columns.
         offset: Added to values that are line numbers.
 
@@ -160,7 +160,7 @@ class KeyValueTensorInitializer:
 
 
 class TextFileIndex:
-    """What a key or value is: the line number or the whole line; other values are column indices."""
+    """The meaning of a key or value: the line number or the whole line; other values are column indices."""
 
     WHOLE_LINE = WHOLE_LINE
     LINE_NUMBER = LINE_NUMBER
@@ -175,7 +175,7 @@ class TextFileInitializer:
         key_index: A TextFileIndex or a column index.
         value_dtype: string or int64.
         value_index: A TextFileIndex or a column index.
-        vocab_size: How many lines to read; all by default.
+        vocab_size: Number of lines to read; all by default.
         delimiter: The character between columns.
         name: Name of the operation that fills the table.
         value_index_offset: Added to values that are line numbers.

@@ -59,7 +59,7 @@ def convert_inputs(op_type: str, definition: str, values: Sequence[Any]) -> tupl
         op_type: The op's type, for messages.
         definition: The inputs as `name:attribute(allowed,dtypes)=default`; `name:int32` for a fixed dtype and
             `name:*attribute` for a list of tensors. The first input with an attribute sets its dtype.
-        values: What the caller gave for each of them.
+        values: The caller's value for each of them.
 
     Raises:
         TypeError: A value has a dtype that the op does not take.
@@ -153,7 +153,7 @@ def op(
     Args:
         op_type: Its type, and its name by default.
         definition: Its inputs; see `convert_inputs`.
-        values: What the caller gave for them.
+        values: The caller's values for them.
         rule: Computes a list of (dtype, shape) of the outputs from the tensors; ValueError if they do not fit.
         kernel: Computes the value, or a list of values. Here strings are always arrays.
         name: The name.

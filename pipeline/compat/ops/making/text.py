@@ -1,4 +1,4 @@
-"""What string ops share: inputs of strings, checked attributes, kernels that map each string."""
+"""Helpers of string ops: inputs of strings, checked attributes, kernels that map each string."""
 
 from __future__ import annotations
 

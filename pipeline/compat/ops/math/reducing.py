@@ -67,7 +67,7 @@ def reduction(
 
     Args:
         op_type: The node's type.
-        x: What to reduce.
+        x: The value to reduce.
         axis: The axes, a number or a vector.
         keepdims: Whether to keep the reduced axes, with size 1.
         kernel: `kernel(value, axes, keepdims)`.

@@ -34,7 +34,7 @@ def parse_single_example(
         serialized: A string scalar.
         features: For each key a FixedLenFeature, FixedLenSequenceFeature or VarLenFeature.
         name: Name of the scope.
-        example_names: What error messages call the example.
+        example_names: Name of the example in error messages.
 
     Returns:
         For each key a tensor of the feature's shape; for a VarLenFeature a SparseTensor.
@@ -60,7 +60,7 @@ def parse_example(
         serialized: A vector of strings, or a string scalar.
         features: For each key a FixedLenFeature, FixedLenSequenceFeature or VarLenFeature.
         name: Name of the scope.
-        example_names: What error messages call the examples.
+        example_names: Names of the examples in error messages.
 
     Returns:
         For each key a tensor [number of examples, *shape of the feature], or a SparseTensor.

@@ -36,7 +36,7 @@ def parse_single_sequence_example(
         serialized: A string scalar.
         context_features: For each key a FixedLenFeature or VarLenFeature.
         sequence_features: For each key a FixedLenSequenceFeature or VarLenFeature.
-        example_name: What error messages call the example.
+        example_name: Name of the example in error messages.
         name: Name of the scope.
 
     Returns:

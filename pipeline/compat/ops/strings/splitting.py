@@ -73,7 +73,7 @@ def split(
 
     Args:
         input: A vector of strings, or a scalar, which counts as a vector of one.
-        sep: What to split at; None or "" for runs of whitespace.
+        sep: The separator; None or "" for runs of whitespace.
         maxsplit: The maximum number of splits, -1 for no limit.
         result_type: "SparseTensor": the drop-in has no ragged tensors.
         source: Old name of `input`.

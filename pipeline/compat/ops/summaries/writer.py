@@ -24,7 +24,7 @@ class FileWriter:
         logdir: The directory; it is made if it does not exist.
         graph: A graph to write first.
         max_queue: How many events may wait before they are written.
-        flush_secs: How many seconds they may wait.
+        flush_secs: Maximum delay in seconds.
         graph_def: The bytes of a GraphDef, instead of `graph`.
         filename_suffix: The end of the file name.
         session: Must be None: summaries of TensorFlow 2 do not exist here.

@@ -160,20 +160,24 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.runners.looper import LooperThread as LooperThread
     from pipeline.runners.registry import add_queue_runner, reset, start_queue_runners
     from pipeline.runners.runner import QueueRunner
+    from pipeline.sources.array_record import array_record
     from pipeline.sources.arrays import arrays
     from pipeline.sources.arrow import arrow
+    from pipeline.sources.audio import audio
     from pipeline.sources.csv import csv
     from pipeline.sources.fixed_length import fixed_length
     from pipeline.sources.grain import grain
     from pipeline.sources.huggingface import huggingface
     from pipeline.sources.image_folder import image_folder
     from pipeline.sources.jsonl import jsonl
+    from pipeline.sources.lance import lance
     from pipeline.sources.parquet import feather, parquet
     from pipeline.sources.text import text
     from pipeline.sources.tf_data import tf_data
     from pipeline.sources.tfrecord import tfrecord
     from pipeline.sources.token_writer import write_tokens
     from pipeline.sources.tokens import tokens
+    from pipeline.sources.video import video
     from pipeline.sources.webdataset import webdataset
     from pipeline.stages.draws import example_rng
     from pipeline.stats import QueueStats as QueueStats
@@ -202,8 +206,10 @@ __all__ = [
     "VarLenFeature",
     "WholeFileReader",
     "add_queue_runner",
+    "array_record",
     "arrays",
     "arrow",
+    "audio",
     "batch",
     "batch_join",
     "bucket_by_sequence_length",
@@ -227,6 +233,7 @@ __all__ = [
     "input_producer",
     "interleave",
     "jsonl",
+    "lance",
     "limit_epochs",
     "load_state",
     "match_filenames_once",
@@ -259,6 +266,7 @@ __all__ = [
     "tokens",
     "trace",
     "types",
+    "video",
     "webdataset",
     "write_tokens",
     "zip",
@@ -302,20 +310,24 @@ _ROOMS = {
     ".runners.coordinator": "Coordinator",
     ".runners.registry": "add_queue_runner reset start_queue_runners",
     ".runners.runner": "QueueRunner",
+    ".sources.array_record": "array_record",
     ".sources.arrays": "arrays",
     ".sources.arrow": "arrow",
+    ".sources.audio": "audio",
     ".sources.csv": "csv",
     ".sources.fixed_length": "fixed_length",
     ".sources.grain": "grain",
     ".sources.huggingface": "huggingface",
     ".sources.image_folder": "image_folder",
     ".sources.jsonl": "jsonl",
+    ".sources.lance": "lance",
     ".sources.parquet": "feather parquet",
     ".sources.text": "text",
     ".sources.tf_data": "tf_data",
     ".sources.tfrecord": "tfrecord",
     ".sources.token_writer": "write_tokens",
     ".sources.tokens": "tokens",
+    ".sources.video": "video",
     ".sources.webdataset": "webdataset",
     ".workers.choice": "processes threads",
 }

@@ -22,7 +22,9 @@ NEEDS = {
     "LMDBReader": "lmdb",
     "MetricsCollector": "prometheus_client",
     "TFRecordReader": "google_crc32c",
+    "array_record": "array_record",
     "arrow": "pyarrow",
+    "audio": "soundfile",
     "errors.DataLossError": "google_crc32c",
     "feather": "pyarrow",
     "grain": "grain",
@@ -30,9 +32,11 @@ NEEDS = {
     "image": "PIL",
     "jax": "jax",
     "keras": "keras",
+    "lance": "lance",
     "parquet": "pyarrow",
     "tf_data": "tensorflow",
     "torch": "torch",
+    "video": "av",
 }
 PARSER = doctest.DocTestParser()
 

@@ -14,6 +14,7 @@ from pipeline import keywords
 FUNCTIONS = [
     *("input_producer", "string_input_producer", "range_input_producer", "slice_input_producer"),
     *("arrays", "arrow", "parquet", "feather", "csv", "text", "huggingface", "grain", "tf_data", "image_folder"),
+    *("audio", "video", "array_record", "lance"),
     *("webdataset", "batch", "shuffle_batch", "batch_join", "shuffle_batch_join", "bucket_by_sequence_length"),
 ]
 
@@ -47,7 +48,10 @@ def test_a_missing_argument_is_told_as_ever():
         pipeline.string_input_producer(num_epochs=1)
 
 
-SOURCES = "arrays", "arrow", "parquet", "feather", "csv", "text", "huggingface", "grain", "tf_data", "image_folder"
+SOURCES = [
+    *("arrays", "arrow", "parquet", "feather", "csv", "text", "huggingface", "grain", "tf_data", "image_folder"),
+    *("video", "array_record", "lance"),
+]
 LOOPS = "batch", "shuffle_batch", "batch_join", "shuffle_batch_join", "bucket_by_sequence_length"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pipeline.dtypes import file_name
-from pipeline.errors import NotFoundError
+from pipeline.errors import NotFoundError, invalid
 from pipeline.files.filenames import files_below
 from pipeline.files.near_names import is_text, no_such_file
 from pipeline.files.os_errors import translated
@@ -41,6 +41,22 @@ def expanded(paths: Any, function: str) -> list[str]:
         names += _matches(file_name(path, f"{function}: a path"), function)
     if not names:
         raise NotFoundError(None, None, f"{function}: there are no paths")
+    return names
+
+
+def local_files(paths: Any, function: str) -> list[str]:
+    """Return the names of files as `expanded` does, for sources that seek in local files.
+
+    Raises:
+        InvalidArgumentError: One is a URL or a folder.
+        NotFoundError, TypeError: As for `expanded`.
+    """
+    names = [name.removeprefix("file://") for name in expanded(paths, function)]
+    for name in names:
+        if "://" in name:
+            raise invalid(f"{function}: '{name}' is a URL, and clips are read from local files: copy it first")
+        if os.path.isdir(name):
+            raise invalid(f"{function}: '{name}' is a folder: for the files in it pass '{name}/*'")
     return names
 
 

@@ -1,0 +1,133 @@
+"""TakenRows: rows of a table that a library returns by their numbers, as Arrow."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.orders.numbered import sampled
+from pipeline.sources.arrow_columns import Arrays, ArrowRows, digest_of, table_as
+from pipeline.sources.arrow_options import Codes, casts_of, facts_of, fillings
+from pipeline.sources.arrow_types import check, columns_of, schema_as_read
+from pipeline.sources.extras import MANY, RowSelection, chosen, needs
+from pipeline.sources.nodes import Table
+
+# Rows that a digest looks at: each may cost a read, and they may be images.
+_SAMPLED = 64
+
+# Rows that are read one after the other are read in pieces: so many rows, and about so many bytes. Pieces grow, as the
+# size of a row is not known before.
+_LEAST, _MOST, _PIECE_BYTES = 8, 4096, 8 << 20
+
+
+class Choice(NamedTuple):
+    """Which columns to read, and how: the arguments of `pipeline.arrow`."""
+
+    columns: Sequence[str] | None
+    defaults: Mapping[str, Any] | None
+    dtypes: Mapping[str, Any] | None
+    codes: Mapping[str, Sequence[str]] | None
+
+
+class _Piece(NamedTuple):
+    """Neighbouring rows that were read together.
+
+    Attributes:
+        begin: The first of them.
+        rows: The rows.
+        size_of_next: How many to read after them.
+    """
+
+    begin: int
+    rows: ArrowRows
+    size_of_next: int
+
+
+class TakenRows(Table):
+    """The rows of a table that is not in memory.
+
+    Args:
+        kind: The function that reads it.
+        where: What errors begin with.
+        schema: Its columns.
+        choice: Which of them to read.
+
+    Raises:
+        InvalidArgumentError, TypeError: As for `pipeline.arrow`.
+
+    Attributes:
+        columns: The names of the columns to read.
+    """
+
+    most = MANY
+    ahead = True
+
+    def __init__(self, kind: str, where: str, schema: Any, choice: Choice) -> None:
+        self.kind, self._where = kind, where
+        self.columns = chosen(schema.names, choice.columns, where)
+        casts = casts_of(schema, choice.dtypes, where)
+        fields = [schema.field(name) for name in self.columns]
+        self._schema = schema_as_read(needs("pyarrow", kind).schema(fields), casts)
+        for field in self._schema:
+            check(field.type, field.name, where)
+        fill, codes = (
+            fillings(self._schema, choice.defaults, where),
+            Codes(self._schema, choice.codes, choice.dtypes, where),
+        )
+        self._arrays = Arrays(where, fill, codes)
+        self._facts = facts_of(fill, codes.names)
+        self._lock = threading.Lock()
+        self._next = 0  # the row after those that were asked for last
+        self._piece: _Piece | None = None
+
+    def picked(self, numbers: NDArray[np.int64]) -> Any:
+        """Return the rows with these numbers, ascending, at least one, as a Table with these columns."""
+        raise NotImplementedError
+
+    def neighbours(self, first: int, count: int) -> Any:
+        """Return rows from a number on, at least one, as a Table with these columns."""
+        raise NotImplementedError
+
+    def take(self, numbers: NDArray[np.int64]) -> dict[str, Any]:
+        piece = self._following(numbers)
+        if piece is not None:
+            return piece.rows.take(numbers - piece.begin)
+        wanted, places = np.unique(numbers, return_inverse=True)
+        return ArrowRows(self._as_read(self.picked(wanted)), self._arrays, self.columns).take(places)
+
+    def _following(self, numbers: NDArray[np.int64]) -> _Piece | None:
+        """Return the piece that has these rows, if they follow those before them."""
+        neighbours = RowSelection(numbers).neighbours
+        if neighbours is None:
+            return None
+        first, count = neighbours.start, len(numbers)
+        with self._lock:
+            piece, follows, self._next = self._piece, first == self._next, neighbours.stop
+            if piece is not None and piece.begin <= first and neighbours.stop <= piece.begin + len(piece.rows):
+                return piece
+            if follows:
+                size = max(count, _LEAST if piece is None else piece.size_of_next)
+                table = self._as_read(self.neighbours(first, min(size, len(self) - first)))
+                following = min(_MOST, 2 * size) if 2 * table.nbytes <= _PIECE_BYTES else max(1, size // 2)
+                self._piece = _Piece(first, ArrowRows(table, self._arrays, self.columns), following)
+                return self._piece
+        return None
+
+    def _as_read(self, rows: Any) -> Any:
+        return table_as(rows, self._schema, self._where)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lock": None, "_piece": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+    def facts(self) -> dict[str, Any]:
+        sample = sampled(len(self), _SAMPLED)
+        digest = digest_of(self._as_read(self.picked(sample))) if len(sample) else None
+        return {"columns": columns_of(self._schema), "rows": len(self), "digest": digest, **self._facts}

@@ -7,7 +7,7 @@
 - Datasets: `dataset`, sources such as `csv` and `parquet`, `mix`, `zip`, `interleave`; `help(pipeline.Dataset)`
 - Queues and threads: `FIFOQueue`, `RandomShuffleQueue`, `Coordinator`, `QueueRunner`
 - Input functions of TensorFlow 1: `batch`, `shuffle_batch`, `string_input_producer`, `TextLineReader`, `decode_csv`
-- Modules: `errors`, `image`, `proto`, `types`, `cluster`, `torch`, `jax`, `keras`, `compat.v1`
+- Modules: `errors`, `image`, `proto`, `testing`, `types`, `cluster`, `torch`, `jax`, `keras`, `compat.v1`
 
 Each name is imported when you first use it: a program that only reads queues loads no decoder.
 """
@@ -352,6 +352,7 @@ _MODULES = (
     "jax",
     "keras",
     "proto",
+    "testing",
     "torch",
     "types",
 )  # not in lists: some are an ImportError without a library

@@ -16,7 +16,7 @@ from orchestration import fresh_collection
 
 import pipeline
 
-MODULES = ("errors", "image", "proto", "types", "cluster", "torch", "jax", "keras")
+MODULES = ("errors", "image", "proto", "testing", "types", "cluster", "torch", "jax", "keras")
 # What the examples of a name import; that of a whole module is below its name.
 NEEDS = {
     "LMDBReader": "lmdb",

@@ -13,7 +13,7 @@ import pipeline
 
 # What a docstring may call a public name, and the name that its page has.
 NAMES = {name: f"pipeline.{name}" for name in pipeline.__all__}
-for module in ("errors", "image", "proto", "types"):
+for module in ("errors", "image", "proto", "testing", "types"):
     for name in getattr(pipeline, module).__all__:
         NAMES |= dict.fromkeys((name, f"{module}.{name}"), f"pipeline.{module}.{name}")
 NAMES |= {name: name for name in NAMES.values()}
@@ -30,6 +30,7 @@ processes threads cluster.workers
 mix zip interleave
 write_tokens: tokens
 save_state load_state example_rng set_random_seed
+testing.check_resume testing.check_source testing.CheckFailed testing.Checked
 report monitor trace draw MetricsCollector
 FixedLenFeature FixedLenSequenceFeature VarLenFeature parse_example
 decode_csv decode_raw parse_example parse_single_example

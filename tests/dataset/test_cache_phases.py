@@ -82,7 +82,7 @@ def test_states_of_one_phase_load_in_the_others(seed, kept, tmp_path):
         assert rest(part, state) == expected[k:]
         assert rest(part, state) == expected[k:]
     cached.forget()
-    check_resumed_again(cached.data(), expected, max(1, len(expected) // 10))
+    check_resumed_again(cached.data(), expected)
 
 
 SOURCES = {

@@ -48,7 +48,17 @@ def test_every_public_name_is_in_the_reference():
     listed = list(in_the_reference())
     modules = {f"pipeline.{name}" for name in ("errors", "cluster", "image", "proto", "types")}
     public = {f"pipeline.{name}" for name in pipeline.__all__} - modules
-    for module in ("cluster/__init__", "errors", "image", "proto/__init__", "types", "torch", "jax", "keras"):
+    for module in (
+        "cluster/__init__",
+        "errors",
+        "image",
+        "proto/__init__",
+        "testing",
+        "types",
+        "torch",
+        "jax",
+        "keras",
+    ):
         tree = ast.parse((ROOT / "pipeline" / f"{module}.py").read_text())
         (names,) = [node.value for node in tree.body if ast.unparse(node).startswith("__all__")]
         classes = module == "errors"  # its codes and functions are TensorFlow's

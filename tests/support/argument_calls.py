@@ -12,7 +12,7 @@ from types import ModuleType
 import numpy as np
 
 import pipeline
-from pipeline import image, types
+from pipeline import image, testing, types
 
 
 class New:
@@ -280,6 +280,10 @@ CALLS = {
     ),
     "image.resize": (None, {"images": PICTURE, "size": (2, 2)}),
     "image.to_chw": (None, {"images": PICTURE}),
+    "testing.CheckFailed": None,  # nobody makes one
+    "testing.Checked": None,
+    "testing.check_resume": (None, {"dataset": New(rows), "limit": 4, "checks": ["resume"]}),
+    "testing.check_source": (None, {"source": range(8), "limit": 20, "checks": ["again"]}),
     "Drawing.png": None,  # needs its library
     "Drawing.save": (drawing, {"path": "drawing.svg"}),
     # Iterators
@@ -320,6 +324,7 @@ def public():
             found |= {f"image.{each}": getattr(thing, each) for each in thing.__all__}
         elif not isinstance(thing, ModuleType):
             found[name] = thing
+    found |= {f"testing.{each}": getattr(testing, each) for each in testing.__all__}
     for name in ("IdentityReader", "LooperThread"):  # which programs call, unlike the other types
         found[name] = getattr(types, name)
     classes = [each for each in found.values() if inspect.isclass(each)]

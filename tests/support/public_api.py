@@ -17,7 +17,7 @@ PLAIN = (bool, int, float, str, bytes, type(None))
 def listing():
     """A line for each name, sorted."""
     lines = []
-    for name in pipeline.__all__:
+    for name in [*pipeline.__all__, "testing"]:
         lines += _lines(f"pipeline.{name}", getattr(pipeline, name))
     return sorted(lines)
 

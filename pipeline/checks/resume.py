@@ -1,0 +1,385 @@
+"""check_resume: is every run of a dataset the same, and does it resume exactly?"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from pipeline.checks.differences import difference, shown
+from pipeline.checks.outcome import Checked, CheckFailed, NotApplicable
+from pipeline.checks.trial import Settings, Trial
+from pipeline.checks.variants import calls_functions, part, skips_errors, with_workers
+from pipeline.datasets.dataset import Dataset
+from pipeline.diagnostics.frames import shown as place_shown
+from pipeline.diagnostics.wording import count as counted
+from pipeline.dtypes import at_least, items, one_of
+from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.stages.index import ENDLESS
+from pipeline.stages.node import Node, nodes_of
+from pipeline.workers.given import checked_workers
+
+
+def check_resume(
+    dataset: Dataset[Any] | Callable[[], Dataset[Any]],
+    *,
+    expected: Iterable[Any] | None = None,
+    limit: int | None = 100,
+    workers: Sequence[Any] = (None, 2),
+    hosts: Sequence[int] = (2, 3),
+    checks: Sequence[str] | None = None,
+    at: int | None = None,
+    seed: int = 0,
+) -> Checked:
+    """Check that every run of a dataset gives the same elements, and that it resumes exactly.
+
+    The checks, in this order:
+
+    - "elements": a pass gives the `expected` ones.
+    - "again": so does the next pass.
+    - "length": `len(dataset)` is their number, if it is known.
+    - "index": `dataset[i]` is element i, if there is random access.
+    - "resume": from the state before each element, the rest is the same.
+    - "resumed": also if each run resumes from the state of a run that was
+      resumed itself.
+    - "workers": other workers compute the same, and each resumes the others.
+    - "hosts": `shard` divides the elements among hosts, and other numbers of
+      hosts resume.
+
+    Args:
+        dataset: The dataset, or a function that makes it. A function is called
+            for each run, so that nothing in memory can replace what a state
+            lacks, as in a new process.
+        expected: The elements, if you know them. Only values count, not dtypes.
+        limit: How many elements of a pass to look at; None for all.
+        workers: The workers to compare, as for `map`: None is the thread that
+            iterates. `pipeline.processes(2)` also finds functions that depend
+            on the process.
+        hosts: The numbers of hosts to compare.
+        checks: The names of the checks to run; by default all.
+        at: Resume only before this element.
+        seed: Seed for the choice of places, workers and hosts.
+
+    Returns:
+        What was checked. Print it to see which checks did not apply, and why.
+
+    Raises:
+        CheckFailed: A check fails. The message names the step to blame.
+        TypeError, ValueError: An argument is wrong.
+        Exception: What the first pass of your dataset raises.
+
+    Thread safety: you may call it from any thread.
+
+    Examples:
+        >>> from pipeline.testing import check_resume
+        >>> data = pipeline.dataset(range(8)).shuffle(seed=1).batch(3)
+        >>> check_resume(data)
+        again: 3 elements in 2 passes
+        length: 3
+        index: 3 elements
+        resume: before 4 elements
+        resumed: 3 elements in 3 runs
+        hosts: 2, 3
+        workers: not checked, no step calls a function of yours
+    """
+    make = _maker("check_resume", dataset)
+    settings = _checked_settings(expected, limit, workers, hosts, at, seed)
+    names = chosen_checks("check_resume", checks, tuple(CHECKS), expected is not None)
+    given = "dataset" + ("" if seed == 0 else f", seed={seed}") + ("" if limit == 100 else f", limit={limit}")
+    return run_checks(Trial(make, settings), names, f"pipeline.testing.check_resume({given}")
+
+
+def chosen_checks(what: str, checks: Sequence[str] | None, known: Sequence[str], expected: bool) -> list[str]:
+    """Return the names of the checks to run; without expected elements there are none to compare."""
+    if checks is None:
+        return [each for each in known if expected or each != "elements"]
+    return [one_of(known, each, f"{what}: checks") for each in items(checks, f"{what}: checks", "names")]
+
+
+def _maker(what: str, given: Any) -> Callable[[], Dataset[Any]]:
+    if isinstance(given, Dataset):
+        return lambda: given
+    if not callable(given):
+        raise TypeError(f"{what}: expected a dataset, or a function that makes it, got {given!r:.80}")
+    return lambda: _made(what, given)
+
+
+def _made(what: str, make: Callable[[], Any]) -> Dataset[Any]:
+    found = make()
+    if not isinstance(found, Dataset):
+        raise TypeError(f"{what}: the function must return a dataset, and returned {found!r:.80}")
+    return found
+
+
+def _checked_settings(
+    expected: Iterable[Any] | None, limit: int | None, workers: Sequence[Any], hosts: Sequence[int], at: Any, seed: Any
+) -> Settings:
+    what = "check_resume"
+    return Settings(
+        None if expected is None else items(expected, f"{what}: expected", "elements"),
+        None if limit is None else at_least(1, limit, f"{what}: limit"),
+        [
+            None if each is None else checked_workers(what, each, len)
+            for each in items(workers, f"{what}: workers", "workers")
+        ],
+        [at_least(1, each, f"{what}: hosts") for each in items(hosts, f"{what}: hosts", "numbers")],
+        None if at is None else at_least(0, at, f"{what}: at"),
+        at_least(0, seed, f"{what}: seed"),
+    )
+
+
+def run_checks(trial: Trial, names: Iterable[str], call: str, variant: str = "") -> Checked:
+    """Run checks of a dataset.
+
+    Args:
+        trial: The dataset.
+        names: The checks.
+        call: The beginning of the call that repeats one of them, without the last parenthesis.
+        variant: What is special about this dataset, for errors.
+
+    Raises:
+        CheckFailed: One fails.
+    """
+    if trial.settings.at is not None and not trial.places():
+        raise invalid(f"check_resume: at must be at most {len(trial.elements)} here, got {trial.settings.at}")
+    checked = Checked({}, {})
+    for name in names:
+        try:
+            checked.passed[name] = CHECKS[name](trial)
+        except NotApplicable as reason:
+            checked.skipped[name] = str(reason)
+        except CheckFailed as failed:
+            failed.check = name
+            failed.when += f", {variant}" if variant else ""
+            node = _to_blame(trial, name)
+            if node is not None:
+                failed.step, failed.hint = _told(node), _hint(name, node, trial)
+            at = f", at={failed.resumed_at}" if failed.resumed_at is not None else ""
+            failed.replay = f"{call}, checks=[{name!r}]{at})"
+            raise
+    return checked
+
+
+# Which step it is ----------------------------------------------------------------------------------------------------
+
+
+def _to_blame(trial: Trial, name: str) -> Node | None:
+    """Return the first step of which a check fails; None if only the whole dataset can be checked."""
+    if name == "elements":
+        return None
+    last = trial.make()._node
+    limit = trial.settings.limit
+    settings = trial.settings._replace(expected=None, at=None, limit=None if limit is None else 20 * limit)
+    nodes = list(nodes_of(last))
+    for i, node in enumerate(nodes[:-1]):
+        try:
+            CHECKS[name](Trial(lambda i=i: part(trial.make(), i), settings))  # type: ignore[misc]
+        except CheckFailed:
+            return node
+        except Exception:  # a step that cannot be run alone, or for which this check means nothing
+            continue
+    return last
+
+
+def _told(node: Node) -> str:
+    place = "" if node.made_at is None else f", written at {place_shown(node.made_at)},"
+    return f"{node.call()}{place} is the first step that fails this check"
+
+
+_CAUSES = {
+    ("again", "source"): "the source gives other elements when it is read again",
+    ("again", "function"): "the function depends on something besides the example: random numbers that are not from "
+    "pipeline.example_rng(), a counter, the time, or an example that it changes in place",
+    ("length", "source"): "len() of the source is not the number of examples that it gives",
+    ("index", "source"): "the source gives other examples by index than in a loop",
+    ("resume", "source"): "the state of the source does not contain its whole position",
+    ("resume", "function"): "the function remembers something from one call to the next, which no state contains",
+    ("workers", "function"): "the function depends on the thread or process that calls it, or on earlier calls",
+}
+_CAUSES |= {("resumed", stage): _CAUSES["resume", stage] for stage in ("source", "function")}
+_CAUSES |= {("index", "function"): _CAUSES["again", "function"], ("hosts", "function"): _CAUSES["resume", "function"]}
+_CAUSES |= {("hosts", "source"): _CAUSES["resume", "source"]}
+
+
+_UNSEEDED = "no seed was given, so each time the dataset is made another one is drawn: pass seed="
+
+
+def _hint(name: str, node: Node, trial: Trial) -> str:
+    seed = node.seed()
+    if name == "again" and seed is not None and seed.drawn and trial.make()._node is not trial.make()._node:
+        return _UNSEEDED
+    return _CAUSES.get((name, node.stage), "")
+
+
+# The checks ----------------------------------------------------------------------------------------------------------
+
+
+def _elements(trial: Trial) -> str:
+    expected = trial.settings.expected
+    if expected is None:
+        raise NotApplicable("expected= was not given")
+    wanted, found = iter(expected[: trial.settings.limit]), iter(trial.elements)
+    end: Any = object()
+    for i, (one, other) in enumerate(itertools.zip_longest(wanted, found, fillvalue=end)):
+        if one is end:
+            raise CheckFailed("is one too many", i, "the end", shown(other))
+        if other is end:
+            raise CheckFailed("is missing", i, shown(one), "the end")
+        if different := difference(one, other, exact=False):
+            raise CheckFailed("differs from the expected one", i, *different[1:], different.where)
+    return f"{counted(len(trial.elements), 'element')} as expected"
+
+
+def _again(trial: Trial) -> str:
+    data = trial.make()
+    once = data._node.once()
+    if once is not None:
+        raise CheckFailed("the dataset has one pass only", None, "the same elements in every pass", once)
+    trial.follow(data, "in the second pass")
+    return f"{counted(len(trial.elements), 'element')} in 2 passes"
+
+
+def _length(trial: Trial) -> str:
+    data, count = trial.make(), len(trial.elements)
+    length = data._node.length()
+    if length is None or length == ENDLESS:
+        raise NotApplicable("the dataset has no known length")
+    if len(data) < count or (trial.complete and len(data) > count):
+        raise CheckFailed("len(dataset) is wrong", None, f"{count:,} elements, as in a loop", f"{len(data):,}")
+    return f"{len(data):,}"
+
+
+def _index(trial: Trial) -> str:
+    data = trial.make()
+    if not data._node.indexed or data._node.length() is None:
+        raise NotApplicable("the dataset has no random access")
+    for i, element in reversed(list(enumerate(trial.elements))):  # another order than that of a loop
+        try:
+            found = difference(element, data[i])
+        except Exception as error:
+            text = f"raised {type(error).__name__}: {error}"
+            raise CheckFailed(f"cannot be read by dataset[{i}]", i, shown(element), text) from error
+        if found is not None:
+            raise CheckFailed(f"differs when it is read by dataset[{i}]", i, *found[1:], found.where)
+    return counted(len(trial.elements), "element")
+
+
+def _resume(trial: Trial) -> str:
+    places = trial.places()
+    for k in places:
+        _at(k, trial.follow, trial.make(), f"after a resume before element {k}", first=k, state=trial.states[k])
+    return f"before {counted(len(places), 'element')}"
+
+
+def _at(k: int, follow: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+    """Compare after a resume; an error knows the place."""
+    try:
+        follow(*args, **kwargs)
+    except CheckFailed as failed:
+        failed.resumed_at = k
+        raise
+
+
+def _resumed(trial: Trial) -> str:
+    size = -(-len(trial.elements) // trial.settings.places) or 1
+    runs = _relay(trial, itertools.repeat((trial.make, "", size)))
+    return f"{counted(len(trial.elements), 'element')} in {counted(runs, 'run')}"
+
+
+def _relay(trial: Trial, runners: Iterator[tuple[Callable[[], Dataset[Any]], str, int]]) -> int:
+    """Check runs that each resume from the state of the one before.
+
+    Args:
+        trial: What is expected.
+        runners: What makes the dataset of a run, its name for the error, and how many elements to take.
+
+    Returns:
+        How many runs there were.
+    """
+    k, state, runs = 0, None, 0
+    while k < len(trial.elements):
+        make, name, size = next(runners)
+        states: list[dict[str, Any]] = []
+        when = f"in a run{name} that resumed before element {k}, from the state of a run that had been resumed, too"
+        trial.follow(make(), when if runs else f"in a run{name}", first=k, count=size, state=state, states=states)
+        k, state, runs = min(k + size, len(trial.elements)), states[-1], runs + 1
+    return runs
+
+
+def _with_workers(trial: Trial, workers: Any) -> Dataset[Any]:
+    return with_workers(trial.make(), workers)
+
+
+def _workers(trial: Trial) -> str:
+    if not calls_functions(trial.make()):
+        raise NotApplicable("no step calls a function of yours")
+    makers: list[tuple[Callable[[], Dataset[Any]], str]] = [(trial.make, " with the dataset's own workers")]
+    places = trial.places()
+    for each in trial.settings.workers:
+        make, name = functools.partial(_with_workers, trial, each), f" with workers={each!r}"
+        states: list[dict[str, Any]] = []
+        trial.follow(make(), name.lstrip(), states=states)
+        for k in places[:: max(1, len(places) // 5)]:
+            when = f"after a resume before element {k}"
+            from_own = f"{when}{name}, from a state of the dataset as it is"
+            _at(k, trial.follow, make(), from_own, first=k, state=trial.states[k])
+            _at(k, trial.follow, trial.make(), f"{when}, from a state of a run{name}", first=k, state=states[k])
+        makers.append((make, name))
+    rng, most = trial.settings.random(), 1 + len(trial.elements) // 10
+    _relay(trial, ((*rng.choice(makers), rng.randint(1, most)) for _ in itertools.count()))
+    return ", ".join(map(repr, trial.settings.workers))
+
+
+def _hosts(trial: Trial) -> str:
+    counts, skips = trial.settings.hosts, skips_errors(trial.make())
+    try:
+        for n in counts:
+            for equal in (True,) if skips else (False, True):  # else each host leaves out its own failures
+                _divided(trial, n, equal)
+        _moved(trial, counts)
+    except InvalidArgumentError as error:
+        if not str(error).startswith(("shard:", "checksum:")):
+            raise
+        raise NotApplicable(str(error)) from error
+    return ", ".join(map(str, counts))
+
+
+def _divided(trial: Trial, n: int, equal: bool) -> None:
+    """Check that n hosts divide the elements."""
+    rounds = len(trial.elements) // n
+    whole = trial.elements[: rounds * n] if equal or not trial.complete else trial.elements
+    for i in range(n):
+        text = f"as one of host {i} of {n}, with shard({i}, {n}{', drop_remainder=True' if equal else ''})"
+        count = None if trial.complete else rounds
+        trial.follow(trial.make().shard(i, n, drop_remainder=equal), text, expected=whole[i::n], count=count)
+
+
+def _moved(trial: Trial, counts: Sequence[int]) -> None:
+    """Check that hosts resume from the states of other numbers of hosts."""
+    rng, state, k = trial.settings.random(), None, 0
+    while True:
+        n, rounds = rng.choice([1, *counts]), rng.randint(1, 1 + len(trial.elements) // 8)
+        if k + n * rounds > len(trial.elements):
+            return
+        saved = []
+        for i in range(n):
+            states: list[dict[str, Any]] = []
+            wanted = trial.elements[k + i : k + n * rounds : n]
+            text = f"as one of host {i} of {n}" + (f", resumed before element {k} of all hosts" if k else "")
+            data = trial.make().shard(i, n, drop_remainder=True)
+            trial.follow(data, text, expected=wanted, count=rounds, state=state, states=states)
+            saved.append(states[-1])
+        k, state = k + n * rounds, rng.choice(saved)
+
+
+CHECKS: dict[str, Callable[[Trial], str]] = {
+    "elements": _elements,
+    "again": _again,
+    "length": _length,
+    "index": _index,
+    "resume": _resume,
+    "resumed": _resumed,
+    "workers": _workers,
+    "hosts": _hosts,
+}

@@ -1,0 +1,48 @@
+"""The same recipe with other workers, and the parts of a recipe."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from pipeline.datasets.dataset import Dataset
+from pipeline.stages.functions import Each
+from pipeline.stages.node import Node, nodes_of
+from pipeline.stages.selection import ShuffleAll, WeightedSample, with_inputs
+from pipeline.workers.given import checked_workers
+
+
+def with_workers(data: Dataset[Any], workers: Any) -> Dataset[Any]:
+    """Return a dataset whose functions are called by other workers.
+
+    Raises:
+        TypeError: A function cannot be sent to them.
+    """
+    return Dataset(_with_workers(data._node, workers), data._epoch)
+
+
+def _with_workers(node: Node, workers: Any) -> Node:
+    inputs = tuple(_with_workers(each, workers) for each in node.inputs)
+    if isinstance(node, (ShuffleAll, WeightedSample)) and not Dataset(inputs[0])._chooses_all():
+        return node  # as when it is written: workers read ahead there, and all elements are to be had by number
+    if inputs:
+        node = with_inputs(node, inputs)
+    if isinstance(node, Each):
+        node = copy.copy(node)
+        node.workers = None if workers is None else checked_workers(node.kind, workers, node.function)
+    return node
+
+
+def calls_functions(data: Dataset[Any]) -> bool:
+    """Return whether a step calls a function that workers could call."""
+    return any(isinstance(each, Each) for each in nodes_of(data._node))
+
+
+def skips_errors(data: Dataset[Any]) -> bool:
+    """Return whether a step leaves out elements for which its function fails."""
+    return any(isinstance(each, Each) and each.on_error == "skip" for each in nodes_of(data._node))
+
+
+def part(data: Dataset[Any], i: int) -> Dataset[Any]:
+    """Return the dataset that ends with step i, counted from the sources on."""
+    return Dataset(list(nodes_of(data._node))[i], data._epoch)

@@ -1,0 +1,14 @@
+"""Checks for the tests of your own project: does a dataset or a source resume exactly, and is every run the same?
+
+They need no test framework: a check that fails raises `CheckFailed`, an AssertionError.
+"""
+
+from pipeline.checks.outcome import Checked, CheckFailed
+from pipeline.checks.resume import check_resume
+from pipeline.checks.source import check_source
+
+__all__ = ["CheckFailed", "Checked", "check_resume", "check_source"]
+
+
+def __dir__() -> list[str]:
+    return __all__

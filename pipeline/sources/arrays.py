@@ -28,7 +28,8 @@ from pipeline.sources.order import Epochs
 from pipeline.sources.paths import at_home
 from pipeline.sources.source import TableSource
 from pipeline.sources.sparse_rows import SparseRows, is_sparse
-from pipeline.sources.stored import Pieces, Stored, is_stored, step_of
+from pipeline.sources.stored import Stored, is_stored, step_of
+from pipeline.sources.stored_sparse import SparseGroup, StoredSparse, is_sparse_group
 from pipeline.sources.strings import as_objects
 from pipeline.stages.block import flat
 from pipeline.stages.collate import as_array, refuse_masks
@@ -63,8 +64,9 @@ def arrays(
     """Read rows of arrays: example i is row i of each, in your structure.
 
     A column is an array, a tensor, a Series, a `.npy` file's path, an array of
-    HDF5, Zarr, dask, xarray or scipy.sparse, a list, or an object with `__len__`
-    and `__getitem__`. Do not change columns while you read them.
+    HDF5, Zarr, dask, xarray or scipy.sparse, a group of HDF5 or Zarr with a CSR
+    matrix, a list, or an object with `__len__` and `__getitem__`. Do not change
+    columns while you read them.
 
     Args:
         tensors: A column, or a dict, tuple or dataclass of columns.
@@ -105,6 +107,8 @@ class _Arrays(Table):
         tensors = _without_keys(tensors)
         if isinstance(tensors, dict):
             tensors = {key: _without_keys(each) for key, each in tensors.items()}
+        if type(tensors) is tuple:
+            tensors = tuple(map(_without_keys, tensors))
         group = hasattr(type(tensors), "keys") and not isinstance(tensors, dict)  # one of zarr is a dataclass too
         single = group or isinstance(tensors, list) or parts_of(tensors) is None
         self._nest = None if single else Nest(tensors, True)
@@ -114,8 +118,8 @@ class _Arrays(Table):
             raise ValueError("arrays: there are no arrays")
         if form.mapped and not any(isinstance(each, (str, os.PathLike)) for each in given):
             raise ValueError("arrays: memory_map=True is for paths of .npy files, and there is none: leave it out")
-        if form.pairs and not any(map(is_sparse, given)):
-            raise ValueError("arrays: sparse=True is for sparse matrices of SciPy, and there is none: leave it out")
+        if form.pairs and not any(is_sparse(each) or isinstance(each, SparseGroup) for each in given):
+            raise ValueError("arrays: sparse=True is for sparse matrices, and there is none: leave it out")
         self._columns = [
             column(each, f"component {name!r}" if name else "the input", form)
             for name, each in zip(names, given, strict=True)
@@ -131,13 +135,14 @@ class _Arrays(Table):
             listed = ", ".join(f"{name!r} has {count:,}" for name, count in zip(names, rows, strict=True))
             raise ValueError(f"arrays: all must have the same number of rows: {listed}")
         self._rows = rows[0]
-        stored = [each for each in self._columns if isinstance(each, Stored)]
+        stored = [each for each in self._columns if isinstance(each, (Stored, StoredSparse))]
         step = step_of(stored, self._rows, parse_shard(shard, sys.maxsize, "rows")[1]) if stored else None
         self.unit = "rows" if step is None else "chunks"
         self.sizes: Sequence[int] | None = None
         if step is not None:
             self.sizes = [min(step, self._rows - first) for first in range(0, self._rows, step)]
-            self._columns = [Pieces(each, step) if isinstance(each, Stored) else each for each in self._columns]
+            in_pieces = (Stored, StoredSparse)
+            self._columns = [each.pieces(step) if isinstance(each, in_pieces) else each for each in self._columns]
 
     @functools.cached_property
     def at_hand(self) -> bool:  # type: ignore[override]
@@ -178,12 +183,18 @@ class _Arrays(Table):
 
 
 def _without_keys(given: Any) -> Any:
-    """Return a matrix of SciPy in its format of keys, which is a dict, in another format; anything else as it is."""
+    """Return a sparse matrix that looks like a structure as something else, and anything else as it is.
+
+    SciPy's format of keys is a dict, and a group of Zarr is a dataclass.
+    """
+    if is_sparse_group(given):
+        return SparseGroup(given)
     return given.tocsr() if is_sparse(given) and hasattr(type(given), "keys") else given
 
 
 def column(given: Any, where: str, form: _Form = _PLAIN) -> ArrayColumn:
     """Make a column from an argument of `arrays`."""
+    given = _without_keys(given)
     if isinstance(given, (np.ndarray, list)):
         return _InMemory(_as_array(given, where))
     if isinstance(given, (str, os.PathLike)):
@@ -194,6 +205,8 @@ def column(given: Any, where: str, form: _Form = _PLAIN) -> ArrayColumn:
         raise closed(f"arrays: {where}")
     if is_stored(given):
         return Stored(given, where)
+    if isinstance(given, SparseGroup):
+        return StoredSparse(given.group, where, form.pairs)
     kind = type(given)
     if is_frame(kind):
         hint = "pass a dict of its columns, or use pipeline.arrow"

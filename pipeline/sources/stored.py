@@ -6,7 +6,7 @@ import math
 import sys
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,22 @@ def is_stored(given: Any) -> bool:
     return hasattr(given, "chunks") and isinstance(getattr(given, "shape", 0), (tuple, type(None)))
 
 
-def step_of(columns: Sequence[Stored], rows: int, hosts: int) -> int:
+class InPieces(Protocol):
+    """A column that is read in pieces of whole chunks.
+
+    Attributes:
+        chunk: How many rows are stored together.
+        row_bytes: How many bytes a row has.
+    """
+
+    chunk: int
+    row_bytes: int
+
+    def pieces(self, step: int) -> Any:
+        """Return the column, read in pieces of so many rows."""
+
+
+def step_of(columns: Sequence[InPieces], rows: int, hosts: int) -> int:
     """Return how many rows of stored columns to read at once, for `hosts` that share them.
 
     Chunks of all columns end where a piece does, unless the pieces would be too large, or too few for the hosts. Then
@@ -70,6 +85,7 @@ class Stored:
     """An array of HDF5, Zarr, dask or the like.
 
     Attributes:
+        dtype: Of its values.
         chunk: How many rows are stored together.
         row_bytes: Number of bytes per row.
     """
@@ -85,6 +101,7 @@ class Stored:
         self._where = f"arrays: {where}{place_of(stored)}"
         self._lock = threading.Lock()  # what is thread safe differs from store to store
         self._text = _is_text(stored.dtype)
+        self.dtype = stored.dtype
         self.chunk = _rows_of_chunk(stored.chunks)
         self.row_bytes: int = max(1, math.prod(stored.shape[1:]) * np.dtype(stored.dtype).itemsize)
 
@@ -143,6 +160,10 @@ class Stored:
                 break
             begin += size
         return DataLossError(None, None, text)
+
+    def pieces(self, step: int) -> Pieces:
+        """Return the column, read in pieces of so many rows."""
+        return Pieces(self, step)
 
     def digest(self) -> str:
         """A digest of up to 16 evenly spaced pieces, whole chunks of 64 KiB at least."""

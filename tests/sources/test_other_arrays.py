@@ -169,7 +169,7 @@ def test_values_that_are_there_twice_are_added():
 
 
 def test_pairs_are_of_sparse_matrices():
-    with pytest.raises(ValueError, match=r"sparse=True is for sparse matrices of SciPy, and there is none"):
+    with pytest.raises(ValueError, match=r"sparse=True is for sparse matrices, and there is none"):
         pipeline.arrays(ROWS, sparse=True)
 
 

@@ -171,6 +171,9 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.sources.image_folder import image_folder
     from pipeline.sources.jsonl import jsonl
     from pipeline.sources.lance import lance
+    from pipeline.sources.lmdb import lmdb
+    from pipeline.sources.mds import mds
+    from pipeline.sources.npz import npz
     from pipeline.sources.parquet import feather, parquet
     from pipeline.sources.text import text
     from pipeline.sources.tf_data import tf_data
@@ -235,10 +238,13 @@ __all__ = [
     "jsonl",
     "lance",
     "limit_epochs",
+    "lmdb",
     "load_state",
     "match_filenames_once",
+    "mds",
     "mix",
     "monitor",
+    "npz",
     "pad",
     "parquet",
     "parse_example",
@@ -321,6 +327,9 @@ _ROOMS = {
     ".sources.image_folder": "image_folder",
     ".sources.jsonl": "jsonl",
     ".sources.lance": "lance",
+    ".sources.lmdb": "lmdb",
+    ".sources.mds": "mds",
+    ".sources.npz": "npz",
     ".sources.parquet": "feather parquet",
     ".sources.text": "text",
     ".sources.tf_data": "tf_data",

@@ -25,7 +25,7 @@ _OTHERS = (
     (b"PAR1", (".parquet",), "a Parquet file", "pipeline.parquet reads it"),
     (b"ARROW1", (".feather", ".arrow"), "a Feather file (Arrow IPC)", "pipeline.feather reads it"),
     (b"\x93NUMPY", (".npy",), "an .npy file", "pipeline.arrays reads it"),
-    (b"PK\x03\x04", (".npz", ".zip"), "an .npz file or another zip archive", "pipeline.arrays reads the arrays of it"),
+    (b"PK\x03\x04", (".npz", ".zip"), "an .npz file or another zip archive", "pipeline.npz reads .npz files"),
     (b"\x89HDF\r\n", (".h5", ".hdf5"), "an HDF5 file", "pipeline.arrays reads datasets of h5py"),
     (b"\xff\xfe", (), "text in UTF-16", ""),
     (b"\xfe\xff", (), "text in UTF-16", ""),

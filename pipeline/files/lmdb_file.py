@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from pipeline.errors import DataLossError, OpError, invalid
+from pipeline.files.limits import too_long
+from pipeline.files.os_errors import translated
 
 _PAGE = struct.Struct("=QHHHH")  # number, key size (keys-only pages), flags, lower, upper
 _META = struct.Struct("=16xIIQQ")  # magic, version, address, map size; two databases follow: free pages, entries
@@ -36,8 +40,28 @@ class LongValue(Damage):
     """A value is above the limit; the text ends in a verb."""
 
 
+def error_of(name: bytes, error: Exception, limit: int) -> OpError:
+    """Return the error to raise for one of `LMDBFile`, or of opening its file.
+
+    Args:
+        name: The file.
+        error: The error.
+        limit: How many bytes a value may have.
+    """
+    if isinstance(error, LongValue):
+        return too_long(f"database {os.fsdecode(name)}: {error}", limit)
+    if isinstance(error, Damage):
+        what = "truncated" if isinstance(error, MissingPage) else "corrupt"
+        return DataLossError(None, None, f"{what} database {os.fsdecode(name)}: {error}")
+    found = translated(name, error)
+    assert isinstance(found, OpError)
+    return found
+
+
 class LMDBFile:
-    """The newest state of a database, read-only. For one thread at a time.
+    """The newest state of a database, read-only.
+
+    Thread safety: you may call every method from every thread.
 
     Args:
         file: The descriptor of the file; the caller closes it.
@@ -81,9 +105,35 @@ class LMDBFile:
         """
         for number, page in self._leaves(self._root):
             try:
-                yield from self._of_leaf(page)
+                yield from self._of_leaf(page, _places(page))
             except struct.error as error:
                 raise Damage(self._at(number, str(error))) from error
+
+    def places(self) -> Iterator[int]:
+        """Return where the entries begin in the file, in the order of their keys, for `entry`.
+
+        Raises:
+            InvalidArgumentError: A key has several values, or is the name of another database.
+            Damage, OSError: As `entries`.
+        """
+        for number, page in self._leaves(self._root):
+            try:
+                for at in _places(page):
+                    _, _, kind, size = _NODE.unpack_from(page, at)
+                    if kind & (_TREE | _SEVERAL):
+                        what = "has several values" if kind & _SEVERAL else "is the name of a database within it"
+                        raise invalid(f"the key {page[at + _NODE.size :][:size]!r:.80} {what}")
+                    yield number * self._size + at
+            except struct.error as error:
+                raise Damage(self._at(number, str(error))) from error
+
+    def entry(self, place: int) -> Entry:
+        """Return the entry that begins at a byte of the file; errors as of `entries`."""
+        number, at = divmod(place, self._size)
+        try:
+            return next(self._of_leaf(self._page(number), (at,)))
+        except struct.error as error:
+            raise Damage(self._at(number, str(error))) from error
 
     def _leaves(self, root: int) -> Iterator[tuple[int, bytes]]:
         """Return the leaves of a tree from left to right: page number and page."""
@@ -107,9 +157,9 @@ class LMDBFile:
             else:
                 raise Damage(self._at(number, "it is not a page of a tree"))
 
-    def _of_leaf(self, page: bytes) -> Iterator[Entry]:
+    def _of_leaf(self, page: bytes, places: Iterable[int]) -> Iterator[Entry]:
         unpack, size = _NODE.unpack_from, len(page)
-        for at in _places(page):
+        for at in places:
             low, high, kind, key_size = unpack(page, at)
             data = at + 8 + key_size
             end = data + (low | high << 16)

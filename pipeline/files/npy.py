@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import math
 import os
@@ -9,13 +10,14 @@ import stat
 import struct
 import sys
 import weakref
-from typing import Any, BinaryIO
+from collections.abc import Callable
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline._batch import read_rows
-from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgumentError
+from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, OpError
 from pipeline.files.os_errors import translated
 
 # Rows without bytes that a file may claim: it does not become larger by them.
@@ -87,22 +89,87 @@ class NpyFile:
 
     def whole(self) -> NDArray[Any]:
         """Read the array. DataLossError if the file has become shorter."""
-        values = np.empty(math.prod(self.shape), self.dtype)
-        if values.nbytes and not self._read(np.zeros(1, np.int64), values.view(np.uint8)):
-            raise DataLossError(None, None, f"{self._where}: the file was cut short")
-        if self.dtype.kind == "U" and values.nbytes:
-            codes = values.view(np.dtype(np.uint32).newbyteorder(self.dtype.byteorder))
-            if codes.max() > sys.maxunicode:
-                raise DataLossError(
-                    None, None, f"{self._where}: it has a character U+{codes.max():X}, and there is none"
-                )
-        return values.reshape(self.shape, order="F" if self.fortran else "C")
+        layout = Layout(self.dtype, self.shape, self.fortran)
+        return filled(layout, lambda out: len(out) * self._read(np.zeros(1, np.int64), out), self._where)
 
     def _read(self, numbers: NDArray[np.int64], out: NDArray[np.uint8]) -> int:
         try:
             return read_rows(self._file, self._start, numbers, out)
         except OSError as error:
             raise translated(self._name, error) from error
+
+
+class Layout(NamedTuple):
+    """How the values of a `.npy` file are stored.
+
+    Attributes:
+        dtype, shape: Of the array.
+        fortran: Whether the first dimension varies fastest.
+    """
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    fortran: bool
+
+
+def read_layout(read: Callable[[int], bytes], size: int, where: str) -> Layout:
+    """Read the header of a `.npy` file, whose values follow.
+
+    Args:
+        read: Returns the next bytes of the file.
+        size: How many bytes it has.
+        where: What errors begin with.
+
+    Raises:
+        DataLossError, InvalidArgumentError: As `checked_header`; or there are more bytes than it says.
+    """
+    head = read(10)
+    if head[6:7] in (b"\2", b"\3"):  # the length of the header has four bytes
+        head += read(2)
+    length = int.from_bytes(head[8:], "little")
+    head += read(min(length, _LONGEST + 1))
+    try:
+        layout = _layout(head)
+    except OpError:
+        checked_header(io.BytesIO(head), sys.maxsize, where)  # whose error has the name
+        raise
+    if math.prod(layout.shape) * layout.dtype.itemsize != size - len(head):
+        raise _other_size(layout.dtype, layout.shape, size - len(head), where)
+    return layout
+
+
+@functools.lru_cache(256)
+def _layout(head: bytes) -> Layout:
+    """Return what a header says. To parse it takes longer than to read a small array."""
+    dtype, shape, fortran, _ = checked_header(io.BytesIO(head), sys.maxsize, "")
+    return Layout(dtype, shape, fortran)
+
+
+def filled(layout: Layout, into: Callable[[NDArray[np.uint8]], int], where: str) -> NDArray[Any]:
+    """Return an array of the values that follow a header.
+
+    Args:
+        layout: What the header says.
+        into: Copies the bytes of the values into an array; returns how many there were.
+        where: What errors begin with.
+
+    Raises:
+        DataLossError: There are too few, or a character does not exist.
+    """
+    dtype, shape, fortran = layout
+    values = np.empty(math.prod(shape), dtype)
+    if values.nbytes and into(values.view(np.uint8)) < values.nbytes:
+        raise DataLossError(None, None, f"{where}: the file was cut short")
+    if dtype.kind == "U" and values.nbytes:
+        codes = values.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))
+        if codes.max() > sys.maxunicode:
+            raise DataLossError(None, None, f"{where}: it has a character U+{codes.max():X}, and there is none")
+    return values.reshape(shape, order="F" if fortran else "C")
+
+
+def _other_size(dtype: np.dtype[Any], shape: tuple[int, ...], size: int, where: str) -> DataLossError:
+    text = f"{where}: its header says {dtype} of shape {shape}, and {max(0, size):,} bytes follow"
+    return DataLossError(None, None, text)
 
 
 def checked_header(file: BinaryIO, size: int, where: str) -> tuple[np.dtype[Any], tuple[int, ...], bool, int]:
@@ -134,8 +201,7 @@ def checked_header(file: BinaryIO, size: int, where: str) -> tuple[np.dtype[Any]
         text = f"{where}: it holds Python objects, which are not unpickled: save numbers or strings"
         raise InvalidArgumentError(None, None, text)
     if min(shape, default=0) < 0 or count * dtype.itemsize > size - start:
-        text = f"{where}: its header says {dtype} of shape {shape}, and {max(0, size - start):,} bytes follow"
-        raise DataLossError(None, None, text)
+        raise _other_size(dtype, shape, size - start, where)
     if (count and not dtype.itemsize) or (not count and shape[0] > _MOST_EMPTY):
         raise DataLossError(None, None, f"{where}: its header says {dtype} of shape {shape}, which has no bytes")
     return dtype, shape, fortran and len(shape) > 1, start

@@ -5,10 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 
-from pipeline.errors import DataLossError, OpError
-from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit, too_long
-from pipeline.files.lmdb_file import Damage, Entry, LMDBFile, LongValue, MissingPage
-from pipeline.files.os_errors import translated
+from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit
+from pipeline.files.lmdb_file import Entry, LMDBFile, error_of
 from pipeline.readers.base import Found, ReaderBase
 
 
@@ -61,7 +59,7 @@ class LMDBReader(ReaderBase):
             self._entries = LMDBFile(self._file, self._max_bytes).entries()
         except (OSError, ValueError) as error:
             self._close()
-            raise self._error(name, error) from error
+            raise error_of(name, error, self._max_bytes) from error
         self._failure = None
 
     def _close(self) -> None:
@@ -82,17 +80,7 @@ class LMDBReader(ReaderBase):
             except (OSError, ValueError) as failure:
                 self._failure = failure
         if self._failure is not None:
-            error = self._error(self._work_item, self._failure)
+            error = error_of(self._work_item, self._failure, self._max_bytes)
             error.__cause__ = self._failure
         ended = error is None and len(entries) < limit
         return Found([key for key, _ in entries], [value for _, value in entries], ended, error)
-
-    def _error(self, name: bytes, error: Exception) -> OpError:
-        if isinstance(error, LongValue):
-            return too_long(f"database {os.fsdecode(name)}: {error}", self._max_bytes)
-        if isinstance(error, Damage):
-            what = "truncated" if isinstance(error, MissingPage) else "corrupt"
-            return DataLossError(None, None, f"{what} database {os.fsdecode(name)}: {error}")
-        found = translated(name, error)
-        assert isinstance(found, OpError)
-        return found

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.files.identity import LISTED, contents_of, file_identity, names_of
 from pipeline.sources.nodes import Table
@@ -30,6 +31,24 @@ class FileTable(Table):
         """Return which file a row is in, and its number there."""
         which = int(np.searchsorted(self._ends, number, "right"))
         return which, number - (int(self._ends[which - 1]) if which else 0)
+
+    def by_file(self, numbers: NDArray[np.int64], read: Callable[[int, NDArray[np.int64]], Sequence[Any]]) -> list[Any]:
+        """Return rows in the order of their numbers, those of each file read together.
+
+        Args:
+            numbers: The numbers.
+            read: Returns rows of a file, given the number of the file and those of the rows in it.
+        """
+        files = np.searchsorted(self._ends, numbers, "right")
+        inside = numbers - np.concatenate(([0], self._ends))[files]
+        if files[0] == files[-1] and (files == files[0]).all():
+            return list(read(int(files[0]), inside))
+        found: list[Any] = [None] * len(numbers)
+        for file in dict.fromkeys(files.tolist()):
+            mine = np.flatnonzero(files == file)
+            for place, row in zip(mine.tolist(), read(file, inside[mine]), strict=True):
+                found[place] = row
+        return found
 
     def facts(self) -> dict[str, Any]:
         many = {"contents": contents_of(self.names)} if len(self.names) > LISTED else {}

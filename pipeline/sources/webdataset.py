@@ -21,19 +21,16 @@ from pipeline.files.opening import open_file
 from pipeline.files.read_buffer import ReadBuffer, held
 from pipeline.files.tar import Member, TarReader
 from pipeline.keywords import tells_keywords
-from pipeline.nest import ListValue, Nest, is_nested, kept
-from pipeline.on_error import add_note, of_record
 from pipeline.sources.braces import without_braces
+from pipeline.sources.decoded import copied, failure, plain
 from pipeline.sources.extras import names_of
 from pipeline.sources.indexed import IndexedParts, Places, source_of
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import expanded
 from pipeline.sources.source import Source
-from pipeline.sources.strings import as_objects, not_utf_8
 from pipeline.sources.webdataset_decoders import decoders as usual_decoders
 from pipeline.sources.webdataset_decoders import unpacked
 from pipeline.stages.block import Examples
-from pipeline.stages.collate import as_array
 
 # Samples that are read at once, at most so many bytes of them.
 _SAMPLES = 32
@@ -159,7 +156,7 @@ class _Shards(IndexedParts):
     ) -> None:
         self.names = names
         self._columns = None if columns is None else [(each, each.lower().split(";")) for each in columns]
-        own = {name: functools.partial(_copied, decoder) for name, decoder in own_decoders.items()}
+        own = {name: functools.partial(copied, decoder) for name, decoder in own_decoders.items()}
         self._decoders: dict[str, Callable[[bytes], Any]] = {**usual_decoders(limit), **own}
         self._limit = limit
         self._own_decoders = tuple(own_decoders.items())
@@ -221,12 +218,10 @@ class _Shards(IndexedParts):
         try:
             return self._decoded_file(found, sample.files[found])
         except Exception as error:
-            if isinstance(error, UnicodeDecodeError) and error.encoding == "utf-8":
-                raise not_utf_8(f"{where}: {found!r}", error.object, f"pass decoders={{{found!r}: bytes}}") from error
-            if not of_record(error):
-                add_note(error, f"{where}: {found!r}")
+            found_error = failure(error, f"{where}: {found!r}", f"pass decoders={{{found!r}: bytes}}")
+            if found_error is error:
                 raise
-            raise invalid(f"{where}: {found!r} cannot be decoded: {error}") from error
+            raise found_error from error
 
     def _decoded_file(self, name: str, data: bytes) -> Any:
         """Return the decoded file, or its bytes if its name has no decoder."""
@@ -234,32 +229,10 @@ class _Shards(IndexedParts):
             rest, _, last = name.rpartition(".")
             decoder = self._decoders.get(name) or self._decoders.get(last)
             if decoder is not None:
-                return _plain(decoder(data))
+                return plain(decoder(data))
             if last != "gz":
                 return data
             name, data = rest, unpacked(data, self._limit)
-
-
-def _copied(decoder: Callable[[bytes], Any], data: bytes) -> Any:
-    """Return a copy of what a decoder of the user's makes: it may return one array again and again."""
-    return kept(decoder(data))
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as batches stack it: lists as arrays, numbers as NumPy's."""
-    if is_nested(value, False):
-        nest = Nest(value, False)
-        return nest.pack([_plain(inner) for inner in nest.flatten(value)])
-    if isinstance(value, (bytes, str)):
-        return value
-    if isinstance(value, ListValue) or (type(value) is list and not value):
-        return value
-    try:
-        return as_objects(as_array(value, "it"), "it")[()]
-    except (TypeError, InvalidArgumentError) as error:
-        if type(value) is list:  # such as one of numbers and texts: `batch` says so
-            return value
-        raise ValueError(str(error)) from None  # of the record, not of the program
 
 
 def _samples(name: str, place: int, limit: int) -> Iterator[ShardSample]:

@@ -6,10 +6,12 @@ import io
 import itertools
 import tarfile
 import threading
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
+from mds_files import write_mds
 
 import pipeline
 from pipeline import image, testing, types
@@ -163,6 +165,9 @@ CALLS = {
     "grain": None,
     "huggingface": None,  # needs its library
     "image_folder": (None, {"root": "images", "decode": picture, **READING}),
+    "lmdb": (None, {"paths": "words.lmdb", **READING}) if find_spec("lmdb") else None,
+    "mds": (None, {"folders": "shards", **READING}),
+    "npz": (None, {"paths": "0.npz", **READING}),
     "jsonl": (None, {"paths": "lines.jsonl", **READING}),
     "lance": None,
     "parquet": (None, {"paths": "table.parquet", **READING}),
@@ -312,6 +317,13 @@ def write_files(folder):
         member = tarfile.TarInfo("cat.cls")
         member.size = 1
         tar.addfile(member, io.BytesIO(b"7"))
+    np.savez(Path(folder, "0.npz"), x=1)
+    write_mds(Path(folder, "shards"), {"x": "int"}, [[{"x": 1}]])
+    if find_spec("lmdb"):
+        import lmdb
+
+        with lmdb.open(str(Path(folder, "words.lmdb"))) as database, database.begin(write=True) as transaction:
+            transaction.put(b"colour", b"red")
     pipeline.save_state(Path(folder, "saved"), state())
 
 

@@ -4,6 +4,7 @@ import itertools
 import random
 
 import numpy as np
+from mds_files import write_mds
 
 import pipeline
 from pipeline.batches.of_any import dataset
@@ -130,6 +131,11 @@ def source(rng, directory):
     if kind == "files" and n:
         files = lines_in_files(values, 3, directory)
         return Chain(pipeline.text(files, shuffle=True, seed=n).map(float), UNKNOWN, f"text({n}, shuffle)")
+    if kind == "records" and n and apart(rng) < 0.2:
+        folder = directory / f"{n}.mds"
+        if not (folder / "index.json").exists():  # as below
+            write_mds(folder, {"x": "float64"}, [[{"x": x} for x in values]])
+        return Chain(pipeline.mds(folder).map(from_sample), values, f"mds({n})")
     if kind == "records" and n and apart(rng) < 0.5:
         path = directory / f"{n}.tokens"
         if not path.exists():  # a chain may be made again while another one reads
@@ -163,6 +169,10 @@ def lines_in_files(values, parts, directory):
             path.write_text("".join(f"{v}\u2003\n" for v in lines), encoding="utf-8")
         files.append(str(path))
     return files
+
+
+def from_sample(sample):
+    return float(sample["x"])
 
 
 def from_row(row):

@@ -1,0 +1,50 @@
+"""Values that decoders make of bytes, as batches stack them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pipeline.errors import InvalidArgumentError, invalid
+from pipeline.nest import ListValue, Nest, is_nested, kept
+from pipeline.on_error import add_note, of_record
+from pipeline.sources.strings import as_objects, not_utf_8
+from pipeline.stages.collate import as_array
+
+
+def copied(decoder: Callable[[bytes], Any], data: bytes) -> Any:
+    """Return a copy of what a decoder of the user's makes: it may return one array again and again."""
+    return kept(decoder(data))
+
+
+def plain(value: Any) -> Any:
+    """Return a value as batches stack it: lists as arrays, numbers as NumPy's."""
+    if is_nested(value, False):
+        nest = Nest(value, False)
+        return nest.pack([plain(inner) for inner in nest.flatten(value)])
+    if isinstance(value, (bytes, str)):
+        return value
+    if isinstance(value, ListValue) or (type(value) is list and not value):
+        return value
+    try:
+        return as_objects(as_array(value, "it"), "it")[()]
+    except (TypeError, InvalidArgumentError) as error:
+        if type(value) is list:  # such as one of numbers and texts: `batch` says so
+            return value
+        raise ValueError(str(error)) from None  # of the record, not of the program
+
+
+def failure(error: Exception, where: str, hint: str) -> Exception:
+    """Return the error to raise for a value that cannot be decoded: this one if no value is to blame for it.
+
+    Args:
+        error: What its decoder has raised.
+        where: What the value is, such as "webdataset: a.tar: sample '7': 'txt'".
+        hint: How to read text that is not UTF-8.
+    """
+    if isinstance(error, UnicodeDecodeError) and error.encoding == "utf-8":
+        return not_utf_8(where, error.object, hint)
+    if of_record(error):
+        return invalid(f"{where} cannot be decoded: {error}")
+    add_note(error, where)
+    return error

@@ -257,7 +257,8 @@ class Crewed(Maker):
         segments: The steps, first to last.
         run: Of the iterator.
         ordered: Whether results come in the order of their inputs.
-        live: Whether others make the inputs meanwhile: then results do not wait for further inputs.
+        patience: Where others make the inputs meanwhile, how many seconds to wait for one while workers have something
+            to do; else None, to wait as long as it takes.
         timed: Whether the inputs depend on time.
         read_ahead: Has a thread read so many inputs ahead; None if there is no such thread.
         named: Returns what errors call an input of a block.
@@ -270,7 +271,7 @@ class Crewed(Maker):
         run: Run,
         *,
         ordered: bool,
-        live: bool,
+        patience: float | None,
         timed: bool,
         read_ahead: Callable[[int], None] | None,
         named: Named,
@@ -284,9 +285,9 @@ class Crewed(Maker):
         self._behind = self._first or segments[0]  # the segment directly behind the input
         self._ordered = ordered
         self._counted = ordered and not any(each.renews for each in steps)  # at most one output per input
-        self._live, self._clock, self._named = live, run.clock, named
+        self._patience, self._clock, self._named = patience, run.clock, named
         self._read_ahead = read_ahead
-        self._together = live and not timed  # there are no states within several timed batches
+        self._together = patience is not None and not timed  # there are no states within several timed batches
         self._bell = StopFlag()
         self._units: deque[Pending] = deque()
         self._making: Iterator[Any] | None = None  # outputs of the first segment for the last unit
@@ -433,7 +434,7 @@ class Crewed(Maker):
             return False
         if self._slow and self._is_due():  # deliver results before waiting for a slow input
             return False
-        return not (self._live and self._under_way) or self.source.wait(0.0)
+        return self._patience is None or not self._under_way or self.source.wait(self._patience)
 
     def _is_due(self) -> bool:
         """Return whether workers are done with what is delivered next."""
@@ -582,9 +583,9 @@ class Crewed(Maker):
             waiting = [each for each in waiting if not each.future.done()][:1] or waiting
             waiting[0].watch(self._bell)
         if not any(each.future.done() for each in waiting):
-            self._bell.wait(_SOON if self._live and self._ended is None else _LOOK)
+            self._bell.wait(_SOON if self._patience is not None and self._ended is None else _LOOK)
         self._clock.check()
-        if self._live:
+        if self._patience is not None:
             self._fill(1)
 
     def _receive(self, chunk: Chunk, waited: float) -> None:

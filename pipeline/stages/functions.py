@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 _IN_TIME = "the batches of batch(max_wait=...) depend on time, and there is no state between two elements that"
 
+# Seconds to wait for an example that `prefetch` has no room for yet, rather than leave workers without work.
+_PATIENCE = 0.001
+
 
 class CallSettings(NamedTuple):
     """How a function is called: the options of `map`, `filter` and `flat_map`.
@@ -165,7 +168,7 @@ class Each(OneForOne):
             segments,
             run,
             ordered=all(each.ordered for each in nodes),
-            live=source.live or source.waits,
+            patience=0.0 if source.live else _PATIENCE if source.waits else None,
             timed=source.timed,
             read_ahead=read_ahead,
             named=nodes[0].named,

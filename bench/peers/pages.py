@@ -133,8 +133,9 @@ def summary():
         row = [_bold(found.get(library), most, _plain) for library in ("ours", *SHOWN)]
         other = next((library for library in found if library not in ("ours", *SHOWN)), None)
         last = f"{LIBRARIES[other]}: {_bold(found[other], most, _plain)}" if other else "-"
-        lines.append([f"{task.title}, {task.unit}", *row, last, difference(task.work)[0]])
-    return table(["", "queue-runner", "PyTorch", "tf.data", "Grain", "fastest of the others", "queue-runner is"], lines)
+        lines.append([f"{task.title}, {task.unit}", *row, last, compared(difference(task.work)[1])])
+    head = ["", "queue-runner", "PyTorch", "tf.data", "Grain", "fastest of the others", "than the fastest"]
+    return table(head, lines, words=(0, 5, 6))
 
 
 def verdicts():

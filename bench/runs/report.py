@@ -62,9 +62,9 @@ def run_apart(command, environment, timeout):
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
-def table(head, rows):
-    """Return a Markdown table; all columns but the first are right-aligned."""
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
+def table(head, rows, words=(0,)):
+    """Return a Markdown table; all columns are right-aligned except those of words, by index."""
+    lines = [head, ["---" if i in words else "---:" for i in range(len(head))], *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 

@@ -222,7 +222,7 @@ PANELS = [
         ("ours", "tf.data", "python", "torch", "grain"),
     ),
 ]
-CHART = 350  # pixels wide, so that a phone shows it in full size
+CHART = 330  # pixels wide, so that a phone shows it in full size
 # Bars have at least a contrast of 3:1 with the card, light and dark.
 CHART_STYLE = (
     "<style>.chart-ours{fill:#0550ae}.chart-other{fill:#8c959f}"
@@ -245,7 +245,7 @@ def speed():
         y += 20
         for library, rate in rates.items():
             y += 20
-            width = 158 * rate / max(rates.values())
+            width = 142 * rate / max(rates.values())
             drawing.text(16, y, pages.LIBRARIES[library], dim=library != "ours", middle=False, size=12)
             drawing.bar(134, y - 11, width, 14, "ours" if library == "ours" else "other")
             drawing.text(140 + round(width), y, f"{rate:.3g}", middle=False, size=12)

@@ -1,6 +1,7 @@
 """The site of the documentation in a real browser: it fits narrow screens, links lead somewhere, dark is dark."""
 
 import html.parser
+import re
 import urllib.parse
 from pathlib import Path
 
@@ -96,3 +97,39 @@ def test_every_page_is_in_the_list_of_the_guides_or_of_the_project():
     own = {f"{path.stem}.html" for path in (SITE.parents[1] / "docs").glob("*.md")}
     listed = {*listed, *(link.removeprefix("../") for link in project)}
     assert own - listed == {"index.html", "guides.html", "install.html", "quickstart.html"}  # these are at the top
+
+
+def test_the_first_screen_has_a_program_and_its_report(browser):
+    """Side by side and whole, on a screen of 1,280 x 800."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto((SITE / "index.html").as_uri())
+    install, program, report = page.locator("article pre").all()[:3]
+    assert "pip install" in install.inner_text()
+    assert "print(batches.report())" in program.inner_text()
+    assert "Bottleneck" in report.inner_text()
+    boxes = [block.bounding_box() for block in (program, report)]
+    assert all(box["y"] + box["height"] <= 800 for box in boxes)
+    assert boxes[0]["y"] == boxes[1]["y"]
+    assert all(block.evaluate("block => block.scrollWidth <= block.clientWidth") for block in (program, report))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_bars_of_the_chart_can_be_seen(browser, scheme):
+    """On a phone too, which shows the chart in its own size."""
+    page = browser.new_page(color_scheme=scheme, viewport={"width": 390, "height": 800})
+    page.set_content((SITE.parents[1] / "docs" / "img" / "speed.svg").read_text())
+    names = {"chart-ours", "chart-other", "pipeline-card"}
+    fill = {name: page.evaluate(f"getComputedStyle(document.querySelector('.{name}')).fill") for name in names}
+    card, *bars = (luminance(fill[name]) for name in sorted(names, reverse=True))
+    for bar in bars:
+        low, high = sorted((bar, card))
+        assert (high + 0.05) / (low + 0.05) >= 3
+    page.goto((SITE / "index.html").as_uri())
+    chart = page.locator("img[src*='speed']")
+    assert chart.evaluate("image => image.clientWidth === image.naturalWidth")
+    assert chart.bounding_box()["x"] + chart.bounding_box()["width"] <= 390
+
+
+def test_the_list_for_language_models_is_at_the_root():
+    text = (SITE / "llms.txt").read_text()
+    assert all((SITE / target).exists() for target in re.findall(r"\]\((.*?)\)", text))

@@ -7,7 +7,7 @@
 - Datasets: `dataset`, sources such as `csv` and `parquet`, `mix`, `zip`, `interleave`; `help(pipeline.Dataset)`
 - Queues and threads: `FIFOQueue`, `RandomShuffleQueue`, `Coordinator`, `QueueRunner`
 - Input functions of TensorFlow 1: `batch`, `shuffle_batch`, `string_input_producer`, `TextLineReader`, `decode_csv`
-- Modules: `errors`, `image`, `proto`, `testing`, `types`, `cluster`, `torch`, `jax`, `keras`, `compat.v1`
+- Modules: `queues`, `errors`, `image`, `proto`, `testing`, `types`, `cluster`, `torch`, `jax`, `keras`, `compat.v1`
 
 Each name is imported when you first use it: a program that only reads queues loads no decoder.
 """
@@ -28,7 +28,7 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:  # for type checkers and editors; at run time the table below says the same
-    from pipeline import cluster, errors, image, proto, types
+    from pipeline import cluster, errors, image, proto, queues, types
     from pipeline._batch import concatenate, pad, stack
     from pipeline.batches.buckets import bucket_by_sequence_length
     from pipeline.batches.collate import collate
@@ -133,7 +133,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.proto.example import FloatList as FloatList
     from pipeline.proto.example import Int64List as Int64List
     from pipeline.queues.base import QueueBase as QueueBase
-    from pipeline.queues.freeze import freeze
+    from pipeline.queues.frozen import freeze
     from pipeline.queues.kinds import (
         FIFOQueue,
         PaddingFIFOQueue,
@@ -251,6 +251,7 @@ __all__ = [
     "parse_single_example",
     "processes",
     "proto",
+    "queues",
     "range_input_producer",
     "replay",
     "report",
@@ -298,7 +299,7 @@ _ROOMS = {
     ".producers.producers": "input_producer range_input_producer string_input_producer",
     ".producers.slices": "slice_input_producer",
     ".stages.draws": "example_rng",
-    ".queues.freeze": "freeze",
+    ".queues.frozen": "freeze",
     ".queues.kinds": "FIFOQueue PaddingFIFOQueue PaddingShuffleQueue PriorityQueue RandomShuffleQueue",
     ".orders.seeds": "set_random_seed",
     ".readers.fixed": "FixedLengthRecordReader",
@@ -361,6 +362,7 @@ _MODULES = (
     "jax",
     "keras",
     "proto",
+    "queues",
     "testing",
     "torch",
     "types",
@@ -405,8 +407,16 @@ def _similar(name: str) -> str:
     return f". Similar names: {', '.join(near)}" if near else ""
 
 
+# What `dir` leaves to `pipeline.queues`, so that datasets and sources are not lost among the names of TensorFlow 1.
+_OF_QUEUES = (
+    *(".queues.frozen", ".queues.kinds", ".runners.coordinator", ".runners.registry", ".runners.runner"),
+    *(".readers.fixed", ".readers.lmdb", ".readers.text", ".readers.tfrecord", ".readers.whole"),
+    *(".files.filenames", ".producers.limit", ".producers.producers", ".producers.slices"),
+)
+
+
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    return [*(name for name in __all__ if _HOMES.get(name) not in _OF_QUEUES), "__version__"]
 
 
 if _environ.get("PIPELINE_MONITOR"):

@@ -173,7 +173,9 @@ def _meant(name: str, known: Sequence[str]) -> str | None:
 def _hint(function: str, name: str, known: Sequence[str]) -> str:
     if name in _IN_DATASETS and known[0] in ("data", "dataset") and "num_epochs" not in known:
         return f"Write it into the dataset: {_IN_DATASETS[name].replace('{}', '...')}."
-    makes_dataset = list(known) == ["given"] or ("num_epochs" in known and "capacity" not in known)
+    if "workers" in known and _meant(name, known) == "workers":
+        return "Did you mean 'workers'?"
+    makes_dataset = known[0] == "given" or ("num_epochs" in known and "capacity" not in known)
     if name in _IN_DATASETS and makes_dataset:
         return f"Write it behind: {function}(...){_IN_DATASETS[name].replace('{}', '...')}."
     if "num_epochs" not in known and (meant := _meant(name, known)) is not None:

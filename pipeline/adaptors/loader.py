@@ -120,8 +120,11 @@ class Loader:
         """Begin an epoch.
 
         Raises:
-            FailedPreconditionError: There are several processes, and they cannot share the input.
+            FailedPreconditionError: There are several processes, and they cannot share the input. Or the loader is
+                closed.
         """
+        if self._closed:
+            raise FailedPreconditionError(None, None, f"{self!r} is closed: make another loader")
         self._begin()
         return Epoch(self, self._iters)
 

@@ -10,8 +10,11 @@ from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.share import Share, cannot_share, share_of, why_one_pass
 from pipeline.errors import FailedPreconditionError
 from pipeline.logs import logger
-from pipeline.sources.source import Source
+from pipeline.sources.nodes import OfSource
 from pipeline.stages.groups import Batch
+from pipeline.stages.node import Node
+from pipeline.stages.prefetch import Prefetched
+from pipeline.stages.selection import Choice
 
 _log = logger("pipeline.batches")
 
@@ -56,15 +59,22 @@ def round_of(given: Any, name: str) -> Round:
     """
     if isinstance(given, DatasetIterator):
         return IteratorRound(given)
-    if isinstance(given, Dataset) and not isinstance(given, Source):
+    if isinstance(given, Dataset) and not _gives_rows(given._node):
         return DatasetRound(given, given._epoch)
     what = f"{given!r:.80}"
-    if isinstance(given, Source):
+    if isinstance(given, Dataset):
         what = f"the examples of {what} one by one: add .batch(batch_size)"
     elif hasattr(type(given), "__getitem__"):  # such as a Dataset of PyTorch
         what = f"{what}: write pipeline.dataset(...).batch(batch_size)"
     text = "takes batches: a dataset such as source.batch(batch_size), or its iterator; not"
     raise TypeError(f"{name} {text} {what}")
+
+
+def _gives_rows(node: Node) -> bool:
+    """Return whether a recipe gives the examples of a source as they are, chosen and in some order."""
+    while isinstance(node, (Choice, Prefetched)) or node.kind == "repeat":
+        (node,) = node.inputs
+    return isinstance(node, OfSource)
 
 
 def nominal_batch(dataset: Dataset[Any]) -> Batch | None:

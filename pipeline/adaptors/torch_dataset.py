@@ -12,16 +12,19 @@ from numpy.typing import NDArray
 
 from pipeline.adaptors.torch_tensors import block_of, example_of, torch
 from pipeline.capabilities import GivesSeveral, SetsEpoch, Stateful
+from pipeline.datasets.dataset import Workers
 from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.iterators import iterator_of
 from pipeline.on_error import name_item
 from pipeline.resume.plain import not_plain
 from pipeline.resume.stateful import iterator_at
 from pipeline.sources.extras import MANY, stacked
-from pipeline.sources.nodes import Parts, Table
+from pipeline.sources.fetched import Fetch, OfRowNumbers, RowOf
+from pipeline.sources.nodes import OfTable, Parts, Table
 from pipeline.sources.order import Epochs
 from pipeline.sources.source import Source, TableSource
 from pipeline.sources.stream import BlockPiece, PartsSource
+from pipeline.stages.node import Node
 
 # Examples of a stream between two positions at which it can be opened.
 _PIECE = 16
@@ -34,6 +37,7 @@ def dataset(
     shuffle: bool = False,
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
+    workers: Workers = None,
 ) -> Source:
     """Read the examples of a PyTorch Dataset, IterableDataset or DataLoader, with arrays instead of tensors.
 
@@ -50,6 +54,7 @@ def dataset(
         shuffle: Read in random order, another one each epoch; for map-style Datasets.
         seed: Seed for the order.
         shard: (index, count): read your host's part: every count-th item; for map-style Datasets.
+        workers: Call `__getitem__` in threads or processes, as in `map`; for map-style Datasets.
 
     Returns:
         A Dataset. An error that an item raises has a note with the item's number.
@@ -69,7 +74,12 @@ def dataset(
         if shuffle or seed is not None or shard is not None:
             raise ValueError(
                 f"dataset: a {type(data).__name__} decides its order and its share itself: shuffle, seed and shard are "
-                "for map-style Datasets. To mix its examples use shuffle_batch"
+                "for map-style Datasets. To mix its examples add .shuffle(10_000)"
+            )
+        if workers is not None:
+            raise ValueError(
+                f"dataset: a {type(data).__name__} makes its examples one after the other: workers= is for map-style "
+                "Datasets. For the function of a step write .map(function, workers=...)"
             )
         blocks = isinstance(data, data_kinds.DataLoader) and data.batch_size is not None
         return PartsSource(_Stream(data, blocks), Epochs(num_epochs))
@@ -78,7 +88,7 @@ def dataset(
             "dataset: expected a Dataset with __getitem__ and __len__, an IterableDataset or a DataLoader, "
             f"got {data!r:.80}"
         )
-    return TableSource(_Items(data), Epochs(num_epochs, shuffle, seed, shard))
+    return TableSource(_Items(data, workers), Epochs(num_epochs, shuffle, seed, shard))
 
 
 class _Items(Table):
@@ -86,14 +96,20 @@ class _Items(Table):
 
     kind = "dataset"
     unit = "items"
+    takes_workers = "pipeline.torch.dataset"
     most = 64  # the size of an item is not known
     one_by_one = True
 
-    def __init__(self, data: Any) -> None:
-        self._data = data
+    def __init__(self, data: Any, workers: Any) -> None:
+        self._data, self._workers = data, workers
 
     def __len__(self) -> int:
         return len(self._data)
+
+    def fetch(self, source: OfTable) -> Node | None:
+        if self._workers is None:
+            return None
+        return Fetch(OfRowNumbers(source), RowOf(_Items(self._data, None), self._data), self._workers, source)
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
         return self._column(self._examples(numbers))

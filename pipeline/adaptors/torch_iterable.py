@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
 from typing import Any
 
 from pipeline.adaptors.rounds import round_of
@@ -12,8 +13,11 @@ from pipeline.adaptors.torch_tensors import torch
 from pipeline.datasets.dataset import Dataset
 from pipeline.datasets.share import Share, draw_seeds, further_share, is_share
 from pipeline.dtypes import integer
-from pipeline.errors import FailedPreconditionError
+from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.keywords import tells_keywords
+
+# What torch's DataLoader iterates with over an IterableDataset, in its own process or in a worker.
+_Fetcher = torch.utils.data._utils.fetch._IterableDatasetFetcher
 
 # Rounds of a dataset in a worker that was not told the epoch: some of so many.
 _ROUNDS = 1 << 20
@@ -76,8 +80,10 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
 
         Raises:
             FailedPreconditionError: There are several workers or processes, and they cannot share the input.
+            InvalidArgumentError: torch's DataLoader would make batches of the batches.
         """
         self._check_shares()
+        _refuse_batching(sys._getframe(1))
         loader = self._here()
         batches = iter(loader)
         if self._epoch is not None:
@@ -130,3 +136,15 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """As that of `DataLoader`."""
         self._here().load_state_dict(state_dict)
+
+
+def _refuse_batching(caller: FrameType) -> None:
+    """Refuse a DataLoader that would stack batches. It does not say so: its `iter` is all that a dataset sees of it."""
+    fetcher = caller.f_locals.get("self")
+    if not isinstance(fetcher, _Fetcher) or not fetcher.auto_collation:
+        return
+    if fetcher.collate_fn is torch.utils.data.default_collate:
+        raise invalid(
+            "IterableDataset gives batches, and torch's DataLoader would make batches of them: write "
+            "DataLoader(dataset, batch_size=None)"
+        )

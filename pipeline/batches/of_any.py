@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 from numpy.typing import NDArray
 
 from pipeline.capabilities import LazyFrame, Stateful
-from pipeline.datasets.dataset import Dataset
+from pipeline.datasets.dataset import Dataset, Workers
 from pipeline.keywords import tells_keywords
 from pipeline.nest import parts_of
 from pipeline.sources.extras import is_frame
 from pipeline.sources.iterables import OfCallable, OfIterable, OfIterator, OfStateful
-from pipeline.sources.sequence import OfSequence, sequence_of
+from pipeline.sources.sequence import STORED, OfSequence, sequence_of
 from pipeline.stages.calls import name_of
 
 if TYPE_CHECKING:
@@ -40,13 +40,15 @@ def dataset(given: Dataset[T]) -> Dataset[T]: ...
 @overload
 def dataset(given: NDArray[Any] | tuple[Any, ...] | Mapping[str, Any] | QueueBase) -> Dataset[Any]: ...
 @overload
-def dataset(given: Iterable[T] | SupportsItems[T] | Callable[[], Iterator[T]]) -> Dataset[T]: ...
+def dataset(given: SupportsItems[T], *, workers: Workers = None) -> Dataset[T]: ...
+@overload
+def dataset(given: Iterable[T] | Callable[[], Iterator[T]]) -> Dataset[T]: ...
 @overload
 def dataset(given: Callable[[], T]) -> Dataset[T]: ...
 
 
 @tells_keywords
-def dataset(given: Any) -> Dataset[Any]:
+def dataset(given: Any, *, workers: Workers = None) -> Dataset[Any]:
     """Make a dataset from arrays, sequences, iterables, functions or queues.
 
     Args:
@@ -63,14 +65,18 @@ def dataset(given: Any) -> Dataset[Any]:
             - a producer, such as `slice_input_producer(...)`
             - an object with `state_dict` and `load_state_dict`
             - a Dataset, returned as it is
+        workers: Fetch the items of your sequence in threads or processes, as in `map`: for a `__getitem__` that takes
+            time. Order, states and errors are the same for any number of workers.
 
     Raises:
-        TypeError: `given` is none of these.
+        TypeError: `given` is none of these, or has no items that workers could fetch.
 
     Examples:
         >>> [batch.tolist() for batch in pipeline.dataset([1, 2, 3]).batch(2)]
         [[1, 2], [3]]
     """
+    if workers is not None:
+        return Dataset(OfSequence(_fetchable(given), workers))
     if isinstance(given, Dataset):
         return given
     if isinstance(given, (str, bytes, bytearray)):
@@ -115,6 +121,17 @@ def dataset(given: Any) -> Dataset[Any]:
     if isinstance(given, LazyFrame):
         hint = ": pass its .collect()"
     raise TypeError(f"{_WANTED}, got {given!r:.80}{hint}")
+
+
+def _fetchable(given: Any) -> Any:
+    """Return a sequence whose `__getitem__` is the user's; TypeError for anything else."""
+    kind = type(given)
+    if isinstance(given, Dataset) or kind in STORED or _is_array(kind) or not sequence_of(given):
+        raise TypeError(
+            f"dataset: workers= calls the __getitem__ of your own sequence, not of {given!r:.80}: for a function write "
+            ".map(function, workers=...)"
+        )
+    return given
 
 
 def _is_array(kind: type[Any]) -> bool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from typing import Any, NamedTuple
 
 from pipeline.diagnostics.wording import count
 from pipeline.reports.model import Stage, Verdict
 from pipeline.reports.report import Report as Run
+from pipeline.reports.words import wrapped
 
 # The stages by the words of the command; all others are the threads that read and decode.
 _STAGES = {"consumer": "consumer", "pool": "shuffle", "step": "shuffle", "prefetch": "queue", "start": "start"}
@@ -19,6 +19,7 @@ _IN_WORDS = {"unbatch": "blocks of lines to examples", "_contents": "read"}
 # Proposals of the verdict that apply to programs, not to the command line.
 _FOR_PROGRAMS = re.compile(r"\. (?:Try|If|To|They|Its|All|A|The) .*", re.DOTALL)
 LONG_ENOUGH = 3.0  # seconds of a run whose verdict does not change with the next one
+SHORT = 1.0  # seconds: shorter runs have no table
 
 
 class FeedReport(NamedTuple):
@@ -78,15 +79,15 @@ class FeedReport(NamedTuple):
         """Return the report for people, as several lines."""
         columns = ", ".join(f"{number} {kind}" for kind, number in self.columns.items())
         batches = f"{self.batches:,} {'batch' if self.batches == 1 else 'batches'}"
+        advice = wrapped(self.bottleneck()["advice"])
+        table = str(dataclasses.replace(self.run, stages=tuple(map(_in_words, self.run.stages)), verdicts=()))
         lines = [
             f"{count(self.examples, 'example')} ({columns}) in {batches}, {_bytes(self.bytes)}, "
             f"{self.seconds:.2f} s{', interrupted' if self.interrupted else ''}",
             f"{_rate(self.examples, self.seconds):,.0f} examples/s, {_bytes(_rate(self.bytes, self.seconds))}/s, "
             f"first batch after {self.first_batch_s:.3f} s",
             *([f"fingerprint {self.fingerprint}"] if self.fingerprint else []),
-            "",
-            str(dataclasses.replace(self.run, stages=tuple(map(_in_words, self.run.stages)), verdicts=())),
-            self.bottleneck()["advice"],
+            *([advice] if self.seconds < SHORT else ["", advice, "", table]),
         ]
         return "\n".join(lines)
 
@@ -107,12 +108,12 @@ class FeedReport(NamedTuple):
 
     def _advice(self, verdict: Verdict) -> tuple[str, str | None]:
         """The verdict as a sentence that proposes an option of the command, and the option."""
-        epochs, threads = self.settings.get("epochs"), self.settings["threads"]
+        threads = self.settings["threads"]
         if verdict.kind == "short":
-            if epochs is None or self.interrupted or not self.seconds:
-                return verdict.text, None
-            more = _round_up(epochs * LONG_ENOUGH / self.seconds)
-            return f"Too short to judge ({self.seconds:.2f} s); try --epochs {more}.", "--epochs"
+            text = (
+                f"Too short to judge ({self.seconds:.2f} s): let it run for {LONG_ENOUGH:.0f} s or more, by --epochs."
+            )
+            return text, "--epochs"
         begins = _FOR_PROGRAMS.sub("", verdict.text.removesuffix("."))
         for name, words in _IN_WORDS.items():
             begins = begins.replace(f"`{name}`", f"`{words}`")
@@ -139,12 +140,6 @@ class FeedReport(NamedTuple):
 
 def _in_words(stage: Stage) -> Stage:
     return dataclasses.replace(stage, name=_IN_WORDS.get(stage.name, stage.name))
-
-
-def _round_up(number: float) -> int:
-    """The next number with one digit and zeros."""
-    scale = int(10 ** math.floor(math.log10(max(number, 1))))
-    return math.ceil(number / scale) * scale
 
 
 def _rate(amount: float, seconds: float) -> float:

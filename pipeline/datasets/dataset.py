@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, T
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.datasets import mistakes
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.spec import spec_of
 from pipeline.dtypes import at_least, integer, items, local_path, one_of, refuse_missing, truth
@@ -89,6 +90,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         if not isinstance(node, Node):
             raise TypeError(f"Dataset is made by functions: write pipeline.dataset({node!r:.80}), or use a source")
         self._node, self._epoch = node, epoch
+        self._loops: mistakes.Loops | None = mistakes.Loops()
 
     if not TYPE_CHECKING:
 
@@ -101,7 +103,11 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
     # Running it
 
     def __iter__(self) -> DatasetIterator[T_co]:
-        return DatasetIterator(self._node, self._epoch)
+        made: DatasetIterator[T_co] = DatasetIterator(self._node, self._epoch)
+        if self._loops is not None:
+            made._loops = self._loops
+        mistakes.warn_of_ranks(self._node, made._name)
+        return made
 
     def __aiter__(self) -> DatasetIterator[T_co]:
         return iter(self)
@@ -121,7 +127,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         number = at_least(0, i, "epoch: i", _MOST_EPOCHS)
         if number:
             self._needs_passes("epoch")
-        return Dataset(self._node, number)
+        made: Dataset[T_co] = Dataset(self._node, number)
+        made._loops = None  # the same epoch again was asked for
+        return made
 
     def _then(self, kind: Callable[..., Node], *given: Any) -> Dataset[Any]:
         """Return the recipe with one more step."""
@@ -240,6 +248,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
     @tells_keywords
     def shuffle(self, buffer_size: int | None = None, *, seed: int | None = None) -> Dataset[T_co]:
         """Shuffle the elements, in another order each epoch.
+
+        `epoch(i)`, `repeat` and a DataLoader begin epochs. A second `for` over the same dataset is the same epoch, in
+        the same order, also without a seed.
 
         Args:
             buffer_size: None shuffles everything, which needs an indexed dataset.
@@ -827,6 +838,33 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         Raises:
             IndexError: There is no such element. TypeError: The dataset is not indexed, or `index` is not an integer.
         """
+        return self._elements([index]).first()  # type: ignore[no-any-return]
+
+    def __getitems__(self, indices: Sequence[int]) -> list[T_co]:
+        """Return several elements: torch's own DataLoader calls it for the examples of a batch.
+
+        Raises:
+            TypeError: The elements are batches already, or come one after the other.
+        """
+        if self._node.batched:
+            raise TypeError(
+                f"torch's DataLoader makes batches of examples, and {self!r:.200} gives batches: pass batch_size=None "
+                "there, or use pipeline.torch.DataLoader(dataset)"
+            )
+        return list(self._elements(indices).examples())
+
+    def _elements(self, indices: Sequence[int]) -> Any:
+        """Return the elements with these numbers as the values of a block; see `__getitem__`."""
+        numbers = [self._place(index) for index in indices]
+        run = self._new_run()
+        run.fills = False
+        block = index_of(arranged(self._node), run).block(np.array(numbers, np.int64))
+        if block.error is not None:
+            raise block.error
+        return block.values
+
+    def _place(self, index: int) -> int:
+        """Return the place of element number `index`."""
         number = integer(index, "an index of a dataset")
         if not self._node.indexed:
             raise TypeError(f"the elements of {self._node.kind} come one after the other, and have no numbers")
@@ -838,12 +876,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         if not 0 <= number < length:
             count = "is endless" if length == ENDLESS else f"has {length:,}"
             raise IndexError(f"there is no element {index}: the dataset {count}")
-        run = self._new_run()
-        run.fills = False
-        block = index_of(arranged(self._node), run).block(np.array([number], np.int64))
-        if block.error is not None:
-            raise block.error
-        return block.values.first()  # type: ignore[no-any-return]
+        return number
 
     def _new_run(self) -> Run:
         run = Run(self._node.kind, measured(self._node))  # `measured` notes on errors where their step was written

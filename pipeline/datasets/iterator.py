@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from pipeline import hooks
 from pipeline._meter import Meter
-from pipeline.datasets.parts import facts_of_parts
+from pipeline.datasets import mistakes
+from pipeline.datasets.parts import facts_of_parts, unit_of
 from pipeline.datasets.record import Record
 from pipeline.diagnostics.frames import is_running, tell, whereabouts
 from pipeline.diagnostics.live import LoopFacts, LoopTimes, ended, loops, number
@@ -120,6 +121,9 @@ class DatasetIterator(Recipe, Generic[T_co]):
         self._handed = 0  # elements returned to callers of `next`
         self._interrupted = False  # an exception may have left the stream at any position after `_made`
         self._loaded: dict[str, Any] | None = None  # a loaded state, until the stream is open
+        self._loops: mistakes.Loops | None = None  # over the dataset, unless a certain epoch of it was asked for
+        self._in_loop = False  # a `for` loop has begun, which ends if its own thread closes the iterator
+        self._late = False  # an earlier loop has read a source with one pass to its end
         self._over = False
         self._complete = False  # over without an error
         self._closed = False
@@ -137,9 +141,11 @@ class DatasetIterator(Recipe, Generic[T_co]):
         return run
 
     def __iter__(self) -> DatasetIterator[T_co]:
-        if self._ended:
-            state = "is closed" if self._closed else "has ended"
-            tell(_log, f"{self._name}: this iterator {state}, and has no more elements: {_AGAIN}")
+        if self._closed and not self._over and get_ident() in self._informed:
+            raise self._is_closed()
+        if self._over:
+            tell(_log, f"{self._name}: this iterator has ended, and has no more elements: {_AGAIN}")
+        self._in_loop = True
         return self
 
     def __next__(self) -> T_co:
@@ -147,6 +153,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
         Raises:
             StopIteration: The epoch is over.
+            FailedPreconditionError: You have closed the iterator.
             CancelledError: Another thread has closed the iterator.
             Exception: Your function raised it. The iterator has ended then.
         """
@@ -331,11 +338,24 @@ class DatasetIterator(Recipe, Generic[T_co]):
             raise FailedPreconditionError(None, None, f"{what} was called within next of the same iterator")
 
     def _after_the_end(self) -> Any:
-        """Return _END, or raise CancelledError once per thread if another thread closed the iterator."""
-        if self._closed and not self._over and get_ident() not in self._informed:
+        """Return _END after the end, and once in a `for` loop whose thread has closed the iterator.
+
+        Raises:
+            CancelledError: Another thread has closed it: once per thread.
+            FailedPreconditionError: It is closed, and the loop has come to its end.
+        """
+        if self._over or not self._closed:
+            return _END
+        if get_ident() not in self._informed:
             self._informed.add(get_ident())
             raise CancelledError(None, None, f"{self._name}: the iterator was closed by another thread")
-        return _END
+        if self._in_loop:
+            self._in_loop = False
+            return _END
+        raise self._is_closed()
+
+    def _is_closed(self) -> FailedPreconditionError:
+        return FailedPreconditionError(None, None, f"{self._name}: this iterator is closed: {_AGAIN}")
 
     def _open(self) -> Stream:
         """Open the stream after the last element."""
@@ -347,6 +367,10 @@ class DatasetIterator(Recipe, Generic[T_co]):
             raise FailedPreconditionError(None, None, text)
         if self._times.begun_at is None:
             self._times.begin()
+            self._late = mistakes.were_read(self._node)
+            mistakes.look(self._node, self._epoch, self._name)
+            if self._loops is not None and self._loaded is None:
+                self._loops.begin(self._node, self._name)
         self._interrupted = True
         if any(each.starts_runners for each in running(self._node)):  # also for sources that are opened later
             self._run.start_runners()
@@ -363,6 +387,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     def _finish(self) -> None:
         """End the epoch."""
+        mistakes.note_end(self._node, self._made is not None and self._made.batches > 0, self._late)
         self._over = self._complete = True
         self._times.end()
         ended.note(self)
@@ -394,6 +419,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
         stream = self._stream
         if stream is None:
             return
+        if self._loops is not None and self._handed > 1:
+            self._loops.ended = True
         self._run.clock.stop()
         try:
             stream.close()
@@ -496,6 +523,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         return element
 
     def __aiter__(self) -> DatasetIterator[T_co]:
+        self._in_loop = True
         return self
 
     def start(self) -> None:
@@ -518,8 +546,9 @@ class DatasetIterator(Recipe, Generic[T_co]):
     def close(self) -> None:
         """End the threads and close the files; a second call does nothing.
 
-        Iterating in your thread ends then; other threads get a CancelledError. Functions of the dataset, and signal
-        handlers within `next`, may call `close` too: the files are closed when `next` returns.
+        A `for` loop in your thread ends then; `next` and another loop raise a FailedPreconditionError. Other threads
+        get a CancelledError. Functions of the dataset, and signal handlers within `next`, may call `close` too: the
+        files are closed when `next` returns.
 
         Raises:
             RuntimeError: Another thread stays in `next` or in a function of the dataset for over `grace` seconds.
@@ -771,6 +800,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             self._times,
             *facts_of_parts(self._node, self._measured, None if self._sum is None else self._summed),
             (max(0, self._last().batches), self._waited),
+            unit_of(self._node),
         )
 
     def _after_fork(self) -> None:

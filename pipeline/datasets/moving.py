@@ -210,9 +210,11 @@ class Moving:
         """
         if not more and (node.indexed or not self._differs_below(node)):
             return state
+        if type(state) is dict:  # see `further`
+            return self.moved(node, state["state"], more + whole(state["more"]))
         if not self._differs_below(node) and not isinstance(node, (Each, Unbatch)):
             return further(state, more)
-        if node.kind in _PASSED:
+        if node.kind in _PASSED or (isinstance(node, Each) and node.alone):
             return self.moved(node.inputs[0], state, more)
         if isinstance(node, Each):
             return self._of_functions(node, state, more)

@@ -27,9 +27,14 @@ def facts_of_parts(
     same = Counter((each.stage, own.label) for each, own in measured.items())
     last = _visit(node, measured, 0, found, same, "")
     if summed is not None:
-        found[summed.number] = _facts(summed, "step", "checksum", last, 0)
+        found[summed.number] = _facts(summed, node, "step", "checksum", last, 0)
         last = [summed.number]
     return list(found.values()), last
+
+
+def unit_of(node: Node) -> str:
+    """Return what the elements of a recipe are called in reports."""
+    return "batches" if node.batched else "examples"
 
 
 def _visit(
@@ -65,14 +70,16 @@ def _visit(
     label = own.label
     if branch and same[node.stage, label] > 1:
         label = f"{label} ({branch})"
-    found[own.number] = _facts(own, node.stage, label, inputs, count or workers)
+    found[own.number] = _facts(own, node, node.stage, label, inputs, count or workers)
     return [own.number]
 
 
-def _facts(own: Measured, kind: str, name: str, inputs: list[int], workers: int) -> PartFacts:
+def _facts(own: Measured, node: Node, kind: str, name: str, inputs: list[int], workers: int) -> PartFacts:
     """Return what reports know of a step."""
     meter, ahead, executor = own.meter, own.ahead, own.workers
-    settings: dict[str, Any] = {"in_workers": executor is not None}
+    settings: dict[str, Any] = {"in_workers": executor is not None, "unit": unit_of(node)}
+    if node.takes_workers:
+        settings["takes_workers"] = node.takes_workers
     if executor is not None:
         settings["made_by"] = executor.made_by
         if (remote := executor.seen()) is not None:

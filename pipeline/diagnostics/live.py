@@ -301,6 +301,7 @@ class LoopFacts(NamedTuple):
         parts: The steps of the dataset, each after its inputs.
         inputs: The numbers of the parts, or queues, that it takes from.
         taken: Number of elements taken, and how many seconds it has waited for them.
+        unit: What its elements are called, in the plural.
     """
 
     name: str
@@ -311,3 +312,4 @@ class LoopFacts(NamedTuple):
     parts: Sequence[PartFacts]
     inputs: Sequence[int]
     taken: tuple[int, float]
+    unit: str

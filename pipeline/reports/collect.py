@@ -210,7 +210,7 @@ class _Collector:
             dropped=facts.dropped,
             first_s=None if times.first_at is None or times.begun_at is None else times.first_at - times.begun_at,
             age_s=None if times.begun_at is None else (times.ended_at or self.now.at) - times.begun_at,
-            settings={"kind": "dataset"},
+            settings={"kind": "dataset", "unit": facts.unit},
         )
 
     # What the stages are made of

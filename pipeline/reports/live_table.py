@@ -8,8 +8,8 @@ from typing import Any
 
 from pipeline.reports.model import UNBOUNDED, Stage
 from pipeline.reports.report import Report
-from pipeline.reports.table import BUSY, CPU, RATE, THREADS, WAITS_IN, WAITS_OUT, Column
-from pipeline.reports.words import cells, cut, held, level, mark, printable, progress
+from pipeline.reports.table import BUSY, CPU, STEP, THROUGHPUT, Column, places
+from pipeline.reports.words import WIDTH, cells, cut, held, level, mark, printable, progress
 
 _BAR = 10  # columns
 _NAME = 12, 30  # columns: the least, where a quarter of the terminal is no more, and the most
@@ -45,10 +45,10 @@ def _note(stage: Stage) -> str:
 
 
 _LEVEL, _NOTE = Column("level", _bar, True, "cyan"), Column("", _note, True, "green")
-_HOLDS = Column("holds", held)
+_WHERE, _HOLDS = Column("runs in", lambda stage: "", True), Column("holds", held)
 # The more important, the further in front; those at the end are left out first.
-_COLUMNS = RATE, _LEVEL, _HOLDS, _NOTE, BUSY, WAITS_IN, WAITS_OUT, THREADS, CPU
-_ORDER = [column.head for column in (_LEVEL, _HOLDS, RATE, THREADS, CPU, BUSY, WAITS_IN, WAITS_OUT, _NOTE)]
+_COLUMNS = THROUGHPUT, _LEVEL, _NOTE, BUSY, _WHERE, _HOLDS, CPU
+_ORDER = [column.head for column in (_WHERE, THROUGHPUT, BUSY, CPU, _LEVEL, _HOLDS, _NOTE)]
 
 
 def console(stream: Any, **settings: Any) -> Any:
@@ -61,34 +61,37 @@ def console(stream: Any, **settings: Any) -> Any:
 
 
 def lines(report: Report, console: Any) -> list[str]:
-    """Return the table, and the verdicts below it, as lines that fit into the console; the verdicts come last."""
+    """Return the verdicts, and the table below them, as lines that fit into the console."""
     width, height = console.width - 1, max(2, console.height - 1)  # no terminal wraps then
     if not report.stages:
         return [cut("pipeline: nothing has begun yet", width)]
-    columns = _fitting(report.stages, width, console.encoding)
-    below = []
+    columns = _fitting(report, width, console.encoding)
+    style = importlib.import_module("rich.text").Text
+    drawn = []
+    for verdict in report.verdicts:
+        drawn += _rendered(style(printable(verdict.text), style="bold"), console, min(width, WIDTH))
     if not any(column.text is _note for column in columns):  # progress, where no column has room for it
-        below = [f"{printable(stage.name)}: {note}" for stage in report.stages if (note := progress(stage))]
-    texts = [*below, *(printable(verdict.text) for verdict in report.verdicts)]
-    taken = sum(-(-cells(text) // width) for text in texts)
-    stages = _chosen(report, max(1, height - taken - 1))
-    drawn = _rendered(_table(report, stages, columns, width), console, width)
+        for stage in report.stages:
+            if note := progress(stage):
+                drawn += _rendered(style(f"{printable(stage.name)}: {note}", style="green"), console, width)
+    stages = _chosen(report, max(1, height - len(drawn) - 1))
+    drawn += _rendered(_table(report, stages, columns, width), console, width)
     if left := len(report.stages) - len(stages):
         drawn.append(cut(f"  and {left:,} more stages", width))
-    style = importlib.import_module("rich.text").Text
-    for i, text in enumerate(texts):
-        drawn += _rendered(style(text, style="green" if i < len(below) else "bold"), console, width)
-    return drawn[-height:]
+    return drawn[:height]
 
 
-def _fitting(stages: Sequence[Stage], width: int, encoding: str) -> list[Column]:
+def _fitting(report: Report, width: int, encoding: str) -> list[Column]:
     """Return the columns for which there is room next to the names."""
-    kept = []
-    longest = max(cells(printable(f"> {stage.kind} {stage.name}")) for stage in stages)
+    kept, stages = [], report.stages
+    runs_in = places(stages, report.edges)
+    longest = max(cells(f"> {STEP.text(stage)}") for stage in stages)
     used = min(longest, _NAME[1], max(_NAME[0], width // 4)) + 2
     for column in _COLUMNS:
         if column is _LEVEL and not encoding.lower().startswith("utf"):
             column = column._replace(text=_ascii_bar)
+        if column is _WHERE:
+            column = column._replace(text=lambda stage: runs_in[stage.id])
         needed = column.width(stages)
         if not needed:
             continue
@@ -113,12 +116,12 @@ def _table(report: Report, stages: Sequence[Stage], columns: Sequence[Column], w
     text = importlib.import_module("rich.text").Text
     table = importlib.import_module("rich.table").Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     most = max(_NAME[0], min(_NAME[1], width - 2 - sum(max(1, column.width(stages)) + 2 for column in columns)))
-    table.add_column("stage", no_wrap=True, max_width=most)
+    table.add_column(STEP.head, no_wrap=True, max_width=most)
     for column in columns:
         table.add_column(column.head, justify="left" if column.left else "right", no_wrap=True, style=column.style)
     slow = report.slow
     for stage in stages:
-        name = text(cut(f"{'> ' if stage.id in slow else '  '}{stage.kind} {printable(stage.name)}", most))
+        name = text(cut(f"{'> ' if stage.id in slow else '  '}{STEP.text(stage)}", most))
         name.stylize("bold yellow" if stage.id in slow else "dim" if stage.state in ("ended", "closed") else "")
         table.add_row(name, *(text(column.text(stage)) for column in columns))
     return table

@@ -135,7 +135,8 @@ class Verdict:
         knob: What to change: "workers", "prefetch" or "buffer_size"; "consumer" for your own loop; None for nothing.
         value: What to set it to; None if that is not known.
         gain: At most how many times as fast the run would be; None if that is not known.
-        text: The verdict in a sentence.
+        text: The verdict, in at most three sentences.
+        least: At least how many times as fast the run would be; None if that is not known.
     """
 
     loop: int
@@ -145,3 +146,4 @@ class Verdict:
     value: int | None
     gain: float | None
     text: str
+    least: float | None = None

@@ -8,15 +8,19 @@ from typing import Any
 
 from pipeline.reports.model import Edge, Stage, Verdict
 from pipeline.reports.picture import picture
-from pipeline.reports.table import to_text
-from pipeline.reports.words import escaped, printable
+from pipeline.reports.table import brief, in_full
+from pipeline.reports.words import escaped, wrapped
 
-_STARVED = 0.3  # of the time that threads could run, and of a processor: from there on waiting for one is reported
+_STARVED = 0.3  # of the time that threads could run: from there on waiting for a processor is reported
+_HALF = 0.5  # of a processor: what other programs take below that is no advice
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class Report:
-    """The model of a run. `str` returns it as a table with the verdict, `to_dict` as JSON values.
+    """The model of a run.
+
+    `str` returns the verdict, and a table with a row per step. `details` returns all figures as text, `to_dict` as JSON
+    values.
 
     Attributes:
         seconds: The length of the window: from the oldest sample to now; without samples, from the start.
@@ -84,19 +88,31 @@ class Report:
     def __repr__(self) -> str:
         if not self.stages:
             return NOTHING
+        texts = [wrapped(verdict.text) for verdict in self.verdicts]
+        starved = [wrapped(self._starved())] if self._starved() else []
+        return "\n".join([*texts, *[""] * bool(texts), *brief(self.stages, self.edges), *starved])
+
+    def details(self) -> str:
+        """Return all figures as text: a table of every stage, queue and thread, and what was measured."""
+        if not self.stages:
+            return NOTHING
         notes = [f"over {self.seconds:.1f} s"]
         if self.lock is not None:
             notes.append(f"the GIL was held {self.lock:.0%} of the time")
-        had, wanted = (sum(getattr(stage, each) or 0.0 for stage in self.stages) for each in ("cpu", "wanted"))
-        if wanted - had > _STARVED * max(1.0, wanted):
-            notes.append(
-                f"CPU-starved: threads could use {wanted:.1f} processors and had {had:.1f} of {self.processors}; other "
-                "processes used the rest"
-            )
         if not self.watched:
             notes.append("CPU and GIL use were not measured: run inside `with pipeline.monitor():` to add them")
-        verdicts = [printable(verdict.text) for verdict in self.verdicts]
-        return "\n".join([*to_text(self.stages), "", "; ".join(notes), *verdicts])
+        notes += filter(None, [self._starved()])
+        return "\n".join([*in_full(self.stages), "", *map(wrapped, notes)])
+
+    def _starved(self) -> str:
+        """Return how many processors other programs took from this one; "" if it lacked less than half of one."""
+        had, wanted = (sum(getattr(stage, each) or 0.0 for stage in self.stages) for each in ("cpu", "wanted"))
+        if self.seconds < 1 or wanted - had <= max(_HALF, _STARVED * wanted):
+            return ""
+        return (
+            f"CPU-starved: threads could use {wanted:.1f} processors and had {had:.1f} of {self.processors}; other "
+            "processes used the rest"
+        )
 
     def to_svg(self) -> str:
         """Return the stages as a row of tanks, with the verdicts below."""
@@ -104,8 +120,8 @@ class Report:
         return picture(self.stages, self.edges, self.slow, texts or ("" if self.stages else NOTHING))
 
     def _repr_html_(self) -> str:
-        table = f'<pre style="overflow-x:auto">{escaped(str(self))}</pre>'
-        return f"<div>{self.to_svg()}<details><summary>figures</summary>{table}</details></div>"
+        short, full = (f'<pre style="overflow-x:auto">{escaped(text)}</pre>' for text in (str(self), self.details()))
+        return f"<div>{short}{self.to_svg()}<details><summary>figures</summary>{full}</details></div>"
 
 
 NOTHING = "nothing to report: no queue or iterator is running"

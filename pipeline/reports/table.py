@@ -1,12 +1,13 @@
-"""A report as a table: its columns, and its text for people who read it after the run."""
+"""A report as a table: a short one with a row per step, and one with all figures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pipeline.reports.model import Stage, Tank
-from pipeline.reports.words import amount, cells, notes, printable, rate, share
+from pipeline.diagnostics.wording import count
+from pipeline.reports.model import Edge, Stage, Tank
+from pipeline.reports.words import amount, cells, notes, printable, rate, share, unit
 
 
 class Column(NamedTuple):
@@ -41,6 +42,56 @@ WAITS_IN = Column("waits in", lambda stage: share(stage.waits_in))
 WAITS_OUT = Column("waits out", lambda stage: share(stage.waits_out))
 CPU = Column("cpu", lambda stage: "" if stage.cpu is None else f"{stage.cpu:.1f}")
 
+
+def _step(stage: Stage) -> str:
+    """Return what users call a stage: their own loop is theirs."""
+    if stage.kind == "loop":
+        return f"your loop ({printable(stage.name)})"
+    return printable(f"{stage.kind} {stage.name}" if stage.kind in ("producer", "queue", "reader") else stage.name)
+
+
+def _held(tank: Tank) -> str:
+    """Return how many elements a queue holds, and how often it was empty or full, such as "0 of 2, empty 90%"."""
+    size, capacity = amount(tank.stats.size), amount(tank.stats.capacity)
+    word, part = max(("empty", tank.empty), ("full", tank.full), key=lambda each: each[1])
+    return f"{size} of {capacity}" + (f", {word} {part:.0%}" if part else "")
+
+
+STEP = Column("step", _step, left=True)
+THROUGHPUT = Column("throughput", lambda stage: f"{rate(stage)} {unit(stage)}/s")
+QUEUE = Column("queue behind it", _of_tank(_held), left=True)
+
+# What the workers of a function are called, one and several, by what makes them.
+_WORKERS = {
+    "pipeline.threads": ("thread", "threads"),
+    "pipeline.processes": ("process", "processes"),
+    "pipeline.cluster.workers": ("Ray worker", "Ray workers"),
+}
+
+
+def places(stages: Iterable[Stage], edges: Iterable[Edge]) -> dict[int, str]:
+    """Return where each stage runs: in workers, in a thread of its own, or in the thread that takes from it."""
+    known = {stage.id: stage for stage in stages}
+    behind = {edge.source: edge.target for edge in edges}
+    return {number: _place(stage, known, behind) for number, stage in known.items()}
+
+
+def _place(stage: Stage, known: Mapping[int, Stage], behind: Mapping[int, int]) -> str:
+    if stage.threads and stage.settings.get("in_workers"):
+        one, several = _WORKERS.get(str(stage.settings["made_by"]), ("worker", "workers"))
+        return f"{stage.threads:,} {one if stage.threads == 1 else several}"
+    if stage.threads and stage.kind == "function":  # of a queue runner
+        return count(stage.threads, "thread")
+    at: Stage | None = stage
+    while at is not None and at.kind not in ("loop", "queue") and at.tank is None:
+        at = known.get(behind.get(at.id, 0))
+    if at is None or at.kind == "queue":
+        return ""
+    if at.kind == "loop":
+        return "your thread"
+    return "its own thread" if at is stage else f"{printable(at.name.partition('(')[0])}'s thread"
+
+
 _COLUMNS = (
     Column("stage", lambda stage: printable(f"{stage.kind} {stage.name}"), left=True),
     THREADS,
@@ -56,10 +107,20 @@ _COLUMNS = (
 )
 
 
-def to_text(stages: Iterable[Stage]) -> list[str]:
-    """Return a table as lines: a row per stage, with its notes below."""
-    stages = list(stages)
-    columns = [(column, column.width(stages)) for column in _COLUMNS]
+def brief(stages: Sequence[Stage], edges: Iterable[Edge]) -> list[str]:
+    """Return a table for people as lines: a row per step, with its notes below."""
+    runs_in = places(stages, edges)
+    where = Column("runs in", lambda stage: runs_in[stage.id], left=True)
+    return _lines(stages, (STEP, where, THROUGHPUT, BUSY, QUEUE))
+
+
+def in_full(stages: Sequence[Stage]) -> list[str]:
+    """Return a table of all figures as lines: a row per stage, with its notes below."""
+    return _lines(stages, _COLUMNS)
+
+
+def _lines(stages: Sequence[Stage], chosen: Iterable[Column]) -> list[str]:
+    columns = [(column, column.width(stages)) for column in chosen]
 
     def line(texts: Callable[[Column], str]) -> str:
         row = [

@@ -8,6 +8,7 @@ thread that it waits for. docs/monitoring.md has the rules in words.
 from __future__ import annotations
 
 import math
+import re
 from typing import NamedTuple
 
 from pipeline.diagnostics.wording import count
@@ -21,6 +22,9 @@ _SETTLED = 10.0  # seconds, after which `workers="auto"` has tried what it can
 _MOST_AT_ONCE = 4  # times as many workers as now are proposed at most
 _OFTEN, _MOSTLY, _ALL_BUSY = 0.2, 0.5, 0.75  # shares of the time
 _WORTH = 1.1  # times as fast: for less, nothing is proposed
+_LEAST = 0.75  # of the gain that is possible is gained at least: `make verdicts` measures it
+_EXACT = 3.0  # times: below that, speed-ups have a decimal
+_HALF = 0.5  # of a processor
 _AHEAD = 2  # elements that `prefetch` keeps by default
 
 _COMPUTES, _WAITS, _UNKNOWN = ", computing", ", waiting for I/O", ""
@@ -37,6 +41,7 @@ class _Remedy(NamedTuple):
     knob: str | None = None
     value: int | None = None
     gain: float | None = None
+    least: float | None = None
 
 
 class _Offer(NamedTuple):
@@ -46,7 +51,7 @@ class _Offer(NamedTuple):
         value: Their number.
         knob: How to write it.
         most: At most how many times as fast the run would be.
-        gain: The same, if it is known whether the function computes; else None.
+        gain, least: The same, and at least how many times, if it is known whether the function computes; else None.
         text: The advice.
     """
 
@@ -54,6 +59,7 @@ class _Offer(NamedTuple):
     knob: str
     most: float
     gain: float | None
+    least: float | None
     text: str
 
 
@@ -91,8 +97,11 @@ def judge(report: Report) -> list[Verdict]:
                 remedy = _Remedy(loop, "short", text)
             else:
                 remedy = _of_loop(report, loop)
+            least = remedy.least if remedy.gain is None or remedy.least is not None else _least(remedy.gain)
             found.append(
-                Verdict(loop.id, remedy.stage.id, remedy.kind, remedy.knob, remedy.value, remedy.gain, remedy.text)
+                Verdict(
+                    loop.id, remedy.stage.id, remedy.kind, remedy.knob, remedy.value, remedy.gain, remedy.text, least
+                )
             )
     return found
 
@@ -197,10 +206,12 @@ def _serial(report: Report, slow: Stage, thread: _Thread, behind: float, consume
     how = _how(taken, thread, consumer if thread.first else 0.0)
     begins = f"Bottleneck: `{slow.name}` ({taken:.0%} of the time{how})"
     prefetched = 1 / max(thread.busy, consumer, 1e-3) if thread.first else 1.0
-    if slow.kind == "function":
+    call = slow.settings.get("takes_workers")
+    if slow.kind == "function" or call:
         offer = _more(report, 1, taken, taken, max(limit, 1e-3), how)
         if offer.most > _WORTH * prefetched:
-            return _Remedy(slow, "function", f"{begins}. {offer.text}", "workers", offer.value, offer.gain)
+            text = re.sub("`workers=([^`]+)`", rf"`{call}(..., workers=\1)`", offer.text) if call else offer.text
+            return _Remedy(slow, slow.kind, f"{begins}. {text}", "workers", offer.value, offer.gain, offer.least)
     if prefetched > _WORTH:
         text = f"{begins}. Try `.prefetch({_AHEAD})` at the end{_times(prefetched)}."
         return _Remedy(slow, slow.kind, text, "prefetch", _AHEAD, prefetched)
@@ -233,12 +244,18 @@ def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consum
     limit = max(thread.busy - _taken(slow), behind, 1e-3)
     offer = _more(report, now, now * busy, now, limit, how, _made_by(slow))
     if offer.most < _WORTH:
-        number = report.processors
-        full = "The only processor is used" if number == 1 else f"All {number} processors are used"
-        if how != _COMPUTES and (report.lock or 0.0) > HOGGED:
-            full = f"The GIL is held {report.lock:.0%} of the time"
-        return _Remedy(slow, "function", f"{begins}. {full}. {_LESS_WORK}")
-    return _Remedy(slow, "function", f"{begins}. {offer.text}", "workers", offer.value, offer.gain)
+        return _Remedy(slow, "function", f"{begins}. {_why_no_more(report, how)}{_LESS_WORK}")
+    return _Remedy(slow, "function", f"{begins}. {offer.text}", "workers", offer.value, offer.gain, offer.least)
+
+
+def _why_no_more(report: Report, how: str) -> str:
+    """Return why more workers gain nothing, as a sentence; "" where half a processor or more is free."""
+    if how != _COMPUTES and (report.lock or 0.0) > HOGGED:
+        return f"The GIL is held {report.lock:.0%} of the time. "
+    number, used = report.processors, sum(stage.cpu or 0.0 for stage in report.stages)
+    if report.watched and number - used >= _HALF:
+        return ""
+    return f"{'The only processor is' if number == 1 else f'All {number} processors are'} used. "
 
 
 def _why_idle(report: Report, slow: Stage, how: str) -> str:
@@ -280,12 +297,12 @@ def _more(
     knob = f"{made_by}({value})" if made_by.startswith("pipeline.") and not in_threads else str(value)
     if how == _UNKNOWN:
         other = _if_computing(report, now, share, limit, made_by)
-        text = f"Try `workers={knob}`: up to {most:.1f} times as fast if it waits for I/O{other}."
-        return _Offer(value, knob, most, None, text)
-    times = _times(most)
+        text = f"Try `workers={knob}`: up to {_figure(most)} times as fast if it waits for I/O{other}."
+        return _Offer(value, knob, most, None, None, text)
+    least = _least(most)
     if how == _COMPUTES:  # two processors may be one core
-        times = _between(max(1.0, min(most, 1 / max(limit, 2 * share / value))), most)
-    return _Offer(value, knob, most, most, f"{turns}Try `workers={knob}`{times}.")
+        least = min(least, max(1.0, 1 / max(limit, 2 * share / value)))
+    return _Offer(value, knob, most, most, least, f"{turns}Try `workers={knob}`{_between(least, most)}.")
 
 
 def _room(report: Report, in_threads: bool) -> float:
@@ -333,9 +350,22 @@ def _if_computing(report: Report, now: int, share: float, limit: float, made_by:
     return f"; if it computes in Python, {f'{_IN_TURNS}, so use ' if now > 1 else ''}{processes}{gain}"
 
 
+def _least(gain: float) -> float:
+    """Return how many times as fast a run is at least that can be `gain` times as fast."""
+    return max(1.0, _LEAST * gain)
+
+
 def _times(gain: float) -> str:
-    return f": about {gain:.1f} times as fast" if gain > _WORTH else ""
+    return _between(_least(gain), gain)
 
 
 def _between(least: float, most: float) -> str:
-    return f": {least:.1f} to {most:.1f} times as fast" if most > _WORTH else ""
+    """Return a range of speed-ups as text; "" for one that is not worth a change."""
+    if most <= _WORTH:
+        return ""
+    low, high = _figure(max(1.0, least)), _figure(most)
+    return f": {low} to {high} times as fast" if low != high else f": about {high} times as fast"
+
+
+def _figure(times: float) -> str:
+    return f"{times:.1f}".removesuffix(".0") if times < _EXACT else f"{times:.0f}"

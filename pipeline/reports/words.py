@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import html
 import math
+import textwrap
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
 from pipeline.reports.model import UNBOUNDED, Stage
+
+WIDTH = 80  # columns of a verdict
 
 _XML = {"\t", "\n"}
 
@@ -45,6 +48,11 @@ def cut(text: str, width: int) -> str:
     return f"{kept}\N{HORIZONTAL ELLIPSIS}"
 
 
+def wrapped(text: str) -> str:
+    """Return a text in lines of at most 80 columns."""
+    return "\n".join(textwrap.wrap(printable(text), WIDTH, break_long_words=False, break_on_hyphens=False))
+
+
 def amount(number: int) -> str:
     """Return a capacity as text."""
     return "unbounded" if number == UNBOUNDED else f"{number:,}"
@@ -68,6 +76,11 @@ def duration(seconds: float) -> str:
 def rate(stage: Stage) -> str:
     """Return elements per second, with a digit behind the point for slow stages."""
     return f"{stage.rate:,.0f}" if stage.rate >= 10 or not stage.rate else f"{stage.rate:.1f}"
+
+
+def unit(stage: Stage) -> str:
+    """Return what comes out of a stage, in the plural."""
+    return str(stage.settings.get("unit", "records" if stage.kind == "reader" else "elements"))
 
 
 def held(stage: Stage) -> str:

@@ -89,10 +89,12 @@ class Table(Rows):
         at_hand: Whether any rows lie in memory, and only have to be gathered.
         ahead: Whether rows may be made before they are asked for: making them calls no function of the user's.
         by_epoch: Whether each epoch has its own rows: row i of epoch e has the number `e * len(table) + i`.
+        takes_workers: See `Node.takes_workers`.
     """
 
     sizes: Sequence[int] | None = None
     at_hand = ahead = by_epoch = False
+    takes_workers = ""
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -123,6 +125,10 @@ class Table(Rows):
 
     def named(self, number: int) -> str | None:
         """Return what errors call a row, such as its file; None for its number."""
+        return None
+
+    def fetch(self, source: OfTable) -> Node | None:
+        """Return the recipe that runs instead of a source of this table, if workers make its rows."""
         return None
 
     def rows(self, numbers: NDArray[np.int64]) -> Columns | Examples:
@@ -273,6 +279,15 @@ class OfTable(OfSource):
         super().__init__(table.kind, facts, order)
         self.table = table
         self.indexed = table.sizes is None
+        self.takes_workers = table.takes_workers
+        self._fetch = table.fetch(self)
+
+    @property
+    def works_ahead(self) -> bool:
+        return self._fetch is not None
+
+    def run_as(self) -> Node:
+        return self._fetch or self
 
     def about(self) -> str:
         return f"{len(self.table):,} {self.table.unit}"
@@ -467,6 +482,11 @@ class OfParts(OfSource):
     @property
     def live(self) -> bool:
         return self.parts.live
+
+    def idle_shuffle(self) -> str | None:
+        if self.order.shuffle is None or len(self.parts.names) != 1:
+            return None
+        return f"shuffle=True orders {self.parts.unit}, and there is one, so it changes nothing"
 
     def skipping(self, on_error: str, max_errors: int | None) -> OfParts:
         """Return the same that does this with the rest of a part that fails, if there is something after it."""

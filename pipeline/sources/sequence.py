@@ -25,13 +25,18 @@ class OfSequence(Node):
 
     Args:
         items: The sequence.
+        workers: They fetch the items, as for `map`; None for the thread that takes.
+
+    Raises:
+        TypeError: The workers cannot fetch the items.
+        ValueError: There are too many items, or a wrong number of workers.
     """
 
     kind = "sequence"
     stage = "source"
     indexed = True
 
-    def __init__(self, items: Any) -> None:
+    def __init__(self, items: Any, workers: Any = None) -> None:
         try:
             fits = len(items) < ENDLESS
         except OverflowError:
@@ -40,6 +45,20 @@ class OfSequence(Node):
             raise invalid(f"dataset: the {type(items).__name__} must have fewer than 2**62 items, and has more")
         self.items = items
         self.note_place()
+        if type(items) not in STORED:
+            self.takes_workers = "pipeline.dataset"
+        self._fetch: Node | None = None
+        if workers is not None:
+            from pipeline.sources.fetched import Fetch, ItemNumbers, ItemOf  # executors take 3 ms to import
+
+            self._fetch = Fetch(ItemNumbers(len(items)), ItemOf(items), workers, self)
+
+    @property
+    def works_ahead(self) -> bool:
+        return self._fetch is not None
+
+    def run_as(self) -> Node:
+        return self._fetch or self
 
     def length(self) -> int | None:
         return len(self.items)

@@ -47,6 +47,7 @@ class Bucket(OneInput):
     """
 
     kind = "bucket"
+    batched = True
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pipeline._block import mix_outputs
 from pipeline.dtypes import at_least, one_of, truth
@@ -65,11 +65,13 @@ class Each(OneForOne):
 
     Attributes:
         does: The operation on its results.
+        alone: Whether it is one stage even beside others, with the state that its input would have in its place.
         chosen: The workers that `workers="auto"` has found best so far; later iterators begin with these.
     """
 
     stage = "function"
     does: type[Step]
+    alone: ClassVar[bool] = False
 
     def __init__(self, source: Node, function: Callable[..., Any], calls: CallSettings) -> None:
         from pipeline.workers.given import checked_workers  # imported lazily: executors cost 3 ms
@@ -198,7 +200,7 @@ def neighbours(node: Each, count: int | None = None) -> tuple[list[Each], Node]:
         if count is not None and source.kind == "prefetch":
             source = source.inputs[0]
             continue
-        if not isinstance(source, Each):
+        if not isinstance(source, Each) or source.alone:
             break
         found.insert(0, source)
         source = source.source
@@ -272,6 +274,7 @@ class FlatMap(Each):
 
     kind = "flat_map"
     does = FlatMapStep
+    batched = False
 
     def name_of(self, number: int) -> str | None:
         return None

@@ -83,6 +83,7 @@ class Batch(Group):
     """
 
     kind = "batch"
+    batched = True
 
     def __init__(
         self,

@@ -46,6 +46,7 @@ class Node:
         written: The node in the user's program, where a recipe runs in another order; else this one.
         made_at: The line of the user's program that made it.
         summed: The number of batchings after `checksum`; None without a checksum.
+        takes_workers: The function that makes this source with `workers=`; "" for all other nodes.
     """
 
     kind: str = ""
@@ -58,6 +59,7 @@ class Node:
     stage: ClassVar[str] = "step"
     made_at: Place | None = None
     summed: int | None = None
+    takes_workers: str = ""
     _written: Node | None = None
 
     def options(self) -> dict[str, Any]:
@@ -112,6 +114,10 @@ class Node:
         """Return the seed of this step alone; None if it draws nothing."""
         return None
 
+    def idle_shuffle(self) -> str | None:
+        """Return the reason for the random order of a source changing nothing; None if it changes something."""
+        return None
+
     def no_state(self) -> str | None:
         """Return the reason for the recipe's having no states; None if it has states."""
         return next((reason for each in self.inputs if (reason := each.no_state()) is not None), None)
@@ -129,6 +135,11 @@ class Node:
     def timed(self) -> bool:
         """True if its elements depend on time, like batches with `max_wait`."""
         return any(each.timed for each in self.inputs)
+
+    @property
+    def batched(self) -> bool:
+        """True if its elements are batches."""
+        return any(each.batched for each in self.inputs)
 
     @property
     def works_ahead(self) -> bool:
@@ -154,6 +165,10 @@ class Node:
     @property
     def written(self) -> Node:
         return self._written or self
+
+    def run_as(self) -> Node:
+        """Return the recipe that runs instead of a source: one whose workers make the examples."""
+        return self
 
     # Its name
 

@@ -402,7 +402,9 @@ class Drawn(Index):
 
 
 def arranged(node: Node) -> Node:
-    """Return an equivalent recipe with choices moved below one-to-one functions."""
+    """Return the recipe as it runs: choices moved below one-to-one functions, sources with their workers."""
+    if not node.inputs:
+        return node.run_as()
     inputs = tuple(map(arranged, node.inputs))
     if any(new is not old for new, old in zip(inputs, node.inputs, strict=True)):
         node = with_inputs(node, inputs)

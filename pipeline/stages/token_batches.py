@@ -33,6 +33,7 @@ class TokenBatch(OneInput):
     """
 
     kind = "batch"
+    batched = True
 
     def __init__(
         self,

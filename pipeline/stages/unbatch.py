@@ -25,6 +25,7 @@ class Unbatch(OneInput):
     """
 
     kind = "unbatch"
+    batched = False
 
     def __init__(self, source: Node, tensors: bool = False) -> None:
         self.tensors = tensors

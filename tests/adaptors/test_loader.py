@@ -110,7 +110,9 @@ def test_a_closed_loader_is_at_its_end():
     next(batches)
     loader.close()
     loader.close()
-    assert list(batches) == list(loader) == []
+    assert list(batches) == []
+    with pytest.raises(FailedPreconditionError, match="is closed: make another loader"):
+        list(loader)
 
 
 def test_no_threads_stay_behind():

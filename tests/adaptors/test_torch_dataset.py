@@ -414,3 +414,28 @@ def test_a_state_that_json_would_change(state, workers):
     with pytest.raises(pipeline.errors.FailedPreconditionError, match=r"Odd\.state_dict must return plain data"):
         iterator.state_dict()
     assert [int(item) for item in iterator] == list(range(70, 100))
+
+
+@pytest.mark.parametrize("workers", [2, "auto", "processes"])
+@pytest.mark.parametrize("options", [{}, {"num_epochs": 2, "shuffle": True, "seed": 1, "shard": (1, 3)}])
+def test_workers_fetch_the_same_items(workers, options):
+    given = pipeline.processes(2) if workers == "processes" else workers
+    plain, made = (pt.dataset(Squares(), workers=each, **options) for each in (None, given))
+    expected = [repr(each) for each in plain]
+    assert [repr(each) for each in made] == expected
+    assert len(made) == len(plain)
+    with iter(plain.batch(2)) as batches:
+        next(batches)
+        state = json.loads(json.dumps(batches.state_dict()))
+        rest = [repr(each) for each in batches]
+    with iter(made.batch(2)) as batches:
+        batches.load_state_dict(state)
+        assert [repr(each) for each in batches] == rest
+    assert [repr(each) for each in made.epoch(1)] == [repr(each) for each in plain.epoch(1)]
+    shuffled = [[repr(each) for each in data.shuffle(seed=2).take(3)] for data in (plain, made)]
+    assert shuffled[0] == shuffled[1]
+
+
+def test_workers_of_a_stream_are_refused():
+    with pytest.raises(ValueError, match="a Stream makes its examples one after the other: workers= is for map-style"):
+        pt.dataset(Stream(), workers=2)

@@ -89,7 +89,8 @@ def test_examples_by_number_are_refused():
 def test_a_loader_ends_with_its_block():
     with pt.DataLoader(chain().prefetch(2)) as loader:
         next(iter(loader))
-    assert list(loader) == []
+    with pytest.raises(FailedPreconditionError, match="is closed: make another loader"):
+        list(loader)
 
 
 def test_a_loader_that_is_dropped_is_freed_at_once():

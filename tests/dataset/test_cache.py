@@ -388,8 +388,8 @@ def test_reports_say_fill_or_hit(tmp_path):
     assert "double" in filled
     assert "cache (hit)" in hit
     assert "double" not in hit
-    assert "source stream" in filled
-    assert "source stream" not in hit
+    assert "\nstream " in filled
+    assert "\nstream " not in hit
 
 
 def test_elements_may_be_changed(tmp_path):

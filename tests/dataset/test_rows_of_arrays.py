@@ -177,7 +177,8 @@ def test_after_close_there_are_none():
     next(iterator)
     next(iterator)
     iterator.close()
-    assert next(iterator, None) is None
+    with pytest.raises(pipeline.errors.FailedPreconditionError, match="this iterator is closed"):
+        next(iterator)
     assert iterator.delivered == (2, 14)
 
 

@@ -312,7 +312,8 @@ def test_an_iterator(chain, call, handler):
                     thread.join(60)
                     assert not thread.is_alive()
             rest = []
-            with contextlib.suppress(CancelledError) if closed else contextlib.nullcontext():
+            ends = CancelledError, pipeline.FailedPreconditionError
+            with contextlib.suppress(*ends) if closed else contextlib.nullcontext():
                 while (batch := next(iterator, None)) is not None:
                     rest.append(batch.tolist())
             iterator.close()

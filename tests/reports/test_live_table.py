@@ -1,4 +1,4 @@
-"""The table fits every terminal, and the verdict is its end."""
+"""The verdict comes first, and the table fits every terminal."""
 
 import io
 from dataclasses import replace
@@ -41,26 +41,27 @@ def test_every_width(width, name):
     drawn = lines(report(name=name), console(width))
     assert max(map(cells, drawn)) < width
     assert all(each.isprintable() for each in drawn)
-    assert " ".join(drawn).replace("  ", " ").endswith(TEXT)
+    assert " ".join(drawn).startswith(TEXT)
     assert sum("decode" in each for each in drawn) >= 2
-    assert any(each.startswith("> function decode"[: min(14, width // 4)]) for each in drawn)
+    assert any(each.startswith("> decode") for each in drawn)
     assert "40%, 3 s left" in " ".join(drawn)  # in a column, or below if there is no room for one
 
 
 def test_wide_terminals_show_more():
-    heads = [lines(report(), console(width))[0].split() for width in (40, 80, 200)]
-    assert heads[0] == ["stage", "level", "rate/s"]
+    drawn = [lines(report(), console(width)) for width in (40, 80, 200)]
+    heads = [next(line.split() for line in each if line.startswith("step ")) for each in drawn]
+    assert heads[0] == ["step", "throughput"]
     assert set(heads[0]) < set(heads[1]) <= set(heads[2])
-    assert {"holds", "busy", "threads"} <= set(heads[2])
+    assert {"runs", "holds", "busy", "level"} <= set(heads[2])
 
 
 @pytest.mark.parametrize("height", [1, 4, 10, 25])
 def test_many_queues_on_a_small_screen(height):
     drawn = lines(report(queues=90), console(100, height))
     assert len(drawn) <= max(2, height - 1)
-    assert drawn[-1].endswith(TEXT)
+    assert drawn[0].startswith(TEXT[:40])
     if height >= 10:
-        assert any("> function decode" in each for each in drawn)
+        assert any("> decode" in each for each in drawn)
         assert any("more stages" in each for each in drawn)
 
 

@@ -64,9 +64,8 @@ def test_a_table_that_stays(terminal, start):
     assert terminal.end_of(start("-c", program)) == 0
     lines = terminal.lines()
     assert lines[0] == "result"
-    assert lines[1].split()[:2] == ["stage", "level"]
-    assert any("loop examples" in line for line in lines)
-    assert lines[-2].endswith(".")  # the verdict
+    assert any(line.split()[:2] == ["step", "runs"] for line in lines)
+    assert any("your loop (examples)" in line for line in lines)
     assert lines[-1] == "after"
     assert not terminal.screen.cursor.hidden
 
@@ -76,19 +75,19 @@ def test_an_exception_of_the_program(terminal, start):
     assert terminal.end_of(start("-c", program)) == 1
     lines = terminal.lines()
     head = lines.index("Traceback (most recent call last):")
-    assert any("loop examples" in line for line in lines[:head])
+    assert any("your loop (examples)" in line for line in lines[:head])
     assert lines[head + 1].startswith('  File "<string>", line')
     assert lines[-1] == "LookupError: mine"
 
 
 def test_ctrl_c(terminal, start):
     process = start("-c", PIPELINE + "with pipeline.monitor():\n    while True:\n        next(loop)")
-    terminal.wait_for("loop examples")
+    terminal.wait_for("your loop (examples)")
     terminal.type("\x03")
     assert terminal.end_of(process) == -signal.SIGINT
     lines = terminal.lines()
     head = lines.index("Traceback (most recent call last):")
-    assert sum("loop examples" in line for line in lines) == sum("loop examples" in line for line in lines[:head]) == 1
+    assert [i < head for i, line in enumerate(lines) if "your loop (examples)" in line] == [True]
     assert lines[-1] == "KeyboardInterrupt"
 
 
@@ -111,7 +110,7 @@ with pipeline.monitor():
     assert b"hatched" in terminal.written
     assert terminal.written.count(b"hatched") == 1  # through the table it would be shown twice: as it began, and whole
     assert "status 7" in lines
-    assert "loop examples" in "\n".join(lines[lines.index("status 7") :])
+    assert "your loop (examples)" in "\n".join(lines[lines.index("status 7") :])
 
 
 def test_stdout_belongs_to_the_program(terminal, start, tmp_path):
@@ -119,7 +118,7 @@ def test_stdout_belongs_to_the_program(terminal, start, tmp_path):
         program = PIPELINE + "with pipeline.monitor():\n    watched()\n    print('result')"
         assert terminal.end_of(start("-c", program, stdout=out)) == 0
     assert (tmp_path / "out").read_text() == "result\n"
-    assert any("loop examples" in line for line in terminal.lines())
+    assert any("your loop (examples)" in line for line in terminal.lines())
 
 
 def test_feed_watch(terminal, start, tmp_path):
@@ -129,10 +128,10 @@ def test_feed_watch(terminal, start, tmp_path):
         assert terminal.end_of(start(*command, stdout=out)) == 0
     assert "examples/s" in (tmp_path / "out").read_text().splitlines()[1]
     lines = terminal.lines()
-    head = next(i for i, line in enumerate(lines) if line.startswith("stage"))
-    assert any("loop examples" in line for line in lines[head:])
-    assert any("function decode" in line for line in lines[head:])
-    assert any("step prefetch(" in line for line in lines[head:])
+    head = next(i for i, line in enumerate(lines) if line.startswith("step"))
+    assert any("your loop (examples)" in line for line in lines[head:])
+    assert any("decode " in line for line in lines[head:])
+    assert any("prefetch(" in line for line in lines[head:])
 
 
 def test_by_the_environment(terminal, start):
@@ -142,7 +141,7 @@ def test_by_the_environment(terminal, start):
     lines = terminal.lines()
     assert lines[0] == "result"
     assert "LookupError: mine" in lines
-    assert any("loop examples" in line for line in lines)
+    assert any("your loop (examples)" in line for line in lines)
 
 
 def run(program, **environment):
@@ -165,7 +164,7 @@ SHORT = (
 def test_values_of_the_environment(value, tmp_path):
     done = run(SHORT, PIPELINE_MONITOR=value.format(tmp_path))
     assert done.stdout == "1 1\n"
-    assert "loop examples" in done.stderr
+    assert "your loop (examples)" in done.stderr
     assert (tmp_path / "logs").exists() == (value == "{}/logs")
 
 
@@ -212,7 +211,7 @@ def test_lines_and_the_report(loop, monkeypatch):
         lines = stderr.getvalue().splitlines()
         assert lines[0].startswith("pipeline: ")
         assert any("examples" in line and "held" in line for line in lines)
-        assert any(each.startswith("stage ") for each in lines)
+        assert any(each.startswith("step ") for each in lines)
         assert "\x1b" not in stderr.getvalue()
 
 
@@ -228,10 +227,10 @@ def test_only_one_monitor_shows(loop):
         with pipeline.monitor(), pipeline.monitor() as inner:
             next(loop)
             assert inner.report().watched
-        assert stderr.getvalue().count("stage  ") == 1
+        assert stderr.getvalue().count("step  ") == 1
         with pipeline.monitor():
             next(loop)
-        assert stderr.getvalue().count("stage  ") == 2
+        assert stderr.getvalue().count("step  ") == 2
 
 
 def test_a_stream_that_is_closed(loop):
@@ -252,7 +251,7 @@ def test_a_stream_that_knows_few_characters():
     with contextlib.redirect_stderr(stream):
         with pipeline.batch(lambda: 1.0, 10, name="\N{CJK UNIFIED IDEOGRAPH-6F22}") as loop, pipeline.monitor():
             next(loop)
-        assert b"loop ?" in stream.buffer.getvalue()
+        assert b"your loop (?)" in stream.buffer.getvalue()
 
 
 def test_without_rich(terminal, start):
@@ -260,7 +259,7 @@ def test_without_rich(terminal, start):
     assert terminal.end_of(start("-c", program, TERM="xterm")) == 0
     lines = terminal.lines()
     assert sum("pip install rich" in line for line in lines) == 1
-    assert any("stage" in line for line in lines)
+    assert any(line.startswith("step ") for line in lines)
 
 
 def test_what_show_may_be():

@@ -23,6 +23,8 @@ def listing():
 
 
 def _lines(path, thing):
+    if thing is pipeline.queues:  # whose names are those of `pipeline`
+        return [f"{path}.{name}" for name in thing.__all__]
     if isinstance(thing, types.ModuleType):
         return [line for name in thing.__all__ for line in _lines(f"{path}.{name}", getattr(thing, name))]
     if not inspect.isclass(thing):

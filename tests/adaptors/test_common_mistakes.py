@@ -1,0 +1,378 @@
+"""Mistakes of people who come from torch, tf.data, NumPy or pandas: each is an error or a warning with advice.
+
+Three mistakes cannot be seen: a function that counts in a global while processes run it, a `zip` of datasets of unequal
+lengths, and examples whose order does not fit their labels before they are read.
+"""
+
+import asyncio
+import itertools
+import queue
+
+import numpy as np
+import pytest
+from helpers import run_script
+
+import pipeline
+from pipeline.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+
+TEN = list(range(10))
+
+
+def torch():
+    return pytest.importorskip("torch", reason="needs PyTorch: make test-torch")
+
+
+def one_file(tmp_path, text="1\n2\n3\n", name="rows.txt"):
+    (tmp_path / name).write_text(text)
+    return tmp_path / name
+
+
+def stream():
+    yield from TEN
+
+
+def numbers():
+    return pipeline.dataset(TEN)
+
+
+def looped(data, times=1):
+    for _ in range(times):
+        for _ in data:
+            pass
+
+
+def noisy(number):
+    return number + pipeline.example_rng().random()
+
+
+async def waits(number):
+    await asyncio.sleep(0)
+
+
+def nothing(number):
+    """As of people who change the example in place."""
+
+
+class Squares:
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, index):
+        return np.float32(index**2)
+
+
+def closed():
+    iterator = iter(numbers())
+    next(iterator)
+    iterator.close()
+    return iterator
+
+
+def of_torch(data, **settings):
+    return torch().utils.data.DataLoader(data, **settings)
+
+
+def batches_for_torch():
+    torch()
+    return pipeline.torch.IterableDataset(numbers().batch(2))
+
+
+# What raises: the program, the class of the error, and what it says.
+RAISES = {
+    "a function that returns None": (
+        lambda _: looped(numbers().map(nothing)),
+        ValueError,
+        "nothing returned None, which is not an example",
+    ),
+    "shapes that differ in a batch": (
+        lambda _: looped(numbers().map(np.ones).batch(2)),
+        ValueError,
+        "pad",
+    ),
+    "next after close": (lambda _: next(closed()), FailedPreconditionError, "this iterator is closed: iter(dataset)"),
+    "a loop after close": (lambda _: list(closed()), FailedPreconditionError, "this iterator is closed"),
+    "a second loop over a generator": (
+        lambda _: looped(pipeline.dataset(stream()), 2),
+        FailedPreconditionError,
+        "is an iterator, which can be read once, and an earlier loop has read it to its end: pass a list or a",
+    ),
+    "a second loop over map(...) of Python": (
+        lambda _: looped(pipeline.dataset(map(str, TEN)).batch(2), 2),
+        FailedPreconditionError,
+        "map is an iterator, which can be read once",
+    ),
+    "epochs of a generator": (
+        lambda _: pipeline.dataset(stream()).repeat(2),
+        ValueError,
+        "pass a list or a generator function",
+    ),
+    "a generator in two places": (
+        lambda _: pipeline.zip(*[pipeline.dataset(stream())] * 2),
+        ValueError,
+        "it is read in two places; pass a list",
+    ),
+    "torch's DataLoader around batches": (
+        lambda _: looped(of_torch(numbers().batch(2), batch_size=2)),
+        TypeError,
+        "gives batches: pass batch_size=None there, or use pipeline.torch.DataLoader(dataset)",
+    ),
+    "torch's DataLoader around IterableDataset": (
+        lambda _: looped(of_torch(batches_for_torch())),
+        InvalidArgumentError,
+        "write DataLoader(dataset, batch_size=None)",
+    ),
+    "the same with worker processes": (
+        lambda _: looped(of_torch(batches_for_torch(), batch_size=4, num_workers=1)),
+        RuntimeError,
+        "write DataLoader(dataset, batch_size=None)",
+    ),
+    "a loader without batches": (
+        lambda _: torch() and pipeline.torch.DataLoader(pipeline.arrays(np.ones(9)).shuffle(seed=1)),
+        TypeError,
+        "one by one: add .batch(batch_size)",
+    ),
+    "shuffle(seed=) of a stream": (
+        lambda _: pipeline.dataset(stream).shuffle(seed=1),
+        ValueError,
+        "come one after the other: give a buffer_size",
+    ),
+    "shuffle=True of a dataset": (lambda _: numbers().shuffle(shuffle=True), TypeError, "unexpected keyword argument"),
+    "shuffle(True)": (lambda _: numbers().shuffle(True), TypeError, "shuffle: buffer_size"),
+    "the length of a stream": (lambda _: len(pipeline.dataset(stream)), TypeError, "is not known"),
+    "an example of a stream by its number": (
+        lambda _: pipeline.dataset(stream)[0],
+        TypeError,
+        "come one after the other",
+    ),
+    "a column of a dataset": (lambda _: numbers()["label"], TypeError, "an index of a dataset"),
+    "a slice of a dataset": (lambda _: numbers()[0:5], TypeError, "an index of a dataset"),
+    "the name of a file": (lambda _: pipeline.dataset("a.txt"), TypeError, "for the lines of a file use pipeline.text"),
+    "a file that is not there": (lambda _: pipeline.csv("nowhere/*.csv"), NotFoundError, "nowhere"),
+    "a DataLoader of pipeline": (lambda _: pipeline.DataLoader, AttributeError, "Write pipeline.torch.DataLoader"),
+    "from_tensor_slices": (lambda _: pipeline.Dataset.from_tensor_slices, AttributeError, "write pipeline.arrays(x)"),
+    "read_csv": (lambda _: pipeline.read_csv, AttributeError, "write pipeline.csv(paths)"),
+    "drop_last": (lambda _: numbers().batch(2, drop_last=True), TypeError, "Did you mean 'drop_remainder'"),
+    "num_parallel_calls": (
+        lambda _: numbers().map(str, num_parallel_calls=2),
+        TypeError,
+        "Did you mean 'workers'",
+    ),
+    "num_workers of dataset": (
+        lambda _: pipeline.dataset(Squares(), num_workers=2),
+        TypeError,
+        "Did you mean 'workers'",
+    ),
+    "workers of a list": (
+        lambda _: pipeline.dataset(TEN, workers=2),
+        TypeError,
+        "dataset: workers= calls the __getitem__ of your own sequence, not of [0, 1",
+    ),
+    "num_workers=0": (lambda _: numbers().map(str, workers=0), ValueError, "must be at least 1"),
+    "AUTOTUNE": (lambda _: numbers().prefetch(-1), ValueError, "prefetch: n"),
+    "take(-1)": (lambda _: numbers().take(-1), ValueError, "take: n"),
+    "batch(0)": (lambda _: numbers().batch(0), ValueError, "batch: n"),
+    "the result of a function": (lambda _: numbers().map(str(1)), TypeError, "must be callable"),
+    "a function of two arguments": (
+        lambda _: pipeline.arrays((np.ones(2), np.ones(2))).map(lambda x, y: x),
+        TypeError,
+        "the parts of an example come as one, such as a tuple",
+    ),
+    "an async function": (lambda _: numbers().map(waits), TypeError, "is async: nobody awaits it here"),
+    "a generator for map": (lambda _: numbers().map(lambda n: (yield n)), TypeError, "yields"),
+    "Python's queue": (lambda _: pipeline.dataset(queue.Queue()), TypeError, "use a pipeline.FIFOQueue"),
+    "columns of unequal lengths": (
+        lambda _: pipeline.dataset({"x": np.ones(3), "y": np.ones(4)}),
+        ValueError,
+        "arrays: ",
+    ),
+    "arrays as two arguments": (lambda _: pipeline.arrays(np.ones(3), np.ones(3)), TypeError, "positional argument"),
+    "a share without a seed": (
+        lambda _: numbers().shuffle().shard(0, 2),
+        ValueError,
+        "shuffle has no seed, so each host would draw another order",
+    ),
+    "a source's share without a seed": (
+        lambda _: pipeline.arrays(np.ones(4), shuffle=True, shard=(0, 2)),
+        ValueError,
+        "pass seed=",
+    ),
+    "host 2 of 2": (lambda _: numbers().shard(2, 2), ValueError, "shard: i must be 0 to 1, got 2"),
+    "the length of repeat()": (lambda _: len(numbers().repeat()), TypeError, "the dataset has no end"),
+    "the state of a generator": (
+        lambda _: iter(pipeline.dataset(stream())).state_dict(),
+        FailedPreconditionError,
+        "pass a sequence, a generator function",
+    ),
+    "a state for an iterator that has begun": (
+        lambda _: advanced(numbers()).load_state_dict(iter(numbers()).state_dict()),
+        FailedPreconditionError,
+        "Load a state before the first element",
+    ),
+    "the state of another dataset": (
+        lambda _: iter(numbers()).load_state_dict(iter(numbers().batch(2)).state_dict()),
+        pipeline.errors.StateMismatchError,
+        "batch",
+    ),
+    "a report of a dataset": (lambda _: numbers().report, AttributeError, "write iterator = iter(dataset)"),
+    "example_rng outside": (lambda _: pipeline.example_rng(), FailedPreconditionError, "in a function of a dataset"),
+    "a dataset for zip of Python": (lambda _: pipeline.zip([1], [2]), TypeError, "expected a dataset, got list"),
+    "draws from a stream": (lambda _: pipeline.dataset(stream).sample([1], 2), ValueError, "come one after the other"),
+}
+
+
+def advanced(data):
+    iterator = iter(data)
+    next(iterator)
+    return iterator
+
+
+@pytest.mark.parametrize("name", RAISES)
+def test_is_an_error(name, tmp_path):
+    program, kind, message = RAISES[name]
+    with pytest.raises(kind) as failed:
+        program(tmp_path)
+    assert message in str(failed.value)
+
+
+TWICE = "a second loop over this dataset gives the same order again. For another order in each epoch write `for i in"
+ONE_FILE = "shuffle=True orders files, and there is one, so it changes nothing: add .shuffle(10_000)"
+
+# What warns, once: the program, and what the warning says.
+WARNS = {
+    "text of one file, shuffled": (
+        lambda path: looped(pipeline.text(one_file(path), shuffle=True), 3),
+        f"text: {ONE_FILE}",
+    ),
+    "csv of one file, shuffled": (
+        lambda path: looped(pipeline.csv(one_file(path), shuffle=True, seed=1).batch(2)),
+        f"csv: {ONE_FILE}",
+    ),
+    "jsonl of one file, shuffled": (
+        lambda path: looped(pipeline.jsonl(one_file(path, '{"a": 1}\n'), shuffle=True)),
+        f"jsonl: {ONE_FILE}",
+    ),
+    "records of one file, shuffled": (
+        lambda path: looped(pipeline.fixed_length(one_file(path), 2, shuffle=True)),
+        f"fixed_length: {ONE_FILE}",
+    ),
+    "tfrecord of one file, shuffled": (lambda path: looped(records(path)), f"tfrecord: {ONE_FILE}"),
+    "a second loop in the same order": (lambda _: looped(numbers().shuffle(seed=1).batch(2), 3), TWICE),
+    "the same without a seed": (lambda _: looped(pipeline.arrays(np.ones(9), shuffle=True), 2), TWICE),
+    "the same with break": (lambda _: [list(itertools.islice(SHUFFLED, 4)) for _ in range(3)], TWICE),
+    "batch before shuffle": (
+        lambda _: looped(numbers().batch(2).prefetch(1).shuffle(5, seed=1)),
+        "shuffle behind batch keeps the same examples together in every epoch: write shuffle before batch",
+    ),
+    "repeat before shuffle": (
+        lambda _: looped(numbers().repeat(2).shuffle(5, seed=1)),
+        "shuffle behind repeat mixes epochs, so that some examples come twice before others come once",
+    ),
+    "random numbers in a cache": (
+        lambda _: looped(numbers().map(noisy, seed=1).cache().repeat(2)),
+        "cache keeps what noisy has drawn in the first epoch, for all later ones: write cache before map",
+    ),
+    "an order in a cache": (
+        lambda _: [looped(ORDERED.epoch(i)) for i in range(3)],
+        "cache keeps the order of the first epoch, for all later ones: write cache before shuffle",
+    ),
+    "validation by skip of a shuffle": (
+        lambda _: [looped(SKIPPED.epoch(i)) for i in range(3)],
+        "skip behind shuffle leaves out other examples in each epoch",
+    ),
+    "an iterator that has ended": (
+        lambda _: looped(iter(numbers()), 2),
+        "this iterator has ended, and has no more elements",
+    ),
+}
+SHUFFLED, ORDERED, SKIPPED = (
+    numbers().shuffle(seed=1),
+    numbers().shuffle(seed=1).cache(),
+    numbers().shuffle(seed=1).skip(2),
+)
+
+
+def records(path):
+    pytest.importorskip("google_crc32c")
+    with pipeline.TFRecordWriter(path / "a.tfrecord") as writer:
+        writer.write(b"1")
+    return pipeline.tfrecord(path / "a.tfrecord", shuffle=True)
+
+
+@pytest.mark.parametrize("name", WARNS)
+def test_is_a_warning(name, tmp_path, caplog):
+    program, message = WARNS[name]
+    program(tmp_path)
+    assert [message in text for text in caplog.messages] == [True], caplog.text
+
+
+def test_a_warning_is_shown_without_logging(tmp_path):
+    """At the line of the loop."""
+    done = run_script(f"""
+import pipeline
+data = pipeline.text({str(one_file(tmp_path))!r}, shuffle=True)
+for i in range(3):
+    for line in data.epoch(i):
+        pass
+""")
+    (shown,) = [line for line in done.stderr.splitlines() if "RuntimeWarning" in line]
+    assert shown.startswith("<string>:5: RuntimeWarning: text: shuffle=True")
+    assert shown.endswith(ONE_FILE + ", which mixes the examples")
+
+
+# What looks like one of these mistakes, and is meant.
+FINE = {
+    "several files": lambda path: looped(
+        pipeline.text([one_file(path), one_file(path, name="b.txt")], shuffle=True).shuffle(10)
+    ),
+    "one file and a buffer": lambda path: looped(pipeline.text(one_file(path), shuffle=True).shuffle(10, seed=1)),
+    "an epoch twice": lambda _: [looped(numbers().shuffle(seed=1).epoch(1)) for _ in range(2)],
+    "epochs": lambda _: [looped(EPOCHS.epoch(i)) for i in range(3)],
+    "a look at the first example": lambda _: [next(iter(EPOCHS)) for _ in range(3)],
+    "batches of a sorted order": lambda _: looped(numbers().sort(5, lambda n: n).batch(2).shuffle(5, seed=1)),
+    "examples and batches": lambda _: looped(numbers().shuffle(seed=1).batch(2).shuffle(5, seed=1)),
+    "unbatch": lambda _: looped(numbers().batch(2).unbatch().shuffle(5, seed=1)),
+    "shuffle, repeat": lambda _: looped(numbers().shuffle(seed=1).repeat(2)),
+    "cache, map": lambda _: looped(numbers().cache().map(noisy, seed=1).repeat(2)),
+    "cache, shuffle": lambda _: looped(numbers().cache().shuffle(seed=1).repeat(2)),
+    "skip, shuffle": lambda _: looped(numbers().skip(2).shuffle(seed=1).repeat(2)),
+    "what an iterator has left": lambda _: left_of(iter(TEN)),
+    "close within a loop": lambda _: close_within(),
+}
+EPOCHS = numbers().shuffle(seed=1).batch(2)
+
+
+def left_of(given):
+    assert len(list(pipeline.dataset(given).take(3))) == 3
+    assert len(list(pipeline.dataset(given))) == 7
+
+
+def close_within():
+    iterator = iter(numbers())
+    for number in iterator:
+        if number == 2:
+            iterator.close()
+    assert number == 2
+
+
+@pytest.mark.parametrize("name", FINE)
+def test_is_no_mistake(name, tmp_path, caplog):
+    FINE[name](tmp_path)
+    assert caplog.messages == []
+
+
+def test_a_dataset_of_examples_for_torchs_dataloader():
+    batches = list(of_torch(numbers().map(np.float32), batch_size=4))
+    assert [batch.tolist() for batch in batches] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    whole = list(of_torch(numbers().batch(4), batch_size=None))
+    assert [batch.tolist() for batch in whole] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+
+
+def test_processes_that_each_read_everything(caplog, monkeypatch):
+    distributed = torch().distributed
+    monkeypatch.setattr(distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(distributed, "get_world_size", lambda: 4)
+    data = numbers().batch(2)
+    looped(data, 2)
+    looped(data.shard(0, 4), 2)
+    (text,) = caplog.messages
+    assert "each of the 4 processes reads the whole dataset: iterate over pipeline.torch.DataLoader(dataset)" in text

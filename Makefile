@@ -16,11 +16,11 @@ PEERS   =
 WORK    =
 APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdataset mlx))
 
-.PHONY: run build test test-slow test-browser test-all test-jax test-torch test-sources test-cluster stress tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
+.PHONY: run build test test-slow test-browser test-all test-jax test-torch test-sources test-cluster stress schedules tsan asan ubsan bounds leaks exits bench bench-tf bench-peers
 .PHONY: test-free-threaded bench-free-threaded tsan-free
 .PHONY: bench-cluster bench-crops bench-scaling bench-latency bench-remote bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
 run: build
-	$(BIN)/python -m pipeline feed $(DATA) --epochs 300
+	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
 
 build: $(STAMP)
 $(STAMP): pyproject.toml setup.py $(wildcard pyx/*)
@@ -161,6 +161,13 @@ bounds: build
 stress: build
 	$(PROGRAM) stress.histories
 	$(PROGRAM) stress.exactly_once
+
+# SCHEDULED orders of the steps of threads, shared by the scenarios; AFTER=n begins with the n-th of each. A million
+# takes hours.
+SCHEDULED ?= 1000000
+AFTER ?= 0
+schedules: build
+	SCHEDULES=$$(($(SCHEDULED) / 17)) SCHEDULES_AFTER=$(AFTER) $(TESTS) "not slow" tests/schedules/test_schedules.py
 
 # 100,000 cycles leave nothing behind; a thousand programs end with threads blocked in every call.
 leaks: build

@@ -181,6 +181,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time the table below 
     from pipeline.sources.token_writer import write_tokens
     from pipeline.sources.tokens import tokens
     from pipeline.sources.video import video
+    from pipeline.sources.vortex import vortex
     from pipeline.sources.webdataset import webdataset
     from pipeline.stages.draws import example_rng
     from pipeline.stats import QueueStats as QueueStats
@@ -274,6 +275,7 @@ __all__ = [
     "trace",
     "types",
     "video",
+    "vortex",
     "webdataset",
     "write_tokens",
     "zip",
@@ -338,6 +340,7 @@ _ROOMS = {
     ".sources.token_writer": "write_tokens",
     ".sources.tokens": "tokens",
     ".sources.video": "video",
+    ".sources.vortex": "vortex",
     ".sources.webdataset": "webdataset",
     ".workers.choice": "processes threads",
 }

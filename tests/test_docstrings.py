@@ -37,6 +37,7 @@ NEEDS = {
     "tf_data": "tensorflow",
     "torch": "torch",
     "video": "av",
+    "vortex": "vortex",
 }
 PARSER = doctest.DocTestParser()
 

@@ -14,7 +14,7 @@ from pipeline import keywords
 FUNCTIONS = [
     *("input_producer", "string_input_producer", "range_input_producer", "slice_input_producer"),
     *("arrays", "arrow", "parquet", "feather", "csv", "text", "huggingface", "grain", "tf_data", "image_folder"),
-    *("audio", "video", "array_record", "lance"),
+    *("audio", "video", "array_record", "lance", "vortex"),
     *("webdataset", "batch", "shuffle_batch", "batch_join", "shuffle_batch_join", "bucket_by_sequence_length"),
 ]
 
@@ -50,7 +50,7 @@ def test_a_missing_argument_is_told_as_ever():
 
 SOURCES = [
     *("arrays", "arrow", "parquet", "feather", "csv", "text", "huggingface", "grain", "tf_data", "image_folder"),
-    *("video", "array_record", "lance"),
+    *("video", "array_record", "lance", "vortex"),
 ]
 LOOPS = "batch", "shuffle_batch", "batch_join", "shuffle_batch_join", "bucket_by_sequence_length"
 

@@ -90,7 +90,7 @@ class TakenRows(Table):
 
     def neighbours(self, first: int, count: int) -> Any:
         """Return rows from a number on, at least one, as a Table with these columns."""
-        raise NotImplementedError
+        return self.picked(np.arange(first, first + count))
 
     def take(self, numbers: NDArray[np.int64]) -> dict[str, Any]:
         piece = self._following(numbers)

@@ -27,8 +27,8 @@ def table(first=0, end=COUNT):
     return pa.table(
         {
             "n": pa.array(rows, pa.int64()),
-            "word": pa.array([f"{i}é" for i in rows]),
-            "data": pa.array([b"%d" % i for i in rows]),
+            "word": pa.array([f"{i}é" for i in rows], pa.string()),
+            "data": pa.array([b"%d" % i for i in rows], pa.binary()),
             "vector": pa.array([[i, i / 2] for i in rows], pa.list_(pa.float32(), 2)),
             "ids": pa.array([list(range(i % 4)) for i in rows], pa.list_(pa.int32())),
             "inner": pa.array([{"x": i, "y": -i} for i in rows], pa.struct({"x": pa.int64(), "y": pa.int64()})),

@@ -177,6 +177,7 @@ CALLS = {
     "tokens": (None, {"paths": "lines.txt", "length": 2, "dtype": "uint8", **READING}),
     "write_tokens": (None, {"path": "written.bin", "documents": [[1, 2]], "end": 3}),
     "video": None,
+    "vortex": None,
     "webdataset": (None, {"urls": "shard.tar", "columns": ["__key__", "cls"], **READING}),
     "processes": (None, {"count": 1}),
     "threads": (None, {"count": 1}),

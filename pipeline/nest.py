@@ -290,7 +290,7 @@ def kept(example: Any, converts: bool = True) -> Any:
 
     Args:
         example: The example.
-        converts: Whether a tensor or the like becomes an array, alone or in a dict. Elsewhere it stays what it is.
+        converts: True if a tensor or the like becomes an array, alone or in a dict. Elsewhere it stays what it is.
 
     Raises:
         InvalidArgumentError: It has nulls, of which NumPy would make NaN.

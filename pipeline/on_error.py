@@ -59,7 +59,7 @@ class Skips:
     Thread safety: you may call every method from every thread; a lock guards the count and the list.
 
     Attributes:
-        active: Whether errors are skipped.
+        active: True if errors are skipped.
         count: Errors skipped so far.
         errors: The first 100 of them, without their frames: these would keep alive what was in them, the loop too.
             The text of a traceback is a note of its error (from Python 3.11 on).

@@ -11,7 +11,7 @@ class QueueStats(NamedTuple):
     Attributes:
         capacity: Elements that fit; 2147483647 if unbounded.
         size: Elements in the queue now.
-        closed: Whether it is closed.
+        closed: True if it is closed.
         enqueued, dequeued: Elements that went in and came out.
         high_water: The largest size so far.
         enqueue_waits, dequeue_waits: Calls that had to wait.

@@ -33,7 +33,7 @@ def padded(batch: Any, size: int, counts: bool) -> tuple[Any, NDArray[np.bool_]]
     Args:
         batch: Arrays with the same number of rows in any structure. Arrays with another number stay unchanged.
         size: How many rows to have at least.
-        counts: Whether the rows of the batch count: not if it is padding itself.
+        counts: True if the rows of the batch count: not if it is padding itself.
 
     Raises:
         InvalidArgumentError: It has no arrays with rows.

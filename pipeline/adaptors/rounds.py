@@ -25,7 +25,7 @@ class Round(Protocol):
     Attributes:
         batches: The iterator over its batches.
         number: Index of the epoch, from 0.
-        starts_over: Whether there are other epochs.
+        starts_over: True if there are other epochs.
     """
 
     @property
@@ -91,7 +91,7 @@ class DatasetRound:
     Args:
         dataset: The dataset.
         number: Index of the epoch.
-        shared: Whether the dataset is the share of one process.
+        shared: True if the dataset is the share of one process.
     """
 
     def __init__(self, dataset: Dataset[Any], number: int, shared: bool = False) -> None:

@@ -39,7 +39,7 @@ class Epoch(Iterator[Any]):
         loader: The loader.
 
     Attributes:
-        finished: Whether the caller has seen the end.
+        finished: True if the caller has seen the end.
         yielded: Number of batches delivered.
     """
 
@@ -156,7 +156,7 @@ class _Plan:
         workers: Number of workers.
         first: Index of the worker that makes the next batch.
         every: Number of batches between two snapshots of all states; 0 for none.
-        always: Whether the states are known after every batch.
+        always: True if the states are known after every batch.
         ahead: Maximum number of batches made ahead.
     """
 

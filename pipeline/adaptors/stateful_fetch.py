@@ -22,10 +22,10 @@ class Recipe(NamedTuple):
 
     Attributes:
         dataset: The dataset.
-        iterable: Whether it is an IterableDataset.
-        batched: Whether examples are put into batches.
+        iterable: True if it is an IterableDataset.
+        batched: True if examples are put into batches.
         collate: Makes a batch from a list of examples, or an element from one example if not batched.
-        drop_last: Whether a smaller last batch is dropped.
+        drop_last: True if a smaller last batch is dropped.
     """
 
     dataset: Any
@@ -110,7 +110,7 @@ class Ticket(NamedTuple):
         what: BEGIN, SKIP or FETCH.
         number: The number of the batch in the epoch.
         index: The sampler's index or list of indexes.
-        snapshot: Whether the worker sends its state after the batch.
+        snapshot: True if the worker sends its state after the batch.
     """
 
     what: int
@@ -127,7 +127,7 @@ class Made:
         number: The ticket's number.
         data: The batch; None if there is none.
         state: The pickled state after it; None if it was not requested, or has not changed.
-        ended: Whether the dataset of the worker has ended.
+        ended: True if the dataset of the worker has ended.
     """
 
     def __init__(self, worker: int, number: int, data: Any, state: bytes | None, ended: bool = False) -> None:

@@ -18,7 +18,7 @@ class Position(NamedTuple):
         step: Number of batches delivered before these states.
         since: Number of batches delivered after them.
         last: Index of the worker that made the last batch before them.
-        finished: Whether the caller has seen the end of the epoch.
+        finished: True if the caller has seen the end of the epoch.
     """
 
     main: dict[str, Any]

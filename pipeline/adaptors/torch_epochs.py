@@ -63,11 +63,11 @@ class TensorEpochs(Loader):
     Args:
         data: A dataset of batches, or its iterator.
         device: Where to copy tensors; None leaves them in host memory.
-        pin_memory: Whether to copy tensors into page-locked memory.
+        pin_memory: Copy tensors into page-locked memory.
         prefetch: How many batches to copy to `device` ahead.
-        shard: Whether processes split the batches.
-        fixed: Whether each epoch is the first one again.
-        pad_last: Whether all batches have the same number of rows, and all processes get the same number of batches.
+        shard: True if processes split the batches.
+        fixed: True if each epoch is the first one again.
+        pad_last: True if all batches have the same number of rows, and all processes get the same number of batches.
             Each batch comes with a mask then.
 
     Attributes:
@@ -179,7 +179,7 @@ def _gradient_state() -> Any:
 
 
 def _restored(data: Any, options: tuple[Any, ...], state: Any) -> TensorEpochs:
-    """Return the epochs that were pickled."""
+    """Return the pickled epochs."""
     made = TensorEpochs(data, *options)
     if state is not None:
         made.load_state_dict(state)

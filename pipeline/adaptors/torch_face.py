@@ -91,8 +91,8 @@ class BatchNumbers(torch.utils.data.BatchSampler):  # type: ignore[misc]
 
     Args:
         sampler: That of the loader, or one that Lightning puts in its place.
-        batch_size: Number of examples per batch; None if that is not known.
-        drop_last: Whether a smaller last batch is dropped.
+        batch_size: Examples per batch; None if that is not known.
+        drop_last: True if a smaller last batch is dropped.
     """
 
     def __init__(self, sampler: Any, batch_size: int | None, drop_last: bool) -> None:

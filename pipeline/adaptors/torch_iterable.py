@@ -50,7 +50,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         Args:
             data: A dataset of batches, or a function that makes one. Workers that are not forked
                 (multiprocessing_context="spawn" or "forkserver") get it by pickle.
-            shard: Whether workers and processes split the batches; False if your data has
+            shard: True if workers and processes split the batches; False if your data has
                 `shard=pipeline.torch.shard()` already.
 
         Raises:

@@ -46,8 +46,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
 
     Attributes:
         dataset: The batches, for frameworks; its `len` is the number of examples, if known.
-        batch_size: Number of examples per batch; None if the dataset does not end with `batch`.
-        drop_last: Whether a smaller last batch is dropped.
+        batch_size: Examples per batch; None if the dataset does not end with `batch`.
+        drop_last: True if a smaller last batch is dropped.
         sampler, batch_sampler: For frameworks, which set the epoch or skip batches by them.
         num_workers: Always 0: the dataset has its own workers.
 

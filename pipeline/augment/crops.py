@@ -58,7 +58,7 @@ def random_resized_crop(  # noqa: PLR0913
         std: Number to divide by afterwards, or one per channel.
         dtype: uint8 or float32, 0 to 1. By default float32 if `mean` or `std` is given, else uint8.
         layout: "HWC" for [height, width, channels] or "CHW" for [channels, height, width].
-        shrink: Whether a JPEG may be shrunk to 1/2, 1/4 or 1/8 while it is decoded, if the box keeps at least `size`
+        shrink: True if a JPEG may be shrunk to 1/2, 1/4 or 1/8 while it is decoded, if the box keeps at least `size`
             pixels. That is much faster for large photos. Values of photo-like images differ by 1 of 255 on average, and
             by up to 12; of noise by more.
         exif: Turn a file's image by its EXIF orientation first; cameras store it as they were held.

@@ -51,9 +51,9 @@ class Picture:
 
         Args:
             box: Top, left, bottom and right, in pixels.
-            only: Whether nothing outside of the box counts; its corners are whole numbers then.
-            shrink: Whether a JPEG file may be shrunk while it is decoded.
-            flip: Whether to mirror left and right.
+            only: True if nothing outside of the box counts; its corners are whole numbers then.
+            shrink: True if a JPEG file may be shrunk while it is decoded.
+            flip: Mirror left and right.
             out: The result, as `form` says.
             form: How it is written.
         """

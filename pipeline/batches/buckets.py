@@ -1,4 +1,4 @@
-"""bucket_by_sequence_length: batches of examples of similar length, so that little of them is padding."""
+"""bucket_by_sequence_length: batches of examples with similar lengths and little padding."""
 
 from __future__ import annotations
 

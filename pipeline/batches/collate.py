@@ -105,7 +105,7 @@ def _stack(values: list[Any], path: str) -> NDArray[Any]:
 
 
 def _misfit(values: Sequence[Any], path: str, error: Exception) -> Exception:
-    """The error that says where the first array is that does not fit."""
+    """Return the error for the first array that does not fit."""
     try:
         arrays = [numpy_of(value) for value in values]
     except InvalidArgumentError:  # values are missing, as `error` says

@@ -16,7 +16,7 @@ def set_deterministic(deterministic: bool | None) -> None:
     Raises:
         TypeError: It is something else.
 
-    Thread safety: any thread may call it; iterators that exist stay as they are.
+    Thread safety: any thread may call it; existing iterators do not change.
 
     Examples:
         >>> pipeline.set_deterministic(True)

@@ -1,4 +1,4 @@
-"""Fit: whether an example has the shapes that were given, or those of the first one."""
+"""Fit: compares examples with the given shapes, or with the first example's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Fit:
 
     Args:
         shapes: The shape of each component, of a dict in the order of its sorted keys; None for those of the first.
-        vary: Whether sizes may vary where no shapes are given.
+        vary: True if sizes may vary where no shapes are given.
     """
 
     def __init__(self, shapes: Sequence[Any] | None, vary: bool) -> None:
@@ -70,7 +70,7 @@ def _components(example: Any) -> list[tuple[Any, Any]]:
 
 
 def _kind(value: Any) -> tuple[Any, tuple[int, ...]]:
-    """Return the dtype of a component, None for an empty list, of which nobody knows what it could hold; its shape."""
+    """Return the dtype of a component, None for an empty list of unknown type; and its shape."""
     if not is_array(value):  # a text or an object, such as a ListValue: NumPy would look into it
         return np.dtype(object), ()
     refuse_missing(value, "an example")

@@ -57,7 +57,7 @@ def batch(
             the iterator counts them.
         shared_name: Ignored; part of TensorFlow's signature.
         name: Name of the iterator in reports.
-        deterministic: True: a function is called by one thread at a time, and several sources take turns, so that the
+        deterministic: True: a function is called by one thread at a time, and several sources take turns, so the
             order depends on the input and the seeds alone. None: as `set_deterministic` says, else False. Iterators
             have states, unless the source is a function, an iterator or a queue, or several threads mix sources.
         on_error: "raise", or "skip" to leave out examples that the source fails to make or that do not fit;

@@ -1,4 +1,4 @@
-"""Merged: examples of several sources, each taken by a thread, in the order in which they come."""
+"""Merged: examples of several sources, one thread each, in order of arrival."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pipeline.stages.stream import Several, Stream
 # Seconds between checks for `close`.
 _LOOK = 1.0
 
-# Examples that a thread takes at once from a source that does not wait for others.
+# Examples per take from a source that does not wait.
 _MOST = 64
 
 
 class Merged(Node):
-    """The examples of several sources, each taken by a thread, in the order in which they come.
+    """The examples of several sources, one thread each, in order of arrival.
 
     Args:
         inputs: The sources. A function several times: as many threads call it at once.
@@ -55,7 +55,7 @@ class Merged(Node):
 
 
 class Merging(Several):
-    """Examples that threads take, each of one stream.
+    """Examples read by threads, one stream each.
 
     Args:
         sources: The streams.

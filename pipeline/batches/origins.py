@@ -29,7 +29,7 @@ _LOOK = 0.1
 
 
 class OfQueue(Named):
-    """The elements of a queue that others fill.
+    """The elements of a queue filled by other threads.
 
     Args:
         queue: The queue.
@@ -89,7 +89,7 @@ class Dequeued(Stream):
         return Block(values, np.arange(first, self._count))
 
     def _more(self, n: int) -> Columns | Examples | None:
-        """Return up to n elements that are there already; None if there are none."""
+        """Return up to n available elements; None if there are none."""
         size = min(n, self._queue._flow()[0])
         if size < 1:
             return None
@@ -102,7 +102,7 @@ class Dequeued(Stream):
         if not self._found and self._ended is None:
             dequeue = functools.partial(self._queue.dequeue, timeout=timeout)
             try:
-                # In one call, so that an interrupt comes before the element is taken or after it is kept.
+                # In one call, so an interrupt comes before the element is taken or after it is kept.
                 self._found.extend(itertools.starmap(dequeue, ((),)))
             except DeadlineExceededError:
                 return False
@@ -128,7 +128,7 @@ def _element(taken: Any) -> Any:
 
 
 def _values(taken: Any, size: int) -> Columns | Examples:
-    """Return a block that a dequeue has returned. A list is one of components."""
+    """Return a dequeued block. A list contains components."""
     columns = taken.values() if type(taken) is dict else taken if type(taken) is list else [taken]
     if not any(column.dtype.hasobject for column in columns):
         return as_columns(TupleParts(taken) if type(taken) is list else taken, size)
@@ -199,7 +199,7 @@ class Produced(Stream):
     Args:
         producer: Where to take them.
         count: How many elements came before.
-        limit: Counts the rows that are left out.
+        limit: Counter of skipped rows.
     """
 
     def __init__(self, producer: Any, count: int, limit: Limited) -> None:
@@ -252,7 +252,7 @@ class OfRows(OneInput):
 
 
 class Gathering(Stage):
-    """Rows of arrays by their numbers. The state is that of the input."""
+    """Rows of arrays by index. The state is the input's."""
 
     def __init__(self, source: Stream, producer: SliceSource) -> None:
         super().__init__(source)

@@ -1,4 +1,4 @@
-"""The dataset that a batch function means: sources, a pool, batches, and who runs them."""
+"""The dataset of a batch function: sources, a pool, batches, and threads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pipeline.stages.unbatch import Unbatch
 # How many blocks, and how many examples at most, a thread makes ahead.
 _BLOCKS, _EXAMPLES = 2, 32
 
-# Rows of a table that a source of a join gives in its turn.
+# Rows per turn of a table in a join.
 _TURN = 16
 
 # A list with a source among so many items is one of sources. To look at 20,000 examples took longer than to batch them.
@@ -49,7 +49,7 @@ class PoolOptions:
 
 
 def batches_of(sources: Sequence[Any], request: Request, pool: PoolOptions | None = None) -> DatasetIterator[Any]:
-    """Return an iterator over the batches of a source, or of several that are joined."""
+    """Return an iterator over the batches of one source, or several joined ones."""
     inputs = [source_of(each, request) for each in sources]
     examples = examples_of(inputs, request)
     if pool is not None:
@@ -70,7 +70,7 @@ def _pool_size(request: Request, pool: PoolOptions) -> int:
 
 
 def _pool_options(request: Request, pool: PoolOptions) -> dict[str, Any]:
-    """Return the arguments that decide the size of the pool."""
+    """Return the arguments for the size of the pool."""
     found: dict[str, Any] = {"min_after_dequeue": pool.min_after_dequeue}
     return found | ({"deterministic": True} if request.ordered else {"batch_size": request.batch_size})
 
@@ -81,7 +81,7 @@ def run(made: Node, request: Request) -> DatasetIterator[Any]:
 
 
 def ahead(made: Node, inputs: Sequence[Node], request: Request, room: int) -> Node:
-    """Return batches that a thread prepares, unless the caller's thread is to make them.
+    """Return batches prepared by a thread, or computed by the caller's thread.
 
     Rows in memory are gathered by the caller too: to hand them from thread to thread takes longer.
     """
@@ -131,7 +131,7 @@ def _is_source(thing: Any) -> bool:
 
 
 def _at_hand(node: Node) -> bool:
-    """Return whether examples lie in memory, so that nothing is waited for."""
+    """Return whether examples are in memory, without any waiting."""
     if isinstance(node, (OfProducer, OfRows)):
         return bool(node.producer.at_hand)
     if isinstance(node, OfTable):

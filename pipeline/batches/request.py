@@ -14,11 +14,11 @@ from pipeline.runners.coordinator import Coordinator
 
 
 class Request(NamedTuple):
-    """The arguments that all batch functions have, under the names of their parameters; `batch` says what they mean.
+    """The common arguments of batch functions, under the names of their parameters; see `batch`.
 
     Attributes:
-        num_threads: Threads that read the source; for a join None, a thread for each source, or 0.
-        ordered: Whether the order depends on the input and the seeds alone.
+        num_threads: Threads to read the source; for a join None (one per source) or 0.
+        ordered: True if the order depends on the input and the seeds alone.
     """
 
     batch_size: int
@@ -36,7 +36,7 @@ class Request(NamedTuple):
 
     @property
     def inline(self) -> bool:
-        """True if the thread that asks for a batch reads the source."""
+        """True if the caller's thread reads the source."""
         return self.num_threads == 0
 
 
@@ -56,7 +56,7 @@ def checked(
     coord: Coordinator | None,
     joined: bool = False,
 ) -> Request:
-    """Return what was asked for; TypeError or ValueError for arguments that make no sense."""
+    """Return the checked arguments; TypeError or ValueError for wrong ones."""
     if coord is not None and not isinstance(coord, Coordinator):
         raise TypeError(f"coord must be a Coordinator or None, got {coord!r:.80}")
     room = parse_capacity(capacity)
@@ -97,12 +97,12 @@ def checked_size(batch_size: int) -> int:
 
 
 def batch_capacity(capacity: int | None, batch_size: int) -> int:
-    """Return the capacity that was given, or what holds a few batches: 32 examples starved batches of 128."""
+    """Return the given capacity, or room for a few batches: 32 examples starved batches of 128."""
     return max(32, 4 * checked_size(batch_size)) if capacity is None else capacity
 
 
 def pool_capacity(capacity: int | None, min_after_dequeue: int, num_threads: int, batch_size: int) -> int:
-    """Return the capacity that was given, or what TensorFlow advises: some batches more than stay in the pool."""
+    """Return the given capacity, or TensorFlow's advice: some batches more than the pool keeps."""
     if capacity is not None:
         return capacity
     batches = integer(num_threads, "num_threads") + 3
@@ -110,7 +110,7 @@ def pool_capacity(capacity: int | None, min_after_dequeue: int, num_threads: int
 
 
 def check_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> int:
-    """Return it as an int; ValueError for a pool that could never give anything, TypeError for what is no number."""
+    """Return it as an int; ValueError for a pool that could never deliver, TypeError for other types."""
     kept = whole(min_after_dequeue, "min_after_dequeue")
     if capacity is not None and whole(capacity, "capacity") <= kept:
         raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}.")

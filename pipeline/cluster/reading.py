@@ -66,7 +66,7 @@ def read(
         function: Called on a worker with a part; yields its examples.
         parts: File names, ranges of rows, keys: plain data.
         workers: `pipeline.cluster.workers(n)`; at most n parts are read at once.
-        enqueue_many: Whether the function yields blocks, whose first dimension counts examples.
+        enqueue_many: True if the function yields blocks, whose first dimension counts examples.
         rows: Most examples in a block; a block is also cut at 4 MiB.
         buffer_bytes: Most bytes in flight.
         num_epochs: Number of epochs; None repeats forever.
@@ -103,7 +103,7 @@ class _Flight:
     Attributes:
         stream: Yields references to its blocks; None once it was cancelled.
         blocks: The blocks in transit.
-        ended: Whether there are no more.
+        ended: True if there are no more.
     """
 
     def __init__(self, stream: Any) -> None:

@@ -30,7 +30,7 @@ class _Block:
     Attributes:
         reference: Ray's, to all of them.
         left: How many are in the queue, or handed out and not received yet, or being enqueued.
-        open: Whether others of them are yet to be enqueued.
+        open: True if others of them are yet to be enqueued.
     """
 
     reference: Any
@@ -58,7 +58,7 @@ class RowQueueActor:
     """The actor behind a RemoteQueue: a queue of which row of which block comes next, and the references to the blocks.
 
     A request is one call of a program, in one or several calls of this actor. The program draws a number for
-    it, so that it can `withdraw` what it asked for when Ctrl-C ends the wait for an answer: here the call goes on. Rows
+    it, so it can `withdraw` what it asked for when Ctrl-C ends the wait for an answer: here the call goes on. Rows
     that were handed out stay here until the program says that it has received them, or else go back after HOLD.
 
     Args:

@@ -17,7 +17,7 @@ from pipeline.nest import Nest, is_nested, length, map_values
 from pipeline.sources.extras import stacked
 from pipeline.workers.chunks import FailedItem
 
-# Functions that a worker remembers, so that they are made once.
+# Functions that a worker remembers, so they are made once.
 _REMEMBERED = 16
 
 # Bytes at which a block of rows ends.

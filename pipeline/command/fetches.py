@@ -41,7 +41,7 @@ def fetches_of_model(
     Args:
         tree: The program.
         name_of: Returns the TensorFlow name of an expression; None for any other.
-        is_model: Whether a TensorFlow name is model code.
+        is_model: True if a TensorFlow name is model code.
     """
     nodes = list(ast.walk(tree))
     model = _Model(nodes, name_of, is_model)

@@ -46,7 +46,7 @@ class CallOptions(TypedDict, total=False):
     seed: int | None
 
 
-# The most elements that draws without replacement number, and that a queue holds.
+# Limit for the elements of a full shuffle, and of a queue.
 _MOST_SHUFFLED, _MOST_PREFETCHED = (1 << 32) - 1, (1 << 31) - 1
 
 _ALL = 1 << 40  # more elements than fit into memory
@@ -382,7 +382,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
 
         Args:
             weights: One weight per element, at least 0.
-            n: Number of draws per epoch; None draws `len(dataset)`.
+            n: Draws per epoch; None draws `len(dataset)`.
             seed: Seed for the draws.
 
         Raises:
@@ -449,7 +449,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         """Sort runs of n elements, for example by length before `batch`, so that batches need little padding.
 
         Args:
-            n: Number of elements per run, all in memory; the last run may be smaller.
+            n: Elements per run, all in memory; the last run may be smaller.
             key: Your function from an element to its sort key. Elements with equal keys keep their order.
             reverse: Sort the largest key first.
 
@@ -514,7 +514,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         """Stack n elements into a batch with the same structure.
 
         Args:
-            n: Number of elements per batch; with `max_tokens`, the most.
+            n: Elements per batch; with `max_tokens`, the most.
             drop_remainder: Drop the last batch if it is smaller.
             pad: Value that pads rows to the longest; a dict by array; None stacks.
             collate: "stack", "pad", "row_splits" for (values, row_splits), or
@@ -571,7 +571,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         """Stack `size` neighbours. Each window begins `stride` elements after the previous one.
 
         Args:
-            size: Number of elements per window.
+            size: Elements per window.
             stride: Distance between starts; None for `size`, so windows do not overlap.
             drop_remainder: Drop incomplete windows at the end.
 
@@ -604,7 +604,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         Args:
             boundaries: Upper bounds of the buckets, ascending. An element goes into the first bucket whose bound
                 exceeds its length. None, with `max_tokens`: lengths in a bucket differ by at most an eighth.
-            batch_sizes: Number of elements per batch, one for each bucket and one for longer elements.
+            batch_sizes: Elements per batch, one for each bucket and one for longer elements.
             max_tokens: Limit for the number of elements times the longest, instead of `batch_sizes`.
             length: Name of a field with the length, or your function from an element to its length.
             pad: Value used to pad shorter rows; a dict maps array names to values.
@@ -1037,7 +1037,7 @@ def interleave(datasets: Iterable[Dataset[T]], cycle_length: int | None = None, 
     Args:
         datasets: A list of datasets, or one dataset whose elements are datasets, such as `d.map(to_dataset)`.
         cycle_length: Number of datasets open at once; None for all in a list, and 4 in a dataset.
-        block_length: Number of elements per turn.
+        block_length: Elements per turn.
 
     Raises:
         ValueError: There are no datasets, or a number is less than 1. TypeError: An argument is not a dataset.
@@ -1086,7 +1086,7 @@ def _as_weights(given: Any, what: str) -> NDArray[np.float64]:
         raise TypeError(f"{what}: weights must be numbers, got {given!r:.80}") from None
 
 
-_SMALLEST = 1e-200  # a weight by which lengths can be divided
+_SMALLEST = 1e-200  # smallest weight that can divide lengths
 
 
 def _weights(found: Any, what: str) -> Any:

@@ -411,7 +411,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
         if cancelled and self._closed:
             self._informed.add(get_ident())
         else:
-            self._over = True  # last, so that an interrupt above does not hide the error
+            self._over = True  # last, so an interrupt above does not hide the error
         return error
 
     def _close_stream(self) -> None:
@@ -563,7 +563,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
             return
         locked: list[bool] = []
         try:
-            # One call, so that no interrupt can arrive between taking the lock and recording it.
+            # One call, so no interrupt can arrive between taking the lock and recording it.
             locked.extend(itertools.starmap(self._lock.acquire, ((True, self.grace),)))
             if not locked[0]:
                 raise RuntimeError(f"close: a thread is still in next after {self.grace:g} seconds")
@@ -607,7 +607,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
         Args:
             behind: Number of elements to go back.
-            ended: Whether the epoch is known to be over.
+            ended: True if the epoch is known to be over.
         """
         loaded = self._loaded  # another thread may open the stream meanwhile
         if loaded is not None and not behind:
@@ -634,7 +634,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
         Args:
             n: Number of elements; there may be fewer.
-            size: Number of examples per element.
+            size: Examples per element.
         """
         if self._sum is not None:  # a fingerprint needs their contents
             for _ in itertools.islice(self, n):
@@ -771,7 +771,7 @@ class DatasetIterator(Recipe, Generic[T_co]):
 
     @property
     def errors(self) -> list[Exception]:
-        """The first hundred errors that were skipped."""
+        """The first hundred skipped errors."""
         return list(self._run.skipped.errors)
 
     @property

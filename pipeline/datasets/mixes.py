@@ -1,4 +1,4 @@
-"""Mixes: which inputs and weights a mix has had, so that a state goes on with others.
+"""Mixes: the history of a mix's inputs and weights, to resume with others.
 
 Later steps may make elements again that were drawn before a state was saved, such as those in a buffer. So earlier
 weights stay in effect up to the furthest draw that the saved run had made, and those of the recipe follow.
@@ -82,20 +82,20 @@ def notes_of(saved: Sequence[Any]) -> MixNotes:
 
 
 class Matched:
-    """A recipe beside a saved one whose mixes have other inputs.
+    """A recipe and a saved one with other inputs of mixes.
 
     Args:
         node: The recipe.
         saved: The saved recipe, as `facts_of` returned it.
         mixes: The mixes in the state.
-        same: Whether a recipe can go on from the state of a saved one; None if mixes must have the same inputs.
+        same: True if a recipe can go on from the state of a saved one; None if mixes must have the same inputs.
 
     Attributes:
-        node: The recipe with the inputs alone that the saved one has too, in the order of that.
-        recipe: The saved recipe without the inputs that were left out.
+        node: The recipe with the common inputs only, in saved order.
+        recipe: The saved recipe without removed inputs.
 
     Raises:
-        StateMismatchError: It is not known which inputs were left out, or what was saved as one has another name.
+        StateMismatchError: The removed inputs are ambiguous, or a saved input has another name.
     """
 
     def __init__(self, node: Node, saved: Any, mixes: Sequence[Any], same: Callable[[Any, Node], bool] | None) -> None:
@@ -148,7 +148,7 @@ class Matched:
             next(self._left)
 
     def _which(self, node: Mix, options: Any, inputs: Sequence[Any]) -> list[int | None]:
-        """Return which input here each saved one is; None for those that were left out."""
+        """Map saved inputs to current ones; None for removed ones."""
         names, was, now = options.get("names"), len(inputs), len(node.inputs)
         if self._same is None:
             return list(range(was))
@@ -166,7 +166,7 @@ class Matched:
     def _check_renamed(
         self, node: Mix, names: Sequence[str], inputs: Sequence[Any], which: Sequence[int | None]
     ) -> None:
-        """Refuse an input that was saved by another name: it would begin again."""
+        """Reject an input saved under another name, because it would start again."""
         assert node.names is not None
         assert self._same is not None
         gone = [i for i, each in enumerate(which) if each is None]
@@ -179,7 +179,7 @@ class Matched:
                     raise _refused(f"{text}, and would begin again: call it {names[k]!r}")
 
     def _alike(self, node: Mix, inputs: Sequence[Any]) -> list[int | None]:
-        """Return which inputs without names those here are: by their recipes, which have to tell them apart."""
+        """Match inputs without names by their recipes, which must differ."""
         assert self._same is not None
         pairs = [[i for i, each in enumerate(inputs) if self._same(each, inner)] for inner in node.inputs]
         found: list[int | None] = [None] * len(inputs)
@@ -197,7 +197,7 @@ class Matched:
     # Mixes in states
 
     def left_out(self) -> list[str]:
-        """Return what errors call the inputs that were left out."""
+        """Return the names of removed inputs for errors."""
         found = []
         for _, (_, options, inputs), _, which in self._all():
             names = [f"{name!r}" for name in options.get("names") or range(len(inputs))]
@@ -256,7 +256,7 @@ def _refused(text: str) -> StateMismatchError:
 
 
 def _continued(mix: Mix, facts: Any, saved: Any, which: Sequence[int | None], state: Any, holds_back: bool) -> MixNotes:
-    """Return the notes of a mix that goes on.
+    """Return the notes of a resumed mix.
 
     Args:
         mix: The mix here.
@@ -264,7 +264,7 @@ def _continued(mix: Mix, facts: Any, saved: Any, which: Sequence[int | None], st
         saved: Its record in the state.
         which: Which input here each saved one is.
         state: Its saved state, if no step behind it holds elements; None if one may.
-        holds_back: Whether a step behind it hands out its elements otherwise if more follow.
+        holds_back: True if a step behind it hands out its elements otherwise if more follow.
 
     Raises:
         StateMismatchError: One has handed out some of the last elements, and more would follow.
@@ -290,7 +290,7 @@ def _continued(mix: Mix, facts: Any, saved: Any, which: Sequence[int | None], st
 
 
 def delivered(node: Node, mix: Mix, state: Any) -> Any:
-    """Return the state of a mix in that of a recipe, if no step behind it holds elements; None if one may."""
+    """Return a mix's state within a recipe's state; None if a later step may hold elements."""
     node = arranged(node)
     while node.written is not mix.written:
         if state is None or type(state) in (dict, int):  # an int is a position, for example in a full cache
@@ -325,7 +325,7 @@ def _holds_back(node: Node, mix: Mix) -> bool:
 
 
 def check_left_out(node: Node, state: Any, epoch: int, notes: Mapping[Node, MixNotes], names: Sequence[str]) -> None:
-    """Check that no element of inputs that were left out is needed again, as steps behind the mix hold it.
+    """Check that later steps hold no elements of removed inputs.
 
     Args:
         node: The recipe.

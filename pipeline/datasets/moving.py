@@ -1,4 +1,4 @@
-"""Moving: where a state is in a recipe with other hosts or with batches of another size, and which recipes have it.
+"""Moving: states for other numbers of hosts and other batch sizes.
 
 The place of an index counts the examples of all hosts, so it is the same for any number of them. The states of streams
 also count outputs since a place: `Moving` counts these, such as batches of one host, in examples of all hosts.
@@ -22,7 +22,7 @@ from pipeline.stages.unbatch import Unbatch
 # Steps that select elements by index alone: hosts with the same number of elements have equal states.
 _BY_NUMBER = ("take", "skip", "window", "shuffle", "sort", "repeat", "sample", "mix", "zip", "concatenate")
 
-# Steps behind a batch that count none.
+# Steps that do not count batches.
 _UNCOUNTED = ("map", "prefetch", "checksum", "unbatch", "shard")
 
 _PASSED = ("prefetch", "checksum")
@@ -33,10 +33,10 @@ class Pairs:
 
     Attributes:
         recipe: The recipe. It has a shard for one host where only the saved one has a shard.
-        arranged: The same in the order in which it runs.
+        arranged: The same in running order.
         options: The saved options, by the step as it was written.
-        missing: The shards that only the saved recipe has.
-        added: The shards that only the recipe here has.
+        missing: Shards of the saved recipe only.
+        added: Shards of the current recipe only.
     """
 
     def __init__(self, node: Node, saved: Any) -> None:
@@ -64,7 +64,7 @@ class Pairs:
         return with_inputs(node, tuple(self._paired(each, before) for each, before in pairs)) if inputs else node
 
     def hosts(self, node: Node) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return (number, count) of the host whose state it is, and of the one here, at a step that shares."""
+        """Return (index, count) of the saving host and of this one, at a sharding step."""
         then, now = self.options[node.written], node.options()
         if isinstance(node, Shard):
             return (then["i"], then["n"]), (now["i"], now["n"])
@@ -81,14 +81,14 @@ class Pairs:
 
 
 def check_hosts(pairs: Pairs, ended: bool) -> None:
-    """Check that the state of another host, or of another number of them, says where this one continues.
+    """Check that a state of another host, or for another number of hosts, determines this host's position.
 
     Args:
         pairs: The recipe, and what it was.
-        ended: Whether the host that saved the state had come to its end.
+        ended: True if the saving host had reached its end.
 
     Raises:
-        StateMismatchError: Each host has a state that only it can continue from.
+        StateMismatchError: Each host needs its own state.
     """
     for node, behind in _with_steps_behind(pairs.arranged):
         if not node.is_share():
@@ -112,7 +112,7 @@ def check_hosts(pairs: Pairs, ended: bool) -> None:
 
 
 def check_batches(pairs: Pairs) -> None:
-    """Check that no step behind a batch has counted batches of another size.
+    """Check that no later step has counted batches of another size.
 
     Raises:
         StateMismatchError: One has.
@@ -164,7 +164,7 @@ def _told(node: Node) -> str:
 
 
 def _refused(then: Sequence[int], now: Sequence[int], why: str, odd: Node | None) -> StateMismatchError:
-    """Return the error of a state that serves one host only; it says what to write."""
+    """Return the error for a state of a single host, with the fix."""
     (i, was), (j, count) = then, now
     if was != count:
         before = f"there {'was' if was == 1 else 'were'} {counted(was, 'host')} when the state was saved"
@@ -184,7 +184,7 @@ def _refused(then: Sequence[int], now: Sequence[int], why: str, odd: Node | None
 
 
 class Moving:
-    """Where the state of one recipe is in another that differs in hosts and in the sizes of batches.
+    """The state of one recipe in another with other hosts and batch sizes.
 
     Args:
         pairs: The recipe, and what it was.
@@ -203,7 +203,7 @@ class Moving:
         Args:
             node: The step.
             state: Its saved state.
-            more: Elements behind that state, as they were when it was saved.
+            more: Elements behind the state, at the time of saving.
 
         Raises:
             InvalidArgumentError: It is not a state of the recipe.

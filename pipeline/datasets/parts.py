@@ -16,7 +16,7 @@ from pipeline.stages.run import Measured
 def facts_of_parts(
     node: Node, measured: Mapping[Node, Measured], summed: Measured | None
 ) -> tuple[list[PartFacts], list[int]]:
-    """Return what the steps of a recipe report, each after its inputs; and the numbers of those that come last.
+    """Return the facts of a recipe's steps, each after its inputs, and the numbers of the last ones.
 
     Args:
         node: The recipe.
@@ -52,7 +52,7 @@ def _visit(
         measured: The meters.
         workers: Number of workers that may run it for a step further down; 0 for none.
         found: The known facts, by number.
-        same: Number of steps per label.
+        same: Steps per label.
         branch: The input of a mix that contains it, to distinguish steps with the same label.
     """
     queue = live.queues.number(node.queue)

@@ -9,7 +9,7 @@ class Record(NamedTuple):
     """The position after a delivered element.
 
     Attributes:
-        batches: How many elements, which are batches after `batch`.
+        batches: Elements delivered: batches after `batch`.
         examples: How many examples these consist of.
         value: The sum of their bytes, if there is a checksum.
         state: The state of the stream after them.

@@ -1,4 +1,4 @@
-"""replay: a buffer to which threads add examples while others sample from it with replacement; the oldest go."""
+"""replay: a buffer for threads that add examples and sample with replacement; it drops the oldest."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ReplayBuffer(Dataset[Any]):
         self.name, self.capacity, self.priorities = name, capacity, priorities
         self._rate = rate
         self._tree = _tree(capacity) if priorities else None
-        self._most = np.finfo(np.float64).max / capacity  # limit for a priority, so that the sum stays finite
+        self._most = np.finfo(np.float64).max / capacity  # limit for a priority, so the sum stays finite
         self._rows: ReplayRows | None = None  # None before the first example
         self._changed = ReentrantCondition()
         self._inserted = self._sampled = 0
@@ -193,7 +193,7 @@ class ReplayBuffer(Dataset[Any]):
             state: A result of `state_dict`.
 
         Raises:
-            InvalidArgumentError: It is no such state, or has examples unlike those that were added here.
+            InvalidArgumentError: It is not such a state, or its examples do not match this buffer's.
             ResourceExhaustedError: There is no memory for as many examples. CancelledError: The buffer is closed.
         """
         inserted, sampled, columns, first = contents_of(state, self.name)
@@ -248,7 +248,7 @@ class ReplayBuffer(Dataset[Any]):
             save_contents(path, self.state_dict(), f"'{self.name}'")
 
     def load(self, folder: str | os.PathLike[str]) -> None:
-        """Replace the contents by those that `save` has written.
+        """Replace the contents by those of a folder from `save`.
 
         Args:
             folder: The folder.
@@ -275,7 +275,7 @@ class ReplayBuffer(Dataset[Any]):
         return self._sampled
 
     def close(self) -> None:
-        """End all iterators, and refuse further examples. Threads that wait in `add` get a CancelledError."""
+        """End all iterators, and reject further examples. Threads waiting in `add` get a CancelledError."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -304,7 +304,7 @@ class ReplayBuffer(Dataset[Any]):
             self._changed.wait(left)
 
     def _values(self, example: Any) -> list[Any]:
-        """Return what is to be stored of an example; the first one that can be stored decides the columns."""
+        """Return the columns of an example; the first valid one determines them."""
         rows = self._rows
         if rows is None:
             made = ReplayRows(example, self.capacity, self.name)
@@ -376,7 +376,7 @@ class ReplayBuffer(Dataset[Any]):
         return Block(Columns([found[i] for i in order], n, structure), keys)
 
     def _places(self, n: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the keys of n examples that are drawn evenly, and where these are."""
+        """Draw n examples uniformly; return their keys and slots."""
         size = self.size
         oldest = self._inserted - size
         if n == 1:  # as below, 3 us faster
@@ -461,7 +461,7 @@ class _Rate:
         slack: By how many samples either may be ahead; None for the default.
 
     Raises:
-        InvalidArgumentError: The slack is so small that neither side could go on.
+        InvalidArgumentError: The slack is too small: neither side could continue.
     """
 
     def __init__(self, min_size: int, per_insert: float | None, slack: float | None) -> None:

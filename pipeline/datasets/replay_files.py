@@ -1,4 +1,4 @@
-"""The contents of a replay buffer as a folder: an npy file for each column, and a state file that names them."""
+"""A replay buffer's contents as a folder: one npy file per column, and a state file with their names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def save_contents(folder: str, state: dict[str, Any], what: str) -> None:
         what: Name of the buffer in errors.
 
     Raises:
-        InvalidArgumentError: An example has values or a structure that has no place in a file.
+        InvalidArgumentError: A value or structure cannot be stored in a file.
         OpError: The files cannot be written.
     """
     import shutil  # imported lazily: hashlib costs 5 ms
@@ -55,7 +55,7 @@ def save_contents(folder: str, state: dict[str, Any], what: str) -> None:
 
 
 def load_contents(folder: str) -> dict[str, Any]:
-    """Return the state that `save_contents` has written.
+    """Return the state written by `save_contents`.
 
     Raises:
         NotFoundError: There is none. DataLossError: A file is missing or damaged.
@@ -77,7 +77,7 @@ def load_contents(folder: str) -> dict[str, Any]:
 
 
 def _described(value: Any, arrays: list[NDArray[Any]], name: str, what: str) -> Any:
-    """Return a structure as plain data, with numbers for its columns, which are put into a list."""
+    """Return a structure as plain data with column indices, and append the columns to a list."""
     if value is None:
         return None
     if type(value) is np.ndarray:

@@ -1,4 +1,4 @@
-"""ReplayRows: where the examples of a replay buffer are, and which examples and states fit the first one."""
+"""ReplayRows: storage of a replay buffer, and checks of examples and states against the first example."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ReplayRows:
     """Where the examples are: a column for each component, with a row for each example.
 
     Args:
-        example: The first example, which decides shapes and dtypes.
+        example: The first example; it determines shapes and dtypes.
         capacity: How many examples there is room for.
         name: Name of the buffer in errors.
 
@@ -64,7 +64,7 @@ class ReplayRows:
         return columns[0] if self._nest is None else self._nest.pack(columns)
 
     def fill(self, slots: NDArray[np.int64], columns: list[NDArray[Any]]) -> None:
-        """Store examples that are columns."""
+        """Store examples given as columns."""
         for i, (form, own, column) in enumerate(zip(self._forms, self._columns, columns, strict=True)):
             if column.shape[1:] != form.shape or (own.dtype != column.dtype and not own.dtype.hasobject):
                 raise invalid(f"'{self._name}': load_state_dict: {self._where(i)} of the state differs from row to row")
@@ -73,7 +73,7 @@ class ReplayRows:
     def structure(self, around: Callable[[Any, Any, Any], Any] | None) -> tuple[Any, list[int]]:
         """Return the structure of an example, or of a sample around one, as `Columns` has it, and its order of columns.
 
-        The order is that of the key, the probability and the columns of `rows`.
+        The order is: key, probability, and the columns of `rows`.
         """
         if around not in self._structures:
             key, chance, *columns = [np.array([i]) for i in range(2 + len(self._columns))]
@@ -175,7 +175,7 @@ _NO_NUMBERS = (np.flexible, np.object_, np.datetime64, np.timedelta64)
 
 
 def _numbers_like(value: Any) -> frozenset[type]:
-    """Return the types of numbers that fit the column of a value; none for anything but a number."""
+    """Return the number types for a value's column; none for other values."""
     kind = type(value)
     for twins in _TWINS:
         if kind in twins:
@@ -191,12 +191,12 @@ def _plain_structure(example: Any) -> tuple[Any, ...] | int | None:
 
 
 class _Form(NamedTuple):
-    """The properties that all values of a component share.
+    """The common properties of a component's values.
 
     Attributes:
-        shape: Their shape; that of a ListValue is ().
-        dtype: Their dtype; that of texts says nothing of their length.
-        lists: Whether each is a ListValue.
+        shape: Their shape; () for a ListValue.
+        dtype: Their dtype; for texts of any length.
+        lists: True if each is a ListValue.
     """
 
     shape: tuple[int, ...]
@@ -220,7 +220,7 @@ class _Form(NamedTuple):
         return f"dtype {self.dtype.name if self.dtype.kind in 'SU' else self.dtype}"  # or "<U0"
 
     def room(self, capacity: int) -> NDArray[Any]:
-        """Return a column for values of this form; of objects for texts, whose lengths differ."""
+        """Return a column for such values; an object column for texts."""
         return _room((capacity, *self.shape), np.dtype(object) if self.dtype.kind in "SU" else self.dtype)
 
     def drawn(self, column: NDArray[Any]) -> NDArray[Any]:

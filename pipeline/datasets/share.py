@@ -1,4 +1,4 @@
-"""Share: the part of a dataset that one of several processes reads, where each has the same recipe."""
+"""Share: the part of a dataset for one of several processes with the same recipe."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Share(NamedTuple):
 
     Attributes:
         part, of: It is number `part` of so many.
-        alike: Whether the processes have copies of one recipe, whose seeds are equal even if they were drawn.
-        equal: Whether each must have as many elements, so that some at the end are dropped.
-        pad: Whether each must have as many elements, so that some at the end are padding.
+        alike: True if the processes have copies of one recipe, with equal seeds even if drawn.
+        equal: Give each the same number of elements by dropping some at the end.
+        pad: Give each the same number of elements by padding at the end.
     """
 
     part: int
@@ -33,7 +33,7 @@ class Share(NamedTuple):
 def share_of(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
     """Return the share of one process in the elements of all.
 
-    A dataset that has a `shard`, or whose sources have one, stays as it is.
+    A dataset with a `shard`, also in a source, stays as it is.
 
     Raises:
         FailedPreconditionError: Each would draw other numbers, or read all of it; or a share cannot be padded, as it
@@ -48,7 +48,7 @@ def share_of(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
 
 
 def further_share(dataset: Dataset[Any], which: Share) -> Dataset[Any]:
-    """Return the share of one process in the elements of a dataset, also of one that is a share already.
+    """Return one process's share of a dataset, even if this is a share already.
 
     Raises:
         FailedPreconditionError: As `share_of`.
@@ -82,14 +82,14 @@ def why_one_pass(dataset: Dataset[Any]) -> str | None:
 
 
 def draw_seeds(dataset: Dataset[Any]) -> None:
-    """Draw the seeds that were not given, so that copies in other processes have the same."""
+    """Draw missing seeds, so copies in other processes have the same."""
     for each in nodes_of(dataset._node):
         if (seed := each.seed()) is not None:
             _ = seed.pair
 
 
 def _shared(node: Node, which: Share) -> Node:
-    """Return the part of one process, below a prefetch, whose thread then takes no more than that."""
+    """Return one process's part, below a prefetch, so its thread takes nothing else."""
     if isinstance(node, Prefetched):
         return Prefetched(_shared(node.inputs[0], which), node.n)
     if which.pad:

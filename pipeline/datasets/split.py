@@ -115,7 +115,7 @@ class _AtNumber:
 
 
 def _bytes_of(key: Any, what: str) -> bytes:
-    """Return the bytes of a key, which are the same in every process. A text and its UTF-8 are one key."""
+    """Return the bytes of a key, equal in every process. A text and its UTF-8 are one key."""
     if isinstance(key, np.ndarray) and not key.ndim:
         key = key[()]
     if isinstance(key, np.generic):

@@ -54,10 +54,10 @@ def state_of(node: Node, run: Run, record: Record, summed: bool, ended: bool) ->
 
     Args:
         node: The recipe.
-        run: Of the iterator: its epoch, its seeds, and the files that were read.
+        run: The iterator's epoch, seeds, and opened files.
         record: The position after the last delivered element.
-        summed: Whether there is a checksum.
-        ended: Whether the iterator had no element behind that.
+        summed: True if there is a checksum.
+        ended: True if it was the last element.
     """
     state = {
         "format": FORMAT,
@@ -89,7 +89,7 @@ def _checksum(state: Mapping[str, Any]) -> str:
 
 
 def loaded_state(state: Any, node: Node, epoch: int, allow: Collection[str]) -> dict[str, Any]:
-    """Check that a state can be loaded, and adopt its seeds where chance drew those of the recipe.
+    """Check a state, and adopt its seeds if the recipe's were drawn.
 
     Returns:
         The state, as it applies to the recipe here.
@@ -182,7 +182,7 @@ def _adopt(pairs: Sequence[tuple[Seed, Any]]) -> None:
 
 
 def _check_whole(state: Mapping[str, Any]) -> None:
-    """Raise what says that a state is no plain data, or was edited."""
+    """Raise the error for a state that is not plain data, or was edited."""
     try:
         odd = not_plain(state, "", False)
     except RecursionError:
@@ -194,7 +194,7 @@ def _check_whole(state: Mapping[str, Any]) -> None:
 
 
 def _check_values(state: Mapping[str, Any]) -> None:
-    """Raise ValueError if the values that every recipe's state has are not of their kinds."""
+    """Raise ValueError if a common value of states has the wrong type."""
     check_mixes(state["mixes"])
     if type(state["ended"]) is not bool:
         raise ValueError("ended must be True or False")
@@ -223,7 +223,7 @@ def _check_identity(name: str, noted: Any) -> None:
 
 
 def _check_digests(noted: Any) -> None:
-    """Raise ValueError if these are not the digests of the files that readers have opened; see `merged`."""
+    """Raise ValueError if these are not digests of opened files; see `merged`."""
     for index, first, following, digest, *unopened in noted:
         numbers = [index, first, following, *unopened]
         if not all(type(each) is int and 0 <= each < 2**62 for each in numbers) or not isinstance(digest, str):
@@ -231,7 +231,7 @@ def _check_digests(noted: Any) -> None:
 
 
 def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison) -> None:
-    """Note how two recipes differ, besides the hosts that `check_hosts` compares, and their steps."""
+    """Record differences of two recipes other than hosts, which `check_hosts` compares, and steps."""
     if saved[0] != here[0] and "shard" in (saved[0], here[0]):  # without a shard there is one host
         saved = saved if saved[0] == "shard" else ["shard", here[1], [saved]]
         here = here if here[0] == "shard" else ["shard", saved[1], [here]]
@@ -261,7 +261,7 @@ def _compare(saved: Any, here: Any, but: Collection[str], comparison: Comparison
 
 
 def _compare_steps(saved: Any, here: Any, comparison: Comparison) -> None:
-    """Note that two recipes have other steps, besides `shard`."""
+    """Record different steps of two recipes, except `shard`."""
     then, now = _steps(saved), _steps(here)
     if then == now:
         return
@@ -293,7 +293,7 @@ def _steps(recipe: Any) -> str:
 
 
 def _first_difference(saved: Any, here: Any) -> tuple[str, str]:
-    """Return the last steps of two recipes that differ, among those that do."""
+    """Return the last differing steps of two recipes."""
     saved, here = _unsharded(saved), _unsharded(here)
     if saved[0] != here[0] or len(saved[2]) != len(here[2]):
         kinds = [f"{kind} of {len(inputs)} datasets" if len(inputs) > 1 else kind for kind, _, inputs in (saved, here)]

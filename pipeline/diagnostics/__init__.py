@@ -1,1 +1,1 @@
-"""Knows who fills a queue, how each thread ended and where the caller stands, so that an error can say why."""
+"""Facts for error messages: the threads that fill a queue, how they ended, and the caller's line."""

@@ -13,7 +13,7 @@ class EndOfInput(NamedTuple):
     Attributes:
         epochs: How many epochs the input had, if it had epochs.
         why: Why there was no input at all, such as "the file list was empty".
-        failed: The failure that cut the input short, as a clause; the exception is the error's `__cause__`.
+        failed: The failure before the end of the input, as a clause; the exception is the error's `__cause__`.
     """
 
     epochs: int | None = None
@@ -22,7 +22,7 @@ class EndOfInput(NamedTuple):
 
 
 def end_of_input(message: str, epochs: int | None = None, why: str | None = None) -> OutOfRangeError:
-    """Make the error that ends an input; `epochs` and `why` as in `EndOfInput`."""
+    """Make the error at the end of an input; `epochs` and `why` as in `EndOfInput`."""
     return with_end(OutOfRangeError(None, None, message), EndOfInput(epochs, why))
 
 
@@ -33,7 +33,7 @@ def with_end(error: OutOfRangeError, end: EndOfInput) -> OutOfRangeError:
 
 
 def raise_why(error: OutOfRangeError) -> None:
-    """Raise what closed a queue, if that was an error and not the end of its input."""
+    """Reraise the error that closed a queue, unless it was the end of its input."""
     cause = error.__cause__
     if isinstance(cause, Exception) and not isinstance(cause, OutOfRangeError):
         raise cause

@@ -19,12 +19,12 @@ from pipeline.tracebacks import is_ours, is_standard
 
 Place: TypeAlias = "tuple[str, int]"  # file and line
 
-# Modules of the standard library that may stand between a call of the user's and this package.
+# Modules of the standard library between the user's call and this package.
 _BETWEEN = frozenset({"contextlib", "threading", "weakref"})
 
 
 def caller() -> Place | None:
-    """Return the place outside this package that the current call came from; None in a thread of the package's own."""
+    """Return the user's line of the current call; None in one of our own threads."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not is_ours(frame) and frame.f_globals.get("__name__") not in _BETWEEN:
@@ -34,7 +34,7 @@ def caller() -> Place | None:
 
 
 def warn(text: str) -> None:
-    """Show a warning that people see without logging, at the place outside this package that called."""
+    """Show a warning, visible without logging, at the user's line."""
     frame: FrameType | None = sys._getframe(1)
     level = 2
     while frame is not None and is_ours(frame):
@@ -64,9 +64,9 @@ _waits: dict[int, tuple[weakref.ref[Any], str, int, int]] = {}
 
 
 def note_wait(queue: Any, call: str) -> None:
-    """Note that this thread is about to wait in `call` of `queue`.
+    """Record that this thread is about to wait in `call` of `queue`.
 
-    Call it directly from the method that the engine calls: two frames up is the frame of the user's call.
+    Call it directly from the engine's method: the user's call is two frames up.
     """
     frame = sys._getframe(2)
     _waits[threading.get_ident()] = weakref.ref(queue), call, id(frame), frame.f_lasti
@@ -84,7 +84,7 @@ def is_running(thread: threading.Thread) -> bool:
 
 
 def whereabouts(thread: threading.Thread) -> str:
-    """Return, for a message, what a thread is doing: the queue call that blocks it, or its place in the source."""
+    """Return a thread's activity for a message: its blocking queue call, or its source line."""
     name, number = repr(thread.name), thread.ident
     own = number == threading.get_ident()
     frame = sys._getframe(1) if own else None if number is None else frames_now().get(number)
@@ -99,14 +99,14 @@ def whereabouts(thread: threading.Thread) -> str:
 
 
 def last_wait(thread: threading.Thread) -> tuple[Any, str] | None:
-    """Return the queue that a thread last waited for, and the call; None if it never did, or the queue is gone."""
+    """Return a thread's last waited-for queue and call; None if there is none, or the queue is gone."""
     ref, call, *_ = _waits.get(thread.ident or 0, (None, ""))
     queue = None if ref is None else ref()
     return None if queue is None else (queue, call)
 
 
 def waiting_in(number: int, frame: FrameType) -> tuple[Any, str] | None:
-    """Return the queue, and its call, that blocks a thread whose innermost frame this is; None if none does."""
+    """Return the queue and call that block the thread with this innermost frame; None if none does."""
     ref, call, frame_id, instruction = _waits.get(number, (None, "", 0, 0))
     if ref is None or (id(frame), frame.f_lasti) != (frame_id, instruction):
         return None

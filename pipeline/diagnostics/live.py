@@ -23,7 +23,7 @@ _numbers = itertools.count(1)  # one count for all: a number stands for one thin
 
 
 class Live(Generic[T]):
-    """Things that are alive, in the order in which they were added. Each has a number that no other thing ever gets.
+    """Live objects in order of addition, each with a unique number.
 
     Thread safety: you may call every method from every thread, also while things end.
 
@@ -67,7 +67,7 @@ loops: Live[Any] = Live()  # iterators of datasets
 
 
 class Ended:
-    """Keeps the loop that ended last while somebody watches, as `for batch in dataset:` keeps none.
+    """Keeps the last ended loop while a watcher exists, because `for batch in dataset:` keeps no reference.
 
     Attributes:
         watchers: The watchers, the latest last.
@@ -78,12 +78,12 @@ class Ended:
         self._last: Any = None
 
     def note(self, loop: Any) -> None:
-        """Note that a loop has come to its end."""
+        """Record the end of a loop."""
         if self.watchers:
             self._last = loop
 
     def leave(self, watcher: Any) -> None:
-        """Note that a watcher has ended; what Ctrl-C cuts short, another call does."""
+        """Record the end of a watcher; can be called again after Ctrl-C."""
         if watcher in self.watchers:
             self.watchers.remove(watcher)
         if not self.watchers:
@@ -99,7 +99,7 @@ ended = Ended()
 
 
 def number() -> int:
-    """Return a number for something that belongs to a loop: nothing else ever gets it."""
+    """Return a unique number for a part of a loop."""
     return next(_numbers)
 
 
@@ -116,7 +116,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def note_input(source: Any) -> None:
-    """Note that this thread takes from something, such as a reader; see `Inputs`.
+    """Record an input of this thread, such as a reader; see `Inputs`.
 
     Call it where something is begun, such as a file, not for each element.
     """
@@ -126,12 +126,12 @@ def note_input(source: Any) -> None:
 
 
 class PrefetchThread:
-    """A thread that takes elements ahead.
+    """A read-ahead thread.
 
     Attributes:
         thread: The thread.
         inputs: Its inputs.
-        waits: Whether it waits for room now.
+        waits: True if it waits for room now.
     """
 
     def __init__(self) -> None:
@@ -143,11 +143,11 @@ class PrefetchThread:
         return self._since > 0
 
     def wait(self) -> None:
-        """Note that the thread waits for room from now on."""
+        """Record the start of a wait for room."""
         self._since = time.perf_counter()
 
     def resume(self) -> None:
-        """Note that the thread waits no longer."""
+        """Record the end of a wait."""
         since, self._since = self._since, 0.0
         self._seconds += time.perf_counter() - since
 
@@ -158,10 +158,10 @@ class PrefetchThread:
 
 
 class PrefetchMeter:
-    """Counts the elements that threads take ahead, and times the waits of these; one for all passes over a step.
+    """Counts elements taken ahead, and times the waits of read-ahead threads; one for all passes over a step.
 
     Attributes:
-        threads: The threads that take them in the current pass.
+        threads: The read-ahead threads of the current pass.
     """
 
     def __init__(self) -> None:
@@ -176,13 +176,13 @@ class PrefetchMeter:
 
         Args:
             room: How many blocks of elements may wait.
-            ready: The queue in which they wait. It is held weakly.
+            ready: The queue of waiting elements, held weakly.
         """
         self._waited += sum(each.waited() for each in self.threads)
         self.threads, self._room, self._ready = [], room, weakref.ref(ready)
 
     def enter(self) -> PrefetchThread:
-        """Note that this thread takes elements ahead from now on."""
+        """Record that this thread starts to read ahead."""
         thread = PrefetchThread()
         self.threads.append(thread)
         this_thread.inputs = thread.inputs
@@ -238,7 +238,7 @@ class LoopTimes:
             makes examples, such as processes, and nobody's work.
         first_at: When the first batch was there; None if `start` was called before.
         ended_at: When it ended.
-        taker: The native number of the thread that began it, which most likely takes the batches.
+        taker: Native id of the starting thread, most likely the consumer.
     """
 
     begun_at: float | None = None
@@ -259,18 +259,18 @@ class PartFacts(NamedTuple):
     """Facts about one step of a running dataset, for reports.
 
     Attributes:
-        number: Its own, or that of the queue if it is one.
+        number: Its own number, or the queue's if it is one.
         kind: "source", "function" or "step".
         name: Its name in the user's program.
-        inputs: The numbers of the parts, or queues, that elements come from.
+        inputs: Numbers of its input parts or queues.
         elements: How many have come out of it.
-        seconds: How long it took in the threads that take elements, without its inputs. Where workers or
-            threads ahead make elements: how long the thread that takes has waited for them.
+        seconds: Time spent in consuming threads, without its inputs. If workers or
+            read-ahead threads compute elements: the time for which the consuming thread has waited.
         worked: How long it took in worker threads and processes.
         offered: How long all of these could have worked; None if their number does not change.
-        workers: How many of these there are; 0 if it runs in the thread that takes elements.
+        workers: Number of workers; 0 if it runs in the consuming thread.
         natives: The native numbers of its threads and processes, as far as they are known.
-        ahead: The statistics of the elements that threads have taken ahead; None for steps that take nothing ahead.
+        ahead: Statistics of elements taken ahead; None for steps without a read-ahead thread.
         threads: These threads.
         settings: Its options.
     """
@@ -296,10 +296,10 @@ class LoopFacts(NamedTuple):
     Attributes:
         name: Its name.
         state: "not started", "running", "ended" or "closed".
-        errors, dropped: Examples that were skipped after an error, and that filled no batch.
+        errors, dropped: Numbers of examples skipped after an error, and dropped as a remainder.
         times: When it did what.
         parts: The steps of the dataset, each after its inputs.
-        inputs: The numbers of the parts, or queues, that it takes from.
+        inputs: Numbers of its input parts or queues.
         taken: Number of elements taken, and how many seconds it has waited for them.
         unit: What its elements are called, in the plural.
     """

@@ -18,7 +18,7 @@ from pipeline.on_error import add_note, set_on
 
 
 class WorkerFailure(NamedTuple):
-    """An exception that ended a thread of a QueueRunner."""
+    """The exception at the end of a QueueRunner's thread."""
 
     group: WorkerGroup
     number: int  # of the thread, from 1
@@ -43,7 +43,7 @@ class Inputs:
         self._refs: dict[int, weakref.ref[Any]] = {}  # by id, while the thing lives
 
     def add(self, source: Any) -> None:
-        """Note that a thread takes from something."""
+        """Record an input of a thread."""
         if id(source) not in self._refs:
             self._refs[id(source)] = weakref.ref(source, functools.partial(self._refs.pop, id(source)))
 
@@ -62,12 +62,12 @@ class WorkerGroup:
         name: Its name, once there are threads.
         size: Number of enqueue ops, one for each thread.
         made_at: Where the runner was created.
-        listed: Whether `add_queue_runner` put the runner on the process-wide list (True), another (False), none (None).
-        begun: Whether threads were ever created.
+        listed: True if `add_queue_runner` put the runner on the process-wide list (True), another (False), none (None).
+        begun: True if threads were ever created.
         ended: The loop that calls the ops itself, without threads, has ended.
         gate: The threads wait for it before they begin; None to begin at once.
-        of_loop: Whether they are those of a loop over batches, which take nothing from its queue.
-        starter: The thread that creates them, meanwhile.
+        of_loop: True if they are those of a loop over batches, which take nothing from its queue.
+        starter: The creating thread, meanwhile.
         ops: The names of the enqueue ops.
         inputs: The inputs of the threads.
     """
@@ -107,7 +107,7 @@ class WorkerGroup:
         return f"thread {number} of {self.size} of {whose}"
 
     def at_end(self) -> str:
-        """Return the beginning of a clause: who reached the end of whose input."""
+        """Return the beginning of a clause about threads at the end of their input."""
         if self.size > 1:
             return f"all {self.size} threads reached the end of their"
         return "its thread reached the end of its"
@@ -128,7 +128,7 @@ class WorkerGroup:
             return dict(self._times)
 
     def begin(self, name: str, threads: list[threading.Thread]) -> None:
-        """Note that threads were created."""
+        """Record created threads."""
         with self._lock:
             self.name = name
             self.begun = True
@@ -144,7 +144,7 @@ class WorkerGroup:
             return not any(thread.ident is not None for thread in self._threads)
 
     def leave(self, thread: threading.Thread | None = None) -> None:
-        """Note that a thread, by default this one, has ended; calling it twice changes nothing."""
+        """Record the end of a thread, by default this one; a second call changes nothing."""
         thread = thread or threading.current_thread()
         with self._lock:
             if thread in self._running:
@@ -152,17 +152,17 @@ class WorkerGroup:
                 self._times[thread] = self._times[thread][0], time.monotonic()
 
     def reached_end(self, error: BaseException) -> None:
-        """Note that a thread reached the end of its input, as `error` reports."""
+        """Record a thread's end of input, reported by `error`."""
         end = getattr(error, "end", None)
         with self._lock:
             self._ends.append((end if isinstance(end, EndOfInput) else EndOfInput(), error.__cause__))
 
     def includes(self, thread: threading.Thread) -> bool:
-        """Return whether this is one of the threads that were created last, or creates them."""
+        """Return whether this is one of the newest threads, or their creator."""
         return thread is self.starter or thread in self._threads
 
     def failed(self, failure: WorkerFailure) -> None:
-        """Note a failure that no Coordinator hears of."""
+        """Record a failure without a Coordinator."""
         with self._lock:
             self._failures.append(failure)
 
@@ -189,8 +189,8 @@ class WorkerRecord:
     Attributes:
         keys: The keys of the records that this call of the enqueue op read, from `note_read`, or the names of the items
             that it took, from `note_items`; None before that.
-        failure: The exception that ends the thread, once there is one.
-        counted: Whether its runner counts it as running, and is to count it as ended.
+        failure: The exception that ends the thread, or None.
+        counted: True if its runner counts it as running, and is to count it as ended.
     """
 
     def __init__(self, group: WorkerGroup, number: int, counted: bool = True) -> None:
@@ -210,7 +210,7 @@ class WorkerRecord:
             this_thread.worker = this_thread.inputs = None
 
     def fail(self, error: BaseException) -> WorkerFailure:
-        """Note the exception that ends the thread; on Python 3.11+ a note in its traceback names thread and record."""
+        """Record the thread's final exception; on Python 3.11+ add a note about thread and record."""
         queue = self.group.queue
         elements = queue.stats().enqueued if getattr(queue, "_watched_by", None) is not None else None
         record = None
@@ -223,7 +223,7 @@ class WorkerRecord:
 
 
 def has_named_item(error: BaseException) -> bool:
-    """Return whether a note names the item that an error is about already; see `name_item`."""
+    """Return whether a note names the failing item already; see `name_item`."""
     return isinstance(getattr(error, "record_key", None), str)
 
 
@@ -234,7 +234,7 @@ def record_of(error: BaseException, read: Sequence[bytes | str] | None) -> str |
 
     Args:
         error: The error.
-        read: The keys of the records that were read for it, if any.
+        read: Keys of the records read for it, if any.
     """
     key = getattr(error, "record_key", None)
     if key is None and not read:
@@ -253,9 +253,9 @@ class OfThread(threading.local):
     """Facts about a thread.
 
     Attributes:
-        worker: The WorkerRecord whose thread it is.
-        inputs: Where to note what the thread takes from; None for threads whose inputs no report shows.
-        keys: The keys of the records that it read last; None if nothing was read since somebody forgot them.
+        worker: The WorkerRecord of the thread.
+        inputs: Record of the thread's inputs; None if reports do not show them.
+        keys: Keys of its last records; None after they were forgotten.
     """
 
     worker: WorkerRecord | None = None
@@ -272,7 +272,7 @@ def current_worker() -> WorkerRecord | None:
 
 
 def note_read(keys: Sequence[bytes]) -> None:
-    """Note which records this thread has just read, so that an error in handling them can name them."""
+    """Record this thread's last records, so errors can name them."""
     thread = this_thread
     thread.keys = keys
     worker = thread.worker
@@ -281,7 +281,7 @@ def note_read(keys: Sequence[bytes]) -> None:
 
 
 def name_record(error: BaseException) -> None:
-    """Let an error name the records that this thread has read for what failed, from Python 3.11 on in a note."""
+    """Add the records of the failing item to an error, from Python 3.11 on in a note."""
     keys = this_thread.keys
     with contextlib.suppress(Exception):  # however odd the user's exception is
         record = record_of(error, keys)

@@ -1,4 +1,4 @@
-"""Whether a file is still the one that was read: size, time and checksums, and what a message says of a difference."""
+"""True if a file is still the one that was read: size, time and checksums, and what a message says of a difference."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def file_identity(name: str | bytes, ends: bool = True) -> list[Any] | None:
 
     Args:
         name: A path, or a URL that fsspec knows.
-        ends: Whether to read 64 KiB at either end; readers of whole files do without.
+        ends: Read 64 KiB at either end; readers of whole files do without.
 
     Returns:
         Plain data: size, time of the last change in ns, and the CRC-32 of both ends in hex or None. Of a remote file:
@@ -63,7 +63,7 @@ def difference(name: str, saved: Sequence[Any], now: Sequence[Any] | None, allow
     Args:
         name: Its name.
         saved, now: Results of `file_identity`.
-        allow_mtime: Whether another time is no difference even without checksums.
+        allow_mtime: True if another time is no difference even without checksums.
     """
     size, time, crc = saved
     if now is None:
@@ -125,7 +125,7 @@ class Opened:
             name: Its name.
             identity: A result of `file_identity`; None for an object that cannot change.
             number: Its number in the first epoch; None in those after it.
-            inside: Whether it is gone on with in its middle.
+            inside: True if it is gone on with in its middle.
 
         Raises:
             StateMismatchError: That is so, and it was changed after the state was loaded.
@@ -204,7 +204,7 @@ def of_one(files: Mapping[str, Sequence[Any]], index: int, renumbered: bool = Fa
     Args:
         files: The result of `merged`.
         index: Which reader's.
-        renumbered: Whether files have other numbers now: then its digest tells nothing.
+        renumbered: True if files have other numbers now: then its digest tells nothing.
     """
     digests = [] if renumbered else [digest[1:] for digest in files.get("", ()) if digest[0] == index]
     named = {name: identity for name, identity in files.items() if name}

@@ -26,7 +26,7 @@ def too_long(what: str, limit: int, given: bool = True) -> ResourceExhaustedErro
     Args:
         what: Subject and verb of the message.
         limit: The limit.
-        given: Whether the caller can set another limit.
+        given: True if the caller can set another limit.
     """
     hint = "; max_record_bytes= sets another limit" if given else ""
     return ResourceExhaustedError(None, None, f"{what} more than the limit of {limit:,} bytes{hint}")

@@ -104,7 +104,7 @@ class Layout(NamedTuple):
 
     Attributes:
         dtype, shape: Of the array.
-        fortran: Whether the first dimension varies fastest.
+        fortran: True if the first dimension varies fastest.
     """
 
     dtype: np.dtype[Any]

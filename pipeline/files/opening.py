@@ -86,7 +86,7 @@ class _Local:
     def __init__(self, name: bytes) -> None:
         self._name = name
         try:
-            # Not open(): os.open also opens a directory, so that the error is one of reading.
+            # Not open(): os.open also opens a directory, so the error is one of reading.
             self._file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
         except (OSError, ValueError) as error:
             raise translated(name, error) from error

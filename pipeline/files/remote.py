@@ -134,7 +134,7 @@ class StreamedFile:
     Args:
         name: The URL.
         opened: Opens it.
-        seeks: Whether it can be read from any byte on, if it says so.
+        seeks: True if it can be read from any byte on, if it says so.
     """
 
     def __init__(self, name: bytes, opened: Callable[[], Any], seeks: bool = True) -> None:
@@ -182,7 +182,7 @@ class _Window:
     Attributes:
         facts: Of the file; None until a range has come.
         begin, end: The bytes of all ranges.
-        whole: Whether the server gives only whole files, so that there are no ranges.
+        whole: True if the server gives only whole files, so that there are no ranges.
     """
 
     def __init__(self, name: bytes, ranges: Ranges, facts: Facts | None = None) -> None:

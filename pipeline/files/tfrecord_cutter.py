@@ -69,7 +69,7 @@ class RecordCutter:
     Args:
         crc: Computes a CRC.
         most: How many bytes of data a record may have.
-        strict: Whether a file that ends within a header is truncated. For TensorFlow it is complete.
+        strict: True if a file that ends within a header is truncated. For TensorFlow it is complete.
     """
 
     def __init__(self, crc: Callable[[bytes], int], most: int, strict: bool = False) -> None:

@@ -17,7 +17,7 @@ class Form(NamedTuple):
     """How results are written.
 
     Attributes:
-        channels_first: Whether they are [channels, height, width].
+        channels_first: True if they are [channels, height, width].
         factor: Factor for each channel.
         offset: Number added afterwards.
     """
@@ -49,7 +49,7 @@ def resize_box(
         out: The result, as `form` says.
         form: By default `as_it_is`.
         cubic: 0: bilinear; 1: bicubic.
-        flip: Whether to mirror left and right.
+        flip: Mirror left and right.
     """
     item, channels = image.itemsize, image.shape[2]
     packed = image.strides[1:] == (channels * item, item) and image.strides[0] % item == 0

@@ -54,7 +54,7 @@ class EpochShuffle:
 
     Attributes:
         seeds: The two seeds of the generator.
-        drawn: Whether they were drawn by chance: neither the operation has a seed nor the process.
+        drawn: True if they were drawn by chance: neither the operation has a seed nor the process.
 
     Args:
         rows: The number of rows.

@@ -12,7 +12,7 @@ from pipeline.dtypes import integer, whole
 _LARGEST = 2**31 - 1
 _DEFAULT_GRAPH_SEED = 87654321
 
-# Reentrant: a signal handler may create a queue. Held during a fork, so that a child never finds it locked by a thread
+# Reentrant: a signal handler may create a queue. Held during a fork, so a child never finds it locked by a thread
 # that exists only in the parent.
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
@@ -99,7 +99,7 @@ class Seed:
         TypeError: The seed is not an integer.
 
     Attributes:
-        drawn: Whether chance decides it: no seed was given, and the process has none.
+        drawn: True if chance decides it: no seed was given, and the process has none.
     """
 
     def __init__(self, given: int | None, kind: str) -> None:

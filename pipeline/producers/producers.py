@@ -25,7 +25,7 @@ from pipeline.queues.values import compatible
 from pipeline.runners.registry import add_queue_runner
 from pipeline.runners.runner import QueueRunner
 
-# An epoch is enqueued in blocks of about this many bytes, so that it is never in memory twice.
+# An epoch is enqueued in blocks of about this many bytes, so it is never in memory twice.
 _BLOCK_BYTES = 2 << 20
 
 
@@ -164,7 +164,7 @@ def range_input_producer(
     Raises:
         InvalidArgumentError: The limit is negative, or 2**63 or more.
         TypeError: The limit or `num_epochs` is not an integer.
-        ValueError: The limit is 0 and there is no limit of epochs, so that a dequeue would wait forever; `num_epochs`
+        ValueError: The limit is 0 and there is no limit of epochs, so a dequeue would wait forever; `num_epochs`
             is less than 1; or the limit is an array with rank 1 or more.
 
     Examples:

@@ -45,7 +45,7 @@ class ReaderBase:
         ValueError: `on_error` is something else, or `max_errors` is negative or given without "skip".
 
     Attributes:
-        supports_serialize: Whether `serialize_state` works.
+        supports_serialize: True if `serialize_state` works.
 
     Thread safety: you may call every method from every thread. A lock is held during a whole call, also while it waits
     for the queue: reads of one reader run one after the other, each record goes to one caller, and the counters wait

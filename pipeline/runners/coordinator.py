@@ -114,7 +114,7 @@ class Coordinator:
 
         Args:
             ex: An exception, or a tuple as returned by `sys.exc_info()`. An exception of the clean
-                types counts as None. Anything else is reported as a ValueError, so that a stop is never lost.
+                types counts as None. Anything else is reported as a ValueError, so a stop is never lost.
 
         Raises:
             BaseException: `ex` itself, if `join` has already returned and would not raise it any more.

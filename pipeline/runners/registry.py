@@ -66,7 +66,7 @@ def start_queue_runners(
     Args:
         sess: The session that runs the ops; None calls them directly.
         coord: Your Coordinator, which stops the threads and hears about their exceptions.
-        daemon: Whether your program may exit without waiting for the threads.
+        daemon: True if your program may exit without waiting for the threads.
         start: Start the threads; False only creates them.
         collection: Your runners; None takes all that `add_queue_runner` and producers registered.
 

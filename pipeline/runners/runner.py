@@ -153,8 +153,8 @@ class QueueRunner:
         Args:
             sess: The session that runs the ops; None calls them directly.
             coord: The Coordinator that stops the threads and hears of their exceptions; the threads register with it.
-            daemon: Whether the interpreter may exit without waiting for the threads.
-            start: Whether to start the threads.
+            daemon: True if the interpreter may exit without waiting for the threads.
+            start: Start the threads.
 
         Returns:
             The threads; an empty list if threads of an earlier call (with the same session) are still running.

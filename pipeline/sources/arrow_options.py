@@ -204,7 +204,7 @@ class Where:
         except (pyarrow.ArrowException, TypeError) as error:
             names = ", ".join(map(repr, schema.names))
             raise invalid(f"{where}: where={expression}: {error}; the columns are {names}") from error
-        # At least one, so that the number of rows is known.
+        # At least one, so the number of rows is known.
         self.columns = [field.name for field in self._needed([], fields) or fields[:1]]
 
     def _needed(self, others: Sequence[Any], fields: Sequence[Any]) -> list[Any]:

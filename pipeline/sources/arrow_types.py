@@ -112,7 +112,7 @@ def check(kind: Any, name: str, where: str, dtypes: bool = True) -> None:
         kind: The type, as it is read.
         name: The column.
         where: Prefix of error messages.
-        dtypes: Whether the user can pass `dtypes=`.
+        dtypes: True if the user can pass `dtypes=`.
     """
     types, kind = arrow_types(), stored(kind)
     if types.is_struct(kind) and kind.num_fields:

@@ -24,7 +24,7 @@ _PIECE = 1 << 22  # frames that are read at once: a header may claim any number
 # before it. Without them up to 200 samples of Vorbis are noise.
 _BEFORE = {"OGG": 8192, "MP3": 8192}
 
-# The decoder of MP3 rounds by what it has decoded before, so that each window is read from a file opened anew.
+# The decoder of MP3 rounds by what it has decoded before, so each window is read from a file opened anew.
 _OPENED_ANEW = ("MP3",)
 
 # What libsndfile logs about a header that claims more bytes than the file has; it reads the rest as if that were all.

@@ -149,7 +149,7 @@ def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = 
         values: The values.
         where: Their location, for errors.
         named: Returns what one of them is called, such as its file.
-        loose: Whether arrays of several shapes become a column of objects.
+        loose: True if arrays of several shapes become a column of objects.
 
     Raises:
         InvalidArgumentError, TypeError, ValueError: They differ in shape, dtype or structure.

@@ -44,7 +44,7 @@ def fixed_length(
 
     Args:
         files: A path, URL or pattern such as "data_batch_*.bin", or a list.
-        record_bytes: Number of bytes per record.
+        record_bytes: Bytes per record.
         dtype: Dtype of arrays, such as "uint8" or "<f4"; None reads bytes.
         header_bytes: Number of bytes to skip at the start of each file.
         footer_bytes: Number of bytes to skip at the end of each file.

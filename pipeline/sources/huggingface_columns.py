@@ -110,7 +110,7 @@ class RowsForm(ArrowForm):
     """Makes blocks of a stream of rows that Python made, such as those of a generator, or after a `map` or `filter`.
 
     As Arrow, the library would make a table of each row by what is in that row. A list that is empty and a value that
-    is missing have no type there, so that the next row does not fit; and images would be encoded again.
+    is missing have no type there, so the next row does not fit; and images would be encoded again.
     """
 
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:

@@ -41,8 +41,8 @@ class IndexedParts(Parts):
     Attributes:
         left_out: How many records at the start of each file are left out.
         encoding: Of the files; None for bytes.
-        calls: Whether making examples calls functions of the user's.
-        joins: Whether the bytes of records that are not neighbours may be read together, one after the other.
+        calls: True if making examples calls functions of the user's.
+        joins: True if the bytes of records that are not neighbours may be read together, one after the other.
     """
 
     left_out = 0

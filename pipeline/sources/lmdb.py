@@ -45,7 +45,7 @@ def lmdb(
 
     Entries are indexed, so `shuffle(seed=1)` mixes all of them. An index of their places is made once on a machine. It
     is read from the pages with the keys; large values have pages of their own. Databases are read without the lmdb
-    package, so that a damaged page is an error and does not end the process.
+    package, so a damaged page is an error and does not end the process.
 
     Args:
         paths: The path of a database, or a list of them: a folder with `data.mdb`, or such a file.

@@ -42,7 +42,7 @@ class Rows:
         kind: Name of the public function of the source.
         unit: Name of the rows, groups or parts, in the plural.
         most: How many rows to ask for at once.
-        one_by_one: Whether examples are made one at a time, so that they may differ in shape.
+        one_by_one: True if examples are made one at a time, so they may differ in shape.
     """
 
     kind: str
@@ -85,10 +85,10 @@ class Table(Rows):
     """Rows that can be had by number. Several threads may ask at once.
 
     Attributes:
-        sizes: Number of rows per group, where the rows of a group can only be had together; else None.
-        at_hand: Whether any rows lie in memory, and only have to be gathered.
-        ahead: Whether rows may be made before they are asked for: making them calls no function of the user's.
-        by_epoch: Whether each epoch has its own rows: row i of epoch e has the number `e * len(table) + i`.
+        sizes: Rows per group, where the rows of a group can only be had together; else None.
+        at_hand: True if any rows lie in memory, and only have to be gathered.
+        ahead: True if rows may be made before they are asked for: making them calls no function of the user's.
+        by_epoch: True if each epoch has its own rows: row i of epoch e has the number `e * len(table) + i`.
         takes_workers: See `Node.takes_workers`.
     """
 
@@ -154,10 +154,10 @@ class Parts(Rows):
 
     Attributes:
         names: The names of the parts that are files, in order; else one name of no file for each.
-        of_files: Whether they are files.
+        of_files: True if they are files.
         no_state: Why it has no states; None if it has.
         count: How many examples all parts have; None if that is not known.
-        live: Whether others write the files meanwhile, as they do with pipes.
+        live: True if others write the files meanwhile, as they do with pipes.
     """
 
     names: Sequence[str]

@@ -23,7 +23,7 @@ class Epochs(NamedTuple):
 
     Attributes:
         num_epochs: How often; None means without end.
-        shuffle: Whether the order is random, and another one in each epoch.
+        shuffle: True if the order is random, and another one in each epoch.
         seed: Of the random orders.
         shard: (index, count) of the share to read.
     """
@@ -45,7 +45,7 @@ class Order:
 
     Args:
         rows: The number of rows.
-        sizes: Number of rows per group, if groups are read as a whole: then their order is shuffled, and the rows
+        sizes: Rows per group, if groups are read as a whole: then their order is shuffled, and the rows
             within each. None shuffles all rows.
         epochs: The requested epochs.
         what: Name of the units that `shard` splits, for messages.

@@ -22,7 +22,7 @@ class SparseRows:
     Args:
         given: The matrix, in any format of SciPy.
         where: Prefix of error messages.
-        pairs: Whether a row is (indices, values), and not an array with all zeros.
+        pairs: True if a row is (indices, values), and not an array with all zeros.
 
     Raises:
         ValueError: It has not two dimensions.

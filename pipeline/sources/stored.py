@@ -87,7 +87,7 @@ class Stored:
     Attributes:
         dtype: Of its values.
         chunk: How many rows are stored together.
-        row_bytes: Number of bytes per row.
+        row_bytes: Bytes per row.
     """
 
     def __init__(self, stored: Any, where: str) -> None:

@@ -41,7 +41,7 @@ class StoredSparse:
     Args:
         group: The group.
         where: What errors call it.
-        pairs: Whether a row is (indices, values), and not an array with all zeros.
+        pairs: True if a row is (indices, values), and not an array with all zeros.
 
     Raises:
         ValueError: It has no shape, or is stored by columns.

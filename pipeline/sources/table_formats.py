@@ -90,7 +90,7 @@ class ArrowFile:
     Args:
         name: The file.
         remote: Opens it, if that is a URL.
-        mapped: Whether to map it into memory.
+        mapped: Map it into memory.
     """
 
     unit = "record batch"

@@ -109,7 +109,7 @@ class RecordFiles(IndexedParts):
         limit: Limit for the bytes in a record.
 
     Attributes:
-        strict: Whether a file that ends within the header of a record is an error. For TensorFlow it is complete.
+        strict: True if a file that ends within the header of a record is an error. For TensorFlow it is complete.
     """
 
     kind = "tfrecord"

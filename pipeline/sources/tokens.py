@@ -48,7 +48,7 @@ def tokens(
 
     Args:
         paths: A path or pattern such as "train_*.bin", or a list; for Megatron's files also a path without .bin.
-        length: Number of tokens per row.
+        length: Tokens per row.
         dtype: Dtype of raw files, such as "uint16"; other files store theirs. Rows have the dtype of the files.
         stride: Distance between the starts of two rows, in tokens; None for `length`.
         drop_remainder: Drop tokens at the end of each file if they do not fill a row; False returns one shorter

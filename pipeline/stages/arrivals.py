@@ -1,4 +1,4 @@
-"""Arrivals: examples of a stream one at a time, some of which are held for long: for bucket and pack."""
+"""Arrivals: examples of a stream one at a time, some held for a long time, for bucket and pack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _AT_ONCE, _NOTES = 64, 256
 
 
 class Arrival(NamedTuple):
-    """An example, without the block that it came in, which would be kept alive.
+    """An example without a reference to its block.
 
     Attributes:
         place: Which arrival it was.
@@ -40,16 +40,16 @@ class Arrival(NamedTuple):
 
 
 def arrivals_of(places: Iterable[int], block: Block) -> list[Arrival]:
-    """Return the examples of a block, which arrived at these places."""
+    """Return the examples of a block as arrivals at these positions."""
     names, sizes = block.names, sizes_of(block)
     rows = zip(places, map(handed_out, block.values.examples()), block.numbers.tolist(), sizes.tolist(), strict=True)
     return [Arrival(*row, None if names is None else names.after(i)) for i, row in enumerate(rows)]
 
 
 class Arrivals(Stage):
-    """Examples one at a time, with a journal by which those that are held can be read again.
+    """Examples one at a time, with a journal to read held ones again.
 
-    The state is [arrivals, the state of the input, a note of the journal, the arrivals that are held by group].
+    The state is [arrivals, input state, a journal note, held arrivals by group].
 
     Args:
         node: The recipe of the examples.
@@ -66,7 +66,7 @@ class Arrivals(Stage):
         self._held = [[whole(each) for each in group] for group in held]
         self._journal, self._oldest = Journal(_NOTES), 0
         self._looked: list[Arrival] = []  # peeked, not taken
-        self._at = 0  # which of them is next
+        self._at = 0  # index of the next one
         if self._note is not None:
             arrival, (before, skip) = self._note
             self._journal.note(whole(arrival), [before, skip], arrival)

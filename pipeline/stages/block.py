@@ -70,7 +70,7 @@ def sizes_of(block: Block) -> NDArray[np.int64]:
 
 
 def join_values(many: Sequence[Columns | Examples]) -> Columns | Examples:
-    """Return the examples of several blocks as one, in columns if all have columns that fit together."""
+    """Join several blocks, in columns if all have matching columns."""
     if len(many) == 1:
         return many[0]
     if all([type(each) is Columns for each in many]):
@@ -124,7 +124,7 @@ def _column(values: Any) -> Any:
 
 
 def is_plain(column: Any) -> bool:
-    """Return whether a column is an array whose rows can be stacked by copying bytes."""
+    """Return whether a column is an array with rows that stack by copying bytes."""
     return type(column) is np.ndarray and column.dtype.isnative and not column.dtype.hasobject
 
 

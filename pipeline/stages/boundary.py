@@ -1,4 +1,4 @@
-"""Padding up to a bucket's boundary: which components have the length by which examples are put into buckets."""
+"""Padding up to a bucket's boundary, of the components with the bucketed length."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Component:
 
     Attributes:
         rows: The first dimension in all of them; None if it varies.
-        follows: Whether it was always the length of the example.
-        padded: Whether a batch has been padded.
+        follows: True if it was always the length of the example.
+        padded: True if a batch has been padded.
     """
 
     def __init__(self, rows: int | None = None, follows: bool = True, padded: bool = False) -> None:
@@ -30,7 +30,7 @@ class Component:
         return self.rows is None or self.follows
 
     def state(self) -> list[Any]:
-        """Return plain data, from which `Component(*state)` makes the same."""
+        """Return plain data for `Component(*state)`."""
         return [self.rows, self.follows, self.padded]
 
 
@@ -67,7 +67,7 @@ class ToBoundary:
             seen.follows = seen.follows and rows == length
 
     def padded(self, batch: Any, boundary: int) -> Any:
-        """Return a batch with these rows in all components that are padded.
+        """Return a batch with these rows in all padded components.
 
         Raises:
             InvalidArgumentError: A batch before was padded, and now it looks as if the component had a fixed size.
@@ -111,7 +111,7 @@ def _components(example: Any) -> list[Any]:
 
 
 def _rows(value: Any) -> int | None:
-    """Return the first dimension of a value; -1 for one that has none, and is never padded."""
+    """Return the first dimension of a value; -1 for scalars, which are never padded."""
     if isinstance(value, (list, tuple)):
         return -1 if isinstance(value, ListValue) else len(value)
     shape = getattr(value, "shape", None)

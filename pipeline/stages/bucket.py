@@ -37,12 +37,12 @@ class Bucket(OneInput):
     Args:
         source: The examples.
         boundaries: Where buckets end, ascending: an example shorter than a boundary goes left of it.
-        sizes: Number of examples per batch, for each bucket: one more than boundaries. Or a number: the most tokens
+        sizes: Examples per batch, for each bucket: one more than boundaries. Or a number: the most tokens
             of a batch after padding, examples times the longest.
-        measure: Returns the length of an example; or the name of the field that has it.
+        measure: A function from an example to its length, or the name of a length field.
         pad: Value used to pad shorter rows, for all components or by name.
-        pad_to_boundary: Whether rows are padded up to the boundary of their bucket.
-        drop_remainder: Whether examples at the end that fill no batch are dropped.
+        pad_to_boundary: True if rows are padded up to the boundary of their bucket.
+        drop_remainder: Drop examples at the end if they fill no batch.
         multiple_of: Divisor of padded lengths.
     """
 
@@ -92,7 +92,7 @@ class Bucket(OneInput):
 
 
 class Bucketing(Stage):
-    """Batches by length. The state is [that of `Arrivals`, that of `ToBoundary`]."""
+    """Batches by length. The state is [`Arrivals` state, `ToBoundary` state]."""
 
     source: Arrivals
 
@@ -162,14 +162,14 @@ class Bucketing(Stage):
         return self._node.named(arrival.block(), 0)
 
     def _left(self) -> Block | None:
-        """Return a batch that goes out at the end."""
+        """Return one of the last batches."""
         if self._node.drop_remainder:
             self._run.note_dropped(self._node.written, sum(map(len, self._groups)))
             return None
         return next((self._batch(i) for i, group in enumerate(self._groups) if group), None)
 
     def _batch(self, which: int) -> Block:
-        """Return the batch of the examples in a bucket, which is empty then."""
+        """Batch the examples in a bucket, and empty it."""
         group, width = self._groups[which], self._widths[which]
         self._groups[which], self._widths[which] = [], 0
         names = Names(lambda i: None if (given := group[i].names) is None else given(0))

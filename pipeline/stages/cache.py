@@ -1,4 +1,4 @@
-"""cache: elements are computed once and kept. The pass that fills it computes in order; later ones read by place.
+"""cache: elements are computed once and stored. The first pass computes them in order; later ones read by index.
 
 It is always indexed: its states are places, whether it is full or not. While it is not, recipes over it run as streams,
 and a step that needs all elements at once, such as shuffle(), fills it first.
@@ -31,7 +31,7 @@ _LOOK = 0.2
 
 
 class Cache(OneInput):
-    """Elements that are computed once.
+    """Elements computed once.
 
     The input always runs as one and the same pass: its draws are kept with the elements.
 
@@ -39,8 +39,8 @@ class Cache(OneInput):
         source: The elements.
         folder: Where they are kept; None for memory.
         epoch: Which pass of the input.
-        rebuild: Whether to remove what is in the folder.
-        verify: Whether to compare what is there with its checksums.
+        rebuild: Remove what is in the folder.
+        verify: Compare what is there with its checksums.
 
     Raises:
         InvalidArgumentError: The elements have no end.
@@ -174,7 +174,7 @@ class Cache(OneInput):
         return place
 
     def _input(self, run: Run, rows: KeptRows) -> Run:
-        """Return the run of the input: that of its one pass, with the seeds of the elements that are there."""
+        """Return the input's run for its single pass, with the seeds of the stored elements."""
         made = copy.copy(run)
         made.epoch, made.path, made.hosts = self._epoch, 0, False
         if rows.about is not None:
@@ -206,7 +206,7 @@ class Cache(OneInput):
 
 
 class _Kept(Seeds):
-    """The seeds of elements that are kept."""
+    """The seeds of stored elements."""
 
     def __init__(self, pairs: dict[Seed, Pair]) -> None:
         super().__init__()
@@ -214,7 +214,7 @@ class _Kept(Seeds):
 
 
 class _Some(Index):
-    """Elements of a cache that is not full, as far as they are there; others by the index of the input.
+    """Elements of an incomplete cache: stored ones, and others by the input's index.
 
     Args:
         rows: The stored rows.

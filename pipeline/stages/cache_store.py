@@ -1,4 +1,4 @@
-"""Store: what a cache keeps, and which stream adds to it. All steps of a process that name a folder share one."""
+"""Store: a cache's elements and the stream that adds to them; one per folder and process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pipeline.stages.kept_rows import KeptRows
 
 
 class Writes(Protocol):
-    """A stream that writes."""
+    """A writing stream."""
 
     def stop_writing(self) -> None:
         """Keep what was computed, and write no more."""
 
 
 class Store:
-    """The elements of a cache. All steps of this process that name a folder share one; pickled, it is another one.
+    """The elements of a cache, one store per folder and process; a pickled one becomes another.
 
     Args:
         shelf: Storage of the elements.
@@ -57,7 +57,7 @@ class Store:
         return rows
 
     def fills(self, filling: Writes) -> None:
-        """Note which stream writes."""
+        """Record the writing stream."""
         self._filling = weakref.ref(filling)
 
     def stop_filling(self) -> None:

@@ -1,4 +1,4 @@
-"""Functions of the user's: what they are called, which ones cannot be, and how an error of theirs looks.
+"""User functions: their names, their checks, and their errors.
 
 One that cannot give what is wanted is refused where the chain is written.
 """
@@ -22,7 +22,7 @@ def check_function(what: str, function: Any, makes: str = "an example", many: bo
         what: Its name in errors.
         function: The function.
         makes: Its required result.
-        many: Whether it may be a generator function.
+        many: True if it may be a generator function.
     """
     if type(function) is FunctionType and _is_usual(function):
         return
@@ -55,7 +55,7 @@ _OTHERS = (
 
 
 def _check_takes_one(what: str, function: Any) -> None:
-    """Raise TypeError for a function that cannot be called with one argument, as far as that can be known."""
+    """Raise TypeError for a function that certainly cannot be called with one argument."""
     try:
         takes = inspect.signature(function, follow_wrapped=False)
     except (TypeError, ValueError):  # many built-in functions have no signature
@@ -80,11 +80,11 @@ def called(function: Callable[..., Any], argument: Any, about: Callable[[], str]
     Args:
         function: The function.
         argument: Its argument.
-        about: Returns what errors call that.
+        about: Returns the argument's name for errors.
 
     Raises:
         RuntimeError: It raised what would look like the end of the input.
-        Exception: Its own error, with a note that names both.
+        Exception: Its own error, with a note about both.
     """
     try:
         return function(argument)

@@ -21,7 +21,7 @@ _LOW, _WORD = 0x9E3779B97F4A7C15, (1 << 64) - 1
 
 
 class Checksum(OneForOne):
-    """Elements whose bytes count in the fingerprint. They pass through."""
+    """Elements passed on, whose bytes enter the fingerprint."""
 
     kind = "checksum"
     stage = ""
@@ -56,7 +56,7 @@ class Sum:
         """Add an element.
 
         Raises:
-            TypeError: It has no bytes that would be the same in another run.
+            TypeError: Its bytes would differ in another run.
         """
         self.value = self._added(element, self._batches, self.value)
 
@@ -83,7 +83,7 @@ def _rows(batch: Any) -> Columns:
 
 
 def _sums_of_rows(rows: Columns) -> list[int] | None:
-    """Return what `crc_of` gives for each row; None for rows that are not of numbers, or in a deeper structure.
+    """Return `crc_of` for each row; None for rows other than numbers, or in a deeper structure.
 
     See bench `test_checksum`: `crc_of` for each row takes 20 times as long.
     """
@@ -121,7 +121,7 @@ def crc_of(value: Any, before: int) -> int:
     """Return the CRC-32 of a value, after other ones: of its type or dtype, its shape, and its bytes.
 
     Raises:
-        TypeError: It has no bytes that would be the same in another run.
+        TypeError: Its bytes would differ in another run.
     """
     kind = type(value)
     if kind is not np.ndarray and isinstance(value, (bool, int, float, complex, np.generic)):

@@ -42,9 +42,9 @@ class Collate:
     Args:
         kind: The transformation, for errors.
         pad: Value used to pad rows to the longest; a dict maps components to values; None to stack.
-        splits: Whether rows that vary become (values, row_splits).
+        splits: Turn ragged rows into (values, row_splits).
         function: Called with a list of examples, returns the batch; None for this class's own way.
-        tensors: Whether examples are as in TensorFlow: a list is a container of components, and the only component of
+        tensors: True if examples are as in TensorFlow: a list is a container of components, and the only component of
             a list or tuple comes bare.
         pad_to: Target length of padded rows.
     """
@@ -132,14 +132,14 @@ class Collate:
             raise _odd(invalid(f"{self._kind}: examples differ in structure: {error}"), i) from None
 
     def _check_names(self, names: Sequence[Any]) -> None:
-        """Refuse a `pad` for a component that there is not."""
+        """Reject a `pad` for an unknown component."""
         if isinstance(self._pad, Mapping):
             for name in self._pad:
                 if name not in names:
                     raise invalid(f"{self._kind}: pad: there is no component {name!r}; there are {list(names)}")
 
     def _check_one_row(self, example: Any) -> None:
-        """Refuse to guess which of several components are to be longer than they are."""
+        """Require names if several components could be padded."""
         if not is_nested(example, False) or (type(example) is list and is_array(example)):
             return
         nest = Nest(example, False)
@@ -205,7 +205,7 @@ class Collate:
 
 
 def _is_row(value: Any) -> bool:
-    """Return whether a component of an example has a length that padding changes."""
+    """Return whether padding can change a component's length."""
     return bool(is_array(value) and np.ndim(value))
 
 
@@ -215,7 +215,7 @@ def _of_several(block: Block) -> str:
 
 
 def telling(values: Sequence[Any]) -> Any:
-    """Return the first value, but for empty lists, of which nobody knows what they could hold."""
+    """Return the first value, except for empty lists, whose element type is unknown."""
     first = values[0]
     if type(first) is not list or first:
         return first
@@ -282,7 +282,7 @@ def _refuse_mixed(values: list[Any], where: str) -> None:
     """Refuse arrays beside objects: else the first example would decide whether an array of objects comes, or an error.
 
     None and texts are objects. So are structures, but a structure in one example is one in all of them. Text and bytes
-    are refused too: a batch of both is a mistake that is seen far away.
+    are rejected too, because a batch with both would fail much later.
     """
     if len(set(map(type, values))) == 1:
         return
@@ -302,7 +302,7 @@ def _refuse_mixed(values: list[Any], where: str) -> None:
 
 
 def _refuse_texts(kinds: list[type | None], where: str) -> None:
-    """Refuse values that are texts in some examples and bytes in others, by the kind of each."""
+    """Reject values that are text in some examples and bytes in others."""
     if str in kinds and bytes in kinds:
         first, other = (str, bytes) if kinds.index(str) < kinds.index(bytes) else (bytes, str)
         text = (
@@ -326,7 +326,7 @@ def _called(value: Any) -> str:
 
 
 def _as_arrays(values: list[Any], where: str) -> list[Any]:
-    """Return the values of examples as arrays; an error notes the example that makes none."""
+    """Return values as arrays; an error notes the failing example."""
     arrays: list[Any] = []
     try:
         arrays.extend(full_array(value, where) for value in values)
@@ -337,14 +337,14 @@ def _as_arrays(values: list[Any], where: str) -> list[Any]:
 
 
 def full_array(value: Any, where: str) -> Any:
-    """Return a value as an array; TypeError if it is a list of numbers of which some are missing."""
+    """Return a value as an array; TypeError for a list of numbers with missing ones."""
     array = as_array(value, where)
     refuse_none(array, value, where)
     return array
 
 
 def refuse_none(array: Any, value: Any, where: str) -> None:
-    """Raise TypeError if an array was made of a list of numbers of which some are missing."""
+    """Raise TypeError for an array from a list of numbers with missing ones."""
     if array.dtype == object and isinstance(value, (list, tuple)):
         kinds = set(map(type, array.flat))
         if type(None) in kinds and not kinds <= {type(None), str, bytes}:
@@ -395,7 +395,7 @@ def _differ_in_shape(value: Any, where: str) -> InvalidArgumentError:
 
 
 def exact(array: Any, given: Any, where: str) -> Any:
-    """Return what NumPy made of numbers; integers of which it has made floats as uint64, if none is negative.
+    """Return NumPy's array of numbers; large integers as uint64 instead of floats, if none is negative.
 
     Raises:
         InvalidArgumentError: It has rounded some, and there are negative ones beside those, or floats.
@@ -422,13 +422,13 @@ def _shapes_differ(arrays: list[Any], where: str, hint: str) -> Exception:
 
 
 def _odd(error: Exception, i: int) -> Exception:
-    """Note which example an error is about."""
+    """Note the failing example on an error."""
     vars(error)["odd"] = i
     return error
 
 
 def _dtype_of_empty(values: list[Any], arrays: list[Any], fill: Any) -> np.dtype[Any]:
-    """Return the dtype of a batch without a single value: that of an array; of lists alone that of what fills them.
+    """Return the dtype of a batch without values: an array's dtype, or for lists alone the pad value's.
 
     NumPy makes float64 of an empty list, also in a column of integers.
     """

@@ -1,4 +1,4 @@
-"""The kinds of columns in which a cache keeps values: values as bytes, and bytes as the same values again.
+"""Column kinds of a cache: values to bytes and back.
 
 A kind is plain data, `[name, ...]`. Arrays of one shape are kept as they are, and Python's numbers as an array. Texts,
 bytes, lists of numbers and arrays of several shapes have a part "values", a part "ends", and arrays a part "shapes".
@@ -34,7 +34,7 @@ _PARTS = {"array": ("values",), "number": ("values",), "ragged": ("values", "end
 
 
 def kind_of(column: Any) -> Kind:
-    """Return the kind that fits the values of a column best."""
+    """Return the best kind for a column's values."""
     if type(column) is np.ndarray and not column.dtype.hasobject:
         return _of_arrays(column.dtype, column.shape[1:])
     column = list(column)
@@ -58,7 +58,7 @@ def kind_of(column: Any) -> Kind:
 
 
 def wider(one: Kind, other: Kind) -> Kind:
-    """Return a kind that fits the values of two others."""
+    """Return a common kind for two kinds' values."""
     if one == other:
         return one
     names = {one[0], other[0]}

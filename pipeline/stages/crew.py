@@ -1,4 +1,4 @@
-"""Crewed: chunks of examples that workers make ahead of the thread that takes, in the order of the input."""
+"""Crewed: chunks of examples computed by workers ahead of the consumer, in input order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _BUFFER_BYTES = 128 << 20  # limit for waiting results
 # Seconds for inputs that are taken together; a limit, so that results do not wait long.
 _INPUT_SECONDS = 0.004
 
-# Steps are sent to workers without their seeds, so that they are equal in each epoch.
+# Steps are sent to workers without their seeds, so they are equal in each epoch.
 _SENT_APART = NoDraws("seeds come with each chunk")
 
 # Seconds between checks for `close`.
@@ -66,12 +66,12 @@ def make_chunk(
 ) -> _Made:
     """Make all outputs of a chunk. A worker calls it.
 
-    Errors become part of the result, so that what was made before them is not lost.
+    Errors become part of the result, so earlier outputs are not lost.
 
     Args:
         steps: The steps for each example.
         home: The mark of the user's process.
-        within: The keys of the executors that wait for it.
+        within: Keys of the executors waiting for it.
         draws: Seeds of `example_rng` in each step. Only these and the block differ from epoch to epoch.
         block: The examples.
     """
@@ -109,17 +109,17 @@ class _InProcess:
 
 
 class Segment:
-    """Neighbouring steps that run at one place.
+    """Neighbouring steps run by the same workers.
 
     Args:
         steps: The steps for each example.
-        own: The same for the thread that takes.
-        limits: Counters of the errors that each of them skips.
+        own: The same for the consuming thread.
+        limits: Counters of skipped errors, one per step.
         measured: Meters of each; None for a step without one.
         stage: The meter of the stage; None if nothing is measured.
         workers: Their executor; None for the consuming thread.
-        owned: Whether the workers end with the stage.
-        within: The keys of the executors that wait for the stage.
+        owned: True if the workers end with the stage.
+        within: Keys of the executors waiting for the stage.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Segment:
         return Skipped(part.error, self.limits[part.step].note)
 
     def note(self, times: Sequence[tuple[float, float, int]], waited: float) -> None:
-        """Count what workers took for each step, and how long they were waited for, which is due to the slowest."""
+        """Add the workers' time per step, and charge the waiting time to the slowest step."""
         slowest = max(range(len(times)), key=lambda i: times[i][0])
         for i, (meter, (seconds, _, count)) in enumerate(zip(self.meters, times, strict=True)):
             if meter is None or self._stage is None:
@@ -161,7 +161,7 @@ class Segment:
                 meter.take_over(self._stage, waited, 0)
 
     def run(self, block: Block, n: int, named: Named) -> Iterator[Block | SkippedAt]:
-        """Yield what the steps make of a block in the thread that takes; see `outputs_of_steps`."""
+        """Yield the outputs for a block in the consuming thread; see `outputs_of_steps`."""
         for part in outputs_of_steps(self._own, block, n, named):
             self._times.share()
             yield part
@@ -178,7 +178,7 @@ class Segment:
                 yield self.skipped(each) if isinstance(each, SkippedAt) else each
 
     def _noted(self, made: Iterator[Block | SkippedAt], inputs: int, workers: Workers) -> Iterator[Block | SkippedAt]:
-        """Yield what is made of so many inputs, and tell the workers, which do nothing, how long it took."""
+        """Yield the outputs for n inputs, and report the duration to the idle workers."""
         while True:
             began, began_cpu = time.perf_counter(), time.thread_time()
             part = next(made, None)
@@ -192,11 +192,11 @@ class Segment:
 
 
 class Chunk:
-    """Examples that pass through the segments of a stage.
+    """Examples on their way through a stage's segments.
 
     Attributes:
         parts: Their results in order: blocks, skipped errors, and `Task`s still with workers.
-        segment: The number of the segment that comes next.
+        segment: Index of the next segment.
         inputs: How many examples of the input they were.
     """
 
@@ -211,7 +211,7 @@ class Chunk:
 
 
 class Task:
-    """A block that workers have.
+    """A block sent to workers.
 
     Attributes:
         block: The block.
@@ -238,8 +238,8 @@ class Pending:
     Attributes:
         before: The state of the input before the block.
         chunks: The chunks, in order.
-        complete: Whether there are no more of them.
-        count: How many outputs there will be at most; None if that is not known.
+        complete: True if there are no more of them.
+        count: Limit for the outputs; None if unknown.
     """
 
     __slots__ = ("before", "chunks", "complete", "count")
@@ -256,10 +256,10 @@ class Crewed(Maker):
         source: The inputs.
         segments: The steps, first to last.
         run: Of the iterator.
-        ordered: Whether results come in the order of their inputs.
+        ordered: True if results come in the order of their inputs.
         patience: Where others make the inputs meanwhile, how many seconds to wait for one while workers have something
             to do; else None, to wait as long as it takes.
-        timed: Whether the inputs depend on time.
+        timed: True if the inputs depend on time.
         read_ahead: Has a thread read so many inputs ahead; None if there is no such thread.
         named: Returns what errors call an input of a block.
     """
@@ -320,7 +320,7 @@ class Crewed(Maker):
         return max([each.workers.count for each in self._segments if each.workers is not None])
 
     def _stay(self) -> None:
-        """Stop giving work to executors that wait for this iterator: its functions run in the thread that takes."""
+        """Stop submitting to executors that wait for this iterator; run its functions in the consuming thread."""
         for i, segment in enumerate(self._segments if self._clock.within else ()):
             if segment.workers is None or segment.workers.key not in self._clock.within:
                 continue
@@ -330,7 +330,7 @@ class Crewed(Maker):
                 part.future.cancel()  # if it has not started; its block is then requeued
 
     def _made_here(self, n: int) -> Unit | None:
-        """Make a unit in the thread that takes, of n inputs, as without workers."""
+        """Compute a unit of n inputs in the consuming thread, as without workers."""
         try:
             block = self.source.take(n)
         except Exception as error:
@@ -478,7 +478,7 @@ class Crewed(Maker):
         return True
 
     def _with_more(self, block: Block, n: int) -> Block:
-        """Return a block with further inputs that are there already, up to n in all."""
+        """Extend a block with inputs that are ready, up to n in all."""
         blocks, count = [block], len(block)
         while count < n and self.source.wait(0.0):
             before = self.source.state()
@@ -636,7 +636,7 @@ class Crewed(Maker):
         return parts
 
     def _broken(self, segment: Segment, block: Block, error: BaseException) -> list[Any]:
-        """Return what comes of a block whose workers have failed: what else they shall make, and an error."""
+        """Return the outcome of a block after its workers failed: further work, and an error."""
         workers, alone = segment.workers, _alone(block)
         assert workers is not None
         if isinstance(error, BrokenExecutor):
@@ -670,7 +670,7 @@ class Crewed(Maker):
         return found
 
     def _blamed(self, segment: Segment, block: Block, error: Exception) -> Exception:
-        """Return the error that a worker has reported, with a note that names function and example."""
+        """Return a worker's error with a note about function and example."""
         if not isinstance(error, Reported):
             return error
         number = int(block.numbers[error.input])
@@ -707,7 +707,7 @@ class _Delivered(Iterator["Block | Skipped"]):
 
 
 def _alone(block: Block) -> Block:
-    """Return a block without the error that comes after it."""
+    """Return a block without its trailing error."""
     return Block(block.values, block.numbers, None, block.names, block.sizes)
 
 
@@ -716,7 +716,7 @@ def _ring(bell: StopFlag, future: object) -> None:
 
 
 def _stop(bell: StopFlag, workers: Sequence[Workers | None]) -> None:
-    """Wake the thread that waits for workers, and let those end that have nothing to do."""
+    """Wake the waiting thread, and let idle workers end."""
     bell.set()
     for each in workers:
         if each is not None:

@@ -1,4 +1,4 @@
-"""Random numbers: `example_rng`, and uniform draws that are addressed by their index."""
+"""Random numbers: `example_rng`, and uniform draws by index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NoDraws:
         self.reason = reason
 
     def resume(self, output: int) -> None:
-        """As that of a `Draw`."""
+        """As in `Draw`."""
 
     def __iter__(self) -> Iterator[int]:
         raise FailedPreconditionError(None, None, f"example_rng: {self.reason}")
@@ -38,8 +38,8 @@ class _OfThread(threading.local):
 
     Attributes:
         draw: State of `example_rng`; None outside a dataset's functions.
-        serving: The clock of the iterator that the thread works for, as a worker or ahead of it; None for others.
-        within: The keys of the executors that wait for the thread to return: it makes a call for each of them.
+        serving: The clock of the iterator for which the thread works; None for others.
+        within: Keys of the executors waiting for this thread.
     """
 
     draw: Any = None

@@ -1,4 +1,4 @@
-"""Filling: the elements of a cache that is not full, in order: those that are there, then those that it computes."""
+"""Filling: an incomplete cache's elements in order, first stored ones, then computed ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Keeps(Protocol):
 
 
 class Filling(Stream):
-    """Elements in order: those that are there, then those that are computed, and kept. The state is the next place.
+    """Elements in order: stored ones, then computed ones, which are stored. The state is the next index.
 
     One stream writes. Others that run meanwhile, also in other processes, read what is there when they come to its
     end, and compute the rest for themselves.
@@ -99,7 +99,7 @@ class Filling(Stream):
         """Read on, if more is there; else open the input behind what is there, to be kept.
 
         Args:
-            private: Whether to open it even if another one writes.
+            private: Open it even if another one writes.
 
         Returns:
             Whether that was done.
@@ -164,13 +164,13 @@ class Filling(Stream):
         return True
 
     def _commit(self, writer: RowWriter) -> None:
-        """Finish a chunk, if the input has a state from which it can continue behind that."""
+        """Finish a chunk, if the input can resume behind it."""
         state = self._source.state()  # type: ignore[union-attr]
         if writer.waits and self._node.source.no_state() is None and unknown_in(state) is None:
             writer.commit(state, False)
 
     def _tell(self, writer: RowWriter) -> None:
-        """Say once that there are pickles in a folder."""
+        """Warn once about pickles in a folder."""
         if writer.pickles and not self._told and self._node.folder is not None:
             self._told = True
             tell(_log, f"cache: some values in '{self._node.folder}' are no arrays, numbers or texts, and are pickled")

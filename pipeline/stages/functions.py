@@ -1,4 +1,4 @@
-"""map, filter and flat_map: functions that are called with one example at a time.
+"""map, filter and flat_map: functions called with one example at a time.
 
 Neighbouring steps are one stage. A chunk of examples passes through them in turn: what is written before the first
 `workers=` and behind the last one runs in the caller's thread.
@@ -39,7 +39,7 @@ class CallSettings(NamedTuple):
 
     Attributes:
         workers: None for the consuming thread, a number of threads, an executor, or "auto".
-        ordered: Whether results keep the order of the examples.
+        ordered: True if results keep the order of the examples.
         on_error, max_errors: Policy for examples on which it fails.
         seed: Seed for `example_rng`; None for the nearest seed upstream.
     """
@@ -215,7 +215,7 @@ def _parts(nodes: Sequence[Each], run: Run, own: bool) -> tuple[list[Step], list
     Args:
         nodes: The steps.
         run: Of the iterator.
-        own: Whether the thread that takes runs them.
+        own: True if the thread that takes runs them.
     """
     return (
         [each.own_step_of(run) if own else each.step_of(run) for each in nodes],

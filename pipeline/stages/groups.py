@@ -32,9 +32,9 @@ class Group(OneInput):
     """Neighbours made into one element.
 
     Attributes:
-        size: Number of examples per group.
+        size: Examples per group.
         stride: How many examples after the one before a group begins.
-        drop_remainder: Whether groups at the end that are not full are dropped.
+        drop_remainder: True if groups at the end that are not full are dropped.
     """
 
     size: int
@@ -71,11 +71,11 @@ class Batch(Group):
     Args:
         source: The examples.
         n: Number per batch.
-        drop_remainder: Whether examples at the end that fill no batch are dropped.
+        drop_remainder: Drop examples at the end if they fill no batch.
         pad: Value used to pad shorter rows, for all components or by name; None to stack.
         collate: "stack", "pad", "row_splits", or a function of a list of examples.
         max_wait: Seconds from the first example of a batch until it goes out, however small; None for no limit.
-        tensors: Whether examples are as in TensorFlow; see `Collate`.
+        tensors: True if examples are as in TensorFlow; see `Collate`.
         pad_to: Target length of padded rows.
 
     Raises:
@@ -235,7 +235,7 @@ class Window(Group):
         source: The examples.
         size: Number per window.
         stride: How many examples after the one before a window begins.
-        drop_remainder: Whether windows at the end that are not full are dropped.
+        drop_remainder: True if windows at the end that are not full are dropped.
     """
 
     kind = "window"
@@ -374,7 +374,7 @@ class TimedBatching(Stage):
     def __init__(self, source: Stream, size: int, how: Collate, seconds: float, run: Run) -> None:
         super().__init__(source)
         self._size, self._how, self._seconds, self._clock = size, how, seconds, run.clock
-        self._found: list[Block] = []  # of the unfinished batch, so that a timeout keeps them
+        self._found: list[Block] = []  # of the unfinished batch, so a timeout keeps them
         self._before: Any = None  # state before these blocks
         self._after: Any = None  # state after them, if no interrupt arrived in between
         self._until = 0.0
@@ -416,7 +416,7 @@ class TimedBatching(Stage):
 
 
 class Windowing(Stage):
-    """Groups that overlap, or leave some out. The state is [examples to leave out, the state of the input]."""
+    """Groups with overlaps or gaps. The state is [examples to skip, input state]."""
 
     source: Ahead
 

@@ -1,4 +1,4 @@
-"""Index: examples by their place. InOrder: the examples of an index as a stream, whose state is one integer."""
+"""Index: examples by position. InOrder: an index as a stream, whose state is one integer."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pipeline.stages.stream import Stream, whole
 
 ENDLESS = 1 << 62  # the length of an endless dataset
 
-_MOST = 1024  # examples that are made together
-_SECONDS = 0.0005  # that making them may take
+_MOST = 1024  # examples computed at once
+_SECONDS = 0.0005  # time limit for computing them
 _BYTES = 1 << 19  # limit for their bytes; twice as many were slower than single examples
 
 
 class Index:
     """A pure function from places to examples.
 
-    Thread safety: any thread may call it, as far as the user's own sources and functions allow that.
+    Thread safety: any thread may call it, if the user's sources and functions allow it.
 
     Attributes:
         step: Example i has the place i * step. The place of a batch is that of its first example, and the place of an
             example of `shard` is that of the first of its round of all hosts: so a place means the same for batches
             of another size, and for another number of hosts.
-        ahead: Whether examples may be made before they are asked for. Not where that calls a function of the user's.
-        of_numbers: Whether all blocks are columns of numbers of the same dtypes and shapes.
-        of_sources: Whether examples are those of sources, chosen or paired: then one that cannot be made can be left
+        ahead: True if examples may be made before they are asked for. Not where that calls a function of the user's.
+        of_numbers: True if all blocks are columns of numbers of the same dtypes and shapes.
+        of_sources: True if examples are those of sources, chosen or paired: then one that cannot be made can be left
             out. Not where a function makes them, whose error must not be missed.
     """
 
@@ -42,11 +42,11 @@ class Index:
 
     @property
     def stop(self) -> int:
-        """The first place that no example has."""
+        """The first position after the last example."""
         return len(self) * self.step
 
     def block(self, places: Numbers) -> Block:
-        """Return the examples at these places, up to the first that fails: that is the error of the block."""
+        """Return the examples at these positions, up to the first failing one, which becomes the block's error."""
         raise NotImplementedError
 
     def runs(self, starts: Numbers, size: int) -> Block | None:
@@ -104,7 +104,7 @@ class Picked(Index):
 
 
 def counted(index: Index) -> Index:
-    """Return an index whose places count its examples."""
+    """Return an index with consecutive positions."""
     return index if index.step == 1 else Picked(index, len(index), _itself)
 
 

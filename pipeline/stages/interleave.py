@@ -20,7 +20,7 @@ class Interleave(Node):
 
     Args:
         inputs: The datasets; one, if it is a dataset of datasets.
-        nested: Whether elements of the only input are datasets themselves.
+        nested: True if elements of the only input are datasets themselves.
         cycle_length: Number open at once.
         block_length: Number of elements to take of one in a turn.
     """
@@ -78,18 +78,18 @@ class Listed:
 
 
 class Nested:
-    """Recipes that are the elements of another one. The state is that of its stream."""
+    """Recipes as elements of another recipe. The state is its stream's state."""
 
     def __init__(self, node: Node, run: Run, seed: Seed, state: Any) -> None:
         self._node, self._run, self._seed = node, run, seed
         self._stream = opened(node, run, state)
 
     def next(self) -> Callable[[int, Any], Stream] | None:
-        """As that of `Listed`."""
+        """As in `Listed`."""
         return self._of(self._stream)
 
     def at(self, state: Any) -> Callable[[int, Any], Stream]:
-        """As that of `Listed`."""
+        """As in `Listed`."""
         stream = opened(self._node, self._run, state)
         try:
             found = self._of(stream)
@@ -125,7 +125,7 @@ class Slot:
 
     Attributes:
         found_at: Where it was found among the recipes.
-        which: Which one it is.
+        which: Its index.
         stream: Its elements.
     """
 
@@ -136,11 +136,11 @@ class Slot:
 
 
 def _no_name(number: int) -> None:
-    """Return the name of an element of a recipe that may be gone: only its number is left."""
+    """Return the name of an element, by index if its recipe is gone."""
 
 
 class Interleaving(Stream):
-    """Elements of several streams in turn, as in tf.data: a stream that ends gives up its turn.
+    """Elements of several streams in turn, as in tf.data; an ended stream gives up its turn.
 
     The state is [how many recipes were opened, whose turn it is, elements of the turn, whether there are no more
     recipes, where the next recipe is found, the slots], and that of a slot [where its recipe was found, which one it
@@ -184,7 +184,7 @@ class Interleaving(Stream):
         return n - left
 
     def _took(self, slot: Slot, count: int) -> None:
-        """Note how many elements of the slot whose turn it is were taken; 0 if its stream has ended."""
+        """Record n elements taken from the current slot; 0 if its stream has ended."""
         if not count:
             slot.stream.close()
             self._slots[self._at] = None
@@ -193,7 +193,7 @@ class Interleaving(Stream):
             self._pass_on()
 
     def _due(self) -> Slot | None:
-        """Return the slot whose turn it is; None if all have ended.
+        """Return the current slot; None if all have ended.
 
         Its recipe is opened only now: an error in it comes after the elements before it.
         """
@@ -225,6 +225,6 @@ class Interleaving(Stream):
 
 
 def _draws(node: Node) -> bool:
-    """Return whether a recipe draws by a seed that nobody passed. Functions say so themselves when they draw."""
+    """Return whether a recipe draws with a generated seed. Functions report that when they draw."""
     steps = [each for each in nodes_of(node) if not isinstance(each, Each)]
     return any(seed.drawn for each in steps if (seed := each.seed()) is not None)

@@ -1,4 +1,4 @@
-"""Journal: where an input stood when examples arrived, so that those that a buffer holds can be read again."""
+"""Journal: input positions at arrivals, to read buffered examples again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.stages.stream import Stream, shorter
 class Journal:
     """Notes: the number of an arrival, and the state of the input before it.
 
-    A state needs only the last note before the oldest example that is held. The later ones are for later states.
+    A state needs only the last note before the oldest held example; later notes are for later states.
 
     Args:
         every: Arrivals between two notes.
@@ -30,7 +30,7 @@ class Journal:
         return not self._notes or arrival >= self._notes[-1][0] + self._every
 
     def note(self, arrival: int, state: Any, oldest: int) -> None:
-        """Add a note, and forget those that are needed no more, as the oldest example held arrived later."""
+        """Add a note, and drop notes older than the oldest held example needs."""
         self._notes.append((arrival, state))
         while len(self._notes) > 1 and self._notes[1][0] <= oldest:
             del self._notes[0]
@@ -42,7 +42,7 @@ class Journal:
 
 
 def read_again(source: Stream, arrival: int, wanted: Numbers, end: int) -> Iterator[tuple[Numbers, Block]]:
-    """Read from one arrival to another; yield those that are wanted.
+    """Read from one arrival to another; yield the requested ones.
 
     Args:
         source: The input, before that arrival.

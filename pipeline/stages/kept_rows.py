@@ -1,4 +1,4 @@
-"""KeptRows: elements that are kept as columns on a shelf, by row. RowWriter: adds elements to a shelf.
+"""KeptRows: elements stored as columns on a shelf, by row. RowWriter: adds elements to a shelf.
 
 Rows whose elements have the same structure and kinds of columns are a segment; usually there is one. A structure is
 plain data: the number of a column, or ["dict", [[key, structure], ...]], or ["tuple" or "list", [structure, ...]].
@@ -97,7 +97,7 @@ def _values_of(structure: Any, columns: list[Any], count: int) -> Columns | Exam
 
 
 class KeptRows:
-    """The elements on a shelf that count now, by row.
+    """The committed elements on a shelf, by row.
 
     Args:
         shelf: The shelf.
@@ -105,7 +105,7 @@ class KeptRows:
     Attributes:
         about: Description of the shelf; None if it is empty.
         count: Number of rows.
-        complete: Whether these are all elements.
+        complete: True if these are all elements.
         state: The state of the input after the last row.
 
     Raises:
@@ -182,7 +182,7 @@ class KeptRows:
 
 @contextlib.contextmanager
 def _damage(shelf: Shelf) -> Iterator[None]:
-    """Raise DataLossError for bytes that are no values."""
+    """Raise DataLossError for bytes that do not decode."""
     try:
         yield
     except (ValueError, IndexError) as error:
@@ -196,7 +196,7 @@ class _Segment:
     """The rows of a segment.
 
     Attributes:
-        gatherer: A copier of rows if all columns are arrays that can be stacked; else None.
+        gatherer: A copier of rows if all columns are stackable arrays; else None.
         structure: The structure then, as `Columns` has it.
     """
 
@@ -234,7 +234,7 @@ class _Segment:
 
 
 class KeptIndex(Index):
-    """Kept elements by their place, which is their number too."""
+    """Stored elements by index."""
 
     def __init__(self, rows: KeptRows) -> None:
         self._rows, self._length = rows, rows.count
@@ -263,11 +263,11 @@ class RowWriter:
     Args:
         writer: Writes to the shelf.
         rows: The stored rows.
-        length: How many elements there will be, if that is known.
+        length: Final number of elements, if known.
 
     Attributes:
-        pickles: Whether elements were pickled.
-        waits: Whether there are elements that count only with the next chunk.
+        pickles: True if elements were pickled.
+        waits: True if there are uncommitted elements.
     """
 
     def __init__(self, writer: Writer, rows: KeptRows, length: int | None) -> None:
@@ -343,7 +343,7 @@ class RowWriter:
 
         Args:
             state: The state of the input after it.
-            complete: Whether these are all elements.
+            complete: True if these are all elements.
 
         Raises:
             ResourceExhaustedError: The disk is full.
@@ -378,7 +378,7 @@ def _weight(value: Any) -> int:
 
 
 def _copied(values: Columns | Examples) -> Columns | Examples:
-    """Return elements that nobody changes: the caller gets these arrays."""
+    """Return elements as private arrays for the caller."""
     if type(values) is Columns:
         arrays = [each.copy() if type(each) is np.ndarray else _copied_all(each) for each in values.arrays]
         return Columns(arrays, len(values), values.structure)

@@ -43,7 +43,7 @@ class Lengths:
         return () if isinstance(self.given, str) else (self.given,)
 
     def whole(self, example: Any, name: Callable[[], str]) -> int:
-        """Return the length of an example, which `name` names.
+        """Return the length of an example, called `name` in errors.
 
         Raises:
             InvalidArgumentError: It is not an integer from 0 to 2**62, or there is no such field.
@@ -119,7 +119,7 @@ def rounded(length: int, multiple: int) -> int:
 
 
 def too_long(step: str, name: str, length: int, padded: int, most: int) -> Exception:
-    """Return the error of an example that alone has more tokens than a batch."""
+    """Return the error for an example with more tokens than a batch."""
     more = "" if padded == length else f", padded {padded:,},"
     return invalid(
         f"{step}: {name} has length {length:,}{more} and max_tokens is {most:,}: cut or filter such examples"

@@ -17,7 +17,7 @@ from pipeline.stages.run import Measured, Run
 from pipeline.stages.schedule import MixNotes, Schedule
 from pipeline.stages.stream import Ahead, Stream, whole
 
-# The state of an input that nothing was drawn of.
+# The state of an untouched input.
 _UNREAD = [0, 0, 0, 0, [None, 0]]
 
 
@@ -37,7 +37,7 @@ class Mix(Node):
         schedule: How often each is drawn, relative to the others.
         seed: Of the draws.
         ending: "all_exhausted" or "first_exhausted".
-        by: Returns the lengths by which weights count; None for examples.
+        by: Returns the lengths to weigh; None weighs examples.
     """
 
     kind = "mix"

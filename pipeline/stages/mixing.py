@@ -1,4 +1,4 @@
-"""Mixing: streams that draw from others, by examples or by tokens."""
+"""Mixing: draws from several streams, by examples or by tokens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Drawn:
 
     Attributes:
         ended, examples, tokens, since: These numbers for each input; tokens are 0 where nothing measures them.
-        all_examples, all_tokens: Their sums, with those of inputs that were left out.
+        all_examples, all_tokens: Their sums, removed inputs included.
     """
 
     def __init__(self, places: Sequence[Any], slots: Sequence[int]) -> None:
@@ -78,16 +78,16 @@ class Mixing(Several):
         return not self._to_the_end and any(self._drawn.ended)
 
     def _picks(self, n: int) -> Sequence[int] | None:
-        """Return which streams the next draws come from, n at most; None if all have ended."""
+        """Return the streams of the next draws, at most n; None if all have ended."""
         raise NotImplementedError
 
     def _end(self, which: int) -> None:
-        """Note that a stream has ended."""
+        """Record the end of a stream."""
         self._drawn.ended[which] = 1
         self._changed.add(which)
 
     def _count(self, which: int, n: int) -> None:
-        """Note that n elements of a stream were drawn."""
+        """Record n elements drawn from a stream."""
         self._drawn.examples[which] += n
         self._drawn.all_examples += n
         self._changed.add(which)
@@ -104,7 +104,7 @@ class Mixing(Several):
         return None
 
     def _taken(self, picks: NDArray[np.int64]) -> Block | None:
-        """Return the elements of draws, up to the first whose stream has ended or fails; None if that is the first."""
+        """Return the drawn elements, up to the first ended or failing stream; None if there are none."""
         looked, n = [], len(picks)
         for i in np.flatnonzero(np.bincount(picks)).tolist():
             mine = np.flatnonzero(picks[:n] == i)
@@ -182,7 +182,7 @@ class ByExamples(Mixing):
         self._forget_draws()
 
     def _forget_draws(self) -> None:
-        """Forget draws that were made ahead, as a stream has ended."""
+        """Drop draws made ahead, after a stream has ended."""
         self._draws: list[int] = []
         self._draws_from, self._ahead = 0, _AT_ONCE
 
@@ -225,7 +225,7 @@ class ByExamples(Mixing):
 
 
 class ByTokens(Mixing):
-    """Elements in an order by which, at any time, the tokens of each stream are as the weights say, to an element.
+    """Elements in an order with exact shares of tokens at any time, to one element.
 
     The tokens of a stream, divided by its weight, are its time. An element takes up a stretch of that time, and is due
     at a random point of the stretch; the element that is due first comes next. A new phase begins at time 0.
@@ -271,7 +271,7 @@ class ByTokens(Mixing):
         return self._plan[:n]
 
     def _planned(self, n: int) -> list[int] | None:
-        """Return which streams the next draws come from; None if all have ended."""
+        """Return the streams of the next draws; None if all have ended."""
         drawn = self._drawn
         tokens = drawn.all_tokens
         phase, found = self._schedule.at(tokens, drawn.has_ended())
@@ -324,7 +324,7 @@ class ByTokens(Mixing):
             return None
 
     def _measured(self, i: int, k: int) -> int | None:
-        """Measure element k of stream i, and more if that calls no function of the user's; None if there is none."""
+        """Measure element k of stream i, and more unless this calls a user function; None if there is none."""
         if not self._looked[i]:
             block = self.sources[i].look(k + _MEASURED, k)
             if block is None:

@@ -20,7 +20,7 @@ from pipeline.stages.stream import Stage, Stream, fitting, whole
 
 
 class Recipe:
-    """The base of datasets and their iterators, by which stages recognise one returned by a user's function."""
+    """Base class of datasets and iterators, to recognise one returned by a user function."""
 
     _node: Node
 
@@ -31,20 +31,20 @@ class Node:
     All attributes, and the results of all methods, are fixed when the node is written and never change.
 
     Attributes:
-        kind: The name of the method or function that makes it.
+        kind: Name of its public method or function.
         inputs: The nodes it reads from.
-        indexed: Whether elements can be read by place, through `index`.
+        indexed: True if elements can be read by place, through `index`.
         step: The distance between the places of two elements; see `Index.step`.
-        works_ahead: Whether threads or processes read ahead somewhere in the recipe.
-        streams: Whether it has to run as streams although it may be indexed, because threads read ahead. Its states
+        works_ahead: True if threads or processes read ahead somewhere in the recipe.
+        streams: True if it has to run as streams although it may be indexed, because threads read ahead. Its states
             are places all the same.
-        ordered: Whether elements keep the order of the input.
-        exclusive: Whether it is a source with one pass that only one stream at a time can read.
+        ordered: True if elements keep the order of the input.
+        exclusive: True for a single-pass source, which only one stream can read.
         queue: The queue read by the source; None for all other nodes.
-        starts_runners: Whether it is a source that may depend on queues of the user's, whose runners are then started.
+        starts_runners: True for a source that may depend on the user's queues, whose runners are then started.
         stage: Its kind of row in a report: "source", "function" or "step"; "" for none.
         written: The node in the user's program, where a recipe runs in another order; else this one.
-        made_at: The line of the user's program that made it.
+        made_at: The user's line that made it.
         summed: The number of batchings after `checksum`; None without a checksum.
         takes_workers: The function that makes this source with `workers=`; "" for all other nodes.
     """
@@ -63,7 +63,7 @@ class Node:
     _written: Node | None = None
 
     def options(self) -> dict[str, Any]:
-        """Return the options that decide its elements, as plain data, for repr and states."""
+        """Return the options that determine its elements as plain data, for repr and states."""
         return {}
 
     def length(self) -> int | None:
@@ -99,11 +99,11 @@ class Node:
 
     @property
     def runs(self) -> tuple[Node, ...]:
-        """The inputs that run along with it: none for a full cache."""
+        """The inputs that run with it; none for a full cache."""
         return self.inputs
 
     def is_share(self) -> bool:
-        """Return whether it gives one of several shares that different processes may read."""
+        """Return whether it is one shard of several for different processes."""
         return False
 
     def shares_equally(self) -> bool:
@@ -159,7 +159,7 @@ class Node:
         return 1
 
     def end(self) -> int:
-        """Return the place after that of the last element. Only where `indexed`."""
+        """Return the position after the last element; only if `indexed`."""
         return (self.length() or 0) * self.step
 
     @property
@@ -182,7 +182,7 @@ class Node:
         return self.kind
 
     def input_names(self) -> Sequence[str]:
-        """Return names by which reports tell its inputs apart."""
+        """Return names for its inputs in reports."""
         return [""] if len(self.inputs) == 1 else [str(i) for i in range(len(self.inputs))]
 
     def call(self) -> str:
@@ -215,7 +215,7 @@ class Node:
 
 
 class OneInput(Node):
-    """A step with one input that passes on its elements one for one."""
+    """A step with one input and one output per element."""
 
     def __init__(self, source: Node, written: bool = True) -> None:
         """Make a step; one not `written` by the user is opened at once and stands in no recipe."""
@@ -252,7 +252,7 @@ class OneInput(Node):
 
 
 class OneForOne(OneInput):
-    """A step whose elements keep the places of its input's."""
+    """A step that keeps the positions of its input."""
 
     @property
     def step(self) -> int:
@@ -301,7 +301,7 @@ def metered(stream: Stream, node: Node, run: Run) -> Stream:
 
 
 def further(state: Any, more: int) -> Any:
-    """Return the state of any stream some elements further on, which `opened` then leaves out."""
+    """Return the state n elements further on; `opened` then skips them."""
     return {"state": state, "more": more} if more else state
 
 
@@ -336,7 +336,7 @@ class Further(Stage):
 
 
 class Placed(Stage):
-    """An indexed recipe that has to run as streams. Its state is the next place, as for an index."""
+    """An indexed recipe run as streams. Its state is the next position, as for an index."""
 
     def __init__(self, node: Node, run: Run, state: Any) -> None:
         self._next, self._step = whole(0 if state is None else state), node.step
@@ -374,7 +374,7 @@ def nodes_of(node: Node) -> Iterator[Node]:
 
 
 def running(node: Node) -> Iterator[Node]:
-    """Yield the nodes of a recipe that run, each after its inputs."""
+    """Yield the running nodes of a recipe, each after its inputs."""
     for each in node.runs:
         yield from running(each)
     yield node
@@ -426,7 +426,7 @@ def functions_below(node: Node) -> int:
 
 
 def facts_of(node: Node) -> list[Any]:
-    """Return the facts of a recipe checked by states: kind, options and inputs of each step that changes elements."""
+    """Return the facts checked by states: kind, options and inputs of each step that changes elements."""
     if node.kind in ("prefetch", "checksum"):
         return facts_of(node.inputs[0])
     return [node.kind, node.options(), [facts_of(each) for each in node.inputs]]

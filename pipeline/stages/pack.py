@@ -1,4 +1,4 @@
-"""pack: sequences in rows of one length: concatenated, or whole ones chosen from a buffer so that they fill a row."""
+"""pack: sequences in rows of one length, concatenated, or chosen whole from a buffer."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Splitting(Stage):
         self._offset = offset  # items of the next sequence already in rows
         self._block: Block | None = None
         self._looked: list[Any] = []  # peeked sequences
-        self._at = 0  # which of them is next
+        self._at = 0  # index of the next one
         self._fields: Fields | None = None  # the next one, prepared
 
     def take(self, n: int) -> Block | None:
@@ -101,12 +101,12 @@ class Splitting(Stage):
         return Block(Examples([row]), number, sizes=np.array([sizes], np.int64))  # type: ignore[arg-type]
 
     def _number(self, offset: int) -> Any:
-        """Return the number of a row that begins with the next sequence."""
+        """Return the number of a row beginning with the next sequence."""
         number = self._block.numbers[self._at : self._at + 1]  # type: ignore[union-attr]
         return mix_outputs(int(number[0]), offset, 1) if offset else number  # an earlier row began with this sequence
 
     def _next(self) -> Fields | None:
-        """Return the sequence that comes next, prepared; None at the end."""
+        """Return the next sequence, prepared; None at the end."""
         while self._fields is None:
             if self._at == len(self._looked) and not self._look():
                 return None
@@ -131,7 +131,7 @@ class Splitting(Stage):
         return True
 
     def _settle(self) -> None:
-        """Take the sequences that rows have."""
+        """Take the sequences in rows."""
         if self._at:
             self.source.drop(self._at)
             self._looked = self._looked[self._at :]
@@ -144,7 +144,7 @@ class Splitting(Stage):
 
 
 class Held:
-    """A piece in the buffer, and the sequence that it is of."""
+    """A piece in the buffer, and its sequence."""
 
     __slots__ = ("arrival", "key", "piece")
 
@@ -156,7 +156,7 @@ class Held:
 class Fitting(Maker):
     """Rows of whole pieces from a buffer. Each begins with the oldest, so that none waits for longer than the buffer.
 
-    A unit is some rows. Its state is [that of the arrivals, which piece of its sequence each held one is].
+    A unit is some rows. Its state is [arrivals state, index of each held piece within its sequence].
     """
 
     source: Arrivals
@@ -231,7 +231,7 @@ class Fitting(Maker):
         return Block(Examples([row]), number, sizes=np.array([sizes], np.int64))
 
     def _first(self) -> list[Held]:
-        """Take the pieces of a row: each that has room, in the order of arrival."""
+        """Take the pieces of a row in order of arrival, as far as they fit."""
         room, most, chosen = self._how.length, self._how.most, []
         for serial, held in self._held.items():
             if held.piece.length <= room:
@@ -242,7 +242,7 @@ class Fitting(Maker):
         return [self._held.pop(serial) for serial in chosen]
 
     def _best(self) -> list[Held]:
-        """Take the pieces of a row: the oldest, then the longest that has room."""
+        """Take the pieces of a row: the oldest, then always the longest that fits."""
         room, keys = self._how.length, self._keys
         key = next(iter(self._held.values())).key
         chosen: list[Held] = []

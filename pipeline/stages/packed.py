@@ -32,8 +32,8 @@ class Packing(NamedTuple):
         method: "concat", "first_fit" or "best_fit".
         long: Treatment of sequences longer than a row: "split", "truncate", "drop" or "error".
         begin, end: Values before and after each sequence, for all fields or by name; None for nothing.
-        labels: The field whose next value is the label; True for the tokens; False for no labels.
-        cu_seqlens: Whether rows have cumulative lengths.
+        labels: The field with the tokens to predict; True for the tokens; False for no labels.
+        cu_seqlens: True if rows have cumulative lengths.
         max_sequences: The most pieces of a row; None for any number.
         buffer: How many sequences "first_fit" and "best_fit" choose from.
         pad: Fills the end of a row, for all fields or by name.
@@ -52,7 +52,7 @@ class Packing(NamedTuple):
 
     @property
     def room(self) -> int:
-        """How much of a sequence is in a row that begin and end share with it."""
+        """Room for a sequence in a row with begin and end."""
         return self.length - (self.begin is not None) - (self.end is not None)
 
     @property
@@ -62,13 +62,13 @@ class Packing(NamedTuple):
 
     @property
     def added(self) -> set[str]:
-        """The fields of rows that sequences must not have."""
+        """Reserved field names."""
         more = {"labels"} if self.labels else set()
         return {"segment_ids", "positions"} | more | ({"cu_seqlens", "max_seqlen"} if self.cu_seqlens else set())
 
 
 class Piece(NamedTuple):
-    """A part of a sequence that stays together in a row.
+    """An undivided part of a sequence.
 
     Attributes:
         fields: The sequence.
@@ -177,7 +177,7 @@ class Documents:
         return made
 
     def _labelled(self, fields: Fields) -> NDArray[Any]:
-        """Return the field that labels are made of."""
+        """Return the source field of labels."""
         name = self._how.labels
         if name is True:
             name = next(iter(fields)) if len(fields) == 1 else BARE
@@ -263,7 +263,7 @@ class Rows:
 
     def _cumulative(self, lengths: list[int]) -> dict[str, Any]:
         """Return where pieces begin and end, and the longest one. Padding is a last piece: kernels compute all of a
-        row. Rows of at most n pieces all have n + 2 numbers, the last of which repeat, so that they stack."""
+        row. Rows of at most n pieces all have n + 2 numbers, the last of which repeat, so they stack."""
         how = self._how
         all_lengths = lengths + ([rest] if (rest := how.length - sum(lengths)) else [])
         size = len(all_lengths) + 1 if how.max_sequences is None else how.most + 2
@@ -285,13 +285,13 @@ def _counting(size: int) -> NDArray[np.int32]:
 
 
 def _check_names(given: Any, fields: Fields, what: str) -> None:
-    """Refuse a value for a field that there is not."""
+    """Reject a value for an unknown field."""
     if isinstance(given, Mapping) and (other := next((name for name in given if name not in fields), None)) is not None:
         raise invalid(f"pack: {what}: there is no field {other!r}; there are {list(fields)}")
 
 
 def _check_alike(name: str, first: NDArray[Any], array: NDArray[Any]) -> None:
-    """Refuse a piece that would be cast, or repeated, to fit into the row that another one has begun."""
+    """Reject a piece whose dtype or shape does not fit the row."""
     if array.dtype != first.dtype:
         raise TypeError(f"pack: {name!r} has dtype {first.dtype} in one example and {array.dtype} in another")
     if array.shape[1:] != first.shape[1:]:

@@ -1,4 +1,4 @@
-"""Shares of equal size without loss: a host that has no element in the last round gets another host's as padding."""
+"""Shards of equal size without loss: a host without a last element gets another host's as padding."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PaddedIndex(Spaced):
 
 
 class PaddedSharding(Stage):
-    """One element of each round of all hosts, or the first of the round. The state is that of `Sharding`."""
+    """One element per round of all hosts, or the first of the round. The state is as in `Sharding`."""
 
     def __init__(self, source: Stream, i: int, n: int, left: int) -> None:
         super().__init__(source)

@@ -16,7 +16,7 @@ class PadTo(NamedTuple):
     Attributes:
         multiple: A multiple of this.
         length: This length; None for the longest of the batch.
-        left: Whether padding comes before the row.
+        left: True if padding comes before the row.
     """
 
     multiple: int = 1
@@ -32,7 +32,7 @@ class PadTo(NamedTuple):
         """Return arrays of rank 1 or more as one array, each filled up.
 
         Raises:
-            InvalidArgumentError, TypeError: As `pipeline.pad`; or one is too long: `odd` of the error says which.
+            InvalidArgumentError, TypeError: As `pipeline.pad`; or one is too long, with its index in `odd`.
         """
         first = arrays[0]
         if self == TO_LONGEST or any(each.dtype != first.dtype or each.ndim != first.ndim for each in arrays):

@@ -1,4 +1,4 @@
-"""Part: one of the two parts into which `split` divides the elements of a recipe that has them by number."""
+"""Part: one of the two parts of `split`, for an indexed recipe."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Part(Choice):
     Args:
         source: All elements.
         fraction, seed: Of `split`.
-        first: Whether it is the first part, which has the fraction.
-        classes: The number of the class of each element, of which each part gets its share; None for none.
+        first: True for the first part, with the fraction.
+        classes: Class index of each element, for stratified parts; None for none.
     """
 
     kind = "split"
@@ -71,7 +71,7 @@ class Part(Choice):
         return [at, at * self.source.step]
 
     def has(self, begin: int, end: int) -> NDArray[np.bool_]:
-        """Return which elements from one place up to another are in this part."""
+        """Return the membership of elements from one position up to another."""
         if self._classes is not None:
             return self._of_classes[begin:end]
         return np.equal(position(self._given, np.arange(begin, end)) < self._fraction, self._first)
@@ -99,7 +99,7 @@ class Parting(Stage):
 
     Args:
         source: All elements.
-        has: Returns which elements from one place up to another are in the part.
+        has: Returns the membership of elements from one position up to another.
         at: How many elements were read.
     """
 
@@ -163,7 +163,7 @@ def _places_of(seed: int, fraction: float, length: int) -> tuple[NDArray[np.int6
 
 
 def _stratified(seed: int, fraction: float, classes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which elements the first part has: of each class its share, to one element."""
+    """Return the first part's elements: the share of each class, to one element."""
     order = np.lexsort((position(seed, np.arange(len(classes))), classes))
     _, begins, counts = np.unique(classes[order], return_index=True, return_counts=True)
     chosen = np.zeros(len(classes), np.bool_)

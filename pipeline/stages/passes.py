@@ -71,7 +71,7 @@ class Repeat(OneInput):
 
 
 def _no_elements(node: Node) -> InvalidArgumentError:
-    """Return the error of passes without end that are empty."""
+    """Return the error for an endless repeat without elements."""
     error = invalid("repeat: there are no elements, and repeat() without a number would look for one forever")
     note_written(node.written, error)
     return error
@@ -127,9 +127,9 @@ class Chained(Index):
 
     Args:
         indexes: The indexes.
-        sizes: Their lengths; a single one is that of all.
+        sizes: Their lengths, or one length for all.
         length: That of all together.
-        inputs: The inputs of the indexes; a single one is that of all.
+        inputs: The inputs of the indexes, or one input for all.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class Chained(Index):
         return made
 
     def _which(self, place: int) -> tuple[int, int]:
-        """Return which index has a place, and the place where that begins."""
+        """Return the index that contains a position, and its start."""
         if self._size:
             return place // self._size, place - place % self._size
         i = bisect.bisect_right(self._starts, place) - 1
@@ -181,7 +181,7 @@ class Chained(Index):
 
 
 class OneByOne(Stream):
-    """One stream after another. The state is [which one, its state].
+    """One stream after another. The state is [index of the stream, its state].
 
     Args:
         part: Opens stream i at a state.

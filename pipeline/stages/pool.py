@@ -233,7 +233,7 @@ class Pooled(Stage):
 
 
 class PooledPlaces(Pooled):
-    """Examples of an index that has to run as streams. The state is the number of draws, as for `Drawn`.
+    """Examples of an index run as streams. The state is the number of draws, as for `Drawn`.
 
     Args:
         node: The recipe of the index.

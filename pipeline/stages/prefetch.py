@@ -84,7 +84,7 @@ def prefetch_meter(node: Node, run: Run) -> PrefetchMeter:
 
 
 def promptly(source: Node, run: Run, state: Any, n: int, needed: Callable[[], bool] | None = None) -> Stream:
-    """Return a stream whose elements can be waited for with a timeout.
+    """Return a stream with timeouts.
 
     Unless the source's can already, a thread reads n elements ahead, or as many as are asked for at once.
 
@@ -109,7 +109,7 @@ class Fetching(Stage):
         n: The number of elements to read ahead.
         run: The iterator's run.
         meter: The meter for reports.
-        together: Whether `take` gives all elements at hand, and the thread reads more than n ahead once a caller asks
+        together: True if `take` gives all elements at hand, and the thread reads more than n ahead once a caller asks
             for more.
         needed: Tells whether to start the thread; None to start it. Until then `take` reads the source itself.
     """

@@ -24,7 +24,7 @@ from pipeline.stages.node import Node, nodes_of
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 _FLAT: frozenset[type] = frozenset(_PLAIN)
 
-# Up to this number, files are listed, so that an error can name the changed one; otherwise there is one digest.
+# Up to this number, files are listed, so an error can name the changed one; otherwise there is one digest.
 _LISTED = 256
 
 # Maximum nesting of inspected values.

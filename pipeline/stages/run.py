@@ -195,13 +195,13 @@ class Run:
 
     Attributes:
         epoch: The number of the pass.
-        path: A hash of the inputs between the iterator and a stage, so that each input has its own `example_rng`.
-        hosts: Whether several hosts make the same elements and each keeps its share, so that all need equal seeds.
+        path: A hash of the inputs between the iterator and a stage, so each input has its own `example_rng`.
+        hosts: True if several hosts make the same elements and each keeps its share, so all need equal seeds.
         seeds, files, clock: See their classes.
         measured: The measurements of each step in the user's program.
         mixed: The notes on each mix.
         skipped: The skipped errors.
-        fills: Whether caches are filled; otherwise missing elements are computed and not kept.
+        fills: True if caches are filled; otherwise missing elements are computed and not kept.
     """
 
     def __init__(self, name: str, measured: Mapping[Any, Measured] | None = None, stops: Stops | None = None) -> None:

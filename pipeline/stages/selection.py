@@ -32,7 +32,7 @@ class Choice(OneInput):
     """A choice among the elements of one input.
 
     Attributes:
-        counts: Whether it counts the elements before a place, so that elements left out by a function must not count.
+        counts: True if it counts the elements before a place, so that elements left out by a function must not count.
     """
 
     stage = ""
@@ -184,12 +184,12 @@ class Shard(Choice):
     Args:
         source: The elements of all hosts.
         i, n: The number of this host, and the number of hosts.
-        drop_remainder: Whether all hosts get equally many elements.
-        alike: Whether the other hosts have copies of this recipe, with equal seeds even if chance drew them.
+        drop_remainder: True if all hosts get equally many elements.
+        alike: True if the other hosts have copies of this recipe, with equal seeds even if chance drew them.
         written: See `OneInput`.
 
     Attributes:
-        equal: Whether all hosts get equally many elements for any input.
+        equal: True if all hosts get equally many elements for any input.
     """
 
     kind = "shard"
@@ -255,7 +255,7 @@ class Sharding(Stage):
         source: The elements of all hosts.
         i, n, whole: The number of this host, the number of hosts, and whether all get equally many elements.
         left: Elements before the next round.
-        rounds: Whether a round is completed before its element is handed out, so that a state loaded with other
+        rounds: True if a round is completed before its element is handed out, so a state loaded with other
             weights of a mix changes no element already given to another host.
     """
 

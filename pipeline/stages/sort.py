@@ -34,7 +34,7 @@ class Sort(OneInput):
         source: The examples.
         n: Number per run; the last one may have fewer.
         key: Returns what an example is sorted by.
-        reverse: Whether the largest comes first. Equal ones keep their order in any case.
+        reverse: True if the largest comes first. Equal ones keep their order in any case.
     """
 
     kind = "sort"
@@ -78,7 +78,7 @@ class Sorting(Maker):
         source: The examples.
         size: Number per run.
         key: Returns the key of each.
-        reverse: Whether the largest comes first.
+        reverse: True if the largest comes first.
         named: Returns what errors call an example.
         clock: Says whether anyone waits for the run.
     """

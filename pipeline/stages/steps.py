@@ -56,13 +56,13 @@ class Step:
     Args:
         function: The user's function.
         name: Its name in errors.
-        skip: Whether to leave out examples for which the function fails.
+        skip: Leave out examples for which the function fails.
         draw: The seed of `example_rng` within the function.
         watch: Checks its first call in the user's process.
 
     Attributes:
-        one_to_one: Whether each example has exactly one output.
-        renews: Whether each output counts as one example, whatever its input counted as.
+        one_to_one: True if each example has exactly one output.
+        renews: True if each output counts as one example, whatever its input counted as.
         seconds: The time spent in the function.
         count: The number of outputs.
         bell: Set when the iterator is closed, to end the step between two calls; None in workers.

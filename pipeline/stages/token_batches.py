@@ -27,8 +27,8 @@ class TokenBatch(OneInput):
         max_tokens: The most tokens of a batch after padding: examples times the longest. With `splits` nothing is
             padded, and lengths are added up.
         most: The most examples of a batch; None for any number.
-        measure: Returns the length of an example; or the name of the field that has it.
-        drop_remainder: Whether the last batch is dropped if more examples would fit into it.
+        measure: A function from an example to its length, or the name of a length field.
+        drop_remainder: True if the last batch is dropped if more examples would fit into it.
         pad, splits, function, pad_to: See `Collate`.
     """
 

@@ -21,7 +21,7 @@ class Unbatch(OneInput):
 
     Args:
         source: The batches.
-        tensors: Whether they are as in TensorFlow: lists of columns, which may be lists of values.
+        tensors: True if they are as in TensorFlow: lists of columns, which may be lists of values.
     """
 
     kind = "unbatch"

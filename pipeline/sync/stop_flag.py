@@ -23,7 +23,7 @@ class StopFlag:
     """As `threading.Event`. Thread safety: every method may be called from any thread, signal handler or finalizer.
 
     Attributes:
-        raised: Whether it is set; reading it saves the 25 ns of a call of `is_set`.
+        raised: True if it is set; reading it saves the 25 ns of a call of `is_set`.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Auto: an executor of no threads, threads or processes, whose kind and number change while a loop runs."""
+"""Auto: an executor of no threads, threads or processes, whose kind and number change during a run."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Auto(Workers):
 
     @property
     def choice(self) -> Choice:
-        """The workers that there are."""
+        """The current workers."""
         if self.is_empty:
             return Choice(HERE, 1)
         return Choice(THREADS if isinstance(self.executor, Threads) else PROCESSES, self._max_workers)
@@ -111,7 +111,7 @@ class Auto(Workers):
         return True
 
     def numbers(self) -> Sequence[int]:
-        """Return the numbers of the threads or processes that run."""
+        """Return the ids of the running threads or processes."""
         return self.executor.numbers()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -121,7 +121,7 @@ class Auto(Workers):
         return future
 
     def go_without(self, error: Exception) -> None:
-        """Call functions in the thread that submits them from now on: an error says why there can be no workers."""
+        """Call functions in the submitting thread from now on, after an error that prevents workers."""
         if self.is_empty:
             return
         logs.logger("pipeline.workers").warning("%s goes on without workers: %s", self._name, error)
@@ -192,7 +192,7 @@ class Auto(Workers):
         self._begin()
 
     def rest(self) -> None:
-        """Let workers end that have nothing to do. A garbage collection may call this anywhere."""
+        """Let idle workers end. A garbage collection may call this anywhere."""
         self.executor.rest()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

@@ -17,10 +17,10 @@ from pipeline.workers import pickling
 
 
 class FailedItem:
-    """The error of an item for which the function failed; or, among items, that of one that could not be made.
+    """The error of a failed item, or of an item that could not be computed.
 
-    An exception that cannot be pickled and unpickled would break the whole executor, so an UnknownError replaces it.
-    The `__cause__` of an error that comes from another process is a RemoteTraceback.
+    An UnknownError replaces an exception that does not pickle, which would break the whole executor.
+    The `__cause__` of an error from another process is a RemoteTraceback.
 
     Attributes:
         traceback: That of the error, which may be raised again before anybody looks at it, and then has another one.

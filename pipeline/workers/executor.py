@@ -18,14 +18,14 @@ def seconds_of_chunk(count: int) -> float:
 
 
 class Workers(Executor):
-    """An executor that runs the functions of a dataset. Subclasses override what differs.
+    """Base class of executors for the functions of a dataset.
 
     Attributes:
-        count: Number of workers; 0 if calls run in the thread that submits them.
-        in_process: Whether the workers are threads of this process, so that nothing has to be sent to them.
+        count: Number of workers; 0 if calls run in the submitting thread.
+        in_process: True if the workers are threads of this process, so nothing has to be sent to them.
         made_by: The user's code for such workers.
         worker_seconds: How long all workers could have worked, if their number changes; else None.
-        dies: Whether `submit` reports the death of a worker by itself, with a message that says what happened.
+        dies: True if `submit` itself reports the death of a worker, with its cause.
     """
 
     in_process = False
@@ -48,13 +48,13 @@ class Workers(Executor):
         return seconds_of_chunk(self.count)
 
     def check(self, function: Callable[..., Any]) -> None:
-        """Raise TypeError for a function that cannot be sent to the workers."""
+        """Raise TypeError for a function that does not pickle."""
 
     def rest(self) -> None:
-        """Let workers end that have nothing to do. Any thread or finalizer may call it."""
+        """Let idle workers end. Any thread or finalizer may call it."""
 
     def numbers(self) -> Sequence[int]:
-        """Return the native numbers of the threads, or the processes, that run."""
+        """Return the native ids of the running threads or processes."""
         return ()
 
     def note(self, examples: int, seconds: float, cpu: float, waited: float) -> None:

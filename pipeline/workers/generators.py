@@ -1,4 +1,4 @@
-"""The random generators that all code of a process shares: Python's, NumPy's and torch's.
+"""The shared random generators of a process: Python's, NumPy's and torch's.
 
 In a worker process they are seeded for each example. In the user's process they belong to the program; functions that
 use them are reported once.
@@ -34,7 +34,7 @@ def _at(address: int) -> NDArray[np.uint32]:
 
 
 class _Generator:
-    """A generator that all code of a process shares.
+    """A shared generator of a process.
 
     Attributes:
         name: Its public name.
@@ -163,13 +163,13 @@ def mark() -> tuple[int, bytes]:
 
 
 def seed_generators(key: int) -> None:
-    """Seed the generators of this process with 64 bits. It is for a process that does nothing else meanwhile."""
+    """Seed the generators of this otherwise idle process with 64 bits."""
     for each in _here.generators():
         each.seed(key)
 
 
 def scatter_generators() -> None:
-    """Seed by chance the generators that this process did not have before: forked workers begin with equal ones."""
+    """Seed new generators of this process at random, because forked workers start with equal ones."""
     known = len(_here.found)
     for each in _here.generators()[known:]:
         each.seed(int.from_bytes(os.urandom(8), "little"))
@@ -179,14 +179,14 @@ _told: set[Any] = set()  # functions already reported
 
 
 class Watch:
-    """Reports a function of the user's that uses the generators of the user's own process, by a warning.
+    """Warns about a user function that uses the shared generators of the user's own process.
 
     Args:
         kind, name: How it is called, such as "map", and its name.
         function: The function.
 
     Attributes:
-        due: Whether it has yet to be looked at.
+        due: True if it has yet to be looked at.
     """
 
     def __init__(self, kind: str, name: str, function: Any) -> None:

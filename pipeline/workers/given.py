@@ -43,7 +43,7 @@ def checked_workers(kind: str, workers: Any, function: Any) -> int | str | Execu
 
 
 def workers_of(given: Any, function: Any, name: str, chosen: Chosen) -> tuple[Workers, bool]:
-    """Return the workers that `workers=` of a step means, and whether they end with the stage.
+    """Return the workers for `workers=` of a step, and whether they end with the stage.
 
     Args:
         given: As `checked_workers` returned it.

@@ -1,4 +1,4 @@
-"""Judge: how many workers of which kind, from what a loop waited for. It tries one change at a time."""
+"""Judge: chooses kind and number of workers from waiting times, by one change at a time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Choice(NamedTuple):
     """Workers.
 
     Attributes:
-        kind: HERE, which is the thread of the loop; THREADS; or PROCESSES.
+        kind: HERE (the thread of the loop), THREADS or PROCESSES.
         number: How many.
     """
 
@@ -76,9 +76,9 @@ class Period(NamedTuple):
 
     Attributes:
         rate: Examples in a second.
-        waited: The share of the time that it waited for results, or made them.
+        waited: Share of the time spent on waiting for results, or computing them.
         busy: How many workers were at work, on average.
-        cpu: The processor time that the function took in a second of its own.
+        cpu: Processor time per second of the function.
     """
 
     rate: float
@@ -92,7 +92,7 @@ class Judge:
 
     Args:
         chosen: Where to begin, and what is known.
-        processors: How many there are: as many threads that compute, and processes, at most.
+        processors: Number of processors: the limit for computing threads, and for processes.
         processes: Returns for how many processes there is memory; 0 if they cannot call the function. It is called when
             processes are to be tried, as it may take long.
     """

@@ -1,4 +1,4 @@
-"""Line: messages, and shared memory, between a worker process and the one that started it."""
+"""Line: messages and shared memory between a worker process and its parent."""
 
 from __future__ import annotations
 
@@ -88,12 +88,12 @@ class Line:
         return bool(self._come) or bool(self._coming.poll(1000 * seconds))
 
     def hang_up(self) -> None:
-        """Have both ends see that there is nobody at the other."""
+        """Disconnect both ends."""
         with contextlib.suppress(OSError):
             self._end.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Hang up, and forget the connection. Processes that were forked since may have copies of it."""
+        """Hang up, and close the connection, of which forked processes may have copies."""
         self.hang_up()
         self._end.close()
 
@@ -107,7 +107,7 @@ class Line:
                 self._wait_for_room()
 
     def _wait_for_room(self) -> None:
-        """Wait until there is some, or something has come, which is taken."""
+        """Wait for room, and receive messages meanwhile."""
         if self._wait(self._either) & ~select.POLLOUT:
             self._read(_PIECE)
 
@@ -115,7 +115,7 @@ class Line:
         """Wait for events of the connection, and return those that there are.
 
         Raises:
-            EOFError: The process at the other end is dead, and all that it had sent was taken.
+            EOFError: The process at the other end is dead, and all its messages were received.
         """
         for descriptor, events in waiting.poll():
             if descriptor == self._descriptor:

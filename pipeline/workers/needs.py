@@ -70,7 +70,7 @@ def program_has_names() -> bool:
 
 
 def _imported(module: ModuleType) -> set[str]:
-    """Return the names of the modules that the names of a module come from."""
+    """Return the modules from which a module imports its names."""
     return {
         name
         for value in list(vars(module).values())

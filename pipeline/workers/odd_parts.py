@@ -1,4 +1,4 @@
-"""The part of a function or object that pickle refuses, for errors: "its attribute 'lock' is a threading.Lock"."""
+"""The unpicklable part of a function or object, for errors: "its attribute 'lock' is a threading.Lock"."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAMES = {
 
 
 def odd_part(value: Any) -> str | None:
-    """Return a text that names the innermost part that pickle refuses; None if there is none inside."""
+    """Return a text about the innermost unpicklable part; None if there is none inside."""
     kind, path, found = "", "", value
     for _ in range(_DEEPEST):
         step = next((each for each in _parts(found) if _refused(each[2])), None)
@@ -37,7 +37,7 @@ def odd_part(value: Any) -> str | None:
 
 
 def _refused(value: Any) -> bool:
-    """Return whether pickle refuses a value, and cloudpickle too, by which modules and all functions can be sent."""
+    """Return whether neither pickle nor cloudpickle, which sends modules and all functions, accepts a value."""
     if isinstance(value, (ModuleType, type)):
         return False
     if isinstance(value, FunctionType):

@@ -29,7 +29,7 @@ copyreg.pickle(np.str_, lambda text: (np.str_, ("".join(text),)))
 
 
 class _Pickler(pickle.Pickler):
-    """Notes which modules the functions and classes come from."""
+    """Records the modules of functions and classes."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, 5)
@@ -83,7 +83,7 @@ def importable(function: Any) -> bool:
 
 
 def pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[bytes, set[str]]:
-    """Return a function as it is sent to a process, and the modules that it comes from.
+    """Return a pickled function and its modules.
 
     Args:
         function: The function.
@@ -92,7 +92,7 @@ def pickled(function: Any, what: str, parts: tuple[Any, ...] = ()) -> tuple[byte
 
     Raises:
         TypeError: It cannot be sent.
-        ImportError: It needs cloudpickle, which is not installed.
+        ImportError: cloudpickle is needed and not installed.
     """
     named = next((part for part in (*parts, function) if callable(part)), function)
     try:

@@ -1,4 +1,4 @@
-"""WorkerPool: the threads that make an executor's calls. Each makes them itself, or keeps a process that does."""
+"""WorkerPool: the threads of an executor. Each runs calls itself, or in its own process."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BrokenWorkers(BrokenExecutor):
 
 
 class Promise(Future[Any]):
-    """A Future that Ctrl-C leaves unlocked."""
+    """A Future whose lock is free after Ctrl-C."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class SubmittedCall(NamedTuple):
         future: Gets the result.
         function: The function, in the form that the threads of the pool take.
         arguments: Its arguments, in the same form.
-        begun: Whether a worker has had it; then it can no longer be cancelled.
+        begun: True if a worker has had it; then it can no longer be cancelled.
     """
 
     future: Promise
@@ -82,7 +82,7 @@ class SubmittedCall(NamedTuple):
 class WorkerPool:
     """The state shared by the threads. They hold this, not the executor, which may become garbage.
 
-    Nobody waits for anything while holding the lock, least of all for a future, whose lock a thread may hold that waits
+    No thread waits while holding the lock, least of all for a future, whose lock may belong to a thread waiting
     for this one. `rest`, `drop` and `stop` do not take it: a garbage collection may call them anywhere.
 
     Args:
@@ -90,8 +90,8 @@ class WorkerPool:
         new_thread: Makes one, of this pool and with this number.
 
     Attributes:
-        stopped: Whether calls that have not begun are not to be.
-        abandons: Whether nobody wants the results of such calls once the program ends.
+        stopped: True if no more calls may start.
+        abandons: True if nobody wants the results of such calls once the program ends.
     """
 
     abandons = False
@@ -170,7 +170,7 @@ class WorkerPool:
         raise ResourceExhaustedError(None, None, f"no worker can start: {error}: {LIMIT_OF_THREADS}") from error
 
     def put_back(self, calls: Iterable[SubmittedCall]) -> None:
-        """Have another worker do these calls, which have begun, first."""
+        """Requeue these started calls in front."""
         with self._lock:
             self._calls.extendleft(call._replace(begun=True) for call in calls)
             woken = [self._woken() for _ in self._calls]
@@ -179,7 +179,7 @@ class WorkerPool:
                 thread.bell.set()
 
     def _woken(self) -> WorkerThread | None:
-        """Return a thread whose bell is to be rung for a call, if one sleeps. The caller holds the lock."""
+        """Return a sleeping thread to wake for a call, if any. The caller holds the lock."""
         return self._asleep.popitem()[0] if self._asleep else None
 
     def _wants_another(self) -> bool:
@@ -239,7 +239,7 @@ class WorkerPool:
             self._asleep.pop(thread, None)
 
     def _remove(self, thread: WorkerThread) -> None:
-        """Forget a thread, which ends. The caller holds the lock."""
+        """Forget an ending thread. The caller holds the lock."""
         self._count_idle(thread, False)
         self._threads.remove(thread)
 
@@ -255,7 +255,7 @@ class WorkerPool:
                 call.future.set_exception(error)
 
     def lose(self, thread: WorkerThread, error: BaseException) -> None:
-        """A thread ends by an error that none should end by: fail its calls, and all others."""
+        """Fail all calls after an unexpected error in a thread."""
         broken = BrokenWorkers(f"the thread that sees to a worker ended: {named(error)}")
         broken.__cause__ = error
         with self._lock:
@@ -268,7 +268,7 @@ class WorkerPool:
         self.fail(broken)
 
     def rest(self) -> None:
-        """Let workers end that have nothing to do."""
+        """Let idle workers end."""
         self._resting = True
         self._ring()
 
@@ -294,7 +294,7 @@ class WorkerPool:
             _join(threads, 3 * GRACE)
 
     def drop(self) -> None:
-        """Stop workers that are at something, as nobody will ask for it, and let the others end, as by `rest`."""
+        """Stop busy workers, whose results are not needed, and let idle ones end, as by `rest`."""
         self.stopped = self._resting = True
         for thread in tuple(self._threads):
             if thread.sent:
@@ -321,8 +321,8 @@ class WorkerThread(StartingThread):
         number: Its number there.
 
     Attributes:
-        sent: The calls that it is at, or about to be.
-        idle: Whether it is counted among those that have nothing to do.
+        sent: Its current and next calls.
+        idle: True if it is counted as idle.
         bell: Set when there may be something to do, or nothing any more.
         entered: Set when it is one of its pool, or turned away.
     """

@@ -1,4 +1,4 @@
-"""Worker: a worker process, seen from the process that started it."""
+"""Worker: a worker process, seen from its parent."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Life:
     """How long a process lives, and its end.
 
     On Linux the kernel reports that about the process itself. `multiprocessing` reports it from its fork server, and
-    counts all processes as dead when that is; or it is told by the end of a pipe, which a process that this one has
+    counts all processes as dead with it; or by the end of a pipe, which a child of this process may keep
     forked may keep open.
 
     Attributes:
@@ -122,7 +122,7 @@ class Worker:
 
     Args:
         process: Makes a process, as `multiprocessing.Process`.
-        setup: The pickled function that it calls first.
+        setup: Its pickled setup function.
         name: Its name.
 
     Attributes:
@@ -200,7 +200,7 @@ class Worker:
     def rest(self, seconds: float) -> bool:
         """Have it let go of memory, as there is nothing to do for a while; return whether it has.
 
-        It ends if nobody sends anything for so many seconds. One that was stopped, as by SIGSTOP, does not answer.
+        It ends after this many seconds without messages. A process stopped by SIGSTOP does not answer.
         """
         while sum(self._known.values()) > KEPT_BYTES:
             self.forget(next(iter(self._known)))
@@ -230,7 +230,7 @@ class Worker:
         return message
 
     def result(self, message: bytes) -> Any:
-        """The result that a reply stands for.
+        """Return the result in a reply.
 
         Raises:
             Exception: It cannot be unpickled.
@@ -239,7 +239,7 @@ class Worker:
 
     @property
     def begun(self) -> bool:
-        """True if it has begun a call whose result has not come."""
+        """True if it has started a call and not sent its result."""
         return self.page is not None and self.page[BEGUN] > self.done
 
     def at(self) -> int:

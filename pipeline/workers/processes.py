@@ -1,4 +1,4 @@
-"""Processes: an executor whose workers are processes that give results back through shared memory."""
+"""Processes: an executor of processes with results in shared memory."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _pools: Live[WorkerPool] = Live()
 
 
 class Processes(Workers):
-    """Worker processes. Made by `processes`, which see.
+    """Worker processes; see `processes`.
 
     Thread safety: you may call every method from every thread.
     """
@@ -76,11 +76,11 @@ class Processes(Workers):
 
         Returns:
             A Future. Its exception is what the function raised, with the worker's traceback as its `__cause__`;
-            a WorkerDied, which is an AbortedError, if the worker died; or a BrokenWorkers if none can start.
+            a WorkerDied (an AbortedError) if the worker died; or a BrokenWorkers if none can start.
 
         Raises:
             TypeError: The function cannot be sent to processes.
-            ImportError: It needs cloudpickle, which is not installed.
+            ImportError: cloudpickle is needed and not installed.
             RuntimeError: After `shutdown`, or in a forked process.
         """
         here = multiprocessing.current_process()
@@ -103,11 +103,11 @@ class Processes(Workers):
         return future
 
     def check(self, function: Callable[..., Any]) -> None:
-        """Raise TypeError for a function that cannot be sent to processes; ImportError without cloudpickle."""
+        """Raise TypeError for a function that does not pickle; ImportError without cloudpickle."""
         pickled(function, "the function")
 
     def rest(self) -> None:
-        """Let go of workers that have nothing to do, but not within a `with` block. `submit` takes others."""
+        """Release idle workers, except within a `with` block. `submit` takes others."""
         if not self._kept:
             self._pool.rest()
 
@@ -121,7 +121,7 @@ class Processes(Workers):
         self._pool.close(cancel_futures, wait)
 
     def numbers(self) -> list[int]:
-        """Return the numbers of the processes that run."""
+        """Return the ids of the running processes."""
         workers = [thread.worker for thread in self._pool.threads if isinstance(thread, _ProcessThread)]
         return [each.process.pid for each in workers if each is not None and each.process.pid is not None]
 
@@ -135,7 +135,7 @@ class Processes(Workers):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Shut down. After an error nobody wants the results, so workers that are still at work are stopped."""
+        """Shut down; after an error stop busy workers, because their results are not needed."""
         if error is None:
             self.shutdown()
         else:
@@ -145,7 +145,7 @@ class Processes(Workers):
         return f"<pipeline.processes({self._max_workers}): {self._pool}>"
 
     def _defined(self, function: Callable[..., Any]) -> _Defined:
-        """Return a function as it is sent. One that comes again and again is pickled once."""
+        """Return a pickled function; a repeated one is pickled once."""
         known = self._known.get(function) if isinstance(function, functools.partial) else None
         if known is None:
             parts = function.args if isinstance(function, functools.partial) else ()
@@ -165,7 +165,7 @@ def _stop_all() -> None:
 
 
 def _unreadable(error: Unreadable) -> Exception:
-    """The error for arguments that a worker cannot make."""
+    """Return the error for arguments that do not unpickle."""
     unreadable = invalid(
         f"a worker process cannot unpickle an example: {error}. Its classes must be at the top level of a module, and "
         "unpickle from what they pickle; dicts and arrays do"
@@ -202,7 +202,7 @@ class _ProcessThread(WorkerThread):
             worker.ask_to_stop()
 
     def _fill(self) -> bool:
-        """Send calls; whether there is one whose result is to be received."""
+        """Send calls; return whether a result is due."""
         while len(self.sent) < _AT_ONCE:
             call = self.pool.take(self)
             if call is None:

@@ -23,15 +23,15 @@ _FOLDER, _SOCKET = "pymp-12345678", "listener-12345678"
 
 
 class WorkerForkServer(forkserver.ForkServer):
-    """A fork server of ours: that of `multiprocessing` is the program's, and imports nothing more once it runs.
+    """Our own fork server, because the server of `multiprocessing` imports nothing more once it runs.
 
-    It ends when nothing refers to it any more and the processes that it forked have ended.
+    It ends once it is unreferenced and its processes have ended.
 
     Args:
         modules: Modules to import before it forks; failures are ignored.
 
     Attributes:
-        limit: How many descriptors it may have, as the processes that it forks; None before it runs.
+        limit: Limit for its descriptors, and those of its processes; None before it runs.
     """
 
     def __init__(self, modules: Collection[str]) -> None:
@@ -54,13 +54,13 @@ class WorkerForkServer(forkserver.ForkServer):
             super().ensure_running()
 
     def forked(self) -> None:
-        """Note that a process was forked."""
+        """Record a forked process."""
         self._forked = True
 
     def successor(self, alive: bool) -> WorkerForkServer:
         """Return the server to use when this one has failed, alive or not.
 
-        One that ended before it forked anything was ended by what it imported.
+        If it ended before its first fork, an import has ended it.
         """
         other = WorkerForkServer(self.modules)
         other._forked = self._forked
@@ -84,9 +84,9 @@ _left: list[int] = []  # processes of abandoned servers
 
 
 def server_of(modules: Collection[str]) -> WorkerForkServer:
-    """Return a server that has imported these modules, at the latest when it forks. For one thread at a time.
+    """Return a server with these modules imported before it forks. For one thread at a time.
 
-    The processes that it forks may have as many descriptors as this one.
+    Its processes have the same limit of descriptors as this one.
     """
     limit = descriptors()
     if not _current.modules.issuperset(modules):
@@ -138,7 +138,7 @@ _folders: list[str] = []  # at most one: the folder of this process
 
 
 def _short_folder(long: str) -> str:
-    """Return a folder of ours with a short path, which goes when this process ends."""
+    """Return a private folder with a short path, removed when this process ends."""
     for place in ("/tmp", "/var/tmp", "/dev/shm"):
         if not _folders:
             with contextlib.suppress(OSError):
@@ -161,7 +161,7 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def _require_descriptors() -> None:
-    """Raise OSError unless this process may open the files that it needs until the server has forked.
+    """Raise OSError unless this process may open enough files for a fork.
 
     These are a socket and two pipes here; the server, with the same limit, needs two more for each process that it has.
     It ends, with a traceback, if the connection does before that.
@@ -177,7 +177,7 @@ def _close(*descriptors: int) -> None:
 
 
 class _Popen(popen_forkserver.Popen):
-    """A process that a server of ours forks. As its base, but for the server."""
+    """A process forked by our server, otherwise like its base."""
 
     def _launch(self, process_obj: Any) -> None:
         _require_descriptors()
@@ -210,10 +210,10 @@ class _Popen(popen_forkserver.Popen):
 
 
 class Forked(context.ForkServerProcess):
-    """A process that a server of ours forks.
+    """A process forked by our server.
 
     Args:
-        modules: Libraries that the server is to have imported.
+        modules: Libraries for the server to import.
         options: Options of a `multiprocessing` process.
     """
 

@@ -1,4 +1,4 @@
-"""Results of worker processes in shared memory that has no name, so that no kill can leave any of it behind.
+"""Results of worker processes in anonymous shared memory, so a kill leaves nothing behind.
 
 A worker writes each large array of a result into a segment of its own, whose descriptor it has sent to the process that
 started it as soon as there was a segment. That process makes arrays over it. When the last of them is gone it tells the
@@ -39,9 +39,9 @@ class Reply(NamedTuple):
     """A result sent by a worker.
 
     Attributes:
-        stream: The pickled result, or the number of the segment where that lies, and its size.
+        stream: The pickled result, or its segment and size.
         buffers: The segments of its arrays, and their sizes.
-        given_up: Segments that the worker does not use any more.
+        given_up: Segments no longer used by the worker.
     """
 
     stream: bytes | tuple[int, int]
@@ -55,7 +55,7 @@ class SharedSegment:
     Args:
         number: How many there were before it.
         size: Its bytes.
-        send: Sends its descriptor to the process that started this one.
+        send: Sends its descriptor to the parent process.
 
     Raises:
         OSError: There is no memory, or there are too many descriptors.
@@ -73,7 +73,7 @@ class SharedSegment:
 
 
 def unnamed(size: int) -> int:
-    """The descriptor of shared memory of this size that has no name. The caller closes it.
+    """Return the descriptor of anonymous shared memory of this size. The caller closes it.
 
     Raises:
         OSError: There is no memory, or there are too many descriptors.
@@ -125,12 +125,12 @@ class Writer:
             self._free[number] = self._lent.pop(number)
 
     def give_up(self) -> None:
-        """Let go of the segments that nobody uses."""
+        """Release unused segments."""
         self._given_up.extend(self._free)
         self._free.clear()
 
     def reply(self, result: Any) -> bytes:
-        """The message that stands for a result.
+        """Return the message for a result.
 
         Raises:
             Exception: The result cannot be pickled.
@@ -160,7 +160,7 @@ class Writer:
         return pickle.dumps(Reply(stream, buffers, given_up))
 
     def _take(self, size: int) -> SharedSegment:
-        """A segment for the result that is being made. One that is too small gives way to a larger one."""
+        """Return a segment for the current result, and replace one that is too small."""
         fitting = [each for each in self._free.values() if len(each.memory) >= size]
         if fitting:
             segment = self._free.pop(min(fitting, key=lambda each: len(each.memory)).number)
@@ -184,13 +184,13 @@ class Writer:
 
 
 def _rounded(size: int) -> int:
-    """A size that does for others that are a little larger: pages that nobody writes to take no memory."""
+    """Round a size up, because unwritten pages take no memory."""
     step = max(mmap.PAGESIZE, 1 << (size.bit_length() - 3))
     return -(-size // step) * step
 
 
 class Reader:
-    """The segments of a worker, in the process that started it. For one thread; arrays may die in any."""
+    """The segments of a worker in its parent process. For one thread; arrays may be collected in any."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -203,11 +203,11 @@ class Reader:
         self._count += 1
 
     def page(self) -> Any:
-        """The numbers of the first segment: a page in which the worker notes what it is at."""
+        """The first segment as numbers: a page with the worker's current item."""
         return memoryview(self._memories[0]).cast("q")
 
     def result(self, reply: Reply) -> Any:
-        """The result that a reply stands for. Its large arrays lie in segments, which are theirs until they are gone.
+        """Return the result in a reply. Its large arrays lie in segments, which are theirs until they are gone.
 
         Raises:
             Exception: The result cannot be unpickled.
@@ -219,7 +219,7 @@ class Reader:
         return pickle.loads(stream, buffers=buffers)
 
     def freed(self) -> list[int]:
-        """The segments whose arrays have gone since the last call."""
+        """The segments of arrays collected since the last call."""
         return [self._freed.popleft() for _ in range(len(self._freed))]
 
     def _lend(self, number: int, size: int) -> NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""Spares: worker processes that have nothing to do, kept for a while for whoever needs such workers next."""
+"""Spares: idle worker processes, kept for a while for the next executor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ProcessKind(NamedTuple):
 
     Attributes:
         method: How it was started.
-        setup: The pickled function that it called first.
+        setup: Its pickled setup function.
         around: Properties inherited from the program: its folder, the path of modules, the limit of descriptors; with
             "spawn" the environment.
     """
@@ -39,8 +39,8 @@ class Starter:
 
     Args:
         method: How processes start.
-        setup: The pickled function that each calls first.
-        preload: The libraries that a server imports for them; None for those that the functions need.
+        setup: Their pickled setup function.
+        preload: Libraries for the fork server; None for the ones used by the functions.
     """
 
     def __init__(self, method: str, setup: bytes | None, preload: Collection[str] | None) -> None:
@@ -52,7 +52,7 @@ class Starter:
         self._modules.update(modules)
 
     def worker(self, name: str) -> Worker:
-        """Return a worker: a spare one, or one that has yet to get ready.
+        """Return a spare worker, or a new one.
 
         Raises:
             BrokenWorkers: This process may start none.
@@ -94,7 +94,7 @@ class Starter:
 
 
 def _folder() -> str:
-    """Return the current directory, in which workers begin."""
+    """Return the current directory, where workers start."""
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -110,7 +110,7 @@ _keeping: list[threading.Thread] = []  # threads in `keep`
 
 
 def keep(worker: Worker) -> None:
-    """Keep a worker that has nothing to do. It ends when nobody has taken it for a while.
+    """Keep an idle worker, and end it if it is not taken for a while.
 
     A copy of the program ends at once: the program's variables may change before the next iterator.
     """
@@ -130,7 +130,7 @@ def keep(worker: Worker) -> None:
 
 
 def _take(kind: ProcessKind, mine: dict[str, int]) -> Worker | None:
-    """Return a spare worker of a kind, whose modules are still those of the program."""
+    """Return a spare worker of a kind with the program's current modules."""
     _drop_dead()
     with _lock:
         for worker in _spares:

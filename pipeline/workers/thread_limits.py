@@ -34,7 +34,7 @@ def one_thread_each() -> None:
 
 
 def _limit(file: str) -> None:
-    """Limit the BLAS that a compiled module is linked to, if it is one of those known."""
+    """Limit the BLAS of a compiled module, if it is a known one."""
     with contextlib.suppress(OSError, TypeError):
         library = ctypes.CDLL(file)
         for name in _SETTERS:

@@ -1,4 +1,4 @@
-"""Threads: an executor whose threads end when nobody needs them. AtOnce: one without threads."""
+"""Threads: an executor of threads, which end when idle. AtOnce: one without threads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _pools: Live[WorkerPool] = Live()
 
 
 class Threads(Workers):
-    """Worker threads. Made by `threads`, which see.
+    """Worker threads; see `threads`.
 
     Unlike those of a ThreadPoolExecutor, its locks are never left locked by Ctrl-C.
 
@@ -76,7 +76,7 @@ class Threads(Workers):
         self._pool.close(cancel_futures, wait)
 
     def numbers(self) -> list[int]:
-        """Return the native numbers of the threads that run."""
+        """Return the native ids of the running threads."""
         return [each.native_id for each in self._pool.threads if each.native_id is not None]
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
@@ -139,7 +139,7 @@ class _CallingThread(WorkerThread):
 
 
 class AtOnce(Workers):
-    """Calls a function as it is submitted, in the thread that submits it.
+    """Calls functions in the submitting thread.
 
     Thread safety: you may call every method from every thread.
     """

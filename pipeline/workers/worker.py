@@ -31,7 +31,7 @@ class Task(NamedTuple):
         function: A digest of the function.
         definition: The pickled function; None if the worker has it.
         arguments: Pickled.
-        freed: Segments that nobody uses any more.
+        freed: Unused segments.
         forgotten: Digests of functions to forget first.
     """
 
@@ -46,7 +46,7 @@ class Rest(NamedTuple):
     """A request to an idle worker.
 
     Attributes:
-        freed: Segments that nobody uses any more.
+        freed: Unused segments.
         forgotten: Digests of functions to forget.
         seconds: How long it waits for other work before it ends.
     """
@@ -77,7 +77,7 @@ def work(end: socket.socket, setup: bytes | None) -> None:
     """Be a worker. The main function of the process.
 
     Args:
-        end: Its end of the connection with the process that started it.
+        end: Its end of the connection with its parent.
         setup: The pickled function to call first.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
@@ -130,15 +130,15 @@ def _answer(line: Line, writer: Writer, functions: dict[bytes, Callable[..., Any
         _leave_unless(process)
         message = writer.reply(FailedItem(error))  # type: ignore[arg-type]
     line.send(message)
-    for stream in (sys.stdout, sys.stderr):  # so that a kill loses no output
+    for stream in (sys.stdout, sys.stderr):  # so a kill loses no output
         with contextlib.suppress(AttributeError, OSError, ValueError):
             stream.flush()
 
 
 def _leave_unless(process: int) -> None:
-    """End this process if it is another one: a child that the function forked, and that came back as the worker did.
+    """End this process if it is a child forked by the function, which returned like the worker.
 
-    Its answer would be taken for that of the worker's next task.
+    Otherwise its answer would be mistaken for the worker's next result.
     """
     if os.getpid() != process:
         os._exit(0)
@@ -175,9 +175,9 @@ def _noting(page: Any) -> Callable[[int], None]:
 
 
 def _die_with_parent() -> None:
-    """Have the kernel kill this process when the one that started it has gone, whatever it is doing then.
+    """Have the kernel kill this process when its parent ends.
 
-    A thread that waits for that could do nothing in a function that holds the GIL. Elsewhere than on
+    A waiting thread would be powerless while a function holds the GIL. Elsewhere than on
     Linux the process ends when it has done its task.
     """
     parent = multiprocessing.parent_process()

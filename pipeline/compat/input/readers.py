@@ -24,7 +24,7 @@ class ReaderBase:
 
     Args:
         reader_ref: The tensor that stands for the reader.
-        supports_serialize: Whether the state of the reader can be saved.
+        supports_serialize: True if the state of the reader can be saved.
     """
 
     def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:

@@ -119,7 +119,7 @@ def _storing_op(handles: Tensor) -> Operation:
 def restored(dequeued: Any, origins: Sequence[Origin | None]) -> Any:
     """Turn dequeued handles into SparseTensors again, one of one more dimension for each component that was sparse.
 
-    Evaluating one component evaluates all of them, so that no SparseTensor stays behind in its map.
+    Evaluating one component evaluates all of them, so no SparseTensor stays behind in its map.
     """
     if not any(origins):
         return dequeued

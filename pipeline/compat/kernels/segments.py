@@ -65,7 +65,7 @@ class Segments:
     Args:
         capacity: How many examples may be in the store.
         steps: The length of a segment.
-        states: Number of states per example.
+        states: States per example.
         pad: Fill the last segment of an example up.
     """
 

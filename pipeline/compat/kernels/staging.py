@@ -93,7 +93,7 @@ class StagingMap(_Limited):
 
     Args:
         count: The number of components of an element.
-        ordered: Whether a take without a key takes the smallest key; otherwise the element completed first.
+        ordered: True if a take without a key takes the smallest key; otherwise the element completed first.
         capacity: The most complete elements; 0 is no limit.
         memory_limit: The most bytes; 0 is no limit.
     """

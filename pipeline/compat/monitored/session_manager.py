@@ -1,4 +1,4 @@
-"""SessionManager and the session creators: make sessions that are initialized, and check that they are."""
+"""SessionManager and the session creators: make initialized sessions, and check that they are."""
 
 from __future__ import annotations
 

@@ -111,8 +111,8 @@ class Costs:
     Thread safety: every method may be called from every thread that holds the GIL.
 
     Attributes:
-        in_turns: Whether the threads take turns now.
-        measured: Whether elements are measured now.
+        in_turns: True if the threads take turns now.
+        measured: True if elements are measured now.
     """
 
     def __init__(self) -> None:

@@ -262,7 +262,7 @@ class _BlockMover:
         rows = [[component[i] for component in block] for i in range(len(block[0]))]
         for i, row in enumerate(rows):
             if self._source.type == "ReaderReadV2":
-                note_read(row[:1])  # so that an error names this record, not the whole block
+                note_read(row[:1])  # so an error names this record, not the whole block
             try:
                 self._one_row.run(self._run(), row)
             except BaseException:

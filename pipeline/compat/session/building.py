@@ -70,7 +70,7 @@ class PlanBuilder:
         fetch_places: The place of each fetch.
         late_reads: Fetched variables, as places and operations; they are read after the last step.
         constants: The tensors that are known before a run.
-        warnings_off: Whether kernels count on NumPy's warnings being off around all steps.
+        warnings_off: True if kernels count on NumPy's warnings being off around all steps.
     """
 
     def __init__(

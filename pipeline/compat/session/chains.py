@@ -29,7 +29,7 @@ class _Link(NamedTuple):
         array: The place of the array.
         number: The place of the number; None for a cast.
         code: Of the operation; None for a cast, and for what passes the array on.
-        by_value: Whether each value of the result is that of one value.
+        by_value: True if each value of the result is that of one value.
     """
 
     step: KernelStep

@@ -89,7 +89,7 @@ class Helpers:
             threading.current_thread().name = task.name
             error = task.do()
             with self._lock:
-                self._idle.append(inbox)  # before the report, so that the next run finds this thread
+                self._idle.append(inbox)  # before the report, so the next run finds this thread
             task.end(error)
             task = error = None  # they may hold large values
 

@@ -29,7 +29,7 @@ class Plan:
         fed: As given.
         constants: The tensors that are known before a run, with their values.
         ops: The operations that every run runs, in their order.
-        fed_fetches: The fetches that are fed, each with its index among all fetches.
+        fed_fetches: The fed fetches, each with its index among all fetches.
     """
 
     def __init__(

@@ -94,7 +94,7 @@ class Resources:
     Thread safety: every method may be called from every thread.
 
     Attributes:
-        closed: Whether the session is closed; the session sets it.
+        closed: True if the session is closed; the session sets it.
     """
 
     def __init__(self) -> None:

@@ -123,7 +123,7 @@ class BaseSession:
         Args:
             fetches: As for `run`.
             feed_list: Tensors whose values are the arguments of the function.
-            accept_options: Whether the function takes `options` and `run_metadata`.
+            accept_options: True if the function takes `options` and `run_metadata`.
         """
         if feed_list is not None:
             if not isinstance(feed_list, (list, tuple)):
@@ -171,7 +171,7 @@ class BaseSession:
         if self._resources.closed:
             return
         self._resources.closed = True
-        self._plans = {}  # after `closed`, so that no run finds a plan
+        self._plans = {}  # after `closed`, so no run finds a plan
         self._resources.poke()
 
     def as_default(self) -> contextlib.AbstractContextManager[BaseSession]:

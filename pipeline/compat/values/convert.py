@@ -58,7 +58,7 @@ def convert_to_tensor(
         name: Name of the constant, if one is made.
         preferred_dtype: The DType to try first if `dtype` is None.
         dtype_hint: The same, under its newer name.
-        as_ref: Whether a variable may stay a reference.
+        as_ref: True if a variable may stay a reference.
 
     Raises:
         ValueError: A tensor has another dtype; a value is None; the parts of a list differ in shape.

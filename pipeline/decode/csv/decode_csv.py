@@ -32,7 +32,7 @@ def decode_csv(
         record_defaults: For each column its dtype and the value for a missing field: a number or string. An int means
             int32, a float float32. An empty list, or a dtype, makes the field required.
         field_delim: Character between fields.
-        use_quote_delim: Whether `"` quotes a field; `""` within quotes is one quote.
+        use_quote_delim: True if `"` quotes a field; `""` within quotes is one quote.
         na_value: Text that counts as missing, besides an empty field.
         select_cols: Columns to decode, as increasing indices; None decodes all.
 

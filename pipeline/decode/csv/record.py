@@ -25,7 +25,7 @@ class ColumnType(NamedTuple):
     Attributes:
         dtype: Of its values; object for strings.
         default: The value of a missing field; None if a missing field is an error.
-        text: Whether strings become str, and not bytes; those that are not UTF-8 stay bytes.
+        text: True if strings become str, and not bytes; those that are not UTF-8 stay bytes.
     """
 
     dtype: np.dtype[Any]
@@ -39,12 +39,12 @@ class RecordFormat(NamedTuple):
     Attributes:
         columns: The columns to return.
         delim: The byte between fields.
-        quotes: Whether fields may be quoted.
+        quotes: True if fields may be quoted.
         na: The text of a missing field, besides the empty text.
         select: The indices of the columns to return, increasing; None for all.
-        width: Number of fields per record; None for as many as there are columns, or, with `select`, at least as many
+        width: Fields per record; None for as many as there are columns, or, with `select`, at least as many
             as it takes.
-        lenient: Whether quotes may be anywhere, and fields that are missing at the end of a record are empty; `width`
+        lenient: True if quotes may be anywhere, and fields that are missing at the end of a record are empty; `width`
             is given then.
     """
 
@@ -131,11 +131,11 @@ def split_record(
     Args:
         line: The record.
         delim: The byte between fields.
-        quotes: Whether fields may be quoted.
+        quotes: True if fields may be quoted.
         record: The index of the record, for errors.
-        lenient: Whether quotes may be anywhere: in an unquoted field they are characters like any other, and what
+        lenient: True if quotes may be anywhere: in an unquoted field they are characters like any other, and what
             follows the quotes of a field belongs to it.
-        drops: Whether line ends before a field are dropped; else they are in the wrong place.
+        drops: True if line ends before a field are dropped; else they are in the wrong place.
 
     Raises:
         InvalidArgumentError: A quote or line end is in the wrong place.

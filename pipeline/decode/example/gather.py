@@ -35,7 +35,7 @@ def gather_values(kind: ListKind, found: Sequence[FoundList | None], default: ND
     if default is not None:
         absent = default.astype(_FLOAT).tobytes() if floats else pack_varints(default.tolist())
     packed = [_packed(kind, place) if place is not None and place[0] else absent for place in found]
-    joined = bytearray().join(packed)  # writable, so that the array can use it as it is
+    joined = bytearray().join(packed)  # writable, so the array can use it as it is
     sizes = np.fromiter(map(len, packed), np.int64, len(packed))
     if floats:
         if (sizes % 4).any():

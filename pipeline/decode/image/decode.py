@@ -50,7 +50,7 @@ def decode_image(
         contents: The file as bytes.
         channels: 0 or None for those of the image, 1 for gray, 3 for RGB, 4 for RGBA (PNG and BMP only).
         dtype: uint8; uint16, with 16 bits of a PNG and otherwise 256 times the uint8; float32 or float64, 0 to 1.
-        expand_animations: Whether a GIF gives all its frames, or only the first.
+        expand_animations: True if a GIF gives all its frames, or only the first.
         max_pixels: An image with more pixels, in all frames together, is refused before memory is allocated for it.
 
     Returns:

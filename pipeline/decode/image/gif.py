@@ -22,7 +22,7 @@ class _Frame(NamedTuple):
         box: Its left and top edges, width and height.
         colours: Its palette, three bytes a colour.
         clear: The index that is transparent; None without one.
-        interlaced: Whether its rows are.
+        interlaced: True if its rows are.
         bits: Of the first codes of the compressed pixels.
         packed: These, in blocks.
     """
@@ -41,7 +41,7 @@ def gif_array(data: bytes, max_pixels: int, first: bool) -> NDArray[np.uint8]:
     Args:
         data: The file.
         max_pixels: More in all frames together are refused.
-        first: Whether only the first frame is wanted.
+        first: True if only the first frame is wanted.
 
     Raises:
         InvalidArgumentError: The data is damaged or too large.

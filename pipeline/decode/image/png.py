@@ -34,7 +34,7 @@ def png_array(data: bytes, channels: int, max_pixels: int, eight: bool = False) 
         data: The file.
         channels: How many; 0 means those of the image.
         max_pixels: More are refused.
-        eight: Whether only the upper 8 of 16 bits are used, which is when gray is computed from fewer bits.
+        eight: True if only the upper 8 of 16 bits are used, which is when gray is computed from fewer bits.
 
     Raises:
         InvalidArgumentError: The data is damaged or too large.

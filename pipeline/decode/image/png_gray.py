@@ -35,7 +35,7 @@ def gray(array: NDArray[Any], file: PngFile, eight: bool) -> NDArray[Any]:
     Args:
         array: Red, green and blue of 8 or 16 bits.
         file: The facts in the file.
-        eight: Whether only the upper 8 of 16 bits are used.
+        eight: True if only the upper 8 of 16 bits are used.
     """
     gamma = gamma_of(file)
     deep = array.dtype == np.uint16

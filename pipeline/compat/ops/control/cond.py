@@ -130,7 +130,7 @@ def switch(data: Tensor, pred: Tensor, name: str | None = None) -> tuple[Tensor,
     refs = (0,) if ref else ()
     attrs = {"T": data.dtype.base_dtype}
     op_type = "RefSwitch" if ref else "Switch"
-    # Stateful, so that it is not evaluated before the run: which branch is taken is not known then.
+    # Stateful, so it is not evaluated before the run: which branch is taken is not known then.
     made = node(op_type, [data, pred], outputs, _switch, name or "Switch", attrs=attrs, stateful=True, ref_inputs=refs)
     return made.outputs[0], made.outputs[1]
 

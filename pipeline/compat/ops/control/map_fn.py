@@ -68,7 +68,7 @@ def _each_row(
         start: The first state. Results are the state of the next row; without it they are nothing to the next row.
         step: Takes a state and a row, two lists; returns tensors.
         kinds: The dtypes of the results.
-        infer: Whether all results have the same shape.
+        infer: True if all results have the same shape.
         back: Begin with the last row.
     """
     count = _static_count(rows)
@@ -117,7 +117,7 @@ def _each_row(
         stateful=True,
         blocking=any(each.blocking for each in body.ops),
         control_inputs=list(dict.fromkeys(body.before)),
-        # Variables are read where the body uses them, so that it sees what it assigns.
+        # Variables are read where the body uses them, so it sees what it assigns.
         ref_inputs=tuple(range(len(start) + len(rows), len(start) + len(rows) + len(body.given))),
     )
     return op.outputs
@@ -181,7 +181,7 @@ def map_fn(
         fn: Called once with what stands for a row, nested as `elems`; returns tensors.
         elems: A tensor, or nested tensors with the same number of rows.
         dtype: The dtypes of what `fn` returns, in its structure; those of `elems` by default.
-        infer_shape: Whether all results have the same shape.
+        infer_shape: True if all results have the same shape.
         parallel_iterations, back_prop, swap_memory: Without effect.
         name: Name of the scope.
         fn_output_signature: New name of `dtype`.
@@ -227,7 +227,7 @@ def scan(
         fn: Called once with what stands for what has accumulated and for a row.
         elems: A tensor, or nested tensors with the same number of rows.
         initializer: The first value of `accumulated`, not part of the result; by default the first row, which is.
-        infer_shape: Whether all results have the same shape.
+        infer_shape: True if all results have the same shape.
         reverse: Go from the last row back.
         parallel_iterations, back_prop, swap_memory: Without effect.
         name: Name of the scope.

@@ -36,7 +36,7 @@ def py_func(func: Any, inp: Any, Tout: Any, stateful: bool = True, name: str | N
             at the same time.
         inp: Tensors or Python values.
         Tout: A dtype or a list of dtypes; for an empty list the operation itself is returned.
-        stateful: Whether the same inputs may give different results.
+        stateful: True if the same inputs may give different results.
         name: Name of the op.
 
     Raises:

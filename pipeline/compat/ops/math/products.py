@@ -47,7 +47,7 @@ def matmul(
     Args:
         a: [..., n, k], of real numbers.
         b: [..., k, m], of the same dtype.
-        transpose_a, transpose_b, adjoint_a, adjoint_b: Whether to transpose `a` or `b` first.
+        transpose_a, transpose_b, adjoint_a, adjoint_b: Transpose `a` or `b` first.
         a_is_sparse, b_is_sparse: Allow matrices only; no effect on the result.
         output_type: The dtype of the result, if it is not that of the inputs.
         name: Name of the op.

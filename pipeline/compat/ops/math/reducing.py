@@ -69,7 +69,7 @@ def reduction(
         op_type: The node's type.
         x: The value to reduce.
         axis: The axes, a number or a vector.
-        keepdims: Whether to keep the reduced axes, with size 1.
+        keepdims: Keep the reduced axes, with size 1.
         kernel: `kernel(value, axes, keepdims)`.
         allowed: Names of the dtypes that x may have; None for bool.
         name: The node's name.

@@ -91,7 +91,7 @@ def decode_csv(
         record_defaults: For each column a tensor of its dtype (float32, float64, int32, int64 or string). Its one
             value replaces a missing field; if it is empty, the field must not be missing.
         field_delim: The character between fields.
-        use_quote_delim: Whether `"` quotes a field.
+        use_quote_delim: True if `"` quotes a field.
         name: Name of the op.
         na_value: A field with this text counts as missing, like an empty one.
         select_cols: The indices of the columns to decode, in increasing order; all by default.
@@ -117,7 +117,7 @@ def decode_csv(
                 return None
             try:
                 return parsed(*values)
-            except InvalidArgumentError:  # run one by one, so that the error names the record
+            except InvalidArgumentError:  # run one by one, so the error names the record
                 return None
 
         attrs = {"OUT_TYPE": [one.dtype for one in defaults], "field_delim": delim, "use_quote_delim": quotes}

@@ -306,7 +306,7 @@ def get_variable(
         dtype: The dtype, float32 by default.
         initializer: A function of shape and dtype, or a value; by default glorot_uniform for floats, zeros otherwise.
         regularizer: A function of the variable; its result goes into REGULARIZATION_LOSSES.
-        trainable: Whether to add it to TRAINABLE_VARIABLES.
+        trainable: Add it to TRAINABLE_VARIABLES.
         collections: The collections to add it to; GLOBAL_VARIABLES by default.
         custom_getter: Called as `custom_getter(getter, name, ...)` instead of the getter.
 

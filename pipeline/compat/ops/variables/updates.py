@@ -110,7 +110,7 @@ def assign(
     Args:
         ref: A variable or its ref tensor.
         value: A tensor or value of the variable's dtype.
-        validate_shape: Whether `value` must have the variable's shape; True by default.
+        validate_shape: True if `value` must have the variable's shape; True by default.
         use_locking: Ignored: updates of a variable never overlap.
         name: Name of the op.
 

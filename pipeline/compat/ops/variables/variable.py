@@ -51,7 +51,7 @@ class Variable:
 
     Args:
         initial_value: A tensor, a Python value, or a function without arguments that returns one of these.
-        trainable: Whether to add it to TRAINABLE_VARIABLES; True by default.
+        trainable: Add it to TRAINABLE_VARIABLES; True by default.
         collections: The collections to add it to; GLOBAL_VARIABLES by default.
         validate_shape: False: the shape is unknown until the variable is initialized, and may change.
         name: The name, made unique; "Variable" by default.

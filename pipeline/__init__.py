@@ -374,7 +374,7 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()
 _OLD = {name: f".{module}" for module, names in _MOVED.items() for name in names.split()}
 
 
-# Replacements for names of version 0.2, and for names that people expect here.
+# Replacements for names of version 0.2, and for expected names.
 _INSTEAD = {
     **dict.fromkeys(
         ("maybe_batch", "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join"),

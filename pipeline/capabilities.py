@@ -1,4 +1,4 @@
-"""Capabilities: methods that objects of users and of other libraries may have, a class for each that is looked for."""
+"""Capabilities: optional methods of users' and other libraries' objects, one class each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Stateful(Protocol):
 
 @runtime_checkable
 class SetsEpoch(Protocol):
-    """A sampler or dataset whose order depends on the epoch, such as a DistributedSampler."""
+    """A sampler or dataset with an order per epoch, such as a DistributedSampler."""
 
     def set_epoch(self, epoch: int) -> Any:
         """Take the order of an epoch."""
@@ -27,7 +27,7 @@ class SetsEpoch(Protocol):
 
 @runtime_checkable
 class GivesSeveral(Protocol):
-    """A map-style dataset that returns several items at once, as PyTorch's DataLoader asks for them."""
+    """A map-style dataset with several items per call, for PyTorch's DataLoader."""
 
     def __getitems__(self, numbers: Sequence[int]) -> Sequence[Any]:
         """Return the items with these numbers."""
@@ -35,14 +35,14 @@ class GivesSeveral(Protocol):
 
 @runtime_checkable
 class WrapsBatchSampler(Protocol):
-    """A batch sampler that Lightning has wrapped, for predictions."""
+    """A batch sampler wrapped by Lightning, for predictions."""
 
     _batch_sampler: Any
 
 
 @runtime_checkable
 class ArrowTable(Protocol):
-    """A table or series that Arrow can read: of polars, pandas, DuckDB and others."""
+    """A table or series readable by Arrow: of polars, pandas, DuckDB and others."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Return a stream of its batches."""
@@ -50,7 +50,7 @@ class ArrowTable(Protocol):
 
 @runtime_checkable
 class LazyFrame(Protocol):
-    """A query of polars, which has no rows before `collect`."""
+    """A query of polars, without rows before `collect`."""
 
     def collect_schema(self) -> Any:
         """Return names and types of its columns."""
@@ -61,10 +61,10 @@ class Tensor(Protocol):
     """A tensor of PyTorch."""
 
     def resolve_conj(self) -> Any:
-        """Return it with numbers that are not conjugated lazily."""
+        """Return it with conjugation resolved."""
 
     def resolve_neg(self) -> Any:
-        """Return it with numbers that are not negated lazily."""
+        """Return it with negation resolved."""
 
     def detach(self) -> Any:
         """Return it without its gradient."""

@@ -17,7 +17,7 @@ from pipeline.errors import invalid
 
 STRING = np.dtype("S")
 
-MOST_WORKERS = 1 << 16  # threads or processes that anybody can mean
+MOST_WORKERS = 1 << 16  # upper limit for threads or processes
 
 _LONGEST = 1 << 30  # seconds, which are as good as forever, and which every wait of Python takes
 
@@ -49,7 +49,7 @@ def parse_dtype(given: Any) -> np.dtype[Any]:
 
 
 def numpy_dtype(given: Any, what: str) -> np.dtype[Any]:
-    """Return a dtype; `what` names it in the TypeError for what NumPy takes for none, and for None, which it takes."""
+    """Return a dtype; TypeError, with `what`, for None and for values rejected by NumPy."""
     try:
         if given is not None:
             found: np.dtype[Any] = np.dtype(given)

@@ -1,4 +1,4 @@
-"""Arrays as JAX takes them: of dtypes that it has, with no value changed silently."""
+"""Arrays for JAX: in its dtypes, with no value changed silently."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ jax: Any = needs("jax", "pipeline.jax")
 
 
 def array_for(value: Any, name: str, library: str = "JAX") -> Any:
-    """Return a component as an array of a dtype that JAX has.
+    """Return a component as an array in a dtype of JAX.
 
-    JAX makes 32 bits of 64 unless `jax_enable_x64` is set. Integers for which that is too few are an error.
+    JAX truncates 64 bits to 32 unless `jax_enable_x64` is set. Integers beyond 32 bits raise an error.
 
     Args:
         value: A component of a batch.

@@ -1,4 +1,4 @@
-"""DataLoader of `pipeline.jax`: batches on devices of JAX, some ahead of the step that asks for them."""
+"""DataLoader of `pipeline.jax`: batches on JAX devices, some copied ahead."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class DataLoader(Loader):
                 raise TypeError(f"device must be a jax.Device or a jax.sharding.Sharding, not {each!r:.80}")
         leaves = jax.tree.leaves(self._device)
         self._spread = not all(getattr(each, "is_fully_addressable", True) for each in leaves)
-        self._told: set[str] = set()  # changes of dtypes that are in the log
+        self._told: set[str] = set()  # dtype changes already logged
 
     def _shard(self) -> tuple[int, int]:
         return jax.process_index(), jax.process_count()
@@ -84,11 +84,11 @@ class DataLoader(Loader):
         ready = self._prepared(batch)
         try:
             return self._put(ready)
-        except (ValueError, AssertionError) as error:  # JAX asserts that arrays have the rank of a sharding
+        except (ValueError, AssertionError) as error:  # JAX asserts the rank of a sharding
             raise self._misfit(ready, error) from error
 
     def _prepared(self, batch: Any) -> Any:
-        """Return a batch of arrays that JAX takes; the log names the components whose dtype changes, once."""
+        """Return a batch as JAX arrays; log each changed dtype once."""
         changed = []
 
         def prepare(value: Any, name: str) -> Any:
@@ -114,7 +114,7 @@ class DataLoader(Loader):
         return nest.pack(tree.flatten(put(tree.pack(nest.flatten(batch)), self._device)))
 
     def _misfit(self, batch: Any, error: Exception) -> Exception:
-        """An error for what JAX does not lay out as it was asked to; it names the component where that can be found."""
+        """Return the error for an impossible layout, with the component if it can be found."""
         if not isinstance(self._device, (jax.Device, jax.sharding.Sharding)):
             return error
         nest = None if parts_of(batch) is None else Nest(batch, True)
@@ -129,7 +129,7 @@ class DataLoader(Loader):
 
 
 def _global(batch: Any, device: Any) -> Any:
-    """Arrays over the devices of several processes, of the rows that each of them has."""
+    """Make arrays over the devices of several processes from each process's rows."""
 
     def put(place: Any, part: Any) -> Any:
         if getattr(place, "is_fully_addressable", True):
@@ -144,7 +144,7 @@ def _has_dataclass(value: Any) -> bool:
 
 
 def _as_tree(value: Any) -> Any:
-    """The same with tuples in place of dataclasses, which JAX does not look into."""
+    """Replace dataclasses, which are opaque to JAX, by tuples."""
     if isinstance(value, dict):
         return {key: _as_tree(part) for key, part in value.items()}
     parts = parts_of(value)

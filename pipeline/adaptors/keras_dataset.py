@@ -25,7 +25,7 @@ _BACKENDS = ". Keras needs a backend: install jax, torch or tensorflow, and set 
 
 keras: Any = needs("keras", "pipeline.keras", hint=_BACKENDS)
 
-# Batches of the beginning of an epoch that are kept: Keras looks at some before it begins.
+# First batches of an epoch to keep, because Keras inspects some before it starts.
 _KEPT = 8
 
 Names = str | Sequence[str] | None
@@ -63,12 +63,12 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
             data: A dataset of batches, such as `source.batch(128)`, or its iterator; with `batch_size`, a source.
                 Batches are (x,), (x, y) or (x, y, sample_weight); x alone, also as a dict; or dicts, of which the next
                 arguments choose.
-            x: The component of a dict that is the input, or a list of those that are a dict of inputs; None means all
-                that are not named for something else: alone if it is one.
-            y: The target, or a list of those that are a dict of targets.
+            x: The input: a name in the dict, or a list of names for a dict of inputs; None means all
+                others, without a dict if there is one.
+            y: The target, or a list of names for a dict of targets.
             sample_weight: The weights of the examples.
             steps: How many batches an epoch of Keras has; None means len(data).
-            batch_size: Of a source, whose last batch may be smaller; everything else has its own.
+            batch_size: For a source, whose last batch may be smaller; datasets have their own.
 
         Raises:
             TypeError: `data` is something else, or has no `len` and `steps` is None; a number is not an integer, or
@@ -76,9 +76,9 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
             ValueError: `steps` or `batch_size` is less than 1, there is no batch, or `sample_weight` is there without
                 `y`.
 
-            When a batch is taken: TypeError, if a component holds strings, or batches are nothing that Keras takes;
+            When a batch is taken: TypeError, if a component has strings, or Keras does not accept the batches;
             InvalidArgumentError, if there is no component of a name, or, with the backend JAX, an integer does not fit
-            into the 32 bits that JAX has.
+            into JAX's 32 bits.
         """
         super().__init__()
         if isinstance(data, Source):
@@ -98,7 +98,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         self._kept: list[Any] = []  # the first batches of this epoch, as long as Keras may only be looking
         self._given = 0  # how many of this epoch Keras has
         self._begins = True  # whether it begins, or begins again, with the next batch
-        self._failed = ""  # what has ended this epoch, if that was an error
+        self._failed = ""  # the error that ended this epoch
         if not len(self):
             raise ValueError(f"an epoch has no batch: {data!r} has fewer examples than a batch needs")
 
@@ -143,7 +143,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
             return batch
 
     def _begin(self) -> None:
-        """Begin an epoch of Keras. One of which Keras has had only a look begins again with the same batches."""
+        """Begin an epoch of Keras. After a mere inspection it begins again with the same batches."""
         self._begins, self._failed = False, ""
         looked = self._given < min(len(self), _KEPT + 1)
         if not looked:
@@ -157,7 +157,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         if self._failed:
             text = f"this epoch of Keras was ended by {self._failed}: begin another one, or load a state"
             raise FailedPreconditionError(None, None, text)
-        for _ in range(3):  # of a state that was saved at the end of an epoch there is nothing left
+        for _ in range(3):  # a state from the end of an epoch has no batches left
             if self._batches is None:
                 self._batches = iter(self._loader)
             try:
@@ -176,7 +176,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         )
 
     def set_epoch(self, epoch: int) -> None:
-        """Set which epoch of the dataset, counted from 0, Keras reads next.
+        """Set the epoch for Keras to read next, counted from 0.
 
         Call it before `fit(initial_epoch=...)`. For BackupAndRestore, which chooses the epoch itself, call it from
         `on_epoch_begin` of a callback.
@@ -203,7 +203,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         self._loader.close()
 
     def state_dict(self) -> dict[str, Any]:
-        """The state after the last batch that Keras has asked for: in a callback's `on_epoch_end`, that of the epoch.
+        """Return the state after Keras's last batch: in a callback's `on_epoch_end`, the end of the epoch.
 
         Raises:
             FailedPreconditionError: A source cannot go back to a place.
@@ -228,7 +228,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
 
     @property
     def workers(self) -> int:
-        """Threads of Keras: none beside the one that asks."""
+        """Keras's own threads: none besides the caller."""
         return 1
 
     @workers.setter
@@ -263,7 +263,7 @@ class _PyDataset(Loader):
 
 
 def _component() -> Callable[[Any, str], Any]:
-    """Return a function that makes of a component, and its name, what the backend of Keras takes."""
+    """Return a function from a component and its name to a value for Keras's backend."""
     if keras.backend.backend() == "jax":
         # JAX would cut numbers, and Keras does not look.
         from pipeline.adaptors.jax_arrays import array_for  # with other backends it need not be installed
@@ -280,7 +280,7 @@ def _checked(value: Any, name: str) -> Any:
 
 
 def _chosen(x: Names, y: Names, sample_weight: str | None, batch: Any) -> Any:
-    """Return the components of a batch that Keras gets, as it takes them."""
+    """Return a batch's components for Keras, converted."""
     if x is None and y is None and sample_weight is None:
         if isinstance(batch, dict):
             return batch

@@ -58,12 +58,12 @@ class Loader:
             raise ValueError(f"prefetch must be at least 0 and at most 64, got {ahead}")
         self._held: collections.deque[Any] = collections.deque()  # not handed out; the last may not be converted yet
         self._end: Exception | None = None  # what comes after those: an error, or StopIteration; None: more batches
-        self._iters = 0  # counts the iterators that were made; only the last one gives batches
+        self._iters = 0  # number of iterators so far; only the last one delivers batches
         self._inside = False  # whether batches of this epoch were taken, and its end was not seen
         self._over = False  # whether the end of the last epoch was seen
         self._closed = False
         self._told_epoch: int | None = None
-        self._relative = False  # whether that may count from the first epoch of this process
+        self._relative = False  # True if epochs may count from this process's first one
         self._shift = 0  # what is added to such numbers, after a state was loaded
         self._loaded: tuple[int, bool] | None = None  # of a state, until its first batch: the epoch, whether it is over
 
@@ -78,17 +78,17 @@ class Loader:
         raise NotImplementedError
 
     def _given(self, batch: Any) -> Any:
-        """Return a converted batch, now that it is asked for."""
+        """Return a converted batch on request."""
         return batch
 
     def _left(self, number: int) -> None:
         """Called when an iterator has ended, was dropped or is closed; they are counted from 1."""
 
-    called = ""  # what users call it, if that is not the class's name
+    called = ""  # its public name, if not the class's name
     fixed = False  # whether each epoch is the first one again
     _alike = False  # whether all processes have copies of one input, with its seeds
     _equal = True  # whether each process must have the same number of batches
-    _pads = False  # whether it gets padding for that; else some batches at the end are dropped
+    _pads = False  # True if shards are padded instead of dropping batches at the end
 
     # Epochs
 
@@ -153,7 +153,7 @@ class Loader:
         return batches
 
     def set_epoch(self, epoch: int) -> None:
-        """Set which epoch, counted from 0, the next `iter` begins; in the middle of one it does nothing.
+        """Set the epoch for the next `iter`, counted from 0; does nothing within an epoch.
 
         The loader counts epochs anyway. Call this if your program counts them too: `iter` then begins the epoch you
         name, continues it after you loaded a state from its middle, and is empty after you loaded a state from its end.
@@ -161,14 +161,14 @@ class Loader:
         self._told_epoch, self._relative, self._shift = integer(epoch, "epoch"), False, 0
 
     def count_epoch(self, epoch: int) -> None:
-        """As `set_epoch`, for a program whose numbers may begin with 0 again in each process, as those of Fabric do.
+        """As `set_epoch`, for programs such as Fabric's with numbers that may restart at 0 in each process.
 
-        After a state was loaded, a number below that of its epoch stands for that epoch, and the next for the next.
+        After loading a state, a lower number means the state's epoch, and the next number the next epoch.
         """
         self._told_epoch, self._relative = integer(epoch, "epoch"), True
 
     def skip(self, n: int) -> None:
-        """Leave out the next n batches of an epoch of which none was taken yet."""
+        """Skip the next n batches of an epoch before its first batch."""
         if self._told_epoch is not None:
             self._go_to_told_epoch()
         self._round.skip(n)
@@ -181,7 +181,7 @@ class Loader:
         before.batches.close()
 
     def _first(self, number: int) -> Any:
-        """Return the next batch, which stays the first one held, for an iterator of this number.
+        """Return the next batch for iterator number n, and keep holding it.
 
         Raises:
             StopIteration: The epoch is over.
@@ -206,10 +206,10 @@ class Loader:
         raise self._end
 
     def _go_to_told_epoch(self) -> None:
-        """Replace the round by that of the epoch that was set, at the beginning of one.
+        """Replace the round by the set epoch's, at the beginning of an epoch.
 
         Raises:
-            StopIteration: It is that of the state that was loaded, of which nothing is left.
+            StopIteration: It is the loaded state's epoch, without batches left.
         """
         told, self._told_epoch = self._told_epoch, None
         if told is None or self._inside or self.fixed or not self._round.starts_over:
@@ -259,7 +259,7 @@ class Loader:
 
     @property
     def at_end(self) -> bool:
-        """True if nothing is left of the epoch; only batches that are taken ahead tell before its end."""
+        """True if the epoch has no batches left, known before its end only by read-ahead."""
         return not self._held and isinstance(self._end, StopIteration)
 
     def close(self) -> None:
@@ -290,8 +290,8 @@ class Loader:
         Save it together with the model.
 
         Args:
-            behind: Go back this many batches of the epoch: those that you took but have not trained on yet. It is at
-                most 64, less the batches that the loader itself converts ahead.
+            behind: Go back this many batches, for batches that you took but have not trained on yet: at
+                most 64, minus the batches converted ahead.
 
         Raises:
             FailedPreconditionError: A source cannot be rewound.
@@ -349,7 +349,7 @@ class Loader:
         return None if fresh else self.state_dict()
 
     def seeded(self) -> Any:
-        """Return the input for a copy in another process: its seeds are drawn, so that the copy has the same."""
+        """Return the input for a copy in another process, with drawn seeds."""
         if isinstance(self.data, Dataset):
             draw_seeds(self.data)
         return self.data

@@ -1,4 +1,4 @@
-"""Batches filled up to one size, with a mask of the rows that count."""
+"""Batches padded to one size, with a mask of real rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def size_to_pad_to(data: Any) -> int:
 
 
 def padded(batch: Any, size: int, counts: bool) -> tuple[Any, NDArray[np.bool_]]:
-    """Return a batch whose last row is repeated up to `size` rows, and which of its rows count.
+    """Return a batch padded to `size` rows with its last row, and the mask of real rows.
 
     Args:
         batch: Arrays with the same number of rows in any structure. Arrays with another number stay unchanged.

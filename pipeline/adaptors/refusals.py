@@ -1,4 +1,4 @@
-"""Components of a batch that other libraries do not take: errors that name them, and what to write instead."""
+"""Errors for components that other libraries do not accept, with the fix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def place(name: str) -> str:
 
 
 def array_of(value: Any) -> NDArray[Any]:
-    """Return a component as an array; one of objects for a list whose rows differ in length."""
+    """Return a component as an array; an object array for ragged lists."""
     try:
         return numpy_of(value)
     except ValueError:
@@ -25,7 +25,7 @@ def array_of(value: Any) -> NDArray[Any]:
 
 
 def refused(array: Any, name: str, library: str) -> TypeError:
-    """Return the error for a component of strings, objects, dates or another dtype that a library does not have."""
+    """Return the error for strings, objects, dates and other dtypes missing in a library."""
     dtype, rows = array.dtype, array.reshape(-1).tolist() if array.dtype.kind == "O" else []
     if any(isinstance(row, np.ndarray) for row in rows):
         what = "has rows of different lengths: use batch(n, pad=0), or batch(n, collate='row_splits')"

@@ -44,11 +44,11 @@ class Round(Protocol):
         """Return the round of one process's share; it may not have begun."""
 
     def skip(self, n: int) -> None:
-        """Leave out the first batches, of a round that has not begun."""
+        """Skip the first batches of a new round."""
 
     def __len__(self) -> int: ...
     def load(self, state: Any, allow: Collection[str]) -> Round:
-        """Return the round that continues from a state."""
+        """Return the round continuing from a state."""
 
 
 def round_of(given: Any, name: str) -> Round:
@@ -78,7 +78,7 @@ def _gives_rows(node: Node) -> bool:
 
 
 def nominal_batch(dataset: Dataset[Any]) -> Batch | None:
-    """Return the step that makes a dataset's batches; None if another one makes them, or changes how many they are."""
+    """Return a dataset's final batch step; None if a later step changes the batches or their number."""
     node = dataset._node
     while node.kind in ("map", "prefetch", "checksum", "shard"):
         (node,) = node.inputs

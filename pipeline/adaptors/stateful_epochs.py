@@ -149,12 +149,12 @@ class EpochHere(Epoch):
 
 
 class _Plan:
-    """The tickets of an epoch, and the sampler states that belong to them.
+    """The tickets of an epoch with their sampler states.
 
     Args:
         indexes: The pass over the sampler.
         workers: Number of workers.
-        first: Index of the worker that makes the next batch.
+        first: Index of the worker for the next batch.
         every: Number of batches between two snapshots of all states; 0 for none.
         always: True if the states are known after every batch.
         ahead: Maximum number of batches made ahead.

@@ -36,7 +36,7 @@ class Recipe(NamedTuple):
 
 
 class Fetcher:
-    """Makes batches. Its state is that of the dataset, or of its iterator.
+    """Makes batches. Its state is the dataset's, or its iterator's.
 
     Args:
         recipe: The settings.
@@ -99,7 +99,7 @@ class Fetcher:
 
 
 def apart(state: Any) -> Any:
-    """Return a copy of a state that shares nothing with the dataset."""
+    """Return a deep copy of a state."""
     return copy.deepcopy(state)
 
 

@@ -17,7 +17,7 @@ class Position(NamedTuple):
         num_workers: Number of workers; 0 if the caller makes batches.
         step: Number of batches delivered before these states.
         since: Number of batches delivered after them.
-        last: Index of the worker that made the last batch before them.
+        last: Index of the worker of the last batch before them.
         finished: True if the caller has seen the end of the epoch.
     """
 
@@ -38,7 +38,7 @@ class Position(NamedTuple):
         )
 
     def check(self, count: int, iterable: bool) -> None:
-        """Raise StateMismatchError if that many workers cannot continue here."""
+        """Raise StateMismatchError for a wrong number of workers."""
         if count != self.num_workers and (iterable or not self.stateless):
             why = "each worker reads its part" if iterable else "the dataset has a state in each worker"
             text = told("StatefulDataLoader: num_workers", self.num_workers, count)

@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.adaptors.torch_tensors import torch
 from pipeline.capabilities import Stateful
 
-# The sampler of an IterableDataset, which has no order.
+# The sampler of an IterableDataset, without an order.
 ENDLESS: Any = torch.utils.data.dataloader._InfiniteConstantSampler
 
 _Random: Any = torch.utils.data.RandomSampler

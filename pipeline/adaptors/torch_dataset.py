@@ -26,7 +26,7 @@ from pipeline.sources.source import Source, TableSource
 from pipeline.sources.stream import BlockPiece, PartsSource
 from pipeline.stages.node import Node
 
-# Examples of a stream between two positions at which it can be opened.
+# Examples of a stream between two recorded positions.
 _PIECE = 16
 
 
@@ -191,7 +191,7 @@ class _Stream(Parts):
         yield from self._by_states(place) if self._stateful else self._by_numbers(place or 0)
 
     def _by_states(self, place: Any) -> Generator[tuple[Any, Any]]:
-        """The pieces, each after the state before it; of the first one of an epoch that is nothing."""
+        """Yield (state before it, piece); the first state of an epoch is None."""
         examples = iterator_at(self._data, place["state"]) if place else iterator_of(self._data)
         before: Any = place or {}
         while (piece := self._piece(examples)) is not None:
@@ -199,7 +199,7 @@ class _Stream(Parts):
             before = self._asked()
 
     def _asked(self) -> Any:
-        """Return the state of the data; the error for one that JSON does not give back as it was."""
+        """Return the data's state; raise an error unless JSON keeps it unchanged."""
         state = copy.deepcopy(self._data.state_dict())
         odd = not_plain(state, "", True)
         if odd is None:

@@ -15,7 +15,7 @@ from pipeline.logs import logger
 
 _log = logger("pipeline.batches")
 
-# (rank, world size) of the process that started this worker, if the worker got its dataset by pickle.
+# (rank, world size) of the parent process, if this worker received its dataset by pickle.
 _of_parent: tuple[int, int] | None = None
 
 
@@ -40,7 +40,7 @@ def shard() -> tuple[int, int]:
 
 
 def rank_of_process() -> tuple[int, int]:
-    """Return (rank, world size) of this process, or of the one that started it as a worker."""
+    """Return (rank, world size) of this process, or of its parent in a worker."""
     if _of_parent is not None:
         return _of_parent
     distributed = torch.distributed
@@ -50,7 +50,7 @@ def rank_of_process() -> tuple[int, int]:
 
 
 def as_in_parent(rank: int, world: int) -> None:
-    """Note the rank of the process that started this one as a worker."""
+    """Record the rank of the parent process in a worker."""
     global _of_parent
     _of_parent = rank, world
 
@@ -173,7 +173,7 @@ class TensorEpochs(Loader):
 
 
 def _gradient_state() -> Any:
-    """Return the object by which Accelerate learns of the ends of epochs; None if it is not in use."""
+    """Return Accelerate's state for the ends of epochs; None if it is not in use."""
     module = sys.modules.get("accelerate.state")
     return module.GradientState() if module is not None and module.GradientState._shared_state else None
 

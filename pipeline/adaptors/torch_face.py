@@ -17,7 +17,7 @@ from pipeline.errors import FailedPreconditionError
 
 
 class Batches(torch.utils.data.Dataset):  # type: ignore[misc]
-    """The dataset of a loader. It gives the batches that the loader's `batch_sampler` names.
+    """The dataset of a loader. It returns the batches named by the loader's `batch_sampler`.
 
     Args:
         epochs: The epochs of the loader.
@@ -90,8 +90,8 @@ class BatchNumbers(torch.utils.data.BatchSampler):  # type: ignore[misc]
     """The batch sampler of a loader: names the batches of an epoch, from its beginning.
 
     Args:
-        sampler: That of the loader, or one that Lightning puts in its place.
-        batch_size: Examples per batch; None if that is not known.
+        sampler: The loader's sampler, or Lightning's replacement.
+        batch_size: Examples per batch; None if unknown.
         drop_last: True if a smaller last batch is dropped.
     """
 
@@ -121,7 +121,7 @@ class BatchNumbers(torch.utils.data.BatchSampler):  # type: ignore[misc]
 
 
 class Course:
-    """One pass over the batches that a batch sampler names.
+    """One pass over the batches named by a batch sampler.
 
     Args:
         epochs: The epochs of the loader.
@@ -153,7 +153,7 @@ class Ticket:
 
     Args:
         course: The pass it belongs to.
-        number: Its number in that.
+        number: Its index in it.
     """
 
     def __init__(self, course: Course, number: int) -> None:

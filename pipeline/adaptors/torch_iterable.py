@@ -24,7 +24,7 @@ _ROUNDS = 1 << 20
 
 
 class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
-    """Give a dataset's batches to torch's own DataLoader, which needs `batch_size=None`.
+    """Pass batches to torch's own DataLoader, with `batch_size=None`.
 
     Each worker of that DataLoader, and each `torch.distributed` process, runs the dataset for its part of the batches.
     A dataset that cannot be split raises a FailedPreconditionError, because every worker would read all of it. If your
@@ -72,7 +72,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         self._parent: tuple[int, int] | None = None
 
     def set_epoch(self, epoch: int) -> None:
-        """Say which epoch comes next, counted from 0: its random orders are the same in all processes and runs."""
+        """Set the next epoch, counted from 0; its orders are the same in all processes and runs."""
         self._epoch = integer(epoch, "epoch")
 
     def __iter__(self) -> Iterator[Any]:
@@ -130,11 +130,11 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         return {**vars(self), "_loader": None, "_worker": None, "_parent": rank_of_process()}
 
     def state_dict(self) -> dict[str, Any]:
-        """As that of `DataLoader`: of what runs in this process."""
+        """As in `DataLoader`, for this process."""
         return self._here().state_dict()
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """As that of `DataLoader`."""
+        """As in `DataLoader`."""
         self._here().load_state_dict(state_dict)
 
 

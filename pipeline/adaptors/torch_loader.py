@@ -1,4 +1,4 @@
-"""DataLoader of `pipeline.torch`: a DataLoader of torch whose batches a dataset makes."""
+"""DataLoader of `pipeline.torch`: a torch DataLoader over a dataset's batches."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
             dataset: A dataset of batches, such as `source.batch(128)`; or its iterator, for one epoch.
             device: Target of the tensors, such as "cuda"; None leaves them in host memory. An accelerator copies each
                 batch in its own stream, while you work on the previous one.
-            pin_memory: Copy tensors into page-locked memory, from which an accelerator copies faster. Without an
+            pin_memory: Copy tensors into page-locked memory, for faster copies to an accelerator. Without an
                 accelerator it only logs a warning.
             prefetch: Number of batches to copy to `device` ahead.
             shard: Split the batches among processes; False if your data is one process's part already.
@@ -142,7 +142,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
         return iter(self._epochs)
 
     def set_epoch(self, epoch: int) -> None:
-        """Set which epoch, counted from 0, the next `iter` begins; in the middle of one it does nothing.
+        """Set the epoch for the next `iter`, counted from 0; does nothing within an epoch.
 
         The loader counts epochs anyway. Call this if your program counts them too: `iter` then begins the epoch you
         name, continues it after you loaded a state from its middle, and is empty after you loaded a state from its end.
@@ -171,7 +171,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
         Save it together with the model.
 
         Args:
-            behind: Go back this many batches of the epoch: those that you took but have not trained on yet. It is at
+            behind: Go back this many batches, for batches that you took but have not trained on yet: at
                 most 64, less the batches on their way to the device.
 
         Raises:
@@ -212,7 +212,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
 
 
 def _made_again(others: dict[str, Any]) -> BatchNumbers | None:
-    """Return the batch sampler of the loader that a framework makes again with these options; None if it makes none.
+    """Return the batch sampler if a framework recreates the loader with these options; else None.
 
     Raises:
         TypeError: There are options that the dataset has, or unknown ones.

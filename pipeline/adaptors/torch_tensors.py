@@ -76,7 +76,7 @@ def tensor_of(value: Any, name: str) -> Any:
 
 @functools.lru_cache
 def _conversion(dtype: np.dtype[Any]) -> Callable[[NDArray[Any]], Any] | None:
-    """Return a function that makes tensors of arrays of a native dtype, in the same memory; None if there is none."""
+    """Return a function from arrays of a native dtype to tensors on the same memory; None if there is none."""
     try:
         torch.from_numpy(np.empty(0, dtype))
     except TypeError:

@@ -14,14 +14,14 @@ from pipeline.workers.chunks import FailedItem
 # Where names of actors are looked up, whatever the job.
 NAMESPACE = "pipeline"
 
-# Seconds after which a call that waits in an actor asks again: nobody knows there that a caller has died.
+# Seconds after which a call waiting in an actor asks again, because actors do not notice dead callers.
 POLL = 1.0
 
 _TAKEN_OVER = "another program consumes under the same shard or consumer= and has taken over: each needs its own"
 
 
 class Lanes:
-    """The actor behind `serve`: references to batches that nobody has taken yet, and to those that each has in work.
+    """The actor behind `serve`: references to waiting batches, and to each consumer's current one.
 
     Args:
         consumers: Number of shares; None: whoever asks first gets the next batch.
@@ -56,7 +56,7 @@ class Lanes:
             self._changed.notify_all()
 
     def take(self, consumer: Hashable, share: int, ticket: int, done: int | None) -> Any:
-        """The next batch of a consumer, after the one that it is done with: its number and reference.
+        """Return number and reference of a consumer's next batch.
 
         A consumer that has one in work and does not say that it is done with it has come back: it gets the same again.
         From then on the one that it was before, or another that took it for its own, gets an error.
@@ -105,10 +105,10 @@ class Lanes:
 
 
 def place(ray: Any, kind: type, name: str | None, found: bool, *args: Any) -> Any:
-    """Make an actor; if `found`, or find that of the name. It ends with the program that made it.
+    """Make an actor; if `found`, or find the named one. It ends with its program.
 
     Raises:
-        ValueError: There is one of that name, and it may not be found.
+        ValueError: The name exists, and `found` is False.
     """
     options = {"name": name, "namespace": NAMESPACE, "get_if_exists": found, "num_cpus": 0, "max_concurrency": 64}
     return ray.remote(kind).options(**options).remote(*args)

@@ -1,4 +1,4 @@
-"""Cancelling: has Ray give up what it was asked for, in the one thread that may do so."""
+"""Cancelling: cancels Ray tasks from the only thread where this is safe."""
 
 from __future__ import annotations
 

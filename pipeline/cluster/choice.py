@@ -76,7 +76,7 @@ def workers(
 
 
 def _room(ray: Any, wanted: Mapping[str, float]) -> int:
-    """How many calls that occupy so much the cluster has room for."""
+    """Return the number of such calls that fit on the cluster."""
     needed = {name: amount for name, amount in wanted.items() if amount}
     nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     return sum(

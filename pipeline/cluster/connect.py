@@ -16,7 +16,7 @@ OLDEST = (2, 40)
 
 LEFT = "this process has left the Ray cluster"
 
-# Seconds that the machine of an address gets to answer.
+# Timeout for the machine of an address, in seconds.
 _ANSWER = 5.0
 
 # The start of HTTP/2: the client sends both, the server a frame of the second one's kind.
@@ -30,7 +30,7 @@ def connect(what: str, address: str | None = None) -> Any:
     """Join a cluster, unless this process has joined one already.
 
     Args:
-        what: The name of the public function that needs it.
+        what: Name of the public function for errors.
         address: As for `ray.init`: "host:port", "auto", "local" or None.
 
     Returns:
@@ -113,7 +113,7 @@ def _checked(what: str, address: Any) -> re.Match[str] | None:
 
 
 def member(ray: Any) -> str:
-    """Which member of a cluster this process is: another one each time that it joins; "" if it has left."""
+    """Return this process's membership id in a cluster, new for each join; "" after leaving."""
     return str(ray.get_runtime_context().get_worker_id()) if ray.is_initialized() else ""
 
 

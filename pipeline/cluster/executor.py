@@ -1,4 +1,4 @@
-"""RayWorkers: an executor whose calls are tasks of a Ray cluster, where Ray finds a place for them."""
+"""RayWorkers: an executor with calls as tasks of a Ray cluster, placed by Ray."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pipeline.cluster.ray_client import RayCall, RayClient
 from pipeline.cluster.task import FunctionSpec, Held, Pickled, versions
 from pipeline.workers.executor import Workers
 
-# Bytes of a pickled function from which it goes to workers by the object store, once for each machine.
+# Pickled functions from this size on are sent by the object store, once per machine.
 _LARGE = 1 << 16
 
 
 class RayWorkers(Workers):
-    """Tasks of a Ray cluster. Made by `workers`, which see.
+    """Tasks of a Ray cluster; see `workers`.
 
     Attributes:
         ray: The module.
@@ -85,7 +85,7 @@ class RayWorkers(Workers):
         return FunctionSpec(self._function(function), self._setup, versions())
 
     def check(self, function: Callable[..., Any]) -> None:
-        """Raise TypeError for a function that cannot be pickled."""
+        """Raise TypeError for a function that does not pickle."""
         self._pickled(function, "the function")
 
     def seen(self) -> dict[str, Any]:
@@ -93,7 +93,7 @@ class RayWorkers(Workers):
         return self.client.seen()
 
     def rest(self) -> None:
-        """Nothing is to be done: Ray lets workers end that have nothing to do."""
+        """Do nothing: Ray ends idle workers."""
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls; see `concurrent.futures.Executor.shutdown`."""
@@ -115,7 +115,7 @@ class RayWorkers(Workers):
             raise RuntimeError("cannot schedule new futures after shutdown")
 
     def _function(self, function: Callable[..., Any]) -> Pickled:
-        """A function that comes again and again is pickled once."""
+        """Pickle a repeated function once."""
         if not isinstance(function, functools.partial):
             return self._pickled(function, "the function")
         known = self._known.get(function)
@@ -136,7 +136,7 @@ class RayWorkers(Workers):
         return Pickled(key, data if len(data) < _LARGE else [self.ray.put(data)])
 
     def _without_references(self, argument: Any, held: list[Any]) -> Any:
-        """An argument with Held in the place of references, which go to `held`."""
+        """Replace references in an argument by Held, and append them to `held`."""
         reference = self.ray.ObjectRef
         if not isinstance(argument, list) or not any(isinstance(each, reference) for each in argument):
             return argument

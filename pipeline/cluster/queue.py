@@ -1,4 +1,4 @@
-"""RemoteQueue: a queue that programs on several machines share by its name."""
+"""RemoteQueue: a queue shared by name between programs on several machines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WHAT = "cluster.RemoteQueue"
 
 
 class RemoteQueue:
-    """A queue that several programs of a Ray cluster share by its name.
+    """A queue shared by name between several programs of a Ray cluster.
 
         queue = pipeline.cluster.RemoteQueue(1000, ["float32", "int32"], [(28, 28), ()], shared_name="examples")
         queue.enqueue_many((images, labels))      # in one program

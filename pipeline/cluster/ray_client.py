@@ -53,7 +53,7 @@ class Metrics:
         self._in_flight = metrics.Gauge("pipeline_cluster_in_flight", "Calls that Ray has.")
 
     def note(self, note: Note, running: int) -> None:
-        """Count a call that is done."""
+        """Count a finished call."""
         tags = {"node": note.node}
         self._calls.inc(1, tags)
         self._in_flight.set(running)
@@ -71,12 +71,12 @@ class RayClient:
 
     Args:
         ray: The module.
-        count: The most calls that Ray has at once.
+        count: Limit for concurrent calls in Ray.
         retries: How often a call is begun again after its worker died.
         options: Of the tasks.
 
     Attributes:
-        running: The calls that Ray has.
+        running: Calls submitted to Ray.
         retried: How often calls were begun again.
         calls: How many were done, by node.
         seconds: That these took, by node.
@@ -102,7 +102,7 @@ class RayClient:
         self._unfinished: set[RayCall] = set()
 
     def seen(self) -> dict[str, Any]:
-        """Calls that Ray has, calls begun again, and by node how many were done and their seconds."""
+        """Return running calls, retried calls, and by node the finished calls and their seconds."""
         with self._counting:
             nodes = {node: {"calls": count, "busy_s": self.seconds[node]} for node, count in self.calls.items()}
         return {
@@ -220,7 +220,7 @@ class RayClient:
         self._hand_over()
 
     def translated(self, error: BaseException) -> BaseException:
-        """The error of a call that Ray gave up."""
+        """Return the error for a call abandoned by Ray."""
         kinds = self._ray.exceptions
         if isinstance(error, Unfit):
             return BrokenWorkers(str(getattr(error, "cause", error)))
@@ -238,7 +238,7 @@ class RayClient:
         return BrokenWorkers(f"Ray cannot do the call: {named(error)}")
 
     def count(self, note: Note) -> None:
-        """Note what a call, or a block that a worker has read, has cost; from any thread."""
+        """Record the cost of a call or a block, from any thread."""
         with self._counting:
             self.calls[note.node] += 1
             self.seconds[note.node] += note.seconds
@@ -246,7 +246,7 @@ class RayClient:
         self._metrics.note(note, self.running)
 
     def _withdraw(self, call: RayCall) -> None:
-        """Take back a call whose result nobody wants."""
+        """Cancel a call with an unneeded result."""
         reference, call.reference = call.reference, None
         if reference is not None:
             self.running -= 1

@@ -1,4 +1,4 @@
-"""read: files, and parts of any other kind, that workers of a cluster read; their rows come in blocks, in order."""
+"""read: files, or other parts, read by cluster workers; their rows arrive in blocks, in order."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def read(
 
 
 class _Flight:
-    """A part that a worker reads.
+    """A part being read by a worker.
 
     Attributes:
         stream: Yields references to its blocks; None once it was cancelled.
@@ -113,7 +113,7 @@ class _Flight:
 
 
 class _Parts(Parts):
-    """The parts, which workers read.
+    """The parts, read by workers.
 
     Attributes:
         at_once: Number of parts to read at once.
@@ -253,7 +253,7 @@ class _RemoteStream(PartsStream):
             self._ready([flight], CHECK_INTERVAL)
 
     def _bring(self) -> None:
-        """Have blocks sent here that are ready. Ray is asked for all parts at once: a call takes long."""
+        """Fetch ready blocks, of all parts with a single call to Ray, because calls are slow."""
         here = self.parts.here
         flights = [each for each in tuple(self._flights.values()) if not each.ended and len(each.blocks) < here]
         while flights := self._ready(flights, 0):
@@ -265,7 +265,7 @@ class _RemoteStream(PartsStream):
             flights = [each for each in flights if not each.ended and len(each.blocks) < here]
 
     def _ready(self, flights: Sequence[_Flight], seconds: float) -> list[_Flight]:
-        """Return those that have another block, or an end, within `seconds`: one is enough to return."""
+        """Wait up to `seconds` for a block or an end of any part; return the ready parts."""
         self.parts.workers.client.stay()
         streams = [(each.stream, each) for each in flights if each.stream is not None]  # others were cancelled
         if not streams:
@@ -278,7 +278,7 @@ class _RemoteStream(PartsStream):
 
 
 def _cancel(client: RayClient, flights: dict[int, _Flight]) -> None:
-    """Stop the readers that are at work."""
+    """Stop busy readers."""
     while flights:
         _, flight = flights.popitem()
         if not flight.ended:

@@ -25,7 +25,7 @@ HOLD = 60.0
 
 @dataclasses.dataclass
 class _Block:
-    """Rows that came together, by one request.
+    """Rows of one request.
 
     Attributes:
         reference: Ray's, to all of them.
@@ -40,14 +40,14 @@ class _Block:
 
 @dataclasses.dataclass
 class _Handed:
-    """Rows that were handed out: the block of each, its number there, and when."""
+    """Delivered rows: block, index within it, and time."""
 
     blocks: NDArray[np.int64]
     rows: NDArray[np.int64]
     since: float
 
     def runs(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Rows of one block that follow each other."""
+        """Consecutive rows of one block."""
         starts = [0, *(np.flatnonzero(np.diff(self.blocks)) + 1).tolist(), len(self.blocks)]
         for begin, end in itertools.pairwise(starts):
             if begin < end:
@@ -150,7 +150,7 @@ class RowQueueActor:
             return self._referred(handed)
 
     def received(self, request: int) -> None:
-        """The program has the rows that it asked for."""
+        """Record the receipt of requested rows."""
         with self._lock:
             handed = self._handed.pop(request, None)
             for block, rows in () if handed is None else handed.runs():

@@ -15,14 +15,14 @@ from pipeline.dtypes import integer
 from pipeline.errors import AbortedError, AlreadyExistsError, NotFoundError
 from pipeline.workers.chunks import FailedItem
 
-# Seconds that the thread of a server gets to end.
+# Seconds for the thread of a server to end.
 _END = 1.0
 
 
 def serve(
     batches: Iterable[Any], name: str, *, consumers: int | None = None, ahead: int = 4, address: str | None = None
 ) -> Server:
-    """Serve batches to other programs in the cluster, which call `consume`.
+    """Serve batches to other programs in the cluster, for `consume`.
 
         with iter(batches) as loop, pipeline.cluster.serve(loop, "train", consumers=4) as server:
             server.join()
@@ -81,7 +81,7 @@ def consume(
         An iterator. Its arrays are read-only. It ends with the batches, or raises what ended them.
 
     Raises:
-        NotFoundError: Nothing is served by that name.
+        NotFoundError: Nothing is served under this name.
         ValueError: `shard` does not fit the server.
         ImportError, UnavailableError, FailedPreconditionError: As for `workers`.
     """
@@ -112,10 +112,10 @@ def _served(name: str) -> str:
 
 
 class Consumer(Iterator[Any]):
-    """Batches that another program makes. Made by `consume`, which see.
+    """Batches of another program; see `consume`.
 
     Attributes:
-        number: The number of the last batch, among all that are served; None before the first one.
+        number: Index of the last batch among all served ones; None before the first one.
 
     Thread safety: for one thread at a time.
     """
@@ -128,7 +128,7 @@ class Consumer(Iterator[Any]):
         """Return the next batch; StopIteration at the end.
 
         Raises:
-            AbortedError: The program that serves has ended.
+            AbortedError: The serving program has ended.
             FailedPreconditionError: Another one has come under the same share, or the same `consumer`.
         """
         while (found := ask(self._ray, _served(self._name), self._lanes.take, *self._key, self.number)) is False:
@@ -140,7 +140,7 @@ class Consumer(Iterator[Any]):
 
 
 class Server:
-    """Serves batches in a thread. Made by `serve`, which see.
+    """Serves batches in a thread; see `serve`.
 
     Thread safety: you may call every method from every thread.
     """
@@ -173,7 +173,7 @@ class Server:
             raise self._error
 
     def close(self) -> None:
-        """Stop. Consumers that ask for more get an AbortedError."""
+        """Stop. Later requests of consumers get an AbortedError."""
         self._closed.set()
         if self._ray.is_initialized():
             self._ray.kill(self._lanes)

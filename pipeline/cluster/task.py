@@ -1,4 +1,4 @@
-"""A worker of a Ray cluster: it prepares once, and calls functions that it remembers."""
+"""A worker of a Ray cluster: it prepares once, and remembers functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipeline.nest import Nest, is_nested, length, map_values
 from pipeline.sources.extras import stacked
 from pipeline.workers.chunks import FailedItem
 
-# Functions that a worker remembers, so they are made once.
+# Functions remembered by a worker, to unpickle them once.
 _REMEMBERED = 16
 
 # Bytes at which a block of rows ends.
@@ -40,7 +40,7 @@ class Pickled(NamedTuple):
 
 
 class FunctionSpec(NamedTuple):
-    """The data that a worker needs for any call.
+    """A worker's data for any call.
 
     Attributes:
         function: The function to call.
@@ -54,7 +54,7 @@ class FunctionSpec(NamedTuple):
 
 
 class Held(NamedTuple):
-    """Stands for an item that lies in the object store, among the items: value number `number` of a call."""
+    """A placeholder for an item in the object store: value number `number` of a call."""
 
     number: int
 
@@ -78,7 +78,7 @@ class Unfit(Exception):
 
 
 def versions() -> dict[str, str]:
-    """Return what both sides must have alike. Ray itself sees to its own version and that of Python."""
+    """Return the versions in which both sides must agree. Ray checks its own and Python's."""
     return {"queue-runner": pipeline.__version__, "NumPy": np.__version__.split(".")[0]}
 
 
@@ -110,7 +110,7 @@ def read_part(order: FunctionSpec, part: Any, first: int, most: int, many: bool)
     """Read a part, and give its examples in blocks. Where a block ends depends on the examples alone.
 
     Args:
-        order: The function, which gives the examples.
+        order: The function to yield the examples.
         part: The part to read.
         first: Number of examples to skip.
         most: The most examples of a block.
@@ -157,7 +157,7 @@ def _gathered(examples: Iterable[Any], most: int) -> Iterator[Any]:
 
 
 def _cut(blocks: Iterable[Any], most: int) -> Iterator[Any]:
-    """Cut blocks that are too large."""
+    """Split too large blocks."""
     for block in blocks:
         count = length(block)
         for begin in range(0, count, most):

@@ -1,1 +1,1 @@
-"""Seeds, and the orders that follow from them."""
+"""Seeds and their orders."""

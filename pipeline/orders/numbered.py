@@ -1,4 +1,4 @@
-"""Numbered: which row of the input each element of a producer is, epoch after epoch, for any element at once."""
+"""Numbered: the input row of any element of a producer, in any epoch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pipeline.dtypes import as_bytes, integer
 from pipeline.orders.epochs import EpochShuffle
 
-# Rows of an array that its digest looks at.
+# Number of array rows in a digest.
 _SAMPLED = 1024
 
 
@@ -51,7 +51,7 @@ class Numbered:
         return np.ascontiguousarray(self.shuffle.order(epoch)[self.shard[0] :: self.shard[1]])  # for the compiled core
 
     def part(self, order: NDArray[np.int64] | None, begin: int, end: int) -> NDArray[np.int64] | slice:
-        """Return what selects the rows of elements `begin` up to `end` of an epoch that has this order."""
+        """Return the selection of elements `begin` up to `end` of an epoch in this order."""
         index, count = self.shard
         return slice(index + begin * count, index + end * count, count) if order is None else order[begin:end]
 
@@ -127,7 +127,7 @@ def digest(arrays: Sequence[NDArray[Any] | RowSource]) -> str:
 
 
 def sampled(rows: int, most: int = _SAMPLED) -> NDArray[np.int64]:
-    """Return the numbers of the rows that a digest looks at: evenly spaced, with the first and the last."""
+    """Return the row numbers for a digest: evenly spaced, with the first and the last."""
     picked = min(rows, most)
     return np.arange(picked, dtype=np.int64) * (rows - 1) // max(1, picked - 1)
 

@@ -62,7 +62,7 @@ def get_seed(op_seed: int | None) -> tuple[int, int]:
 
 
 def given_seed(seeds: Any) -> int | None:
-    """The seed that made a pair without a global seed; None if there was one, or chance gave the pair."""
+    """Return the seed behind a pair without a global seed; None if there was one, or the pair was drawn."""
     known = isinstance(seeds, (list, tuple)) and len(seeds) == 2 and seeds[0] == _DEFAULT_GRAPH_SEED
     return int(seeds[1]) if known else None
 
@@ -127,7 +127,7 @@ class Seed:
 
 
 class LateSeed(Seed):
-    """A seed that few need: it is drawn when it is first asked for, and takes none of the process's seeds before.
+    """A lazily drawn seed, which takes none of the process's seeds until it is needed.
 
     Args:
         kind: Name of the seeded object.

@@ -1,1 +1,1 @@
-"""Queues that a thread fills with names, numbers and rows, epoch after epoch."""
+"""Queues filled by a thread with names, numbers and rows, epoch after epoch."""

@@ -1,4 +1,4 @@
-"""limit_epochs: something that can be evaluated so often only."""
+"""limit_epochs: a value with a limited number of evaluations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""input_producer, string_input_producer, range_input_producer: queues that a thread fills, epoch after epoch."""
+"""input_producer, string_input_producer, range_input_producer: queues filled by a thread, epoch after epoch."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def input_producer(
     *,
     collection: list[QueueRunner] | None = None,
 ) -> ProducerQueue:
-    """Create a queue that a thread fills with your array's rows; `start_queue_runners` starts the thread.
+    """Create a queue of your array's rows, filled by a thread; `start_queue_runners` starts it.
 
     An epoch is each row once. Epochs do not mix, and the queue is closed after the last one.
 
     Args:
         input_tensor: The rows: an array with rank 1 or more. Do not change it.
-        element_shape: A row's shape, which must agree with your array.
+        element_shape: Shape of a row, compatible with your array.
         num_epochs: Number of epochs; None for no limit.
         shuffle: Shuffle the rows in each epoch.
         seed: Seed for the shuffle; gives TensorFlow's order.
@@ -101,7 +101,7 @@ def string_input_producer(
     collection: list[QueueRunner] | None = None,
     shard: tuple[int, int] | None = None,
 ) -> ProducerQueue:
-    """Create a queue that a thread fills with strings, such as file names, epoch after epoch.
+    """Create a queue of strings, such as file names, filled by a thread, epoch after epoch.
 
     Args:
         string_tensor: Strings: str, bytes or paths. They come out as bytes.
@@ -152,7 +152,7 @@ def range_input_producer(
     *,
     collection: list[QueueRunner] | None = None,
 ) -> ProducerQueue:
-    """Create a queue that a thread fills with the integers from 0 up to a limit.
+    """Create a queue of the integers from 0 up to a limit, filled by a thread.
 
     Args:
         limit: The limit, exclusive: an integer, or an integer array of rank 0.
@@ -213,7 +213,7 @@ class _Input(NamedTuple):
 
 
 class _Epochs(NamedTuple):
-    """How often and in which order."""
+    """Number and order of epochs."""
 
     num_epochs: int | None
     shuffle: bool
@@ -230,7 +230,7 @@ def _of_array(kind: str, rows: NDArray[Any]) -> _Input:
 def _produce(
     queue: ProducerQueue, source: _Input, epochs: _Epochs, cancel_op: Any, collection: list[QueueRunner] | None
 ) -> ProducerQueue:
-    """Give a queue a QueueRunner that fills it."""
+    """Give a queue a QueueRunner to fill it."""
     limit = EpochLimit(epochs.num_epochs)
     if cancel_op is not None and not callable(cancel_op):
         raise TypeError(f"cancel_op must be a callable without arguments, not {cancel_op!r:.80}")

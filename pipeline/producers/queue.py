@@ -33,7 +33,7 @@ def _none() -> None:
 
 
 class _Hand(FIFOQueue):
-    """A queue that the rows of a producer pass through when they are asked for by number."""
+    """A queue for a producer's rows requested by index."""
 
     _listed = False
 
@@ -245,7 +245,7 @@ class ProducerQueue(FIFOQueue):
             raise
 
     def _handed(self, numbers: NDArray[np.int64], take: Callable[[FIFOQueue], Any]) -> Any:
-        """Let rows pass through a queue, so that they come out just as from this one."""
+        """Pass rows through a queue, for the same results as from this one."""
         hand, self._hand = self._hand, None  # after an error it is gone, with what is in it
         if hand is None:
             hand = _Hand(-1, self.dtypes, self.shapes, name=self.name)
@@ -265,7 +265,7 @@ class ProducerQueue(FIFOQueue):
         return numbers
 
     def _ended(self, requested: int, left: int, taken: int) -> OutOfRangeError:
-        """Return the error that the queue would give at its end."""
+        """Return the queue's error at its end."""
         numbered, group = self.numbered, WorkerGroup(self, 1)
         why = None if numbered.length else f"the input of '{self.name}' has no rows"
         group.reached_end(end_of_input(f"Reached limit of {numbered.num_epochs}", numbered.num_epochs, why))
@@ -285,7 +285,7 @@ class ProducerQueue(FIFOQueue):
         return self._before + super().stats().dequeued if following < 0 else following
 
     def _go_to(self, position: int, seeds: tuple[int, int] | None) -> None:
-        """Let the next element be the one that came next at a position, in the order of these seeds.
+        """Continue from a position in the order of these seeds.
 
         Raises:
             FailedPreconditionError: The thread has begun: its elements come first.

@@ -70,7 +70,7 @@ class SliceSource:
         return [array.shape[1:] for array in self._arrays]
 
     def __len__(self) -> int:
-        """The number of rows, which is how many examples an epoch has."""
+        """The number of rows: the examples of an epoch."""
         return len(self._arrays[0])
 
     def __bool__(self) -> bool:
@@ -135,7 +135,7 @@ class SliceSource:
         return self._in_range(n) if self._must_check else self.queue.row_numbers(n)
 
     def _in_range(self, n: int) -> NDArray[np.int64]:
-        """Return the next row numbers that all arrays have; InvalidArgumentError if the first is out of range."""
+        """Return the next row numbers valid for all arrays; InvalidArgumentError if the first is out of range."""
         n = at_least_one(n)
         with self._lock:
             rows, self._left = self._left, None
@@ -168,7 +168,7 @@ class SliceSource:
         return self.queue._position() - (0 if left is None else len(left))
 
     def _go_to(self, position: int, seeds: tuple[int, int] | None) -> None:
-        """Let the next example be the one that came next at a position, in the order of these seeds.
+        """Continue from a position in the order of these seeds.
 
         Raises:
             FailedPreconditionError, InvalidArgumentError: As for a ProducerQueue.

@@ -23,7 +23,7 @@ class QueueBase:
 
     Args:
         dtypes, shapes, names: As the properties with these names.
-        queue_ref: The queue that receives the calls.
+        queue_ref: The queue to receive the calls.
 
     Thread safety: all methods of all queues may be called from any thread; each element is delivered once.
 
@@ -42,7 +42,7 @@ class QueueBase:
 
     @property
     def queue_ref(self) -> Any:
-        """The queue that receives the calls."""
+        """The queue for the calls."""
         return self._queue_ref
 
     _names: list[str] | None
@@ -99,7 +99,7 @@ class QueueBase:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the queue, unless it is closed: elements stay in it, and enqueues that wait are cancelled.
+        """Close the queue, unless it is closed: its elements stay, and waiting enqueues are cancelled.
 
         If the block raises, the consumer of the queue gets the elements that are there and then an OutOfRangeError with
         that exception as its `__cause__`.
@@ -121,7 +121,7 @@ class QueueBase:
 
     @property
     def _watched_by(self) -> Watchdog | None:
-        """Facts about the threads that fill the queue; None if the calls go to one of several queues."""
+        """Facts about the filling threads; None if the calls go to one of several queues."""
         return self.queue_ref._watched_by  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[Any]:
@@ -141,7 +141,7 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
-        """Return a queue that forwards its calls to `queues[index]`.
+        """Return a queue for forwarding calls to `queues[index]`.
 
         Args:
             index: An int or an integer array with one entry. An array is read at each call: changing it in place
@@ -156,7 +156,7 @@ class QueueBase:
 
 
 class _Selected(QueueBase):
-    """Forwards each call to the queue that an index selects."""
+    """Forwards each call to the queue selected by an index."""
 
     def __init__(self, index: Any, queues: list[QueueBase]) -> None:
         if isinstance(index, (str, bytes)) or not (

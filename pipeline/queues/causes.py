@@ -31,7 +31,7 @@ class Cause:
         """Return the cause as one line of a message.
 
         Args:
-            groups: The threads that fill the queue.
+            groups: The filling threads.
             stats: Statistics of that queue.
         """
         raise NotImplementedError
@@ -132,7 +132,7 @@ _thread = threading.local()
 
 @contextlib.contextmanager
 def because(cause: Cause | None) -> Iterator[None]:
-    """Within the body, every queue that this thread closes is closed for this cause."""
+    """Record a cause for every queue closed by this thread within the body."""
     outer = getattr(_thread, "cause", None)  # of a body in which a signal handler has struck
     _thread.cause = cause
     try:

@@ -120,7 +120,7 @@ def parse_names(given: Any, count: int | None) -> list[str] | None:
 
     Raises:
         TypeError: It is something else.
-        ValueError: There are others than `count`, if that is known.
+        ValueError: Their number differs from a known `count`.
     """
     if given is None:
         return None

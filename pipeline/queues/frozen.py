@@ -1,4 +1,4 @@
-"""freeze: marks an array read-only, so that queues need not copy its rows."""
+"""freeze: marks an array read-only, so queues need not copy its rows."""
 
 from __future__ import annotations
 

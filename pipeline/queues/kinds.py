@@ -273,14 +273,14 @@ def shuffle_limits(capacity: int, min_after_dequeue: int) -> tuple[int, int]:
 
 
 def _partly_described(dtypes: Any, shapes: Any) -> list[Component]:
-    """The components that the arguments of a padding queue's constructor describe."""
+    """Return the components from a padding queue's arguments."""
     parsed = parse_dtypes(dtypes)
     pairs = zip(parsed, parse_partial_shapes(shapes, len(parsed)), strict=True)
     return [component(dtype, shape) for dtype, shape in pairs]
 
 
 def _described(dtypes: Any, shapes: Any, names: Any) -> tuple[list[Component] | None, list[str] | None]:
-    """The components and names that the arguments of a constructor describe."""
+    """Return components and names from a constructor's arguments."""
     if dtypes is None:
         if shapes is not None:
             raise ValueError("shapes without dtypes: give both, or neither and let the first element fix them")

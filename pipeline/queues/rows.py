@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class Rows:
-    """Selected rows of an array that must not change any more.
+    """Selected rows of a frozen array.
 
     A queue gathers large rows when they leave it and small ones when they enter: one copy less than from an array of
     these rows. Everything else may treat this as an array: `np.asarray` gathers the rows.

@@ -1,4 +1,4 @@
-"""The errors of queue calls: TensorFlow's first line, which people search for, then why."""
+"""The errors of queue calls: TensorFlow's searchable first line, then the reason."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from pipeline.queues.waits import Watchdog, WatchedQueue
 
 CALL_NAMES = {number: name for name, number in CALLS.items()}
 _ENQUEUES = ("enqueue", "enqueue_many")
-_SHOWN = 8  # values whose types an error names
+_SHOWN = 8  # values with types in an error
 _STATUS_NAMES = {number: name for name, number in STATUSES.items()}
 
 
 def failure(queue: WatchedQueue, watchdog: Watchdog, status: int, call: int, requested: int, current: int) -> OpError:
-    """Make the error of a call that the engine did not serve.
+    """Make the error for an unserved call.
 
     The errors of a closed queue say why it was closed; what a failed thread raised is their `__cause__`.
 
@@ -76,7 +76,7 @@ def _closed(
 
 
 def insufficient(kind: str, name: str, requested: int, current: int, why: str) -> OutOfRangeError:
-    """Make the error of a dequeue from a closed queue that holds too little; `why` begins with the end of a line."""
+    """Make the error for a dequeue from a closed queue with too few elements; `why` starts with a line end."""
     first = f"{kind} '{name}' is closed and has insufficient elements"
     return OutOfRangeError(None, None, f"{first} (requested {requested}, current size {current}){why}")
 
@@ -127,7 +127,7 @@ def no_shapes(kind: str) -> InvalidArgumentError:
 
 
 def wrong_out(where: str, out: Any, shape: tuple[int | None, ...], component: Component) -> ValueError:
-    """Make the error of an output array that a batch cannot be written to."""
+    """Make the error for an unsuitable output array."""
     if not isinstance(out, np.ndarray):
         got = type(out).__name__
     else:

@@ -1,4 +1,4 @@
-"""TypedQueue: the compiled engine plus the Python hooks that it calls: values in, batches out, waits and errors."""
+"""TypedQueue: the compiled engine and its Python hooks: values in, batches out, waits and errors."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class TypedQueue(Engine, QueueBase):
             queues.add(self)
 
     def _unique(self, name: str | None) -> str:
-        """Return a name that differs from the default as it is; number the default from the second queue on."""
+        """Return a given name unchanged; number the default name from the second queue on."""
         default = type(self)._default_name
         name = given_name(name, "name")
         if name is not None and name != default:
@@ -77,12 +77,12 @@ class TypedQueue(Engine, QueueBase):
         self._components = components
 
     def _keep_values(self) -> None:
-        """From now on refuse NumPy values of another dtype that a cast would change, as floats for integers."""
+        """From now on reject NumPy values changed by a cast, such as floats for integers."""
         self._components = [each._replace(keeps=True) for each in self._components or ()]
 
     @property
     def _holds_large(self) -> bool:
-        """True if rows are so large that arrays handed over to the queue are held by reference, not copied."""
+        """True if rows are large enough to hold handed-over arrays by reference."""
         return self._mixed() and self._names is None
 
     @property
@@ -133,7 +133,7 @@ class TypedQueue(Engine, QueueBase):
     def _watched_by(self) -> Watchdog:
         return self._watchdog
 
-    # Hooks that the engine calls.
+    # Hooks for the engine.
 
     def _about_to_wait(self, call: int) -> float | None:
         note_wait(self, CALL_NAMES[call])
@@ -169,7 +169,7 @@ class TypedQueue(Engine, QueueBase):
         return values
 
     def _convert(self, vals: Any, many: bool) -> tuple[Any, ...]:
-        """Convert the values of a call to the form that slots take; errors name the component and the reason."""
+        """Convert a call's values to the form of slots; errors name the component and the reason."""
         if self._components is None:
             with self._deciding:
                 if self._components is None:
@@ -270,7 +270,7 @@ class TypedQueue(Engine, QueueBase):
         return values[0] if len(values) == 1 else values
 
     def _pack(self, index: int, values: list[Any], out: Any) -> Any:
-        """Stack or pad the values of a component that slots hold by reference into a batch."""
+        """Stack or pad a component's referenced values into a batch."""
         assert self._components is not None
         each = self._components[index]
         if each.shape is not None and None not in each.shape:

@@ -124,7 +124,7 @@ _WITHOUT_MASK = (int, float, bool, complex, str, bytes, np.ndarray)
 
 
 def copied_lists(value: Any, where: str | None = None) -> Any:
-    """Return nested lists as copies that nothing else can change; anything else as it is.
+    """Return nested lists as private copies; other values unchanged.
 
     NumPy crashes if a list becomes shorter while it reads it, by an element's `__float__` or in another thread. It also
     drops the masks of arrays in lists; with `where` they are refused, with that in the error.
@@ -154,7 +154,7 @@ def _array(value: Any, component: Component, where: str) -> np.ndarray[Any, Any]
 
 
 def compatible(shape: tuple[int, ...], expected: Shape) -> bool:
-    """Return True if a shape fits the expected one, which may be None or contain None."""
+    """Return True if a shape fits the expected one; None fits any size or shape."""
     if expected is None:
         return True
     return len(shape) == len(expected) and all(
@@ -263,7 +263,7 @@ def _of_lists(rows: Sequence[Any]) -> bool:
 
 
 def infer(value: Any, many: bool, where: str) -> tuple[np.dtype[Any], Shape]:
-    """Return the dtype and shape that NumPy infers from the first value of a component (from a block if `many`)."""
+    """Return NumPy's dtype and shape for the first value of a component (for a block if `many`)."""
     if value is None or (many and isinstance(value, (list, tuple)) and value and value[0] is None):
         raise ValueError(f"{where}: None is not a value")
     if isinstance(value, (bytes, str, bytearray)) and not many:

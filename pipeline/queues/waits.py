@@ -15,7 +15,7 @@ from pipeline.logs import logger
 from pipeline.queues.causes import Cause, InputUsedUp
 from pipeline.stats import QueueStats
 
-# Seconds between two checks of a waiting dequeue; also how long a pool may fill before that is logged.
+# Seconds between checks of a waiting dequeue, and before a filling pool is logged.
 CHECK_INTERVAL = 2.0
 
 _log = logger("pipeline.queues")
@@ -41,7 +41,7 @@ class Watchdog:
     Thread safety: you may call every method from every thread; a lock guards the cause and the list of groups.
 
     Args:
-        min_after_dequeue: The elements that a shuffle queue holds back; 0 for other queues.
+        min_after_dequeue: Elements held back by a shuffle queue; 0 for other queues.
     """
 
     def __init__(self, min_after_dequeue: int) -> None:
@@ -53,7 +53,7 @@ class Watchdog:
         self._reported = min_after_dequeue == 0
 
     def filled_by(self, group: WorkerGroup) -> None:
-        """Note the threads of a QueueRunner that fills this queue."""
+        """Record the threads of a filling QueueRunner."""
         with self._lock:
             self._groups += (group,)
 
@@ -66,7 +66,7 @@ class Watchdog:
             return first
 
     def cut_off(self) -> bool:
-        """Return whether the queue was closed for another reason than that its input is used up."""
+        """Return whether the queue was closed before the end of its input."""
         return self._cause is not None and not isinstance(self._cause, InputUsedUp)
 
     def not_closed(self) -> None:
@@ -75,7 +75,7 @@ class Watchdog:
             self._cause = None
 
     def why_closed(self, queue: WatchedQueue) -> tuple[str, BaseException | None, EndOfInput]:
-        """Return why the queue is closed: a line of text, the exception to blame, the end that its errors report."""
+        """Return why the queue is closed: a line of text, the exception to blame, and the end of its input."""
         cause, groups = self._cause, self._groups
         if cause is None:
             return "", None, EndOfInput()
@@ -148,7 +148,7 @@ class Watchdog:
         raise FailedPreconditionError(None, None, f"{text}\n{hint}") from failure.error
 
     def _name_of(self, queue: WatchedQueue) -> str:
-        """Return the name that users know."""
+        """Return the public name."""
         return queue.name
 
     def _report_filling(self, queue: WatchedQueue) -> None:

@@ -141,7 +141,7 @@ class ReaderBase:
 
     @property
     def bytes_read(self) -> int | None:
-        """The bytes of its files that it has read, decompressed; None before there are any."""
+        """Decompressed bytes read so far; None before there are any."""
         return self._bytes.total
 
     @property
@@ -177,7 +177,7 @@ class ReaderBase:
             return state.SerializeToString()
 
     def restore_state(self, state: bytes) -> None:
-        """Go back to a state that `serialize_state` returned; it does not include what your queue holds.
+        """Restore a state from `serialize_state`; it does not include the elements of your queue.
 
         Raises:
             UnimplementedError: This kind of reader cannot restore a state.
@@ -241,7 +241,7 @@ class ReaderBase:
         self._work_item = state.current_work
 
     def _next_records(self, queue: QueueBase, limit: int, deadline: float | None, keep: bool) -> ReaderReadUpTo:
-        """Read up to `limit` records of one work item, at least one; `keep` those that come before an error."""
+        """Read up to `limit` records of one work item, at least one; `keep` the ones before an error."""
         while True:
             if self._finished >= self._started and not self._next_work_item(queue, deadline):
                 continue
@@ -289,7 +289,7 @@ class ReaderBase:
     # Each kind of reader defines these.
 
     def _open(self, work_item: bytes) -> None:
-        """Open a work item; OpError if that fails."""
+        """Open a work item; OpError if it fails."""
         raise NotImplementedError
 
     def _read(self, limit: int) -> Found:

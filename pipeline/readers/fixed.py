@@ -13,7 +13,7 @@ from pipeline.readers.stream import StreamReader
 
 
 class FixedLengthRecordReader(StreamReader):
-    """Reads records that have equally many bytes. The key is `file:number`, from 0.
+    """Reads records of a fixed number of bytes. The key is `file:number`, from 0.
 
     Record K starts at `header_bytes + K * hop_bytes`. An incomplete last record is left out. A file shorter than its
     header is an OutOfRangeError, as in TensorFlow, and the next read continues with the next file.
@@ -21,7 +21,7 @@ class FixedLengthRecordReader(StreamReader):
     Args:
         record_bytes: Bytes in a record; 0 gives empty records forever.
         header_bytes: Bytes to skip at each file's start.
-        footer_bytes: Bytes that must follow a record.
+        footer_bytes: Number of bytes at the end of a file, after the last record.
         hop_bytes: Bytes from one record's start to the next; 0 or None for `record_bytes`.
         name, on_error, max_errors: As for ReaderBase.
         encoding: "GZIP" or "ZLIB" for compressed files; "" or None for plain ones.

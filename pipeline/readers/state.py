@@ -1,4 +1,4 @@
-"""The state of a reader as bytes: the protocol buffer message that TensorFlow's readers write."""
+"""The state of a reader as bytes: TensorFlow's protocol buffer message."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def one_text(state: Any) -> bytes:
 
 
 def checked_state(message: bytes, reader: str) -> ReaderState:
-    """Return a state that a reader can go back to; `reader` names it in errors.
+    """Return a reader's restorable state; `reader` names it in errors.
 
     Raises:
         InvalidArgumentError: It is not a state, or one within a work item.

@@ -1,4 +1,4 @@
-"""StreamReader: the base of readers that read a file piece by piece and cut it into records."""
+"""StreamReader: the base of readers of files in pieces, cut into records."""
 
 from __future__ import annotations
 

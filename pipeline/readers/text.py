@@ -57,9 +57,9 @@ class TextLineReader(StreamReader):
     def _open(self, work_item: bytes) -> None:
         super()._open(work_item)
         self._number = 0  # of the last line cut
-        self._tail: list[bytes] = []  # the pieces of a line whose end is not read yet
+        self._tail: list[bytes] = []  # the pieces of an unfinished line
         self._tail_bytes = 0  # bytes in _tail
-        self._refused = 0  # the number of a line that is too long, or 0
+        self._refused = 0  # the number of a too long line, or 0
 
     def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
         while True:
@@ -91,7 +91,7 @@ class TextLineReader(StreamReader):
         raise too_long(f"line {self._refused} of {os.fsdecode(self._work_item)} has", self._max_bytes)
 
     def _short(self, lines: list[bytes]) -> list[bytes]:
-        """Return the lines before the first one that is too long."""
+        """Return the lines before the first too long one."""
         # All but the first line lie within one piece.
         suspects = lines if self._max_bytes < self._file.CHUNK else lines[:1]
         if max(map(len, suspects), default=0) <= self._max_bytes:
@@ -101,11 +101,11 @@ class TextLineReader(StreamReader):
         return lines[:count]
 
     def _refuse(self, number: int) -> None:
-        """Stop reading the file at a line that is too long: the `number`-th after the last line cut."""
+        """Stop reading at a too long line, the `number`-th after the last line cut."""
         self._refused, self._tail = self._number + number, []
 
     def _split(self, piece: bytes) -> list[bytes]:
-        """Return the lines that end in `piece`; the rest becomes the tail."""
+        """Return the lines ending in `piece`; the rest becomes the tail."""
         end = piece.rindex(b"\n")
         text = b"".join((*self._tail, memoryview(piece)[:end])) if self._tail else piece[:end]
         self._tail = [piece[end + 1 :]] if end + 1 < len(piece) else []

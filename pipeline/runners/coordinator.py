@@ -23,13 +23,13 @@ from pipeline.sync.ending import JOIN_INTERVAL, wait_for_end
 from pipeline.sync.stop_flag import StopFlag
 from pipeline.tracebacks import of_user
 
-# An exception as it was reported: with the traceback and the context that it had.
+# A reported exception with its traceback and context.
 Reported: TypeAlias = "tuple[BaseException, TracebackType | None, BaseException | None]"
 ExcInfo: TypeAlias = "tuple[type[BaseException], BaseException, TracebackType | None]"
 
 Q = TypeVar("Q", bound=Fillable)
 
-# Seconds that threads get to end after a stop.
+# Seconds for threads to end after a stop.
 _GRACE = 120
 
 _log = logger("pipeline.runners")
@@ -102,7 +102,7 @@ class Coordinator:
 
     @property
     def _registered_threads(self) -> set[threading.Thread]:
-        """The registered threads, under the name that TensorFlow's test helpers read."""
+        """The registered threads, under the name in TensorFlow's test helpers."""
         with self._lock:
             return set(self._registered)
 
@@ -135,7 +135,7 @@ class Coordinator:
             _log.info("Error reported to Coordinator: %s, %s", type(error[0]), error[0])
 
     def close_on_stop(self, queue: Q) -> Q:
-        """Close a queue that your own threads fill when the Coordinator stops.
+        """Close a queue filled by your own threads when the Coordinator stops.
 
         Without it, your consumer would wait forever after such a thread failed. It gets the elements that are left,
         and then an OutOfRangeError with the reported exception as its `__cause__`.
@@ -232,7 +232,7 @@ class Coordinator:
             self._registered.add(thread)
 
     def raise_requested_exception(self) -> None:
-        """Raise the exception that was reported, if any; every time it is called, before `join` and after.
+        """Raise the reported exception, if any, at every call, before `join` and after.
 
         Without the GIL the first thread that is told gets the exception itself, and the others copies:
         CPython changes an exception's traceback when it raises it, and no lock guards that.
@@ -261,11 +261,11 @@ class Coordinator:
 
         Args:
             threads: More threads to wait for.
-            stop_grace_period_secs: Seconds that the threads may take to end after a stop is requested.
+            stop_grace_period_secs: Seconds for the threads to end after a stop is requested.
             ignore_live_threads: Return normally even if threads are still running after the grace period.
 
         Raises:
-            BaseException: The exception that was reported first.
+            BaseException: The first reported exception.
             RuntimeError: Threads are still running after the grace period; the text says what each is doing.
             TypeError, ValueError: The grace period is not a number, or something else than a thread is waited for.
         """
@@ -323,7 +323,7 @@ class Coordinator:
 
 
 def _check_thread(given: Any, what: str) -> None:
-    """Raise TypeError for what is no thread, and nothing that ends as one does, such as a process."""
+    """Raise TypeError for objects that are neither threads nor end like one, such as a process."""
     if not (hasattr(type(given), "is_alive") and hasattr(type(given), "join")):
         raise TypeError(f"{what} must be a threading.Thread, got {type(given).__name__} {given!r:.80}")
 
@@ -343,7 +343,7 @@ def _follows(error: BaseException, first: BaseException) -> bool:
 
 
 def _tell_running(threads: Iterable[threading.Thread], ignore: bool) -> None:
-    """Raise RuntimeError if some of these threads still run; only log that to `ignore` it."""
+    """Raise RuntimeError if some of these threads still run; with `ignore` only log it."""
     running = sorted(filter(is_running, threads), key=lambda thread: thread.name)
     if running:
         names = " ".join(thread.name for thread in running)
@@ -367,7 +367,7 @@ def _raise_as_reported(reported: Reported) -> NoReturn:
 
 
 def _exception_of(ex: Any) -> Reported | None:
-    """Return the reported exception and what belongs to it; for a malformed report, a ValueError that says so."""
+    """Return the reported exception with traceback and context; a ValueError for a malformed report."""
     if isinstance(ex, BaseException):
         return ex, of_user(ex.__traceback__), ex.__context__
     if not isinstance(ex, tuple):

@@ -11,7 +11,7 @@ Error = TypeVar("Error", bound=BaseException)
 
 
 def gil_enabled() -> bool:
-    """Return whether the GIL keeps threads apart now: a module that is imported may switch it on."""
+    """Return whether the GIL is on now; an imported module may switch it on."""
     return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
@@ -35,7 +35,7 @@ def twin(error: Error) -> Error:
 
 
 def _made_alone(error: Error) -> Error:
-    """A copy that nothing but the built-in class beneath has made."""
+    """Return a copy made by the built-in base class alone."""
     kind: Any = type(error)
     base = next(each for each in kind.__mro__ if each.__module__ == "builtins")
     args = base.__reduce__(error)[1]

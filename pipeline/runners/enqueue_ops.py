@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class Fillable(Protocol):
-    """The interface of the queue that a QueueRunner fills."""
+    """The interface of a QueueRunner's queue."""
 
     @property
     def name(self) -> str: ...
@@ -17,7 +17,7 @@ class Fillable(Protocol):
 
 
 def make_callable(sess: Any, op: Any) -> Callable[[], object]:
-    """Return a function that runs `op`: the op itself, or the session's callable for it if there is a session.
+    """Return a function to run `op`: the op itself, or the session's callable for it.
 
     Raises:
         TypeError: There is no session, and `op` is not callable.

@@ -12,12 +12,12 @@ from pipeline.runners.coordinator import Coordinator
 
 
 class LooperThread(threading.Thread):
-    """A daemon thread that calls a function again and again until its coordinator stops.
+    """A daemon thread that calls a function repeatedly until its coordinator stops.
 
     Override `start_loop`, `run_loop` and `stop_loop`, or pass a target. An exception goes to `coord.request_stop`.
 
     Args:
-        coord: The Coordinator that stops the thread.
+        coord: The Coordinator of the thread.
         timer_interval_secs: Seconds between the starts of two calls; None for no pause. Late calls catch up.
         target: Called each time.
         args: Positional arguments for `target`.

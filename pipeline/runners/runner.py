@@ -41,7 +41,7 @@ class QueueRunner:
         enqueue_ops: One callable without arguments for each thread.
         close_op: Called when the input ends; None closes your queue.
         cancel_op: Called when the coordinator stops; None closes the queue and cancels waiting enqueues.
-        queue_closed_exception_types: OpError subclasses that mean an ended input; None for `(OutOfRangeError,)`.
+        queue_closed_exception_types: OpError subclasses for the end of the input; None for `(OutOfRangeError,)`.
 
     Raises:
         ValueError: There is no queue or no enqueue op.
@@ -107,7 +107,7 @@ class QueueRunner:
 
     @property
     def queue(self) -> Fillable:
-        """The queue that the threads fill."""
+        """The queue filled by the threads."""
         return self._queue
 
     @property
@@ -127,7 +127,7 @@ class QueueRunner:
 
     @property
     def queue_closed_exception_types(self) -> tuple[type[OpError], ...]:
-        """The exception classes that mean that the input is used up."""
+        """The exception classes for the end of the input."""
         return self._queue_closed_exception_types
 
     @property
@@ -151,7 +151,7 @@ class QueueRunner:
         """Create one thread for each enqueue op and, with `coord`, one more that closes the queue when `coord` stops.
 
         Args:
-            sess: The session that runs the ops; None calls them directly.
+            sess: The session for the ops; None calls them directly.
             coord: The Coordinator that stops the threads and hears of their exceptions; the threads register with it.
             daemon: True if the interpreter may exit without waiting for the threads.
             start: Start the threads.
@@ -218,15 +218,15 @@ class QueueRunner:
                 self._quietly(sess, self._cancel_op)
 
     def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
-        """The function that a thread calls repeatedly for an enqueue op."""
+        """The function called repeatedly for an enqueue op."""
         return self._single(sess, op)
 
     def _single(self, sess: Any, op: Any) -> Callable[[], object]:
-        """The function that runs an op once."""
+        """The function for a single run of an op."""
         return make_callable(sess, op)
 
     def _group_for(self, sess: Any) -> WorkerGroup:
-        """The group of the threads that run in a session."""
+        """The threads of a session."""
         return self._group
 
     def _thread(self, target: Callable[..., None], what: str, *args: Any) -> EndingThread:
@@ -266,7 +266,7 @@ class QueueRunner:
         Args:
             sess: The session; None calls the op directly.
             enqueue_op: The op of this thread.
-            coord: The Coordinator that stops the thread.
+            coord: The Coordinator of the thread.
         """
         worker = current_worker()
         if worker is None:  # in a thread that the program made itself
@@ -338,7 +338,7 @@ class QueueRunner:
         coord.wait_for_stop()
 
     def _quietly(self, sess: Any, op: Any) -> None:
-        """Run a closing op and ignore its errors, such as that the queue is already closed."""
+        """Run a closing op and ignore its errors, such as an already closed queue."""
         try:
             self._single(sess, op)()
         except Exception as error:

@@ -1,1 +1,1 @@
-"""Threads, locks and flags that survive signal handlers and forks."""
+"""Threads, locks and flags safe in signal handlers and forks."""

@@ -9,7 +9,7 @@ from typing import Any
 
 
 class ReentrantCondition(_thread.RLock, threading.Condition):  # type: ignore[misc]
-    """A Condition that is its own lock, so that `with` enters it in C.
+    """A Condition with itself as lock, so `with` enters it in C.
 
     The `__enter__` of a Condition is Python code: Ctrl-C there, when the lock is taken and the `with` has not begun,
     leaves it locked forever.

@@ -54,7 +54,7 @@ class EndingThread(StartingThread):
         self._at_work.acquire()
 
     def __repr__(self) -> str:
-        """As any thread: it is the name that tells them apart."""
+        """Compare by name, as any thread."""
         return f"<Thread{super().__repr__().removeprefix(f'<{type(self).__name__}')}"
 
     def run(self) -> None:

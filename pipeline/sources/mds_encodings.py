@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from pipeline.decode.image.rgb import rgb_image
 from pipeline.dtypes import native
+from pipeline.nest import ListValue
 from pipeline.sources.list_values import marked
 
 Decoder = Callable[[bytes], Any]
@@ -92,6 +93,21 @@ def _pil(data: bytes) -> NDArray[Any]:
     return native(np.frombuffer(data, dtype, offset=at)).reshape(shape).copy()
 
 
+def _list(decoder: Decoder, begin: int, data: bytes) -> ListValue:
+    """Return what a list holds, whose number, sizes and items begin at a byte."""
+    count = int.from_bytes(data[begin : begin + 4], "little")
+    at = begin + 4 * (count + 1)
+    if len(data) < at:
+        raise ValueError(f"it has {len(data):,} bytes, fewer than the sizes of {count:,} items")
+    found = ListValue()
+    for size in np.frombuffer(data, "<u4", count, begin + 4).tolist():
+        found.append(decoder(data[at : at + size]))
+        at += size
+    if at != len(data):
+        raise ValueError(f"it has {len(data):,} bytes, and by the sizes of its items {at:,}")
+    return found
+
+
 def _json(data: bytes) -> Any:
     return marked(json.loads(data.decode()))
 
@@ -99,6 +115,8 @@ def _json(data: bytes) -> Any:
 def _number(kind: Callable[[str], Any], data: bytes) -> Any:
     return kind(data.decode("ascii"))
 
+
+_IMAGES: dict[str, Decoder] = {"pil": _pil, "jpeg": rgb_image, "png": rgb_image}
 
 _DECODERS: dict[str, Decoder] = {
     "bytes": bytes,
@@ -108,8 +126,9 @@ _DECODERS: dict[str, Decoder] = {
     "str_int": functools.partial(_number, int),
     "str_float": functools.partial(_number, float),
     "str_decimal": bytes.decode,  # no array holds decimals, and a float would round them
-    "pil": _pil,
-    "jpeg": rgb_image,
-    "png": rgb_image,
+    **_IMAGES,
+    # The first four bytes of lists have no meaning yet.
+    **{f"list[{name}]": functools.partial(_list, each, 4) for name, each in _IMAGES.items()},
+    **dict.fromkeys(("jpeg_array", "jpegarray"), functools.partial(_list, rgb_image, 0)),
     "json": _json,
 }

@@ -116,6 +116,20 @@ VALUES = {
 }
 
 
+@pytest.mark.parametrize(("encoding", "begin"), [("list[png]", bytes(4)), ("jpeg_array", b"")])
+def test_lists_of_images(tmp_path, encoding, begin):
+    images = [np.full((i, 2, 3), i, np.uint8) for i in (1, 3)]
+    files = [pipeline.image.encode_png(each) for each in images]
+    sizes = struct.pack("<3I", 2, *map(len, files))
+    write_mds(tmp_path, {"x": encoding}, [[{"x": begin + sizes + b"".join(files)}, {"x": begin + sizes[:-1]}]])
+    data = pipeline.mds(tmp_path)
+    found = data[0]["x"]
+    assert type(found) is pipeline.ListValue
+    assert [each.tolist() for each in found] == [each.tolist() for each in images]
+    with raises(InvalidArgumentError, "sample 1: 'x' cannot be decoded: it has", "fewer than the sizes of 2 items"):
+        data[1]
+
+
 @pytest.mark.parametrize("encoding", VALUES)
 def test_encodings(tmp_path, encoding):
     given, wanted = VALUES[encoding]

@@ -48,9 +48,8 @@ def size_of(encoding):
         if len(details) < 2:
             return None
         return int(np.prod([int(side) for side in details[1].split(",")])) * np.dtype(details[0]).itemsize
-    if name in ("str", "bytes", "json", "pil", "jpeg", "png", "pkl") or name.startswith("str_"):
-        return None
-    return np.dtype("int64" if name == "int" else name).itemsize
+    name = "int64" if name == "int" else name
+    return np.dtype(name).itemsize if name in CODES else None
 
 
 def zstd(data):

@@ -29,7 +29,7 @@ _LOCAL = struct.Struct("<4s5H3I2H")
 _SIGNATURE = b"PK\x03\x04"
 _ENCRYPTED, _UTF_8 = 1, 0x800  # flags
 
-_SMALL = 1 << 20  # files of up to so many bytes are read by one call
+_SMALL = 1 << 16  # files of up to so many bytes are read by one call
 _PIECE = 1 << 20  # bytes decompressed at once
 _LARGEST_RATIO = 1032  # bytes that one byte of a deflate stream can become
 
@@ -130,7 +130,7 @@ def _opened(name: str, limit: int) -> _Bytes:
     try:
         # A pipe would be waited for.
         found = _Local(os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
-        return _Memory(found.read(0, _SMALL + 1)) if found.size <= _SMALL else found
+        return _Memory(found.read(0, found.size)) if found.size <= _SMALL else found
     except (OSError, ValueError) as error:
         raise translated(os.fsencode(name), error) from error
 

@@ -59,17 +59,16 @@ def dataset(given: Any, *, workers: Workers = None) -> Dataset[Any]:
             - a list or another sequence, such as a torch `Dataset`
             - an iterable, read again in each epoch; an iterator is read once
             - a generator function, called in each epoch
-            - a function without arguments: one example per call, until it raises
+            - a function without arguments, called until it raises
               OutOfRangeError or StopIteration
             - a queue that your threads fill
             - a producer, such as `slice_input_producer(...)`
             - an object with `state_dict` and `load_state_dict`
             - a Dataset, returned as it is
-        workers: Fetch the items of your sequence in threads or processes, as in `map`: for a `__getitem__` that takes
-            time. Order, states and errors are the same for any number of workers.
+        workers: Fetch items of a sequence in threads or processes, as in `map`.
 
     Raises:
-        TypeError: `given` is none of these, or has no items that workers could fetch.
+        TypeError: `given` is none of these, or has no items for workers.
 
     Examples:
         >>> [batch.tolist() for batch in pipeline.dataset([1, 2, 3]).batch(2)]

@@ -14,7 +14,6 @@ import signal
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 from typing import Any
@@ -23,8 +22,8 @@ from pipeline import __version__
 from pipeline.command.check import check
 from pipeline.command.check import report as check_report
 from pipeline.command.completion import PROGRAM, SHELLS, completion
-from pipeline.command.feed import FilePipeline, Settings, nothing_in
-from pipeline.command.formats import HELP, format_of, record_bytes
+from pipeline.command.feed import FilePipeline, Settings
+from pipeline.command.formats import HELP, format_of, nothing_in, record_bytes
 from pipeline.command.report import FeedReport
 from pipeline.command.saving import EVERY, Saving
 from pipeline.errors import CancelledError, OpError
@@ -129,8 +128,7 @@ def _run(settings: Settings, saving: Saving, watch: bool, coord: Coordinator, st
                 now = time.perf_counter()
                 first = first or now - start
                 taken += 1
-                examples += len(components[0] if isinstance(components, (list, tuple)) else components)
-                source.note(components)
+                examples += source.note(components)
                 show(source.bytes_read, examples)
                 saving.after(taken, batches)
         except KeyboardInterrupt:
@@ -144,10 +142,9 @@ def _run(settings: Settings, saving: Saving, watch: bool, coord: Coordinator, st
         interrupted = interrupted or bool(struck)
         seconds = (time.perf_counter() if interrupted else now) - start
         made = sampler.report(batches)
-    columns = Counter("bytes" if dtype.hasobject else dtype.name for dtype in source.types)
     figures = examples, taken, source.bytes_read, seconds, first
     fingerprint = batches.fingerprint() if settings.deterministic else None
-    report = FeedReport(*figures, made, dict(columns), interrupted, settings._asdict(), fingerprint)
+    report = FeedReport(*figures, made, source.columns, interrupted, settings._asdict(), fingerprint)
     if report.nothing_to_read:
         raise nothing_in(settings.files, "example")
     saving.save(batches)
@@ -207,8 +204,8 @@ def _parser(program: str) -> argparse.ArgumentParser:
         commands.add_parser(
             "feed",
             help="read files into batches; report the speed and what limits it",
-            description="Read files into batches: threads decode, a buffer shuffles, and another thread prepares "
-            "batches ahead. Report examples/s, bytes/s, what each step took, and which option to change.",
+            description="Read files into batches, as pipeline.csv and the other sources do: a buffer shuffles, and a "
+            "thread prepares batches ahead. Report examples/s, bytes/s, what limits them, and which option to change.",
         )
     )
     checking = commands.add_parser(
@@ -232,7 +229,7 @@ def _add_feed_options(feed: argparse.ArgumentParser) -> None:
         shown = "" if default is None else f"; default: {default}"
         feed.add_argument(option, type=int, default=default, metavar="N", help=text + shown)
 
-    feed.add_argument("files", nargs="+", metavar="FILE", help="a file; in CSV the first line decides the column types")
+    feed.add_argument("files", nargs="+", metavar="FILE", help="a file")
     feed.add_argument(
         "--format", metavar="FORMAT", help=f"{HELP}; default: what the first bytes and the names of the files say"
     )
@@ -247,7 +244,7 @@ def _add_feed_options(feed: argparse.ArgumentParser) -> None:
     shuffles = "examples that stay in the buffer to draw from; more of them shuffle better; default: "
     number("--min-after-dequeue", None, f"{shuffles}{_MIN_AFTER_DEQUEUE}")
     number("--epochs", 1, "how many times to read each file; 0 means until Ctrl-C")
-    number("--threads", 2, f"threads that decode lines or read whole files, at most {_MOST_THREADS}")
+    number("--threads", 2, f"threads that decode images or read whole files, at most {_MOST_THREADS}")
     number("--seed", None, "seed for shuffling; default: a new order in each run")
     number("--skip-header-lines", 0, "lines to skip at each file's start")
     feed.add_argument(

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import codecs
+import contextlib
+import csv
+import json
 import os
 import stat
 from collections.abc import Sequence
+from typing import Any
 
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.files.compression import compression_of
 from pipeline.files.crc32c import crc_in_python, mask
+from pipeline.files.opening import open_file
 from pipeline.files.tfrecord import HEADER
 
-HELP = "lines, csv, tfrecord, fixed:N (records of N bytes), or files (each file is one example)"
-TEXT = ("lines", "csv")
+HELP = "csv, jsonl, lines, tfrecord, images, fixed:N (records of N bytes), or files (each file is one example)"
+TEXT = ("csv", "jsonl", "lines")
 
-_HEAD = 4096  # bytes that are looked at
+_HEAD = 1 << 16  # bytes that are looked at
+_DELIMITERS = ",\t;|"
+_MOST = 0.6  # of the rows: others may be damaged, which the source tells
 
-# The first bytes of files that are one example each.
-_WHOLE = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF87a", b"GIF89a", b"II*\0", b"MM\0*")
-_WHOLE_ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".bmp", ".webp", ".tif", ".tiff")
+# The first bytes of files that are one example each: of images that are decoded, and of others.
+_IMAGES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF87a", b"GIF89a")
+_WHOLE = (b"II*\0", b"MM\0*")
+_IMAGE_ENDINGS, _WHOLE_ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".bmp"), (".webp", ".tif", ".tiff")
 
 # Files that feed does not read: their first bytes, extensions, format, and the function that reads them.
 _OTHERS = (
@@ -47,6 +56,8 @@ def format_of(files: Sequence[str]) -> str:
             first, found = name, own
         elif own not in ("", found):
             raise invalid(f"{first} would be read as {found}, and {name} as {own}: pass --format, or files of one kind")
+    if found in ("", "csv") and any(map(_is_pipe, files)):  # a table is read more than once, first for its types
+        return "lines"
     return found or "csv"
 
 
@@ -59,9 +70,8 @@ def _format_of(name: str) -> str:
         length, checksum = HEADER.unpack_from(head)
         if mask(crc_in_python(length.to_bytes(8, "little"))) == checksum:
             return "tfrecord"
-    bitmap = head.startswith(b"BM") and head[6:10] == bytes(4)
-    if bitmap or head.startswith(_WHOLE) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP"):
-        return "files"
+    if whole := _of_one_example(head):
+        return whole
     for magic, kind in _COMPRESSED.items():
         if head.startswith(magic):
             raise _compressed(name, kind)
@@ -76,15 +86,92 @@ def _format_of(name: str) -> str:
         raise invalid(
             f"{name}: not text, and feed does not know the format from the first bytes: pass --format, {HELP}"
         )
-    return "csv" if head else ""
+    return _of_text(head, ending) if head else ""
+
+
+def _of_one_example(head: bytes) -> str:
+    """Return the format of a file that is one example; "" for others."""
+    bitmap = head.startswith(b"BM") and head[6:10] == bytes(4)
+    if bitmap or head.startswith(_IMAGES):
+        return "images"
+    return "files" if head.startswith(_WHOLE) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP") else ""
+
+
+def _of_text(head: bytes, ending: str) -> str:
+    """Return the format of text: objects of JSON, rows of a table, or lines."""
+    first = head.removeprefix(codecs.BOM_UTF8).lstrip()
+    if first.startswith(b"{"):
+        with contextlib.suppress(ValueError):
+            if isinstance(json.loads(first.splitlines()[0]), dict):
+                return "jsonl"
+    rows, delimiter = _table(head, 0)
+    is_table = delimiter or not rows or ending in (".csv", ".tsv") or any(map(_is_number, rows[0]))
+    return "csv" if is_table else "lines"
+
+
+def csv_form(files: Sequence[str], skip_lines: int) -> dict[str, Any]:
+    """Return the options by which `csv` reads files: their delimiter, and names where no line has them.
+
+    A first line with a number has no names.
+
+    Raises:
+        InvalidArgumentError: No file has a line with data.
+    """
+    for name in files:
+        head = _head_of_url(name) if "://" in name else _head(name)
+        if head is None:  # the source says why
+            return {}
+        rows, delimiter = _table(head, skip_lines)
+        if rows:
+            numbers = any(map(_is_number, rows[0]))
+            names = [f"column {i}" for i in range(1, len(rows[0]) + 1)] if numbers else None
+            return {"field_delim": delimiter or ",", "names": names}
+    raise nothing_in(files, "line with data")
+
+
+def nothing_in(files: Sequence[str], what: str) -> InvalidArgumentError:
+    """Return the error for files of which none has anything to read."""
+    return invalid(f"{files[0]}: no {what} in {'it' if len(files) == 1 else 'any file'}")
+
+
+def _table(head: bytes, skip_lines: int) -> tuple[list[list[str]], str]:
+    """Return the first rows of a table, and the delimiter by which most have equally many fields; "" if there is none.
+
+    Args:
+        head: The beginning of a file.
+        skip_lines: Lines that are no rows.
+    """
+    lines = head.decode("utf-8-sig", "replace").splitlines(keepends=True)[skip_lines:]
+    for delimiter in _DELIMITERS:
+        with contextlib.suppress(csv.Error):
+            rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
+            rows = rows[:-1] if len(head) == _HEAD and len(rows) > 1 else rows  # the last one may be cut
+            width = len(rows[0]) if rows else 0
+            if width > 1 and sum(len(row) == width for row in rows) > _MOST * len(rows):
+                return rows, delimiter
+    return [[line.strip()] for line in lines if line.strip()], ""
+
+
+def _is_number(field: str) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True
 
 
 def _by_ending(name: str, ending: str) -> str:
     """As `_format_of`, of what cannot be looked at without reading it twice, such as a URL or a pipe."""
     if ending in (".tfrecord", ".tfrecords"):
         return "tfrecord"
+    if ending in _IMAGE_ENDINGS:
+        return "images"
     if ending in _WHOLE_ENDINGS:
         return "files"
+    if ending in (".jsonl", ".ndjson"):
+        return "jsonl"
+    if _is_pipe(name):
+        return ""
     if kind := compression_of(name):
         raise _compressed(name, kind.lower())
     if ending == ".tar":
@@ -105,6 +192,20 @@ def _compressed(name: str, kind: str) -> InvalidArgumentError:
         f"{name}: feed does not read text that is compressed by {kind}: decompress it first. "
         "In a program, pipeline.csv and pipeline.text read it"
     )
+
+
+def _head_of_url(name: str) -> bytes:
+    file = open_file(os.fsencode(name))
+    try:
+        return file.read(_HEAD)
+    finally:
+        file.close()
+
+
+def _is_pipe(name: str) -> bool:
+    with contextlib.suppress(OSError, ValueError):  # a URL, or no file at all
+        return stat.S_ISFIFO(os.stat(name).st_mode)
+    return False
 
 
 def _head(name: str) -> bytes | None:
@@ -136,6 +237,6 @@ def record_bytes(given: str) -> int | None:
     name, colon, number = given.partition(":")
     if name == "fixed" and number.isascii() and number.isdigit() and int(number) > 0:
         return int(number)
-    if colon or name not in (*TEXT, "tfrecord", "files"):
+    if colon or name not in (*TEXT, "tfrecord", "images", "files"):
         raise ValueError(f"--format must be one of {HELP}; got {given!r}")
     return None

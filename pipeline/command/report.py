@@ -15,7 +15,7 @@ from pipeline.reports.words import wrapped
 _STAGES = {"consumer": "consumer", "pool": "shuffle", "step": "shuffle", "prefetch": "queue", "start": "start"}
 _SHUFFLES = "`shuffle("
 # Names for the steps of the command's dataset, none of which the user has written.
-_IN_WORDS = {"unbatch": "blocks of lines to examples", "_contents": "read"}
+_IN_WORDS = {"_contents": "read", "_decoded": "decode"}
 # Proposals of the verdict that apply to programs, not to the command line.
 _FOR_PROGRAMS = re.compile(r"\. (?:Try|If|To|They|Its|All|A|The) .*", re.DOTALL)
 LONG_ENOUGH = 3.0  # seconds of a run whose verdict does not change with the next one

@@ -155,7 +155,7 @@ def _shuffles_batches(node: Node, behind: Sequence[Node]) -> str | None:
 
 
 def _shuffles_epochs(node: Node, behind: Sequence[Node]) -> str | None:
-    if node.kind != "repeat" or not any(each.kind == "shuffle" for each in behind):
+    if node.kind != "repeat" or _mixes(node) or not any(each.kind == "shuffle" for each in behind):
         return None
     return (
         "shuffle behind repeat mixes epochs, so that some examples come twice before others come once: write shuffle "

@@ -50,6 +50,11 @@ def _step(stage: Stage) -> str:
     return printable(f"{stage.kind} {stage.name}" if stage.kind in ("producer", "queue", "reader") else stage.name)
 
 
+def _throughput(stage: Stage) -> str:
+    """Return how much comes out of a stage; "" for one that works and counts nothing, such as a checksum."""
+    return "" if stage.busy and not stage.elements else f"{rate(stage)} {unit(stage)}/s"
+
+
 def _held(tank: Tank) -> str:
     """Return how many elements a queue holds, and how often it was empty or full, such as "0 of 2, empty 90%"."""
     size, capacity = amount(tank.stats.size), amount(tank.stats.capacity)
@@ -58,7 +63,7 @@ def _held(tank: Tank) -> str:
 
 
 STEP = Column("step", _step, left=True)
-THROUGHPUT = Column("throughput", lambda stage: f"{rate(stage)} {unit(stage)}/s")
+THROUGHPUT = Column("throughput", _throughput)
 QUEUE = Column("queue behind it", _of_tank(_held), left=True)
 
 # What the workers of a function are called, one and several, by what makes them.

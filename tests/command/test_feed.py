@@ -40,7 +40,9 @@ def test_command_line_in_a_process_of_its_own():
     assert out.startswith("1,797 examples (65 int64) in 18 batches, 264.7 kB, ")
     assert "examples/s" in out
     assert "MB/s" in out
-    assert len(out.splitlines()) == 3 or "\nstep " in out
+    first = [line.split()[0] for line in out.splitlines() if line]
+    if len(first) > 3:  # it took a second or more
+        assert {"Bottleneck:", "step", "csv", "batch(100)", "your"} < set(first)
 
 
 @pytest.mark.parametrize("shuffle", ["--shuffle", "--no-shuffle"])
@@ -81,17 +83,25 @@ class TestTypes:
     @pytest.mark.parametrize(
         ("text", "columns"),
         [
-            ("1,2.5,x\n2,3,y\n", {"int64": 1, "float32": 1, "bytes": 1}),
-            ('1,"a,b",2\n3,"c",4\n', {"int64": 2, "bytes": 1}),
-            ("1.5,,\n,2,\n", {"float32": 1, "bytes": 2}),
+            ("1,2.5,x\n2,3,y\n", {"int64": 1, "float64": 1, "str": 1}),
+            ("n,x,name\n1,2.5,Ada\n2,3,Alan\n", {"int64": 1, "float64": 1, "str": 1}),
+            ("n;x\n1;2,5\n2;3,5\n", {"int64": 1, "str": 1}),
+            ("n\tx\n1\t2.5\n2\t3.5\n", {"int64": 1, "float64": 1}),
+            ('1,"a,b",2\n3,"c",4\n', {"int64": 2, "str": 1}),
+            ('id,text\n1,"two\nlines"\n2,one\n', {"int64": 1, "str": 1}),
+            ("1.5,,\n,2,\n", {"float64": 3}),
             ("some words\nmore, with a comma\n", {"bytes": 1}),
             ('he said "no", and left\nagain "\n', {"bytes": 1}),
             ("7\n8\n", {"int64": 1}),
             ("\r\n\n1,2\r\n\n3,4\r\n", {"int64": 2}),
+            ('{"a": 1, "b": [1, 2]}\n{"a": 2, "b": [3]}\n', {"int": 1, "list": 1}),
         ],
-        ids=["mixed", "quoted", "missing", "text", "quotes in text", "one column", "blank lines"],
+        ids=[
+            *("mixed", "header", "semicolons", "tabs", "quoted", "lines in quotes", "missing", "text"),
+            *("quotes in text", "one column", "blank lines", "objects of JSON"),
+        ],
     )
-    def test_are_those_of_the_first_line(self, capsys, tmp_path, text, columns):
+    def test_are_those_of_the_source(self, capsys, tmp_path, text, columns):
         (tmp_path / "file").write_text(text)
         got = report(capsys, tmp_path / "file")
         assert (got["columns"], got["examples"]) == (columns, 2)
@@ -115,7 +125,7 @@ def test_pipes_lose_nothing(tmp_path):
             pipe.write("1,x\n" * 5000)
         out, err = process.communicate(timeout=LIMIT)
     got = json.loads(out)
-    assert (err, got["examples"], got["columns"]) == ("", 5000, {"int64": 1, "bytes": 1})
+    assert (err, got["examples"], got["columns"]) == ("", 5000, {"bytes": 1})
 
 
 class TestErrors:
@@ -125,8 +135,8 @@ class TestErrors:
 
     def test_missing_file(self, capsys, tmp_path):
         missing = tmp_path / "missing.csv"
-        self.check(capsys, f"{missing}: No such file or directory", missing)
-        self.check(capsys, f"{missing}: No such file or directory", DIGITS, missing, "--no-shuffle")
+        self.check(capsys, f"No such file or directory: '{missing}'", missing)
+        self.check(capsys, f"No such file or directory: '{missing}'", DIGITS, missing, "--no-shuffle")
 
     def test_directory(self, capsys, tmp_path):
         self.check(capsys, f"{tmp_path}: Is a directory", tmp_path)
@@ -140,15 +150,15 @@ class TestErrors:
         [
             ("1,2", "Expect 3 fields but have 2"),
             ("1,2,x,4", "Expect 3 fields but have 4"),
-            ("x,2,3", "Field 0 is not a valid int64: x"),
-            (",2,3", "Field 0 is required but missing"),
             ('1,2,"x', "Quoted field has to end with quote followed by delim or end"),
         ],
     )
     def test_malformed_line_is_named(self, capsys, tmp_path, line, why):
         file = tmp_path / "bad.csv"
         file.write_text("a,b,c\n" + "1,2.5,x\n" * 700 + "\n" + line + "\n" + "1,2.5,x\n" * 9)
-        self.check(capsys, f"{file}:703: {why}", file, "--skip-header-lines", 1)
+        status, out, err = feed(capsys, file)
+        assert (status, out) == (1, "")
+        assert err.startswith(f"pipeline feed: csv: {file}, line 703: {why}")
 
     def test_arguments(self, capsys):
         for arguments, text in [

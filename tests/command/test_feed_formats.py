@@ -33,7 +33,7 @@ def numbers(tmp_path):
     ("form", "examples", "columns", "size"),
     [
         ("csv", 3, {"int64": 2}, 13),
-        ("lines", 3, {"bytes": 1}, 13),
+        ("lines", 4, {"bytes": 1}, 13),
         ("files", 1, {"bytes": 1}, 13),
         ("fixed:1", 13, {"uint8": 1}, 13),
         ("fixed:13", 1, {"uint8": 1}, 13),
@@ -65,7 +65,7 @@ def test_records(capsys, tmp_path):
         for record in (b"abc", b"", b"defgh"):
             writer.write(record)
     status, report, _ = feed(capsys, path, "--format", "tfrecord")
-    assert (status, report["examples"], report["bytes"]) == (0, 3, 8)
+    assert (status, report["examples"], report["bytes"]) == (0, 3, 56)
     path.write_bytes(path.read_bytes()[:-3])
     status, report, err = feed(capsys, path, "--format", "tfrecord")
     assert (status, report) == (1, None)
@@ -109,13 +109,16 @@ CSV, RECORD = b"1,2\n3,4\n", framed(b"abc", crc_function_or_slow())
 FOUND = {
     "rows.csv": (CSV, "csv", {"int64": 2}),
     "rows": (CSV, "csv", {"int64": 2}),
-    "text.log": ("é\n".encode("latin-1"), "csv", {"bytes": 1}),
+    "text.log": ("é\n".encode("latin-1"), "lines", {"bytes": 1}),
+    "rows.jsonl": (b'{"a": 1, "b": "x"}\n', "jsonl", {"int": 1, "str": 1}),
+    "rows.tsv": (b"a\tb\n1\t2\n", "csv", {"int64": 2}),
     "rows.jpg": (CSV, "csv", {"int64": 2}),  # whatever the name says
-    "BM.txt": (b"BMW,3\n", "csv", {"bytes": 1, "int64": 1}),
+    "BM.txt": (b"BMW,3\n", "csv", {"str": 1, "int64": 1}),
     "records.csv": (2 * RECORD, "tfrecord", {"bytes": 1}),
     "records": (RECORD, "tfrecord", {"bytes": 1}),
-    **{f"image.{form}": (image(form), "files", {"bytes": 1}) for form in ("jpeg", "png", "gif", "bmp", "webp", "tiff")},
-    "image.csv": (image("png"), "files", {"bytes": 1}),
+    **{f"image.{form}": (image(form), "images", {"image": 1}) for form in ("jpeg", "png", "gif", "bmp")},
+    **{f"image.{form}": (image(form), "files", {"bytes": 1}) for form in ("webp", "tiff")},
+    "image.csv": (image("png"), "images", {"image": 1}),
 }
 
 
@@ -124,7 +127,8 @@ def test_the_format_is_found(capsys, tmp_path, name):
     content, form, columns = FOUND[name]
     (tmp_path / name).write_bytes(content)
     (tmp_path / "empty").write_bytes(b"")
-    status, report, err = feed(capsys, tmp_path / "empty", tmp_path / name, tmp_path / name)
+    empty = [] if form == "images" else [tmp_path / "empty"]
+    status, report, err = feed(capsys, *empty, tmp_path / name, tmp_path / name)
     assert (status, err) == (0, "")
     assert (report["settings"]["format"], report["columns"]) == (form, columns)
 
@@ -142,7 +146,7 @@ REFUSED = {
     "g.csv": (gzip.compress(CSV), ": feed does not read text that is compressed by gzip: decompress it first"),
     "h.csv.xz": (lzma.compress(CSV), ": feed does not read text that is compressed by xz: decompress it first"),
     "i.csv": (CSV.decode().encode("utf-16"), "is text in UTF-16, which feed does not read: convert it to UTF-8"),
-    "j.bin": (bytes(100), ": not text, and feed does not know the format from the first bytes: pass --format, li"),
+    "j.bin": (bytes(100), ": not text, and feed does not know the format from the first bytes: pass --format, cs"),
     "k.tfrecord": (b"no record", "truncated record at 0"),
     "l.tfrecords": (b"no record, and long", "corrupted record at 0"),
 }

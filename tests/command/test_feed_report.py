@@ -58,7 +58,6 @@ def test_advice_is_an_option_of_the_command(kind, stage, option, advice, capsys)
     ("name", "words", "stage", "advice"),
     [
         ("shuffle(1,152)", "shuffle(1,152)", "shuffle", "If the order does not matter, try --no-shuffle."),
-        ("unbatch", "blocks of lines to examples", "batches", "Your files keep up with it."),
         ("batch(128)", "batch(128)", "batches", "Your files keep up with it."),
     ],
 )
@@ -67,9 +66,9 @@ def test_parts_that_the_user_has_not_written_are_named_in_words(name, words, sta
     made = report("step", text=text)
     got = made.bottleneck()
     assert (got["stage"], got["advice"]) == (stage, f"Bottleneck: `{words}` (90% of the time). {advice}")
-    parts = Stage(1, "function", "_contents", elements=5), Stage(2, "step", name, elements=5)
+    parts = Stage(1, "function", "_decoded", elements=5), Stage(2, "step", name, elements=5)
     table = made._replace(run=Run(10.0, True, parts, (), 4, 0.0, made.run.verdicts)).to_text()
-    assert "\nread " in table
+    assert "\ndecode " in table
     assert f"\n{words} " in table
 
 

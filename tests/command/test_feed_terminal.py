@@ -185,5 +185,5 @@ def test_error_is_one_line_on_a_terminal_too(tmp_path):
     with Terminal(bad) as terminal:
         status, out = terminal.finish()
     assert (status, out) == (1, "")
-    assert f"pipeline feed: {bad}:4: Expect 2 fields but have 1".encode() in terminal.shown
+    assert f"pipeline feed: csv: {bad}, line 4: Expect 2 fields but have 1".encode() in terminal.shown
     assert terminal.shown.count(b"\n") == 1

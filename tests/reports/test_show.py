@@ -130,7 +130,7 @@ def test_feed_watch(terminal, start, tmp_path):
     lines = terminal.lines()
     head = next(i for i, line in enumerate(lines) if line.startswith("step"))
     assert any("your loop (examples)" in line for line in lines[head:])
-    assert any("decode " in line for line in lines[head:])
+    assert any("csv " in line for line in lines[head:])
     assert any("prefetch(" in line for line in lines[head:])
 
 

@@ -130,7 +130,7 @@ class CancelledError(OpError):
 
 
 class UnknownError(OpError):
-    """An error that fits no other class."""
+    """An error without a class of its own."""
 
     error_code = UNKNOWN
 
@@ -324,7 +324,7 @@ class UnauthenticatedError(OpError):
 
 
 class StateMismatchError(InvalidArgumentError):
-    """A state was to be loaded into another loop, or over other files, than those that it was saved from.
+    """A state does not fit the dataset or its files.
 
     Nothing has changed. TensorFlow has no such error.
 
@@ -356,7 +356,7 @@ _BY_CODE: dict[int, type[OpError]] = {kind.error_code: kind for kind in reversed
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
-    """Return the error class of an `error_code`; KeyError for a code that has none.
+    """Return the error class of an `error_code`; KeyError for a code without one.
 
     Examples:
         >>> pipeline.errors.exception_type_from_error_code(pipeline.errors.OUT_OF_RANGE).__name__
@@ -366,7 +366,7 @@ def exception_type_from_error_code(error_code: int) -> type[OpError]:
 
 
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """Return the code of the error class `cls`; UNKNOWN for a class that has none.
+    """Return the code of the error class `cls`; UNKNOWN for a class without one.
 
     Examples:
         >>> pipeline.errors.error_code_from_exception_type(pipeline.errors.OutOfRangeError)

@@ -1,4 +1,4 @@
-"""Arrays of other libraries as arrays of NumPy, also tensors of PyTorch that PyTorch itself does not convert."""
+"""Arrays of other libraries as NumPy arrays, including tensors without a conversion in PyTorch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBERS = frozenset({bool, int, float, complex})
 
 
 def numpy_of(value: Any) -> NDArray[Any]:
-    """Return anything that NumPy makes an array of as an array.
+    """Return any array-like object as an array.
 
     PyTorch tensors lose their gradient; bfloat16 and float8 become dtypes of ml_dtypes. A list of texts
     becomes an array of objects.
@@ -106,7 +106,7 @@ def _of_tensor(tensor: Any) -> NDArray[Any]:
 
 
 def _no_dtype(tensor: Any) -> TypeError:
-    """The error for a dtype that is only PyTorch's: most have no operations, and are numbers packed into bytes."""
+    """Return the error for a dtype of PyTorch alone, mostly packed numbers without operations."""
     bits = "int16" if tensor.element_size() == 2 else "uint8"
     hint = "to(torch.complex64)" if tensor.is_complex() else f"view(torch.{bits}), which are its bits"
     return TypeError(f"a tensor of {tensor.dtype} is not an array of NumPy, nor of ml_dtypes: write tensor.{hint}")

@@ -1,4 +1,4 @@
-"""Keyword arguments that a function does not have: a TypeError that says which one may have been meant."""
+"""Unknown keyword arguments: a TypeError with the likely intended one."""
 
 from __future__ import annotations
 

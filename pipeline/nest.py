@@ -18,7 +18,7 @@ _PLAIN_TYPES: frozenset[type] = frozenset(_PLAIN)
 
 
 class ListValue(list[Any]):
-    """A list that counts as one value in an example. A batch holds it as it is, in an array of objects.
+    """A list as one value of an example. A batch keeps it unchanged, in an array of objects.
 
     Wrap lists that vary in length and hold dicts or lists, such as your chats' messages. Other lists become arrays, or
     part of the structure. Sources give lists whose items are structs or lists this way.
@@ -283,7 +283,7 @@ CONSTANT: frozenset[type] = _WHOLE - _ARRAY - {np.void}
 
 
 def kept(example: Any, converts: bool = True) -> Any:
-    """Return an example that nobody changes later: a function may fill one array or container again and again.
+    """Return a private copy of an example, because a function may reuse its array or container.
 
     Arrays, dicts, lists, tuples and dataclasses are copied, also those of derived classes; other objects are not. Other
     mappings become dicts.

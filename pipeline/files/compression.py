@@ -35,7 +35,7 @@ class OpenFile(Protocol):
         """Return up to `size` bytes, at least one unless this is the end; OpError if reading fails."""
 
     def size_limit(self) -> int | None:
-        """Return a number of bytes that the whole file cannot exceed; None if unknown."""
+        """Return an upper bound for the bytes of the whole file; None if unknown."""
 
     def seek(self, offset: int) -> bool:
         """Go to a byte, counted from the start; return False, and stay, where that is not possible."""
@@ -53,7 +53,7 @@ def compression_of(name: str) -> str:
 
 
 def decompressed(name: bytes, file: OpenFile, compression: str) -> OpenFile:
-    """Return an open file decompressed, or as it is if nothing is known by that name of a compression.
+    """Return an open file decompressed, or unchanged for an unknown compression.
 
     Raises:
         ImportError: A library is missing, such as backports.zstd for "ZSTD" before Python 3.14.
@@ -66,7 +66,7 @@ def decompressed(name: bytes, file: OpenFile, compression: str) -> OpenFile:
 
 
 class DecompressedFile:
-    """The bytes of an open file that were deflated. Holds one piece at a time, however well the file compresses."""
+    """The inflated bytes of an open file, one piece in memory at a time, even for very compressible files."""
 
     def __init__(self, name: bytes, file: OpenFile, window_bits: int) -> None:
         self._name = name
@@ -118,7 +118,7 @@ class DecompressedFile:
         return data
 
     def _next_member(self) -> bool:
-        """Start the next member of a file that has several; zeros may lie between members and after the last one."""
+        """Start the next member of a file; zeros may separate and follow members."""
         self._input = after_padding(self._input, self._file)
         if self._input:
             self._engine = zlib.decompressobj(self._window_bits)
@@ -139,7 +139,7 @@ class DecompressedFile:
 
 
 def after_padding(piece: bytes, file: OpenFile) -> bytes:
-    """Return a piece of a file without the zeros that it begins with; with nothing left, the next one that has more."""
+    """Return a piece without leading zeros, or the next piece with other bytes."""
     while not (rest := piece.lstrip(b"\0")):
         piece = file.read(_PIECE)
         if not piece:

@@ -7,7 +7,7 @@ from functools import cache
 
 
 def crc_function() -> Callable[[bytes], int]:
-    """Return the function that computes the CRC32C of bytes.
+    """Return the function for the CRC32C of bytes.
 
     Raises:
         ImportError: google-crc32c is not installed. Reading without checking is not offered.

@@ -1,4 +1,4 @@
-"""Encodings of text files: a file is converted to UTF-8 while it is read, or its bytes say which one it has."""
+"""Encodings of text files: conversion to UTF-8 while reading, and detection from bytes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LONGEST_MARK = max(map(len, _FORMATS))
 
 
 def checked_encoding(encoding: Any, function: str, raw: bool = True) -> str | None:
-    """Return the name of an encoding as Python's codecs spell it; None, which stands for bytes, if `raw` allows it.
+    """Return Python's name of an encoding; None, for bytes, if `raw` allows it.
 
     Raises:
         TypeError: It is not a string.
@@ -65,7 +65,7 @@ def refuse_utf_16(begin: bytes, name: str, function: str) -> None:
 
 
 def refuse_binary(begin: bytes, name: str, function: str) -> None:
-    """As `refuse_utf_16`, for text files of which no line can begin as files of other formats do."""
+    """As `refuse_utf_16`, for text files without lines like the first bytes of other formats."""
     refuse_utf_16(begin, name, function)
     for mark, what in _FORMATS.items():
         if begin.startswith(mark):
@@ -73,7 +73,7 @@ def refuse_binary(begin: bytes, name: str, function: str) -> None:
 
 
 def likely_encoding(text: bytes) -> str:
-    """Return what an error about a text that is not UTF-8 adds."""
+    """Return hints for text in another encoding than UTF-8."""
     if 0 not in text:
         return "pass encoding=, such as 'latin-1' or 'cp1252'"
     little, big = (text[first::2].count(0) * 4 for first in (1, 0))  # of Latin text, all; of others, blanks and digits

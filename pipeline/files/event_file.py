@@ -1,4 +1,4 @@
-"""EventFile writes the files that TensorBoard reads: Event messages as TFRecords; summary_iterator reads them back."""
+"""EventFile writes TensorBoard's files: Event messages as TFRecords; summary_iterator reads them back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipeline.proto.summary import Event
 
 
 class EventFile:
-    """Writes one event file. Creates it at once, with a first event that names the version.
+    """Writes one event file. Creates it at once, with a first event for the version.
 
     Every method may be called from any thread; records do not mix.
 
@@ -58,7 +58,7 @@ class EventFile:
                 self._flush()
 
     def flush(self) -> None:
-        """Hand all events to the operating system, so that TensorBoard sees them."""
+        """Flush all events, so TensorBoard sees them."""
         with self._lock:
             if not self._file.closed:
                 self._flush()

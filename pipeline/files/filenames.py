@@ -17,7 +17,7 @@ _ANY = re.compile(".*", re.DOTALL)
 
 
 class Filenames(list[str]):
-    """The sorted names that patterns matched; a list that remembers the patterns.
+    """The sorted matches of patterns; a list with the patterns.
 
     Attributes:
         patterns: The patterns.
@@ -29,7 +29,7 @@ class Filenames(list[str]):
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Filenames:
-    r"""Find the files whose names match a pattern, once. Files you create later are not found.
+    r"""Find the files with matching names, once. Later files are not found.
 
     `*` and `**` match any characters and `?` any one character, but not `/`. `[abc]` and `[a-c]` match one of these,
     `[!abc]` another one. `\` makes the next character literal. Names that begin with a dot match too.
@@ -86,7 +86,7 @@ def _patterns(pattern: Any) -> list[str]:
 
 
 def _matches(pattern: str, any_depth: bool = False) -> list[str]:
-    """Return the names that match one pattern, in any order; some several times where `**` may be any depth."""
+    """Return the matches of one pattern in any order; some several times if `**` may have any depth."""
     special = _SPECIAL.search(pattern)
     if special is None:
         return [pattern] if os.path.exists(pattern) else []
@@ -106,7 +106,7 @@ def _matches(pattern: str, any_depth: bool = False) -> list[str]:
 
 
 def _folders(directory: str, around: tuple[tuple[int, int], ...] = ()) -> Iterator[str]:
-    """Return a directory and those at any depth in it; `around` are those that it lies in, by device and inode."""
+    """Return a directory and all directories below; `around` has its parents, by device and inode."""
     try:
         status = os.stat(directory)
     except (FileNotFoundError, NotADirectoryError):
@@ -170,7 +170,7 @@ def _between_stars(part: str) -> list[str]:
 
 
 def _set(part: str, begin: int) -> tuple[str, int]:
-    """Return the expression for a set whose bracket is just before `begin`, and where the text goes on after it."""
+    """Return the expression for a set after the bracket before `begin`, and the position after it."""
     i = begin
     negated = part[i : i + 1] in ("!", "^")
     i += negated

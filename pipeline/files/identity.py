@@ -1,4 +1,4 @@
-"""True if a file is still the one that was read: size, time and checksums, and what a message says of a difference."""
+"""Identities of files: size, time and checksums, and messages about differences."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def file_identity(name: str | bytes, ends: bool = True) -> list[Any] | None:
 
 
 def difference(name: str, saved: Sequence[Any], now: Sequence[Any] | None, allow_mtime: bool = False) -> str | None:
-    """Say how a file differs from the one that was read when a state was saved; None if it is the same.
+    """Describe a file's difference from its state at saving; None if it is the same.
 
     Args:
         name: Its name.
@@ -81,7 +81,7 @@ def difference(name: str, saved: Sequence[Any], now: Sequence[Any] | None, allow
 
 
 def contents_of(names: Sequence[str]) -> str:
-    """Return a digest of the sizes and the ends of files, those that are remote left out."""
+    """Return a digest of the sizes and ends of local files."""
     import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
 
     found = hashlib.blake2b(digest_size=8)
@@ -104,7 +104,7 @@ def names_of(names: Sequence[str]) -> dict[str, Any]:
 
 
 class Opened:
-    """The files that a reader has opened: the last 4,096 by name, and a digest of the sizes of all in the first epoch.
+    """The files opened by a reader: the last 4,096 by name, and a digest of all sizes in the first epoch.
 
     One thread at a time may note; others may list meanwhile.
     """
@@ -119,7 +119,7 @@ class Opened:
         self._unopened: list[int] = []
 
     def note(self, name: bytes, identity: list[Any] | None, number: int | None, inside: bool = False) -> None:
-        """Note a file that was opened.
+        """Record an opened file.
 
         Args:
             name: Its name.

@@ -128,7 +128,7 @@ class LMDBFile:
                 raise Damage(self._at(number, str(error))) from error
 
     def entry(self, place: int) -> Entry:
-        """Return the entry that begins at a byte of the file; errors as of `entries`."""
+        """Return the entry at an offset in the file; errors as in `entries`."""
         number, at = divmod(place, self._size)
         try:
             return next(self._of_leaf(self._page(number), (at,)))
@@ -170,7 +170,7 @@ class LMDBFile:
                 yield from ((key, value) for value in self._values(page, data, end, kind))
 
     def _values(self, page: bytes, data: int, end: int, kind: int) -> Iterator[bytes]:
-        """Return the value or values of a node, which are between `data` and `end` or on other pages."""
+        """Return a node's value or values, between `data` and `end` or on other pages."""
         if kind & _BIG:
             yield self._big(struct.unpack_from("=Q", page, data)[0], end - data)
         elif kind & _SEVERAL and kind & _TREE:
@@ -182,7 +182,7 @@ class LMDBFile:
             yield _cut(page, data, end)
 
     def _big(self, first: int, size: int) -> bytes:
-        """Return a value that has pages of its own."""
+        """Return a value on its own pages."""
         if size > self._most:
             raise LongValue(f"a value at byte {first * self._size} has {size:,} bytes,")
         data = self._read(first, _PAGE.size + size)
@@ -213,7 +213,7 @@ def _places(page: bytes) -> tuple[int, ...]:
 
 
 def _keys(page: bytes) -> Iterator[bytes]:
-    """Return the keys of a leaf of a sub-tree: the values of a key that has several."""
+    """Return the keys of a sub-tree's leaf: the values of a key with several."""
     _, size, flags, lower, _ = _PAGE.unpack_from(page)
     if flags & _KEYS_ONLY:
         begin = _PAGE.size

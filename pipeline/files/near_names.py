@@ -1,4 +1,4 @@
-"""Errors for files that do not exist: they name the most similar path that does."""
+"""Errors for missing files, with the most similar existing path."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _COMPARED = 2_000  # names of a folder: as many take 20 ms
 
 
 def no_such_file(path: str) -> NotFoundError:
-    """Return the error for a local path that does not exist."""
+    """Return the error for a missing local path."""
     if is_text(path):
         given = f"{path[:_SHOWN]!r}... ({len(path):,} characters)"
         text = f"No such file or directory: {given}. Expected a path, not the contents of a file"
@@ -23,12 +23,12 @@ def no_such_file(path: str) -> NotFoundError:
 
 
 def is_text(path: str) -> bool:
-    """Return whether a path that does not exist is rather the contents of a file."""
+    """Return whether a missing path looks like a file's contents."""
     return "\n" in path or len(path) > 4 * _SHOWN
 
 
 def _nearest(path: str) -> str | None:
-    """Return the path with a similar name in place of the first that does not exist; None if there is none."""
+    """Return the path with a similar name instead of its first missing part; None if there is none."""
     import difflib  # 1 ms, needed for errors only
 
     folder, rest = path.rstrip(os.sep), list[str]()

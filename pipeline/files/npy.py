@@ -113,7 +113,7 @@ class Layout(NamedTuple):
 
 
 def read_layout(read: Callable[[int], bytes], size: int, where: str) -> Layout:
-    """Read the header of a `.npy` file, whose values follow.
+    """Read the header of a `.npy` file.
 
     Args:
         read: Returns the next bytes of the file.

@@ -1,4 +1,4 @@
-"""Offsets: where the records of a file begin, kept in a cache folder, so that they are looked for once on a machine."""
+"""Offsets: the starts of a file's records, computed once per machine and kept in a cache folder."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Offsets:
         return len(self._all()) - 1
 
     def at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return where records begin; for the number behind the last one, where that ends."""
+        """Return the starts of records; for the index after the last one, its end."""
         return self._all()[numbers]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ class Offsets:
         return os.path.join(folder, hashlib.blake2b(os.fsencode(key), digest_size=16).hexdigest() + ".offsets")
 
     def _written(self, path: str) -> NDArray[np.int64]:
-        """Return the offsets, which another process may have written meanwhile."""
+        """Return the offsets, possibly written by another process meanwhile."""
         known = _loaded(path, self.identity)
         if known is not None:
             return known
@@ -177,7 +177,7 @@ def _locked(path: str, name: str) -> Iterator[None]:
 
 
 def _not_there(folder: str, error: OSError) -> OpError:
-    """The error for a folder that the user named, and in which no index can be written."""
+    """Return the error for an unwritable index folder of the user's."""
     found = translated(os.fsencode(folder), error)
     kind = type(found) if isinstance(found, OpError) else PermissionDeniedError
     return kind(None, None, f"the index cannot be written into '{folder}': {error.strerror or error}")

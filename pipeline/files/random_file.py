@@ -1,4 +1,4 @@
-"""RandomFiles: bytes of files from anywhere, through descriptors that stay open for a while."""
+"""RandomFiles: random access to bytes of files, through cached descriptors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OPEN = 64  # files that stay open
 
 
 class RandomFiles:
-    """Reads bytes of files that must not change. It pickles.
+    """Reads bytes of unchanging files. It pickles.
 
     Thread safety: you may call every method from every thread.
 
@@ -28,7 +28,7 @@ class RandomFiles:
         self._lock = threading.Lock()
 
     def read(self, name: str, identity: tuple[int, int], begins: Sequence[int], ends: Sequence[int]) -> list[bytes]:
-        """Return the bytes of a file from some places up to others; it had not changed after that.
+        """Return the bytes of a file between pairs of offsets, and check afterwards for changes.
 
         Args:
             name: Its path.
@@ -90,7 +90,7 @@ class RandomFiles:
 
 
 class _Descriptor:
-    """A file that is closed when nothing uses it any more."""
+    """A file closed after its last use."""
 
     def __init__(self, name: str) -> None:
         self.number = os.open(name, os.O_RDONLY | os.O_CLOEXEC)

@@ -1,4 +1,4 @@
-"""Ranges: parts of files behind URLs, fetched by requests that run while the caller goes on."""
+"""Ranges: parts of files behind URLs, fetched in the background."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Ranges(Protocol):
 
 
 def ranges_of(system: Any, path: str) -> Ranges | None:
-    """Return the ranges of a file; None for file systems that read ranges no faster than the file in order.
+    """Return the ranges of a file; None for file systems without fast ranges.
 
     Args:
         system: The file system, of fsspec.
@@ -65,7 +65,7 @@ def ranges_of(system: Any, path: str) -> Ranges | None:
 
 
 def wait_for(future: Future[Fetched], again: Callable[[], Future[Fetched]], name: bytes) -> Fetched:
-    """Return a range that was asked for. After an error that may pass it is fetched again, as a whole.
+    """Return a requested range, fetched again as a whole after a transient error.
 
     Args:
         future: The range.
@@ -87,7 +87,7 @@ def wait_for(future: Future[Fetched], again: Callable[[], Future[Fetched]], name
 
 
 class _OfStore:
-    """Ranges from an object store, whose library retries by itself."""
+    """Ranges from an object store, with retries by its library."""
 
     def __init__(self, system: Any, path: str) -> None:
         self._system, self._path = system, path
@@ -119,7 +119,7 @@ class _OfStore:
 
 
 class _OfWeb:
-    """Ranges from a web server, whose first answer tells the size and the checksum too."""
+    """Ranges from a web server, with size and checksum in the first answer."""
 
     def __init__(self, system: Any, url: str) -> None:
         self._system, self._url = system, url
@@ -192,7 +192,7 @@ def _content_range(answer: Any) -> tuple[int | None, int | None, int | None]:
 
 
 def _check(answer: Any, url: str) -> None:
-    """Raise the error of an answer that has no file."""
+    """Raise the error for an answer without a file."""
     if answer.status in (404, 410):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url)
     if answer.status in (401, 403):
@@ -222,7 +222,7 @@ def _timed_out(error: Exception) -> bool:
 
 
 def _may_pass(error: Exception) -> bool:
-    """Return whether a request that failed may succeed when it is made again."""
+    """Return whether a failed request is worth a retry."""
     if isinstance(error, (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, OpError)):
         return False
     if isinstance(error, OSError) or _timed_out(error):

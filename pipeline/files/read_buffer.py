@@ -1,4 +1,4 @@
-"""ReadBuffer: the bytes read from a file and not yet used, from which lines and records are cut."""
+"""ReadBuffer: unused bytes of a file, to cut into lines and records."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class ReadBuffer:
         return self.fill(count)
 
     def fill(self, count: int) -> bool:
-        """As `has`, but if it returns False, the rest of the file is in `data`, however much that is."""
+        """As `has`, but if it returns False, `data` has the whole rest of the file."""
         have = len(self.data) - self.position
         if have >= count:
             return True
@@ -110,7 +110,7 @@ class ReadBuffer:
         return piece
 
     def go_to(self, offset: int) -> None:
-        """Let `offset` be the first unused byte; not before `data` in a file that cannot be read again."""
+        """Move to `offset`; not before `data` in a file without rewinding."""
         ahead = offset - self._before
         if 0 <= ahead <= len(self.data):
             self.position = ahead
@@ -121,7 +121,7 @@ class ReadBuffer:
 
 
 def held(data: bytes, offset: int) -> ReadBuffer:
-    """Return a buffer of bytes that were read: those of a file from an offset on, behind which it ends."""
+    """Return a buffer with the last bytes of a file, from an offset on."""
     buffer = ReadBuffer(_Ended())
     buffer.go_to(offset)
     buffer.data = data
@@ -129,7 +129,7 @@ def held(data: bytes, offset: int) -> ReadBuffer:
 
 
 class _Ended:
-    """A file of which nothing is left."""
+    """A file at its end."""
 
     def read(self, size: int) -> bytes:
         return b""

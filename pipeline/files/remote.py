@@ -1,4 +1,4 @@
-"""Files behind URLs: read in ranges, several of which are on their way at once; those to come are prepared."""
+"""Files behind URLs: read in several concurrent ranges; the next files are prepared."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def open_url(name: bytes) -> RemoteFile | StreamedFile:
 
 
 def prepare(names: Iterable[bytes]) -> None:
-    """Begin to fetch files that will be opened soon; see `forget`.
+    """Begin to fetch the next files; see `forget`.
 
     Args:
         names: The files, in the order in which they will be read.
@@ -72,14 +72,14 @@ def prepare(names: Iterable[bytes]) -> None:
 
 
 def _linked(before: RemoteFile | None, file: RemoteFile) -> RemoteFile:
-    """Return a file, after noting that it is read after another one."""
+    """Return a file, and record its predecessor."""
     if before is not None:
         before.next = file
     return file
 
 
 def forget(names: Iterable[bytes]) -> None:
-    """Close prepared files that will not be opened."""
+    """Close prepared files without a use."""
     for name in names:
         with _lock:
             file = _prepared.pop(name, None)
@@ -104,7 +104,7 @@ _prepared: dict[bytes, RemoteFile] = {}
 
 
 def _forget_all() -> None:
-    """In a forked process: the threads that fetch are not there."""
+    """Reset in a forked process, without the fetching threads."""
     global _lock
     _lock = threading.Lock()
     _prepared.clear()
@@ -129,7 +129,7 @@ def _opened(name: bytes, streamed: bool = True) -> Any:
 
 
 class StreamedFile:
-    """A file that fsspec reads in order; an `OpenFile`.
+    """A file read in order by fsspec; an `OpenFile`.
 
     Args:
         name: The URL.
@@ -193,7 +193,7 @@ class _Window:
         self._futures: deque[tuple[int, int, Future[Fetched]]] = deque()
 
     def adopt(self, first: Future[Fetched], end: int) -> None:
-        """Take over the first range, which was asked for already."""
+        """Take over the first range, already requested."""
         self._futures.append((0, end, first))
         self.end = end
 
@@ -206,7 +206,7 @@ class _Window:
         return self.facts
 
     def ask_up_to(self, size: int, most: int) -> None:
-        """Begin to fetch the bytes that come next of so many in all, until `most` are held or on their way."""
+        """Request the next bytes of a file of this size, up to `most` held or requested."""
         while self.end < size and self.end - self.begin < most:
             self.ask(min(self.next_size(), size - self.end))
 
@@ -218,7 +218,7 @@ class _Window:
         return _FIRST + min(len(self._futures), 2) * (_RANGE - _FIRST) // 2
 
     def ask(self, size: int) -> None:
-        """Begin to fetch the bytes that come next."""
+        """Request the next bytes."""
         self._futures.append((self.end, self.end + size, self._ranges.fetch(self.end, self.end + size)))
         self.end += size
 
@@ -233,7 +233,7 @@ class _Window:
         self.end = self.end if self._futures else offset
 
     def data(self) -> bytes:
-        """Return the first range, which may end before the end asked for if the file does; b"" if it is `whole`.
+        """Return the first range, shorter if the file is; b"" if it is `whole`.
 
         Raises:
             DataLossError: The file has changed, or the server gives less than it has.
@@ -282,7 +282,7 @@ class _Window:
 
 
 class RemoteFile:
-    """A file that is read in ranges; an `OpenFile`.
+    """A file read in ranges; an `OpenFile`.
 
     From the second read on, those that come next are fetched ahead: a reader that looks only at the beginning of a file
     fetches no more than one.
@@ -363,7 +363,7 @@ class RemoteFile:
             self._lock.release()
 
     def _known(self) -> Facts:
-        """Return the facts, from the first range if it was asked for, so that they take no request of their own."""
+        """Return the facts, from an already requested first range if possible, to save a request."""
         with self._lock:
             if self._window.facts is None and self._window:
                 self._window.data()
@@ -397,7 +397,7 @@ class RemoteFile:
 
 
 class SeekableFiles:
-    """URLs that are opened as files that seek, for readers such as pyarrow's, mostly in this order.
+    """URLs as seekable files, for readers such as pyarrow's, mostly in this order.
 
     The ends of those that come next are fetched ahead, several at once, and the beginning of the next one when a file
     is nearly read.
@@ -434,7 +434,7 @@ class SeekableFiles:
                 file.start()
 
     def _begun(self, place: int) -> _Coming | None:
-        """Return a file whose end is fetched; None if it is not read in ranges, or cannot be."""
+        """Return a file with its end requested; None without ranges."""
         try:
             ranges = ranges_of(*_located(os.fsencode(self._names[place])))
             coming = None if ranges is None else _Coming(ranges)
@@ -472,7 +472,7 @@ class SeekableFiles:
 
 
 class _Coming:
-    """A file that will be opened: its end, and later its first range, on their way."""
+    """A prepared file, with its end, and later its first range, requested."""
 
     def __init__(self, ranges: Ranges) -> None:
         self.ranges, self.last = ranges, ranges.last(_END)
@@ -485,7 +485,7 @@ class _Coming:
 
 
 class SeekableFile(io.RawIOBase):
-    """A file that is read from anywhere: its end, where formats keep their index, and then ranges.
+    """A file with random access: its end, where formats keep their index, and then ranges.
 
     A read at the beginning, or where the last one has ended, is taken for one of several: the bytes after it are
     fetched ahead.

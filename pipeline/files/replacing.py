@@ -1,4 +1,4 @@
-"""replacing: write a file that takes the place of another at once, or not at all."""
+"""replacing: write a file to replace another atomically."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def line_offsets(name: str) -> NDArray[np.int64]:
 
 
 def filled_line_offsets(name: str) -> NDArray[np.int64]:
-    """Find the lines of a file that are not blank, behind a byte order mark."""
+    """Find the non-blank lines of a file, behind a byte order mark."""
     with open(name, "rb") as file:
         begin = len(_MARK) if file.read(len(_MARK)) == _MARK else 0
     return _lines(name, LineScanner(False, begin), begin)
@@ -52,7 +52,7 @@ def record_offsets(name: str) -> NDArray[np.int64]:
 
 
 def refuse_others(names: list[str], function: str) -> None:
-    """Refuse files with an index that cannot be read from any byte on: those compressed or remote.
+    """Reject index=True for compressed or remote files.
 
     Raises:
         InvalidArgumentError: There is one.
@@ -90,7 +90,7 @@ def _pieces(name: str, begin: int) -> Iterator[memoryview]:
 
 
 def _raise_damage(name: str) -> None:
-    """Read a file up to its damage: that error tells more."""
+    """Read a file up to its damage, for a better error."""
     buffer = ReadBuffer(open_file(os.fsencode(name), ""))
     try:
         cutter = RecordCutter(crc_function(), 1 << 62, True)

@@ -1,4 +1,4 @@
-"""Shelf: columns of bytes that grow by whole chunks, in the files of a folder or in memory.
+"""Shelf: columns of bytes, growing by whole chunks, in the files of a folder or in memory.
 
 A folder survives `kill -9` at any time. The bytes of a chunk are written behind those of the chunk before, and synced.
 Then one line of the log counts them, with their checksums. Bytes that no line counts are written over by the next
@@ -184,7 +184,7 @@ class _InMemory(Writer):
 
 
 class Folder(Shelf):
-    """Columns in the files of a folder, which several processes share.
+    """Columns in the files of a folder, shared by several processes.
 
     Args:
         path: The folder. Writers make it.
@@ -250,7 +250,7 @@ class Folder(Shelf):
         raise self.damaged(f"'{path}' has {there:,} bytes, and should have {size:,}")
 
     def verify(self) -> None:
-        """Compare all bytes that count with their checksums.
+        """Compare all committed bytes with their checksums.
 
         Raises:
             DataLossError: They differ.
@@ -281,7 +281,7 @@ class Folder(Shelf):
             raise
 
     def clear(self) -> None:
-        """Remove everything: the log first, so that nothing is taken for whole. Mapped files stay until unmapped."""
+        """Remove everything, the log first, so nothing looks complete. Mapped files stay until unmapped."""
         with self.errors():
             for name in (_LOG, *os.listdir(self.path)):
                 if name == _LOG or name.endswith(_SUFFIX):
@@ -301,7 +301,7 @@ class Folder(Shelf):
             os.close(descriptor)
 
     def damaged(self, text: str) -> DataLossError:
-        """Return the error of a folder that somebody has changed, or a disk."""
+        """Return the error for a damaged folder."""
         return DataLossError(None, None, f"{self.what}: {text}: pass rebuild=True to compute the elements again")
 
     @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""tar: the files in an archive that is read from start to end, with a limit on what each may take."""
+"""tar: the files of an archive, read from start to end, with a limit on their sizes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TarReader:
                 raise _cut_short()
 
     def read(self, member: Member) -> bytes:
-        """Return the bytes of the file that came last; once."""
+        """Return the bytes of the last file; once."""
         file = self._file
         if not file.has(member.size):
             raise _cut_short(f"{member.name!r} should have {member.size:,} bytes: ")

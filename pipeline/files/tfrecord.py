@@ -43,7 +43,7 @@ _NAMES = {TFRecordCompressionType.NONE: "", TFRecordCompressionType.ZLIB: "ZLIB"
 
 
 class TFRecordOptions:
-    """How TFRecord files are compressed. A setting that is None is zlib's default.
+    """How TFRecord files are compressed; None is zlib's default.
 
     Args:
         compression_type: "", "ZLIB" or "GZIP", a TFRecordCompressionType, other TFRecordOptions, or None.

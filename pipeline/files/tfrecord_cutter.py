@@ -105,7 +105,7 @@ class RecordCutter:
         return values[:right], [first, *(first + stops[: right - 1]).tolist()]
 
     def _length(self, buffer: ReadBuffer, name: bytes) -> int:
-        """Return the length of the record at the file's position, whose header was read."""
+        """Return the length of the current record, after its header was read."""
         header = buffer.data[buffer.position : buffer.position + HEADER.size]
         if header not in self._lengths and not self._learn(header):
             if self._right(header):
@@ -176,7 +176,7 @@ class RecordCutter:
         return error
 
     def _check(self, data: bytes, footers: NDArray[np.int64], values: list[bytes]) -> int:
-        """Return how many records have the right CRC, up to the first that does not."""
+        """Return the number of records before the first wrong CRC."""
         crcs = np.fromiter(map(self._crc, values), np.uint32, len(values))
         masked = (crcs >> np.uint32(15) | crcs << np.uint32(17)) + np.uint32(0xA282EAD8)
         # The data as a number starting at every byte, of which those at the footers are taken.
@@ -186,7 +186,7 @@ class RecordCutter:
 
 
 def _run(data: bytes, position: int, length: int) -> list[bytes]:
-    """Return the records from `position` on that have the same header, if there are many."""
+    """Return the records with equal headers from `position` on, if there are many."""
     size = HEADER.size + length + FOOTER.size
     header = data[position : position + HEADER.size]
     count = (len(data) - position) // size

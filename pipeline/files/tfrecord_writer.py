@@ -59,7 +59,7 @@ class TFRecordWriter:
         self._open = True
 
     def write(self, record: bytes) -> None:
-        """Write one record: bytes, or an object that gives a buffer of bytes.
+        """Write one record: bytes, or an object with a buffer of bytes.
 
         Raises:
             TypeError: `record` is something else.
@@ -85,7 +85,7 @@ class TFRecordWriter:
                     self._compress(part)
 
     def flush(self) -> None:
-        """Hand all records to the operating system, so that readers see them.
+        """Flush all records, so readers see them.
 
         Raises:
             FailedPreconditionError: The writer is closed.
@@ -136,7 +136,7 @@ class TFRecordWriter:
             raise FailedPreconditionError(None, None, f"Writer is closed: {os.fsdecode(self._name)}")
 
     def _compress(self, part: bytes) -> None:
-        """Compress a part of a record; flush where TensorFlow's buffer would be full, so that the files are equal."""
+        """Compress a part of a record; flush when TensorFlow's buffer would be full, for equal files."""
         if self._unflushed + len(part) > _BUFFER:
             self._put(self._compressor.flush(self._flush_mode))
             self._unflushed = 0

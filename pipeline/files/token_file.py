@@ -163,7 +163,7 @@ def _npy(name: str, size: int) -> _Layout:
 
 
 def _read_header(index: str) -> tuple[np.dtype[Any], int, int]:
-    """Return the dtype, the number of sequences and that of boundaries, of an index of Megatron's."""
+    """Return dtype, number of sequences and number of boundaries of a Megatron index."""
     try:
         with open(index, "rb") as file:
             begin, size = file.read(HEADER.size), os.fstat(file.fileno()).st_size
@@ -195,7 +195,7 @@ def _sequences(index: str) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArra
 
 
 def _check_size(index: str, name: str, dtype: np.dtype[Any], size: int) -> None:
-    """Refuse an index whose last sequence does not end where the file does."""
+    """Reject an index with another end than the file's."""
     lengths, places, _ = _sequences(index)
     end = int(places[-1]) + int(lengths[-1]) * dtype.itemsize if len(lengths) else 0
     if end != size:

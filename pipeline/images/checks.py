@@ -1,4 +1,4 @@
-"""Checks of the images that public functions are given."""
+"""Checks of images in public functions."""
 
 from __future__ import annotations
 

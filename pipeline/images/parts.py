@@ -132,7 +132,7 @@ def _part(batch: NDArray[Any], single: bool, top: int, left: int, height: int, w
 
 
 def flip_left_right(images: Any) -> NDArray[Any]:
-    """Mirror an image, or each image in a batch, so that left becomes right.
+    """Mirror an image, or each image in a batch, left to right.
 
     Args:
         images: Numbers, [height, width, channels] or [batch, height, width, channels].
@@ -157,7 +157,7 @@ def flip_left_right(images: Any) -> NDArray[Any]:
 
 
 def flip_up_down(images: Any) -> NDArray[Any]:
-    """Mirror an image, or each image in a batch, so that top becomes bottom; otherwise as `flip_left_right`.
+    """Mirror an image, or each image in a batch, top to bottom; otherwise as `flip_left_right`.
 
     Examples:
         >>> pipeline.flip_up_down(np.arange(4).reshape(2, 2, 1))[:, :, 0].tolist()

@@ -52,7 +52,7 @@ def _lines(images: Any) -> Any:
 
 
 def _numbers(images: Any) -> Any:
-    """Return the images with a dtype that the kernels take: uint8 or float32."""
+    """Return the images as uint8 or float32, for the kernels."""
     return images if images.dtype == np.uint8 or images.dtype == np.float32 else images.astype(np.float32)
 
 
@@ -163,7 +163,7 @@ def _covered(size: int, wanted: int, align_corners: bool) -> tuple[Any, Any, Any
 
 
 def area(images: Any, height: int, width: int, align_corners: bool = False) -> Any:
-    """Resize; each pixel is the mean of the area that it covers. Returns float32."""
+    """Resize by the mean of each pixel's area. Returns float32."""
     rows, row_parts, tall = _covered(images.shape[1], height, align_corners)
     columns, column_parts, wide = _covered(images.shape[2], width, align_corners)
     return _weighted(images, rows, row_parts, columns, column_parts, float(np.float32(1) / (tall * wide)))

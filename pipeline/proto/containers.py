@@ -18,7 +18,7 @@ _M = TypeVar("_M", bound=Message)
 
 
 def accepted(kind: type[_M], given: Any, where: str) -> _M:
-    """Return what the user gives for a field: a message of that kind, or a dict of its fields."""
+    """Return a field's value from the user: a message of that kind, or a dict of its fields."""
     if isinstance(given, dict):
         return kind(**given)
     if type(given) is not kind:

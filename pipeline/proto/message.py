@@ -59,7 +59,7 @@ class Field(Generic[_T]):
         raise AttributeError(f"Assignment not allowed to {self.name!r} of {type(message).__name__}; change it in place")
 
     def made(self, message: Message) -> _T:
-        """Return an empty value that belongs to a message."""
+        """Return an empty value owned by a message."""
         raise NotImplementedError
 
     def is_set(self, value: _T) -> bool:

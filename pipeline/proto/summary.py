@@ -79,7 +79,7 @@ class SummaryDescription(Message):
 
 
 class SessionLog(Message):
-    """A note that a session started, stopped or saved a checkpoint."""
+    """A record of a session's start, stop or checkpoint."""
 
     status = Scalar(1, Enumeration(dict(enumerate(("STATUS_UNSPECIFIED", "START", "STOP", "CHECKPOINT"))).get))
     checkpoint_path = Scalar(2, STRING)

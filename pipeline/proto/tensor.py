@@ -28,7 +28,7 @@ class _Dim(Message):
 
 
 class TensorShapeProto(Message):
-    """A shape: a size for each dimension, -1 for one that is unknown."""
+    """A shape: one size per dimension, -1 if unknown."""
 
     dim = MessageListField(2, _Dim)
     unknown_rank = Scalar(3, BOOL)

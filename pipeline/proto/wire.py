@@ -1,4 +1,4 @@
-"""The wire format of protocol buffers: varints, tags, fields. The only file that reads and writes them."""
+"""The wire format of protocol buffers: varints, tags, fields."""
 
 from __future__ import annotations
 

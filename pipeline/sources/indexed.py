@@ -32,7 +32,7 @@ class Places(Protocol):
     def __len__(self) -> int: ...
 
     def at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return where records begin; for the number behind the last one, where that ends."""
+        """Return the starts of records; for the index after the last one, its end."""
 
 
 class IndexedParts(Parts):

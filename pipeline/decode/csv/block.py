@@ -1,4 +1,4 @@
-"""A block of CSV records decoded into columns: by compiled code, and one by one where that meets an unusual record."""
+"""A block of CSV records as columns: decoded by compiled code, and unusual records one by one in Python."""
 
 from __future__ import annotations
 

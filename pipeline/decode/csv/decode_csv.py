@@ -95,7 +95,7 @@ def _record_format(
 
 
 def _hashable(default: Any) -> tuple[Any, ...]:
-    """Return a default as (class, dtype or None, values), so that `_record_format` can be cached."""
+    """Return a default as (class, dtype or None, values), for the cache of `_record_format`."""
     if isinstance(default, (type, np.dtype)):
         return ("dtype", default, ())
     if isinstance(default, (np.ndarray, np.generic)):

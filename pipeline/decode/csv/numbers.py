@@ -15,7 +15,7 @@ _TRUTHS = {b"true": np.True_, b"1": np.True_, b"false": np.False_, b"0": np.Fals
 
 
 def number(field: bytes, dtype: np.dtype[Any]) -> Any:
-    """Return the number that a text stands for as a NumPy scalar, or None if it is none of that dtype."""
+    """Return a text's number as a NumPy scalar, or None if it is not valid in that dtype."""
     text = field.strip()
     if b"_" in text:  # valid in Python only
         return None

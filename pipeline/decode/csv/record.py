@@ -34,7 +34,7 @@ class ColumnType(NamedTuple):
 
 
 class RecordFormat(NamedTuple):
-    """How records are written, and which values they become: the checked arguments of decode_csv.
+    """The format and the dtypes of records: the checked arguments of decode_csv.
 
     Attributes:
         columns: The columns to return.
@@ -74,7 +74,7 @@ class RecordFormat(NamedTuple):
         return [self.value(field, i, record) for i, field in enumerate(fields)]
 
     def convert(self, field: bytes, dtype: np.dtype[Any]) -> Any:
-        """Return the number or bool that a field holds, or None if it does not hold one of that dtype."""
+        """Return a field's number or bool, or None if it is not valid in that dtype."""
         return number(field, dtype)
 
     def split(self, line: bytes, record: int) -> list[bytes]:
@@ -101,7 +101,7 @@ class RecordFormat(NamedTuple):
         )
 
     def value(self, field: bytes, index: int, record: int) -> Any:
-        """Return what a field of column number `index` stands for; InvalidArgumentError if that is nothing."""
+        """Return the value of a field in column `index`; InvalidArgumentError if it is invalid."""
         dtype, default, text = self.columns[index]
         if not field or field == self.na:
             if default is None:
@@ -160,7 +160,7 @@ def split_record(
 
 
 def _quoted_field(line: bytes, at: int, delim: bytes, record: int, lenient: bool) -> tuple[bytes, int]:
-    """Return the field whose opening quote is just before `at`, and where the next field starts."""
+    """Return the quoted field from `at` on, and the start of the next field."""
     pieces, begin = [], at
     while True:
         end = line.find(b'"', at)
@@ -184,7 +184,7 @@ def _quoted_field(line: bytes, at: int, delim: bytes, record: int, lenient: bool
 
 
 def to_bytes(values: Iterable[Any]) -> list[bytes]:
-    """Return records or defaults as bytes; TypeError for one that is neither str nor bytes."""
+    """Return records or defaults as bytes; TypeError for other types than str and bytes."""
     for value in values:
         if not isinstance(value, (str, bytes)):
             raise TypeError(f"a CSV record or default must be bytes or str, not {type(value).__name__} {value!r:.80}")
@@ -192,7 +192,7 @@ def to_bytes(values: Iterable[Any]) -> list[bytes]:
 
 
 def record_error(message: str, record: int, lines: int | None = None) -> InvalidArgumentError:
-    """Return an error that carries the index of its record as `error.record`.
+    """Return an error with the index of its record as `error.record`.
 
     Args:
         message: Its text.

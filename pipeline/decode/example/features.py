@@ -76,7 +76,7 @@ class FixedLenSequenceFeature(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """A feature that was asked for, checked.
+    """A requested feature, checked.
 
     Attributes:
         name: Its key as str; `key` is the same as bytes.
@@ -96,7 +96,7 @@ class Wanted(NamedTuple):
 
 
 def wanted(features: Any) -> list[Wanted]:
-    """Check the features that the caller asks for.
+    """Check the requested features.
 
     Raises:
         ValueError: There are no features, or one has no dtype, or an invalid shape or default.

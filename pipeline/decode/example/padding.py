@@ -13,7 +13,7 @@ LEAST_PART = 1 / 16
 
 
 def check_padding(name: str, counts: NDArray[np.int64], size: int) -> None:
-    """Check that padding does not take most of an array of more than 1 GiB.
+    """Check the share of padding in an array above 1 GiB.
 
     Args:
         name: The feature.

@@ -1,4 +1,4 @@
-"""parse_example and parse_single_example: serialized Examples as arrays, and the errors for those that do not fit."""
+"""parse_example and parse_single_example: serialized Examples as arrays, and their errors."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _column(one: Wanted, found: Sequence[FoundList | None], names: Sequence[str]
 
 
 def _shaped(one: Wanted, column: FeatureValues, names: Sequence[str]) -> Any:
-    """Return the values of a feature in the form that the caller gets."""
+    """Return the values of a feature in public form."""
     if one.form == "fixed":
         wrong = np.flatnonzero(column.counts != one.size)
         if len(wrong):
@@ -207,7 +207,7 @@ def _padded(one: Wanted, column: FeatureValues, names: Sequence[str]) -> NDArray
 
 
 def _places(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which places of a matrix, as wide as the largest count, hold a value."""
+    """Return the mask of values in a matrix as wide as the largest count."""
     return np.arange(counts.max(initial=0)) < counts[:, None]
 
 

@@ -1,4 +1,4 @@
-"""The fast path for a block of Examples that differ in their values only: a table of bytes, cut into columns."""
+"""The fast path for Examples with equal layout: a table of bytes, cut into columns."""
 
 from __future__ import annotations
 

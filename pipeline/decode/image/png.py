@@ -1,4 +1,4 @@
-"""PNG images to arrays and back with all 16 bits of a colour, of which Pillow by itself keeps only 8."""
+"""PNG images to arrays and back with all 16 bits of a colour; Pillow alone keeps 8."""
 
 from __future__ import annotations
 

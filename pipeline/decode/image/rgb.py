@@ -1,4 +1,4 @@
-"""rgb_image: an image of any usual format as RGB, also of those that TensorFlow does not read: WebP, TIFF and PPM."""
+"""rgb_image: an image of any usual format as RGB, including WebP, TIFF and PPM, unlike TensorFlow."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.nest import map_values
 from pipeline.orders.numbered import sampled
 from pipeline.sources.arrow_columns import Arrays, ArrowRows, digest_of, table_as
 from pipeline.sources.arrow_options import Codes, casts_of, facts_of, fillings
@@ -97,7 +98,8 @@ class TakenRows(Table):
         if piece is not None:
             return piece.rows.take(numbers - piece.begin)
         wanted, places = np.unique(numbers, return_inverse=True)
-        return ArrowRows(self._as_read(self.picked(wanted)), self._arrays, self.columns).take(places)
+        rows, rows_of = self._as_read(self.picked(wanted)), RowSelection(places).of
+        return {name: map_values(rows_of, self._arrays.of(rows[name], name)) for name in self.columns}
 
     def _following(self, numbers: NDArray[np.int64]) -> _Piece | None:
         """Return the piece that has these rows, if they follow those before them."""

@@ -140,7 +140,7 @@ class _File:
         rows = self._told(lambda: self._file.scan(columns, indices=indices).read_all().to_arrow_array())
         if len(rows) != len(numbers):
             raise self._loss(f"it gave {len(rows):,} of {len(numbers):,} rows")
-        return pyarrow.Table.from_struct_array(rows)
+        return pyarrow.Table.from_struct_array(rows).combine_chunks()  # of which there are many, each cast alone
 
     def _told(self, call: Callable[[], Any]) -> Any:
         """Call what reads the file; its errors become the library's, with the name of the file."""

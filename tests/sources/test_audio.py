@@ -1,5 +1,6 @@
 """audio: sound files, whole and in windows. `make test-sources` installs soundfile; elsewhere these are skipped."""
 
+import contextlib
 import logging
 import os
 import pickle
@@ -188,6 +189,21 @@ class TestDamage:
             list(pipeline.audio(path))
         with raises(DataLossError, str(path)):
             pipeline.audio(path, 1.0)
+
+    @pytest.mark.parametrize("ending", ["wav", "flac", "ogg", "mp3"])
+    def test_changed_bytes(self, tmp_path, ending):
+        """A file is read, or the error is about this file."""
+        path = tmp_path / f"a.{ending}"
+        write(path, np.arange(RATE, dtype="int16"))
+        data, random = path.read_bytes(), np.random.default_rng(1)
+        for _ in range(20):
+            changed = bytearray(data)
+            for place in random.integers(0, random.choice([200, len(data)]), 5).tolist():
+                changed[place] = random.integers(256)
+            path.write_bytes(changed)
+            for options in ({}, {"window": 0.1}):
+                with contextlib.suppress(DataLossError, InvalidArgumentError):
+                    list(pipeline.audio(path, **options))
 
     def test_a_header_that_claims_any_number_of_samples(self, tmp_path):
         path = tmp_path / "a.flac"

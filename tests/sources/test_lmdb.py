@@ -2,6 +2,7 @@
 
 import pickle
 
+import dataset_contract
 import numpy as np
 import pytest
 from source_contract import SourceContract
@@ -126,6 +127,16 @@ def test_damage_after_the_index_was_made(tmp_path):
     path.write_bytes(b"\xff" * path.stat().st_size)
     with pytest.raises(FailedPreconditionError):
         list(data)
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_it_is_a_dataset_like_any_other(tmp_path, workers):
+    write(tmp_path / "a", [entry(number) for number in range(20)])
+    dataset_contract.check(pipeline.lmdb(tmp_path / "a").map(number_of, workers=workers), list(range(20)))
+
+
+def number_of(example):
+    return int(example[0])
 
 
 def test_it_pickles(tmp_path):

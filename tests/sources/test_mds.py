@@ -5,6 +5,7 @@ import json
 import pickle
 import struct
 
+import dataset_contract
 import fsspec
 import numpy as np
 import pytest
@@ -332,6 +333,17 @@ def test_text_that_is_not_utf_8(tmp_path):
     write_mds(tmp_path, {"x": "str"}, [[{"x": b"\xff"}]])
     with raises(DataLossError, "sample 0: 'x': b'\\xff' is not UTF-8: pass decoders={'x': bytes}"):
         list(pipeline.mds(tmp_path))
+
+
+@pytest.mark.parametrize("compression", [None, "gz"])
+@pytest.mark.parametrize("workers", [None, 2])
+def test_it_is_a_dataset_like_any_other(tmp_path, compression, workers):
+    write_mds(tmp_path, COLUMNS, shards(), compression)
+    dataset_contract.check(pipeline.mds(tmp_path).map(number_of, workers=workers), list(range(COUNT)))
+
+
+def number_of(sample):
+    return int(sample["label"])
 
 
 @pytest.mark.parametrize("compression", [None, "gz"])

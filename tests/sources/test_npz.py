@@ -5,6 +5,7 @@ import pickle
 import struct
 import zipfile
 
+import dataset_contract
 import fsspec
 import numpy as np
 import pytest
@@ -269,6 +270,17 @@ def test_urls(tmp_path):
     data = pipeline.npz("memory://npz/*.npz")
     assert [int(example["y"]) for example in data] == list(range(12))
     assert sorted(int(example["y"]) for example in data.shuffle(seed=1)) == list(range(12))
+
+
+def test_it_is_a_dataset_like_any_other(tmp_path):
+    for number in range(9):
+        np.savez(tmp_path / f"{number}.npz", x=number)
+    dataset_contract.check(pipeline.npz(tmp_path / "*.npz").map(number_of), list(range(9)))
+    dataset_contract.check(pipeline.npz(tmp_path / "*.npz", num_epochs=2).map(number_of, workers=2), [*range(9)] * 2)
+
+
+def number_of(example):
+    return int(example["x"])
 
 
 def test_it_pickles(tmp_path):

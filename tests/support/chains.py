@@ -134,7 +134,8 @@ def source(rng, directory):
     if kind == "records" and n and apart(rng) < 0.2:
         folder = directory / f"{n}.mds"
         if not (folder / "index.json").exists():  # as below
-            write_mds(folder, {"x": "float64"}, [[{"x": x} for x in values]])
+            shards = [[{"x": x} for x in values[i : i + 60]] for i in range(0, n, 60)]
+            write_mds(folder, {"x": "float64"}, shards, "gz" if n in (7, 130) else None)  # by shard, or by index
         return Chain(pipeline.mds(folder).map(from_sample), values, f"mds({n})")
     if kind == "records" and n and apart(rng) < 0.5:
         path = directory / f"{n}.tokens"

@@ -147,7 +147,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             return invalid(f"{what}: {kind} has no end: write {what} before {kind}")
         if self._node.indexed:
             return invalid(f"{what}: workers make what {kind} takes, one after the other: write {what} before {kind}")
-        return invalid(f"{what}: the elements of {kind} come one after the other: {hint}")
+        return invalid(f"{what}: {kind} is a stream: {hint}")
 
     def _chooses_all(self) -> bool:
         """Return whether elements can be read in any order."""
@@ -824,7 +824,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         length = self._node.length()
         if length is None:
             hint = f" yet: {_FILL}" if self._node.indexed else ""
-            raise TypeError(f"the number of elements behind {self._node.kind} is not known{hint}")
+            raise TypeError(f"the number of elements after {self._node.kind} is not known{hint}")
         if length == ENDLESS:
             raise TypeError("the dataset has no end")
         return length
@@ -867,7 +867,9 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         """Return the place of element number `index`."""
         number = integer(index, "an index of a dataset")
         if not self._node.indexed:
-            raise TypeError(f"the elements of {self._node.kind} come one after the other, and have no numbers")
+            raise TypeError(
+                f"{self._node.kind} is a stream, and cannot be indexed: write next(iter(dataset)) for the first element"
+            )
         length = self._node.length()
         if length is None:
             raise TypeError(f"the elements of {self._node.kind} have no numbers yet: {_FILL}")

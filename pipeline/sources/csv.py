@@ -274,7 +274,7 @@ class _Rows(Parts):
             found = found or (name, header, None, [])
         if found is None:
             more = f" or the {counted(len(self.names) - 1, 'other')}" if len(self.names) > 1 else ""
-            raise invalid(f"csv: there is no line of names in '{self.names[0]}'{more}")
+            raise invalid(f"csv: expected a line of names in '{self.names[0]}'{more}, found nothing")
         return found
 
     def _tell_bad_field(self, nearly: NearlyNumbers, piece: Piece, rows: Sequence[bytes]) -> None:
@@ -314,7 +314,7 @@ class _Rows(Parts):
             if isinstance(error, DataLossError):
                 pass
             elif name in self._guessed:
-                text += f"; the first rows look like {self._columns[name].dtype}: see dtypes= and defaults="
+                text += f"; the first rows look like {self._columns[name].dtype}: pass dtypes= or defaults="
             elif "missing" in text:
                 text += "; see defaults="
         else:

@@ -74,7 +74,7 @@ def example_rng() -> np.random.Generator:
     """
     draw = this_thread.draw
     if draw is None:
-        text = "example_rng: to be called in a function of a dataset, such as that of map"
+        text = "example_rng: it works only inside a function passed to map, filter or flat_map"
         raise FailedPreconditionError(None, None, text)
     if isinstance(draw, Draw) and draw.made is not None:
         return draw.made

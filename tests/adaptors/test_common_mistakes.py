@@ -134,7 +134,7 @@ RAISES = {
     "shuffle(seed=) of a stream": (
         lambda _: pipeline.dataset(stream).shuffle(seed=1),
         ValueError,
-        "come one after the other: give a buffer_size",
+        "is a stream: give a buffer_size",
     ),
     "shuffle=True of a dataset": (lambda _: numbers().shuffle(shuffle=True), TypeError, "unexpected keyword argument"),
     "shuffle(True)": (lambda _: numbers().shuffle(True), TypeError, "shuffle: buffer_size"),
@@ -142,7 +142,7 @@ RAISES = {
     "an example of a stream by its number": (
         lambda _: pipeline.dataset(stream)[0],
         TypeError,
-        "come one after the other",
+        "is a stream",
     ),
     "a column of a dataset": (lambda _: numbers()["label"], TypeError, "an index of a dataset"),
     "a slice of a dataset": (lambda _: numbers()[0:5], TypeError, "an index of a dataset"),
@@ -214,9 +214,13 @@ RAISES = {
         "batch",
     ),
     "a report of a dataset": (lambda _: numbers().report, AttributeError, "write iterator = iter(dataset)"),
-    "example_rng outside": (lambda _: pipeline.example_rng(), FailedPreconditionError, "in a function of a dataset"),
+    "example_rng outside": (
+        lambda _: pipeline.example_rng(),
+        FailedPreconditionError,
+        "inside a function passed to map",
+    ),
     "a dataset for zip of Python": (lambda _: pipeline.zip([1], [2]), TypeError, "expected a dataset, got list"),
-    "draws from a stream": (lambda _: pipeline.dataset(stream).sample([1], 2), ValueError, "come one after the other"),
+    "draws from a stream": (lambda _: pipeline.dataset(stream).sample([1], 2), ValueError, "is a stream"),
 }
 
 

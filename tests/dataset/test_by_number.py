@@ -119,7 +119,7 @@ def test_functions_run_for_what_is_asked_for_only():
 
 def test_what_is_not_indexed_says_so():
     stream = pipeline.dataset(lambda: iter([1])).batch(2)
-    with pytest.raises(TypeError, match="come one after the other, and have no numbers"):
+    with pytest.raises(TypeError, match="is a stream, and cannot be indexed"):
         stream[0]
-    with pytest.raises(TypeError, match="come one after the other, and have no numbers"):
+    with pytest.raises(TypeError, match="is a stream, and cannot be indexed"):
         pipeline.dataset([1, 2]).batch(2, max_wait=1)[0]

@@ -117,7 +117,7 @@ def test_each_is_computed_once(folder, indexed, tmp_path):
 
 def test_a_full_cache_is_indexed(tmp_path):
     data = stream(range(20)).filter(lambda x: x % 2).cache(tmp_path / "c")
-    with raises(TypeError, "the number of elements behind cache is not known yet: a cache before it is not full"):
+    with raises(TypeError, "the number of elements after cache is not known yet: a cache before it is not full"):
         len(data)
     with raises(TypeError, "the elements of cache have no numbers yet: a cache before it is not full"):
         data[3]

@@ -39,7 +39,7 @@ ONCE = pipeline.dataset(iter([1, 2]))
 WRONG = {
     "a range that no length can count": (lambda: pipeline.dataset(range(10**30)), r"fewer than 2\*\*62 items"),
     "shuffle of a stream": (lambda: STREAM.shuffle(), "give a buffer_size"),
-    "shuffle of a pool": (lambda: NUMBERS.shuffle(3).shuffle(), "elements of shuffle come one after the other: give a"),
+    "shuffle of a pool": (lambda: NUMBERS.shuffle(3).shuffle(), "shuffle is a stream: give a"),
     "shuffle of a part of a pool": (lambda: NUMBERS.shuffle(3).map(double).take(5).shuffle(), "give a buffer_size"),
     "shuffle of what is left of a pool": (
         lambda: NUMBERS.shuffle(3).map(double, on_error="skip").shuffle(),
@@ -51,7 +51,7 @@ WRONG = {
     ),
     "sample of a stream": (
         lambda: STREAM.sample([1]),
-        "sample: the elements of iterable come one after the other: draw from pipeline.arrays.source.to_arrays",
+        "sample: iterable is a stream: draw from pipeline.arrays.source.to_arrays",
     ),
     "shuffle of batches of workers": (lambda: NUMBERS.map(double, workers=2).batch(2).shuffle(), "workers make"),
     "weights below zero": (lambda: pipeline.mix([NUMBERS, NUMBERS], [1, -1]), "weights must be"),
@@ -68,11 +68,11 @@ WRONG = {
     ),
     "shuffle of the first that are not left out": (
         lambda: NUMBERS.map(double, on_error="skip").take(5).map(double).shuffle(),
-        "shuffle: the elements of map come one after the other",
+        "shuffle: map is a stream",
     ),
     "shuffle of equal shards of what is not left out": (
         lambda: NUMBERS.map(double, on_error="skip").shard(0, 2, drop_remainder=True).shuffle(),
-        "shuffle: the elements of shard come one after the other",
+        "shuffle: shard is a stream",
     ),
     "batches": (lambda: NUMBERS.batch(3).batch(2), r"last one has 1 of 3 examples.*batch\(3\)"),
     "take in time": (lambda: LIVE.take(2), "take: the batches of batch\\(max_wait=...\\) depend on time"),

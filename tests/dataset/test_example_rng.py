@@ -22,7 +22,7 @@ def raw(count):
 
 
 def test_outside_of_a_dataset():
-    said = "^example_rng: to be called in a function of a dataset, such as that of map"
+    said = "^example_rng: it works only inside a function passed to map"
     with pytest.raises(pipeline.FailedPreconditionError, match=said):
         pipeline.example_rng()
 

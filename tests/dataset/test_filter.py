@@ -36,5 +36,5 @@ def test_errors(workers):
 
 
 def test_lengths_are_not_known():
-    with pytest.raises(TypeError, match="the number of elements behind filter is not known"):
+    with pytest.raises(TypeError, match="the number of elements after filter is not known"):
         len(pipeline.dataset([1]).filter(odd))

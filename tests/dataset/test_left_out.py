@@ -70,7 +70,7 @@ def test_a_choice_behind_another_part_leaves_out_what_fails():
     assert sorted(skipping(NUMBERS).shuffle(seed=1)) == KEPT
     hosts = [list(skipping(NUMBERS).shuffle(seed=1).shard(i, 3)) for i in range(3)]
     assert sorted(itertools.chain(*hosts)) == KEPT
-    with pytest.raises(ValueError, match="shuffle: the elements of repeat come one after the other"):
+    with pytest.raises(ValueError, match="shuffle: repeat is a stream"):
         skipping(NUMBERS).repeat(2).shuffle(seed=1)
 
 

@@ -174,7 +174,7 @@ def test_the_key_is_called_once_for_each_example():
 def test_the_length_is_known_and_elements_have_no_places():
     data = pipeline.dataset(VALUES).sort(5, same)
     assert len(data) == len(VALUES)
-    with pytest.raises(TypeError, match="the elements of sort come one after the other"):
+    with pytest.raises(TypeError, match="sort is a stream"):
         data[0]
 
 

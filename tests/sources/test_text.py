@@ -390,7 +390,7 @@ class TestErrors:
             with raises(error, "csv: "):
                 pipeline.csv(path, names=names)
         path.write_text("\n\n")
-        with raises(ValueError, f"csv: there is no line of names in '{path}'"):
+        with raises(ValueError, f"csv: expected a line of names in '{path}'"):
             pipeline.csv(path)
 
     def test_of_syntax(self, path):
@@ -420,7 +420,7 @@ class TestErrors:
         before = before.replace("n,text,x\n", "", n - 1) if n == 1 else "n,text,x\n" + '1,"two\nlines",1.5\n\n' * n
         at = before.count("\n") + 1
         for row, text in {
-            "x,a,1": "column 'n' is not a valid int64: x; the first rows look like int64: see dtypes= and defaults=",
+            "x,a,1": "column 'n' is not a valid int64: x; the first rows look like int64: pass dtypes= or defaults=",
             ",a,1": "column 'n' is required but missing; the first rows look like int64",
             "1,a,x": "column 'x' is not a valid float: x",
             "1,a": "Expect 3 fields but have 2",

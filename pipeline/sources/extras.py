@@ -23,6 +23,9 @@ from pipeline.stages.collate import as_array, telling
 
 E = TypeVar("E", bound=Exception)
 
+# Modules whose distribution has another name.
+_DISTRIBUTIONS = {"lance": "pylance", "vortex": "vortex-data"}
+
 MANY = 1 << 62  # for tables whose rows may be taken in blocks of any size
 
 
@@ -42,7 +45,8 @@ def needs(module: str, function: str, *, hint: str = "") -> Any:
     except ImportError as error:
         package, missing = module.partition(".")[0], error.name or ""
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{missing}."):
-            raise ImportError(f"{function} needs {package}: pip install {package}") from error
+            distribution = _DISTRIBUTIONS.get(package, package)
+            raise ImportError(f"{function} needs {distribution}: pip install {distribution}") from error
         raise ImportError(f"{function}: {package} is installed, but cannot be imported: {error}{hint}") from error
 
 

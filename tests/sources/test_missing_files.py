@@ -1,5 +1,7 @@
 """Paths that do not exist: errors name the path, and a similar one that does."""
 
+import sys
+
 import pytest
 from helpers import raises
 
@@ -72,3 +74,19 @@ def test_a_text_in_the_place_of_a_path(text):
     with pytest.raises(ValueError, match=r"only \.npy files can be read by row") as short:
         pipeline.arrays(text)
     assert len(str(short.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "call"),
+    [
+        ("soundfile", "soundfile", lambda: pipeline.audio("a.wav")),
+        ("av", "av", lambda: pipeline.video("a.mp4", 4)),
+        ("array_record", "array_record", lambda: pipeline.array_record("a")),
+        ("lance", "pylance", lambda: pipeline.lance("a.lance")),
+        ("vortex", "vortex-data", lambda: pipeline.vortex("a.vortex")),
+    ],
+)
+def test_a_missing_library_is_named_as_pip_knows_it(monkeypatch, module, name, call):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=f" needs {name}: pip install {name}$"):
+        call()

@@ -5,6 +5,7 @@ import pickle
 import re
 
 import pytest
+from dataset_contract import check as check_elements
 from source_contract import SourceContract
 
 import pipeline
@@ -58,6 +59,11 @@ def test_records_are_those_of_the_library(tmp_path):
     assert list(data) == [*module.ArrayRecordReader(path).read_all()] == list(map(record, range(200)))
     assert [data[i] for i in (0, 199, -1, 7)] == [record(i) for i in (0, 199, 199, 7)]
     assert list(pickle.loads(pickle.dumps(data))) == list(data)
+
+
+def test_every_element_resumes(tmp_path):
+    paths = [write(tmp_path / str(i), map(record, range(5 * i, 5 * i + 5))) for i in range(3)]
+    check_elements(pipeline.array_record(paths).map(len, workers=2), [len(record(i)) for i in range(15)])
 
 
 def test_empty_records(tmp_path):

@@ -9,6 +9,7 @@ import struct
 
 import numpy as np
 import pytest
+from dataset_contract import check as check_elements
 from source_contract import SourceContract
 
 import pipeline
@@ -95,6 +96,16 @@ class TestShorterWindows(TestWindows):
 
     def make(self, **options):
         return super().make(drop_remainder=False, **options)
+
+
+@pytest.mark.parametrize("ending", ["wav", "ogg"])
+def test_every_element_resumes(tmp_path, ending):
+    """Windows of Vorbis need frames before them."""
+    noise = np.random.default_rng(1).normal(size=(12 * SIZE, 1)) / 8
+    write(tmp_path / f"a.{ending}", noise)
+    data = pipeline.audio(tmp_path / f"a.{ending}", SIZE / RATE).map(lambda each: each["samples"].tobytes())
+    [whole] = pipeline.audio(tmp_path / f"a.{ending}")
+    check_elements(data, [part.tobytes() for part in np.split(whole["samples"], 12)])
 
 
 @pytest.fixture

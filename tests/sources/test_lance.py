@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pyarrow as pa
 import pytest
+from dataset_contract import check as check_elements
 from source_contract import SourceContract
 
 import pipeline
@@ -93,6 +94,13 @@ def test_rows_in_any_order(tmp_path):
     for first, count in ((0, 3), (3, 40), (43, 17), (10, 5), (15, 5), (7, 1)):
         [batch] = data.skip(first).take(count).batch(count, pad=-1)
         assert check(batch) == list(range(first, first + count))
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_every_element_resumes(tmp_path, workers):
+    library.write_dataset(table(0, 20), tmp_path / "a.lance", max_rows_per_file=7)
+    data = pipeline.lance(tmp_path / "a.lance", num_epochs=2)
+    check_elements(data.map(lambda row: int(row["n"]), workers=workers), [*range(20)] * 2)
 
 
 def test_a_version_stays(tmp_path):

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from dataset_contract import check as check_elements
 from source_contract import SourceContract
 
 import pipeline
@@ -143,6 +144,13 @@ def test_clips_have_the_frames_of_a_whole_decode(film):
             clip = data[number]
             np.testing.assert_array_equal(clip["frames"], frames[5 * number : 5 * number + 5])
             assert clip["times"] == pytest.approx(times[5 * number : 5 * number + 5])
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_every_element_resumes(tmp_path, workers):
+    paths = [write(tmp_path / f"{i}.mp4", range(20 * i, 20 * i + 20), b_frames=2) for i in range(2)]
+    data = pipeline.video(paths, 4, hop=0.2).map(lambda clip: number_of(clip["frames"][0]), workers=workers)
+    check_elements(data, [*range(0, 18, 2), *range(20, 38, 2)])
 
 
 @pytest.mark.parametrize(("fps", "hop"), [(5, None), (10, 0.3), (20, 0.5), (2.5, 0.1), (3, 1)])

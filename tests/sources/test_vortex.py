@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pyarrow as pa
 import pytest
+from dataset_contract import check as check_elements
 from source_contract import SourceContract
 
 import pipeline
@@ -103,6 +104,14 @@ def test_a_file_of_several_chunks(tmp_path):
     assert [n for batch in data.batch(1000) for n in batch["n"]] == list(range(count))
     [batch] = data.shuffle(seed=1).take(5000).batch(5000)
     np.testing.assert_array_equal(batch["x"], rows["x"].to_numpy()[batch["n"]])
+
+
+@pytest.mark.parametrize("workers", [None, 2])
+def test_every_element_resumes(tmp_path, workers):
+    for i in range(2):
+        library.io.write(table(10 * i, 10 * i + 10), str(tmp_path / f"{i}.vortex"))
+    data = pipeline.vortex(tmp_path / "*.vortex", num_epochs=2)
+    check_elements(data.map(lambda row: int(row["n"]), workers=workers), [*range(20)] * 2)
 
 
 def test_missing_values(tmp_path):

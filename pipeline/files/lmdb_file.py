@@ -67,6 +67,9 @@ class LMDBFile:
         file: The descriptor of the file; the caller closes it.
         most: The most bytes that a value may have.
 
+    Attributes:
+        total: The number of entries in the file's header.
+
     Raises:
         Damage: The file is not an LMDB database of this kind of machine.
         OSError: The file cannot be read.
@@ -89,10 +92,10 @@ class LMDBFile:
             self._size = _DATABASE.unpack_from(meta, _META.size)[0]
             if not 256 <= self._size <= 1 << 16:
                 raise Damage(f"its pages have {self._size} bytes")
-            root = _DATABASE.unpack_from(meta, _META.size + _DATABASE.size)[-1]
+            *_, total, root = _DATABASE.unpack_from(meta, _META.size + _DATABASE.size)
             last, transaction = _END.unpack_from(meta, _META.size + 2 * _DATABASE.size)
-            states.append((transaction, root, last))
-        _, self._root, last = max(states)
+            states.append((transaction, root, last, total))
+        _, self._root, last, self.total = max(states)
         self._count = min(last + 1, os.fstat(file).st_size // self._size + 1)  # of pages, as a bound
 
     def entries(self) -> Iterator[Entry]:

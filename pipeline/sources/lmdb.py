@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pipeline.dtypes import local_path
 from pipeline.errors import FailedPreconditionError, InvalidArgumentError, invalid
 from pipeline.files.limits import MAX_RECORD_BYTES, byte_limit
-from pipeline.files.lmdb_file import Entry, LMDBFile, error_of
+from pipeline.files.lmdb_file import Damage, Entry, LMDBFile, error_of
 from pipeline.files.offsets import Offsets
 from pipeline.keywords import tells_keywords
 from pipeline.sources.extras import last_used
@@ -87,7 +87,10 @@ def entry_places(name: str) -> NDArray[np.int64]:
     """Find the entries of a database; see Offsets."""
     database = _Database(name, _ANY)
     try:
-        return np.append(np.fromiter(database.file.places(), np.int64), database.identity[0])
+        places = np.fromiter(database.file.places(), np.int64)
+        if len(places) != database.file.total:
+            raise Damage(f"its pages have {len(places):,} entries, and its header says {database.file.total:,}")
+        return np.append(places, database.identity[0])
     except InvalidArgumentError as error:
         text = f"lmdb: '{name}': {error}: read it by the lmdb package, in a function for pipeline.dataset"
         raise invalid(text) from error

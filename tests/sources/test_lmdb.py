@@ -1,6 +1,7 @@
 """lmdb: the entries of databases by number, in key order."""
 
 import pickle
+import struct
 
 import dataset_contract
 import numpy as np
@@ -117,6 +118,24 @@ def test_damaged_databases(tmp_path):
         (tmp_path / "a" / "data.mdb").write_bytes(content)
         with raises(DataLossError, "a/data.mdb"):
             list(pipeline.lmdb(tmp_path / "a"))
+
+
+def test_a_page_that_lost_entries(tmp_path):
+    """Each page of its tree that seems to hold fewer entries is noticed."""
+    write(tmp_path / "a", [entry(number) for number in range(300)])
+    path = tmp_path / "a" / "data.mdb"
+    good, size = path.read_bytes(), 4096
+    changed = 0
+    for begin in range(2 * size, len(good), size):
+        flags, lower = struct.unpack_from("<2H", good, begin + 10)
+        if flags == 2 and lower > 40:  # a leaf
+            bad = bytearray(good)
+            struct.pack_into("<H", bad, begin + 12, lower - 4)
+            path.write_bytes(bad)
+            with raises(DataLossError, "its pages have", "entries, and its header says 300"):
+                pipeline.lmdb(tmp_path / "a")
+            changed += 1
+    assert changed > 1
 
 
 def test_damage_after_the_index_was_made(tmp_path):

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.errors import DataLossError, InvalidArgumentError
 from pipeline.nest import map_values
 from pipeline.orders.numbered import sampled
 from pipeline.sources.arrow_columns import Arrays, ArrowRows, digest_of, table_as
@@ -75,10 +76,8 @@ class TakenRows(Table):
         self._schema = schema_as_read(needs("pyarrow", kind).schema(fields), casts)
         for field in self._schema:
             check(field.type, field.name, where)
-        fill, codes = (
-            fillings(self._schema, choice.defaults, where),
-            Codes(self._schema, choice.codes, choice.dtypes, where),
-        )
+        fill = fillings(self._schema, choice.defaults, where)
+        codes = Codes(self._schema, choice.codes, choice.dtypes, where)
         self._arrays = Arrays(where, fill, codes)
         self._facts = facts_of(fill, codes.names)
         self._lock = threading.Lock()
@@ -113,7 +112,10 @@ class TakenRows(Table):
                 return piece
             if follows:
                 size = max(count, _LEAST if piece is None else piece.size_of_next)
-                table = self._as_read(self.neighbours(first, min(size, len(self) - first)))
+                try:
+                    table = self._as_read(self.neighbours(first, min(size, len(self) - first)))
+                except (DataLossError, InvalidArgumentError):
+                    return None  # of a row that was not asked for yet, perhaps
                 following = min(_MOST, 2 * size) if 2 * table.nbytes <= _PIECE_BYTES else max(1, size // 2)
                 self._piece = _Piece(first, ArrowRows(table, self._arrays, self.columns), following)
                 return self._piece

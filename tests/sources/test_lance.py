@@ -168,3 +168,23 @@ class TestDamage:
         shutil.rmtree(path)
         with raises(DataLossError, "a.lance"):
             list(data)
+
+    @pytest.mark.parametrize("size", [1, 4])
+    def test_errors_come_after_the_rows_before_them(self, tmp_path, size):
+        """Rows are read ahead, of which nobody has to know."""
+        path = tmp_path / "a.lance"
+        library.write_dataset(table(0, 20), path)
+        library.write_dataset(table(20, 40), path, mode="append")
+        library.write_dataset(table(110, 140), tmp_path / "b.lance")
+        taken = []
+        with raises(InvalidArgumentError, "column 'n'", "does not become int8"):
+            for batch in pipeline.lance(tmp_path / "b.lance", ["n"], dtypes={"n": "int8"}).batch(size):
+                taken += batch["n"].tolist()
+        assert taken == list(range(110, 128))[: 18 // size * size]
+        last = max((path / "data").iterdir(), key=lambda file: file.stat().st_mtime_ns)
+        last.unlink()
+        taken = []
+        with raises(DataLossError, "a.lance"):
+            for batch in pipeline.lance(path, ["n"]).batch(size):
+                taken += batch["n"].tolist()
+        assert taken == list(range(20))

@@ -150,7 +150,23 @@ def source(rng, directory):
         return Chain(pipeline.fixed_length([str(path)], 8).map(from_bytes), values, f"fixed_length({n})")
     if kind == "epochs" and n:
         return Chain(pipeline.arrays(np.array(values), num_epochs=2), values * 2, f"arrays({n}, num_epochs=2)")
+    if kind == "list" and apart(rng) < 0.3:
+        workers = 2 if apart(rng) < 0.2 else None
+        return Chain(dataset(Items(values), workers=workers), values, f"items({n}, workers={workers})")
     return Chain(dataset(values), values, f"list({n})")
+
+
+class Items:
+    """A sequence of its own class."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, number):
+        return self.values[number]
 
 
 def apart(rng):

@@ -69,7 +69,7 @@ class Checked:
         >>> sorted(checked.passed)
         ['again', 'hosts', 'index', 'length', 'resume', 'resumed']
         >>> checked.skipped["workers"]
-        'no step calls a function of yours'
+        'no step calls a function of yours that workers may call'
     """
 
     def __init__(self, passed: dict[str, str], skipped: dict[str, str]) -> None:

@@ -43,7 +43,8 @@ def check_resume(
     - "resume": from the state before each element, the rest is the same.
     - "resumed": also if each run resumes from the state of a run that was
       resumed itself.
-    - "workers": other workers compute the same, and each resumes the others.
+    - "workers": other workers compute the same, and each resumes the others. A
+      `flat_map` without workers stays so, as its results may have no end.
     - "hosts": `shard` divides the elements among hosts, and other numbers of
       hosts resume.
 
@@ -81,7 +82,7 @@ def check_resume(
         resume: before 4 elements
         resumed: 3 elements in 3 runs
         hosts: 2, 3
-        workers: not checked, no step calls a function of yours
+        workers: not checked, no step calls a function of yours that workers may call
     """
     make = _maker("check_resume", dataset)
     settings = _checked_settings(expected, limit, workers, hosts, at, seed)
@@ -313,7 +314,7 @@ def _with_workers(trial: Trial, workers: Any) -> Dataset[Any]:
 
 def _workers(trial: Trial) -> str:
     if not calls_functions(trial.make()):
-        raise NotApplicable("no step calls a function of yours")
+        raise NotApplicable("no step calls a function of yours that workers may call")
     makers: list[tuple[Callable[[], Dataset[Any]], str]] = [(trial.make, " with the dataset's own workers")]
     places = trial.places()
     for each in trial.settings.workers:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, TypeGuard
 
 from pipeline.datasets.dataset import Dataset
-from pipeline.stages.functions import Each
+from pipeline.stages.functions import Each, FlatMap
 from pipeline.stages.node import Node, nodes_of
 from pipeline.stages.selection import ShuffleAll, WeightedSample, with_inputs
 from pipeline.workers.given import checked_workers
@@ -27,15 +27,23 @@ def _with_workers(node: Node, workers: Any) -> Node:
         return node  # as when it is written: workers read ahead there, and all elements are to be had by number
     if inputs:
         node = with_inputs(node, inputs)
-    if isinstance(node, Each):
+    if _may_move(node):
         node = copy.copy(node)
         node.workers = None if workers is None else checked_workers(node.kind, workers, node.function)
     return node
 
 
+def _may_move(node: Node) -> TypeGuard[Each]:
+    """Return whether other workers may call a step's function.
+
+    Not that of a flat_map without workers: its results may have no end, and workers make all of them.
+    """
+    return isinstance(node, Each) and (node.workers is not None or not isinstance(node, FlatMap))
+
+
 def calls_functions(data: Dataset[Any]) -> bool:
     """Return whether a step calls a function that workers could call."""
-    return any(isinstance(each, Each) for each in nodes_of(data._node))
+    return any(map(_may_move, nodes_of(data._node)))
 
 
 def skips_errors(data: Dataset[Any]) -> bool:

@@ -1,5 +1,6 @@
 """Sound datasets and sources pass, and the result lists what was checked and what was not, and why."""
 
+import itertools
 import subprocess
 import sys
 
@@ -33,7 +34,7 @@ def test_what_does_not_apply_has_a_reason():
     assert checked.skipped == {
         "length": "the dataset has no known length",
         "index": "the dataset has no random access",
-        "workers": "no step calls a function of yours",
+        "workers": "no step calls a function of yours that workers may call",
         "hosts": "shard: shuffle has no seed, so each host would draw another order; give it a seed",
     }
 
@@ -133,3 +134,11 @@ print(check_resume(pipeline.dataset(range(3))).passed["resume"])
 def test_no_test_framework_is_needed():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("before 4 elements\n", "")
+
+
+def test_outputs_without_an_end_stay_with_the_thread_that_iterates():
+    data = stream([1, 2]).flat_map(itertools.count).take(5)
+    checked = check_resume(data, expected=[1, 2, 3, 4, 5])
+    assert checked.skipped["workers"] == "no step calls a function of yours that workers may call"
+    worked = pipeline.dataset([1, 2]).flat_map(range, workers=2)
+    assert "workers" in check_resume(worked, expected=[0, 0, 1]).passed

@@ -2,7 +2,6 @@
 
 import itertools
 import threading
-import time
 from concurrent.futures import Executor, Future
 
 import numpy as np
@@ -80,22 +79,31 @@ def test_inputs_go_to_other_workers_while_the_first_one_is_busy(queue):
         later.join()
 
 
-def test_workers_have_enough_to_do_while_the_caller_is_busy():
-    """The thread that reads the iterator goes on meanwhile: so the next batch is there, and most of the one after."""
-    made, more = [], threading.Condition()
+def test_inputs_for_all_workers_are_read_while_the_caller_is_busy(monkeypatch):
+    """Read for one chunk at a time, inputs were missing when the caller came back: every third batch was waited for."""
+    monkeypatch.setattr("time.perf_counter", lambda: 0.0)  # no input is slow to come
+    came, made, more = [], [], threading.Condition()
 
-    def slow(number):
-        time.sleep(0.004)  # of work: chunks of it hold few examples
+    def note(counts, number):
         with more:
-            made.append(number)
+            counts.append(number)
             more.notify()
-        return number
 
-    with iter(pipeline.dataset(itertools.count()).map(slow, workers=2).batch(8)) as batches:
+    def numbers():
+        for number in itertools.count():
+            note(came, number)
+            yield number
+
+    def large(number):
+        note(made, number)
+        return np.full(1 << 20, number, np.uint8)  # a chunk has four of them at most
+
+    with iter(pipeline.dataset(numbers()).map(large, workers=2).batch(8)) as batches:
         for i in range(1, 16):
             next(batches)
             with more:
-                assert more.wait_for(lambda: len(made) >= 8 * (i + 1) + 4, 30)  # noqa: B023
+                # Twice two chunks are under way, and half as many are read for them.
+                assert more.wait_for(lambda: len(made) >= 8 * (i + 1) and len(came) >= len(made) + 8, 60)  # noqa: B023
 
 
 def test_no_thread_waits_for_a_queue(queue):

@@ -10,7 +10,7 @@ from typing import Any
 from pipeline.checks.differences import difference, shown
 from pipeline.checks.outcome import Checked, CheckFailed, NotApplicable
 from pipeline.checks.trial import Settings, Trial
-from pipeline.checks.variants import calls_functions, part, skips_errors, with_workers
+from pipeline.checks.variants import again, calls_functions, part, skips_errors, with_workers
 from pipeline.datasets.dataset import Dataset
 from pipeline.diagnostics.frames import shown as place_shown
 from pipeline.diagnostics.wording import count as counted
@@ -100,7 +100,7 @@ def chosen_checks(what: str, checks: Sequence[str] | None, known: Sequence[str],
 
 def _maker(what: str, given: Any) -> Callable[[], Dataset[Any]]:
     if isinstance(given, Dataset):
-        return lambda: given
+        return lambda: again(given)
     if not callable(given):
         raise TypeError(f"{what}: expected a dataset, or a function that makes it, got {given!r:.80}")
     return lambda: _made(what, given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import itertools
@@ -15,6 +16,7 @@ from pipeline.checks.differences import difference, shown
 from pipeline.checks.outcome import Checked, CheckFailed, NotApplicable
 from pipeline.checks.resume import CHECKS, chosen_checks, run_checks
 from pipeline.checks.trial import Settings, Trial
+from pipeline.checks.variants import again
 from pipeline.datasets.dataset import Dataset
 from pipeline.diagnostics.wording import count as counted
 from pipeline.dtypes import at_least, items, one_of
@@ -144,7 +146,7 @@ def _maker(source: Any) -> Callable[..., Dataset[Any]]:
 
 def _dataset(given: Any) -> Dataset[Any]:
     try:
-        return dataset(given)
+        return again(dataset(given))
     except TypeError as error:
         raise TypeError(f"check_source: {error}") from error
 
@@ -254,7 +256,10 @@ def _rows(tried: SourceTrial) -> str:
     when = "after zeros were written into all examples of a pass: the source gives its own arrays and not copies"
     tried.taken(tried.make().map(_cleared))
     tried.compare(tried.make(), tried.elements, when)
-    for data in (tried.make(), tried.make().batch(1)):
+    batches = []
+    with contextlib.suppress(InvalidArgumentError):  # examples that make no batch
+        batches.append(tried.make().batch(1))
+    for data in (tried.make(), *batches):
         for example in itertools.islice(data, tried.limit):
             _cleared(example)
     tried.compare(tried.make(), tried.elements, when)
@@ -276,10 +281,10 @@ def _cleared(value: Any) -> int:
 def _batch(tried: SourceTrial) -> str:
     whole = len(tried.elements) // 3 * 3  # behind a limit there may be more
     try:
-        expected = list(dataset(tried.elements[:whole]).batch(3))
+        expected, made = list(dataset(tried.elements[:whole]).batch(3)), tried.make().batch(3)
     except (InvalidArgumentError, TypeError) as error:
         raise NotApplicable(f"examples make no batch: {str(error).splitlines()[0]}") from error
-    with iter(tried.make().batch(3)) as batches:
+    with iter(made) as batches:
         for i, batch in enumerate(expected):
             if found := difference(batch, next(batches), exact=False):
                 text = "of batches differs from the examples of a loop"

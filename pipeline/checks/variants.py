@@ -12,6 +12,11 @@ from pipeline.stages.selection import ShuffleAll, WeightedSample, with_inputs
 from pipeline.workers.given import checked_workers
 
 
+def again(data: Dataset[Any]) -> Dataset[Any]:
+    """Return a dataset that was never looped over: a second loop in the same order would be warned of."""
+    return Dataset(data._node, data._epoch)
+
+
 def with_workers(data: Dataset[Any], workers: Any) -> Dataset[Any]:
     """Return a dataset whose functions are called by other workers.
 

@@ -142,3 +142,10 @@ def test_outputs_without_an_end_stay_with_the_thread_that_iterates():
     assert checked.skipped["workers"] == "no step calls a function of yours that workers may call"
     worked = pipeline.dataset([1, 2]).flat_map(range, workers=2)
     assert "workers" in check_resume(worked, expected=[0, 0, 1]).passed
+
+
+def test_passes_in_the_same_order_are_no_mistake_here():
+    """Elsewhere a second loop over a dataset that shuffles is warned of, and warnings are errors in tests."""
+    data = pipeline.dataset(range(9)).shuffle(seed=1).batch(2)
+    assert "again" in check_resume(data).passed
+    assert "again" in check_source(data).passed

@@ -20,7 +20,7 @@ APART   = $(filter-out ours python,$(or $(PEERS),tensorflow torch grain webdatas
 .PHONY: test-free-threaded bench-free-threaded tsan-free
 .PHONY: bench-cluster bench-crops bench-scaling bench-latency bench-remote bench-auto bench-cores bench-torch bench-instructions bench-start oracle lint clean fuzz soak resume verdicts sdist test-sdist wheels test-wheel test-wheels release-wheels
 run: build
-	$(BIN)/python -m pipeline feed $(DATA) --epochs 20
+	$(BIN)/python -m pipeline feed $(DATA) --epochs 500
 
 build: $(STAMP)
 $(STAMP): pyproject.toml setup.py $(wildcard pyx/*)

@@ -6,6 +6,8 @@ import functools
 import io
 import os
 import re
+import struct
+import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -35,6 +37,11 @@ _LARGEST = tuple(1 << bits for bits in (31, 32, 63, 64))
 _ALMOST = 8192
 
 _OGG_PAGE, _OGG_HEAD = 65_307, 27  # bytes of the longest page, and of a page's head without its table
+
+
+_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+
+_CAF_HEAD, _CAF_CHUNK = 8, struct.Struct(">4sq")  # bytes of the file's head; of a chunk, its name and size
 
 
 class Form(NamedTuple):
@@ -90,7 +97,7 @@ class AudioFile:
         """
         if self._file.format in _OPENED_ANEW:
             self._file = self._opened()
-        if self._file.tell() != begin:
+        if self._told(self._file.tell) != begin:
             before = min(begin, _BEFORE.get(self._file.format, 0))
             self._told(lambda: self._file.seek(begin - before))
             if before:
@@ -124,8 +131,12 @@ class AudioFile:
             claimed, there = int(cut[1]), int(cut[2])
             if there < claimed and not any(0 < largest - claimed <= _ALMOST for largest in _LARGEST):
                 raise self._loss(f"its header claims {claimed:,} bytes, and {there:,} are there")
+        if (self._file.format, self._file.subtype) == ("RAW", "ULAW"):  # which libsndfile supposes of any .au file
+            raise self._loss("it has no header")
+        if self._file.format == "CAF" and "://" not in self._name and _is_cut_caf(self._name):
+            raise self._loss("its header claims more bytes than are there")
         if self._file.format == "OGG" and "://" not in self._name and _is_cut_ogg(self._name):
-            raise self._loss("it ends before its last page")
+            raise self._loss("it ends before its last page, or that is damaged")
 
     def _told(self, call: Callable[[], Any]) -> Any:
         """Call what reads the file; errors of libsndfile become the library's, with the name of the file."""
@@ -145,8 +156,22 @@ class AudioFile:
         return DataLossError(None, None, f"audio: '{self._name}' cannot be read: {text}")
 
 
+def _is_cut_caf(name: str) -> bool:
+    """Return whether a CAF file is cut short; libsndfile does not see that its last bytes are missing."""
+    with open(name, "rb") as file:
+        size, begin = os.fstat(file.fileno()).st_size, _CAF_HEAD
+        while True:
+            file.seek(begin)
+            kind, length = _CAF_CHUNK.unpack(file.read(_CAF_CHUNK.size).ljust(_CAF_CHUNK.size, b"\0"))
+            begin += _CAF_CHUNK.size + length
+            if length < 0 or begin > size:  # below 0: as far as the file goes
+                return bool(length >= 0)
+            if kind in (b"data", bytes(4)):
+                return False
+
+
 def _is_cut_ogg(name: str) -> bool:
-    """Return whether the last page of an Ogg file does not end its stream, or is not whole."""
+    """Return whether the last page of an Ogg file does not end its stream, is not whole, or has a wrong checksum."""
     with open(name, "rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _OGG_PAGE))
         data = file.read()
@@ -154,4 +179,13 @@ def _is_cut_ogg(name: str) -> bool:
     if len(page) < _OGG_HEAD:
         return True
     ends_stream, table = page[5] & 4, page[_OGG_HEAD : _OGG_HEAD + page[26]]
-    return not ends_stream or len(page) < _OGG_HEAD + page[26] + sum(table)
+    size = _OGG_HEAD + page[26] + sum(table)
+    # Libraries leave out damaged pages, and so the length of the sound would be another one.
+    return not ends_stream or len(page) < size or int.from_bytes(page[22:26], "little") != _ogg_crc(page[:size])
+
+
+def _ogg_crc(page: bytes) -> int:
+    """Return the checksum of a page: the CRC-32 of zlib with the bits of all bytes reversed, begun at 0."""
+    data = page[:22] + bytes(4) + page[26:]
+    found = ~zlib.crc32(data.translate(_REVERSED), 0xFFFFFFFF) & 0xFFFFFFFF
+    return int(f"{found:032b}"[::-1], 2)

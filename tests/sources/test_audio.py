@@ -6,6 +6,7 @@ import os
 import pickle
 import re
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -190,6 +191,44 @@ class TestDamage:
         with raises(DataLossError, path):
             list(pipeline.audio(path))
         with raises(DataLossError, path):
+            list(pipeline.audio(path, 0.25))
+
+    @pytest.mark.parametrize("missing", range(1, 16))
+    def test_a_caf_file_without_its_last_bytes(self, tmp_path, missing):
+        path = write(tmp_path / "a.caf", np.zeros((RATE, 2), "int16"))
+        os.truncate(path, os.path.getsize(path) - missing)
+        with raises(DataLossError, path):
+            list(pipeline.audio(path))
+
+    @pytest.mark.parametrize("subtype", ["VORBIS", "OPUS"])
+    def test_a_changed_byte_in_the_last_page_of_ogg(self, tmp_path, subtype):
+        """Libraries leave the page out, and the recording would be shorter."""
+        samples = np.random.default_rng(1).integers(-9000, 9000, (20 * RATE, 2)).astype(np.int16)
+        path = Path(write(tmp_path / "a.ogg", samples, subtype=subtype))
+        data = bytearray(path.read_bytes())
+        data[-5] ^= 1
+        path.write_bytes(data)
+        with raises(DataLossError, str(path)):
+            list(pipeline.audio(path))
+        with raises(DataLossError, str(path)):
+            pipeline.audio(path, 0.25)
+
+    @pytest.mark.parametrize("data", [b"", b"no sound" * 100])
+    @pytest.mark.parametrize("ending", ["au", "snd"])
+    def test_other_files_are_no_au_files(self, tmp_path, ending, data):
+        """Libsndfile reads them as noise without a header."""
+        path = tmp_path / f"a.{ending}"
+        path.write_bytes(data)
+        with raises(DataLossError, str(path), "it has no header"):
+            list(pipeline.audio(path))
+        with raises(DataLossError, str(path), "it has no header"):
+            pipeline.audio(path, 0.01)
+
+    def test_windows_of_a_file_without_seeking(self, tmp_path):
+        path = tmp_path / "a.vox"
+        path.write_bytes(b"\x80" * 8000)
+        assert len(list(pipeline.audio(path))) == 1
+        with raises(DataLossError, str(path)):
             list(pipeline.audio(path, 0.25))
 
     @pytest.mark.parametrize("data", [b"", b"RIFF", b"RIFF\xff\xff\xff\xffWAVE", b"fLaC" + b"\0" * 50, b"x" * 1000])

@@ -50,6 +50,11 @@ def needs(module: str, function: str, *, hint: str = "") -> Any:
         raise ImportError(f"{function}: {package} is installed, but cannot be imported: {error}{hint}") from error
 
 
+def is_panic(error: BaseException) -> bool:
+    """Return whether this is what a library in Rust raises for a mistake of its own, which is no Exception."""
+    return type(error).__name__ == "PanicException"
+
+
 def names_of(columns: Any, where: str) -> list[str] | None:
     """Return the names of the columns that were asked for, or None for all; TypeError for what is no list of names."""
     if columns is None:

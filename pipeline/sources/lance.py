@@ -15,7 +15,7 @@ from pipeline.errors import DataLossError
 from pipeline.files.near_names import no_such_file
 from pipeline.keywords import tells_keywords
 from pipeline.sources.arrow_taken import Choice, TakenRows
-from pipeline.sources.extras import needs
+from pipeline.sources.extras import is_panic, needs
 from pipeline.sources.order import Epochs
 from pipeline.sources.paths import at_home
 from pipeline.sources.source import TableSource
@@ -100,5 +100,7 @@ def _told(name: str, call: Callable[[], Any]) -> Any:
     """Call what reads a dataset; its errors become the library's, with the name of the dataset."""
     try:
         return call()
-    except (OSError, ValueError, RuntimeError) as error:
+    except BaseException as error:
+        if not (isinstance(error, (OSError, ValueError, RuntimeError)) or is_panic(error)):
+            raise
         raise DataLossError(None, None, f"lance: '{name}' cannot be read: {error}") from error

@@ -14,7 +14,7 @@ from pipeline.files.offsets import identity_of
 from pipeline.keywords import tells_keywords
 from pipeline.sources.arrow_taken import Choice, TakenRows
 from pipeline.sources.arrow_types import columns_of
-from pipeline.sources.extras import needs
+from pipeline.sources.extras import is_panic, needs
 from pipeline.sources.file_table import FileTable
 from pipeline.sources.handles import Handles
 from pipeline.sources.order import Epochs
@@ -146,7 +146,9 @@ class _File:
         """Call what reads the file; its errors become the library's, with the name of the file."""
         try:
             return call()
-        except (RuntimeError, ValueError, OSError) as error:
+        except BaseException as error:
+            if not (isinstance(error, (RuntimeError, ValueError, OSError)) or is_panic(error)):
+                raise
             raise self._loss(str(error).partition("\n")[0]) from error  # the rest is a trace of the library
 
     def _loss(self, text: str) -> DataLossError:

@@ -1,5 +1,6 @@
 """lance: the rows of Lance datasets. `make test-sources` installs its library; elsewhere these are skipped."""
 
+import contextlib
 import pickle
 import re
 import shutil
@@ -168,6 +169,17 @@ class TestDamage:
         shutil.rmtree(path)
         with raises(DataLossError, "a.lance"):
             list(data)
+
+    def test_a_manifest_that_lost_bytes(self, tmp_path):
+        """Lance panics at some of these, which is no Exception by itself."""
+        path = tmp_path / "a.lance"
+        library.write_dataset(table(), path)
+        manifest = next((path / "_versions").glob("*.manifest"))
+        contents = manifest.read_bytes()
+        for place in range(0, len(contents), 40):
+            manifest.write_bytes(contents[:place] + contents[place + 7 :])
+            with contextlib.suppress(DataLossError):
+                pipeline.lance(path)
 
     @pytest.mark.parametrize("size", [1, 4])
     def test_errors_come_after_the_rows_before_them(self, tmp_path, size):

@@ -149,6 +149,17 @@ class TestDamage:
         with raises(DataLossError, "a.vortex"):
             pipeline.vortex(tmp_path / "a.vortex")
 
+    def test_a_panic(self, path, monkeypatch):
+        """Vortex panics at some damage; that is no Exception by itself."""
+        panic = type("PanicException", (BaseException,), {})
+
+        def opened(_):
+            raise panic("index out of bounds")
+
+        monkeypatch.setattr(library, "open", opened)
+        with raises(DataLossError, f"vortex: '{path}' cannot be read: index out of bounds"):
+            pipeline.vortex(path)
+
     def test_a_changed_file(self, path):
         data = pipeline.vortex(path)
         assert len(list(data)) == COUNT

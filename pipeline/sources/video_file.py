@@ -72,6 +72,8 @@ class VideoFile:
         if not file.streams.video:
             raise self._loss("it has no video stream")
         self._file, self._stream = file, file.streams.video[0]
+        if self._stream.codec_context is None:
+            raise self._loss("FFmpeg has no decoder for its video")
         self._stream.codec_context.thread_count = self._threads
         self._stream.codec_context.thread_type = "AUTO"
         self._begin = self._stream.start_time or 0

@@ -5,6 +5,7 @@ import os
 import pickle
 import re
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -252,6 +253,12 @@ class TestDamage:
             sound.sample_rate = 8000
             file.mux(stream.encode(sound))
         with raises(DataLossError, path, "it has no video stream"):
+            pipeline.video(path, 4)
+
+    def test_a_codec_that_is_not_known(self, tmp_path):
+        path = Path(write(tmp_path / "a.mp4", range(10)))
+        path.write_bytes(path.read_bytes().replace(b"mp4v", b"zzzz").replace(b"esds", b"zzzz"))
+        with raises(DataLossError, str(path), "FFmpeg has no decoder for its video"):
             pipeline.video(path, 4)
 
     def test_errors_come_in_order(self, tmp_path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from pipeline.errors import DataLossError, OpError, invalid
 from pipeline.files.limits import too_long
@@ -19,6 +19,7 @@ _META = struct.Struct("=16xIIQQ")  # magic, version, address, map size; two data
 _DATABASE = struct.Struct("=IHHQQQQQ")  # pad (of the first one: page size), flags, depth, four counts, root
 _END = struct.Struct("=QQ")  # last page, transaction
 _NODE = struct.Struct("=HHHH")  # low and high half of a size (or page number), flags, size of the key
+_NUMBER = 8  # bytes of a page number
 _MAGIC, _VERSION = 0xBEEFC0DE, 1
 _NONE = 2**64 - 1
 _BRANCH, _LEAF, _OVERFLOW, _KEYS_ONLY = 1, 2, 4, 0x20  # flags of pages
@@ -121,7 +122,9 @@ class LMDBFile:
         """
         for number, page in self._leaves(self._root):
             try:
-                for at in _places(page):
+                places = _places(page)
+                self._check_tiled(number, page, places)
+                for at in places:
                     _, _, kind, size = _NODE.unpack_from(page, at)
                     if kind & (_TREE | _SEVERAL):
                         what = "has several values" if kind & _SEVERAL else "is the name of a database within it"
@@ -129,6 +132,16 @@ class LMDBFile:
                     yield number * self._size + at
             except struct.error as error:
                 raise Damage(self._at(number, str(error))) from error
+
+    def _check_tiled(self, number: int, page: bytes, places: Sequence[int]) -> None:
+        """Raise Damage unless the nodes of a leaf fill its end without gaps, as LMDB keeps them."""
+        expected = len(page)
+        for at in sorted(places, reverse=True):
+            low, high, kind, key_size = _NODE.unpack_from(page, at)
+            size = _NODE.size + key_size + (_NUMBER if kind & _BIG else low | high << 16)
+            if at + size + size % 2 != expected:
+                raise Damage(self._at(number, f"its entry at byte {at} does not end where the next one begins"))
+            expected = at
 
     def entry(self, place: int) -> Entry:
         """Return the entry at an offset in the file; errors as in `entries`."""
@@ -203,6 +216,9 @@ class LMDBFile:
         data = os.pread(self._file, size, number * self._size)
         if len(data) < size:
             raise MissingPage(f"its page {last} is missing")
+        own = _PAGE.unpack_from(data)[0]
+        if own != number:
+            raise Damage(self._at(number, f"it says that it is page {own}"))
         return data
 
     def _at(self, number: int, text: str) -> str:

@@ -138,6 +138,30 @@ def test_a_page_that_lost_entries(tmp_path):
     assert changed > 1
 
 
+def test_a_page_that_moved(tmp_path):
+    """The value of one key is not read for another."""
+    write(tmp_path / "a", [(b"%d" % number, bytes([number]) * 9000) for number in range(20)])
+    path = tmp_path / "a" / "data.mdb"
+    good = path.read_bytes()
+    path.write_bytes(good[:8192] + good[8192 + 4096 :] + bytes(4096))
+    with raises(DataLossError, "a/data.mdb", "it says that it is page"):
+        list(pipeline.lmdb(tmp_path / "a"))
+
+
+def test_entries_that_overlap(tmp_path):
+    write(tmp_path / "a", [entry(number) for number in range(1, 6)])
+    path = tmp_path / "a" / "data.mdb"
+    good = path.read_bytes()
+    page = next(at for at in range(8192, len(good), 4096) if struct.unpack_from("<H", good, at + 10)[0] == 2)
+    for change in (2, 22, 400):
+        bad = bytearray(good)
+        (place,) = struct.unpack_from("<H", good, page + 18)
+        struct.pack_into("<H", bad, page + 18, place - change)
+        path.write_bytes(bad)
+        with raises(DataLossError, "a/data.mdb", "does not end where the next one begins"):
+            pipeline.lmdb(tmp_path / "a")
+
+
 def test_damage_after_the_index_was_made(tmp_path):
     """Its size and time tell that it changed, whatever a page seems to hold."""
     write(tmp_path / "a", [entry(number) for number in range(300)])

@@ -23,6 +23,8 @@ from pipeline.files.os_errors import translated
 # Rows without bytes that a file may claim: it does not become larger by them.
 _MOST_EMPTY = 1 << 24
 
+_MOST_DIMENSIONS = 64  # of NumPy
+
 # Bytes of a header, as NumPy limits them.
 _LONGEST = 10_000
 
@@ -202,6 +204,8 @@ def checked_header(file: BinaryIO, size: int, where: str) -> tuple[np.dtype[Any]
         raise InvalidArgumentError(None, None, text)
     if min(shape, default=0) < 0 or count * dtype.itemsize > size - start:
         raise _other_size(dtype, shape, size - start, where)
+    if len(shape) > _MOST_DIMENSIONS:
+        raise DataLossError(None, None, f"{where}: its header says {len(shape)} dimensions, more than arrays have")
     if (count and not dtype.itemsize) or (not count and shape[0] > _MOST_EMPTY):
         raise DataLossError(None, None, f"{where}: its header says {dtype} of shape {shape}, which has no bytes")
     return dtype, shape, fortran and len(shape) > 1, start

@@ -29,6 +29,11 @@ _LOCAL = struct.Struct("<4s5H3I2H")
 _SIGNATURE = b"PK\x03\x04"
 _ENCRYPTED, _UTF_8 = 1, 0x800  # flags
 
+# After the directory: signature, four numbers of disks and members, the directory's size and place. A comment follows.
+_END = struct.Struct("<4s4H2IH")
+_END_SIGNATURE = b"PK\x05\x06"
+_MANY = (1 << 16) - 1  # members or more, of which the directory of zip64 tells; and bytes of the longest comment
+
 _SMALL = 1 << 16  # files of up to so many bytes are read by one call
 _PIECE = 1 << 20  # bytes decompressed at once
 _LARGEST_RATIO = 1032  # bytes that one byte of a deflate stream can become
@@ -228,12 +233,21 @@ class _Archive:
             if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a place before the start of the file
                 raise
             raise _damage(where, f"it is not a .npz or .npy file, or it is damaged: {error}") from error
+        claimed = self._claimed()
+        if len(members) < claimed < _MANY:
+            raise _damage(where, f"its directory has {len(members):,} of {claimed:,} members")
         self._members: dict[str, zipfile.ZipInfo] = {}
         for each in members:
             key = each.filename.removesuffix(".npy")
             if key in self._members:
                 raise _damage(where, f"it has {key!r} twice")
             self._members[key] = each
+
+    def _claimed(self) -> int:
+        """How many members the archive should have: `zipfile` reads any number."""
+        begin = max(0, self._file.size - _END.size - _MANY)
+        data = self._file.read(begin, self._file.size - begin)
+        return int(_END.unpack_from(data, data.rfind(_END_SIGNATURE))[4])
 
     def arrays(self, keys: Sequence[str] | None, limit: int) -> dict[str, Any]:
         missing = [key for key in keys or () if key not in self._members]

@@ -203,6 +203,17 @@ def test_a_truncated_file(tmp_path, compression):
             list(pipeline.npz(path))
 
 
+def test_members_that_the_directory_lost(tmp_path):
+    """An entry that claims a comment takes in the ones after it, and `zipfile` does not count them."""
+    path = tmp_path / "0.npz"
+    bad = bytearray(archive([(f"{name}.npy", npy(np.array(1))) for name in "abc"]))
+    begin = bad.index(b"PK\x01\x02")
+    struct.pack_into("<H", bad, begin + 32, 2 * (46 + len("a.npy")))
+    path.write_bytes(bad)
+    with raises(DataLossError, f"{path}: its directory has 1 of 3 members"):
+        list(pipeline.npz(path))
+
+
 def claims(good, size):
     """An archive whose directory and header claim that its first member has so many bytes, decompressed or not."""
     bad = bytearray(good)
@@ -251,6 +262,15 @@ def test_a_header_that_claims_much(tmp_path):
         path.write_bytes(content)
         with raises(DataLossError, "its header says float64 of shape (9999999,), and 8 bytes follow"):
             list(pipeline.npz(path))
+
+
+def test_more_dimensions_than_arrays_have(tmp_path):
+    path = tmp_path / "0.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "|i1", "fortran_order": False, "shape": 65 * (1,)})
+        file.write(b"1")
+    with raises(DataLossError, f"{path}: its header says 65 dimensions"):
+        list(pipeline.npz(path))
 
 
 def test_bad_files_are_skipped(tmp_path):

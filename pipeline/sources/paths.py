@@ -48,7 +48,7 @@ def local_files(paths: Any, function: str) -> list[str]:
     """Return the names of files as `expanded` does, for sources that seek in local files.
 
     Raises:
-        InvalidArgumentError: One is a URL or a folder.
+        InvalidArgumentError: One is a URL, a folder, a pipe or a device.
         NotFoundError, TypeError: As for `expanded`.
     """
     names = [name.removeprefix("file://") for name in expanded(paths, function)]
@@ -57,6 +57,10 @@ def local_files(paths: Any, function: str) -> list[str]:
             raise invalid(f"{function}: '{name}' is a URL, and clips are read from local files: copy it first")
         if os.path.isdir(name):
             raise invalid(f"{function}: '{name}' is a folder: for the files in it pass '{name}/*'")
+        if os.path.exists(name) and not os.path.isfile(name):  # opening a pipe would wait for its writer
+            raise invalid(
+                f"{function}: '{name}' is a pipe or device, in which nobody can seek: copy it to a file first"
+            )
     return names
 
 

@@ -87,16 +87,19 @@ def video(
     """
     needs("av", "video")
     count, workers = at_least(1, frames, "video: frames"), at_least(0, threads, "video: threads")
-    rate = None if fps is None else _fraction(above_zero(fps, "video: fps"))
-    step = None if hop is None else _fraction(above_zero(hop, "video: hop"))
+    rate = None if fps is None else _fraction(fps, "video: fps")
+    step = None if hop is None else _fraction(hop, "video: hop")
     shape = None if size is None else pair_of(size, "video: size")
     clips = _Clips(local_files(paths, "video"), count, rate, step, shape, workers)
     return TableSource(clips, Epochs(num_epochs, shuffle, seed, shard))
 
 
-def _fraction(given: float) -> Fraction:
-    """A rate or time as people mean it: 29.97 and 0.1, not the floats next to them."""
-    return Fraction(given).limit_denominator(1_000_000)
+def _fraction(given: Any, what: str) -> Fraction:
+    """Return a rate or time as people mean it: 29.97 and 0.1, not the floats next to them."""
+    made = Fraction(above_zero(given, what)).limit_denominator(1_000_000)
+    if not made:
+        raise invalid(f"{what} must be at least 0.000001, not {given!r:.80}")
+    return made
 
 
 class _Clips(FileTable):

@@ -331,6 +331,9 @@ def test_wrong_options(tmp_path, options, cls, text):
 def test_paths(tmp_path):
     with raises(InvalidArgumentError, f"'{tmp_path}' is a folder", f"'{tmp_path}/*'"):
         pipeline.audio(tmp_path, 1.0)
+    os.mkfifo(tmp_path / "pipe")  # to open it would wait for a writer
+    with raises(InvalidArgumentError, f"'{tmp_path / 'pipe'}' is a pipe or device"):
+        pipeline.audio(tmp_path / "pipe", 1.0)
     with raises(InvalidArgumentError, "'s3://bucket/a.wav' is a URL"):
         pipeline.audio("s3://bucket/a.wav", 1.0)
 

@@ -59,7 +59,7 @@ def local_files(paths: Any, function: str) -> list[str]:
             raise invalid(f"{function}: '{name}' is a folder: for the files in it pass '{name}/*'")
         if os.path.exists(name) and not os.path.isfile(name):  # opening a pipe would wait for its writer
             raise invalid(
-                f"{function}: '{name}' is a pipe or device, in which nobody can seek: copy it to a file first"
+                f"{function}: '{name}' is a pipe or device, where nothing can be skipped: copy it to a file"
             )
     return names
 

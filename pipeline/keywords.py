@@ -76,7 +76,7 @@ _IN_DATASETS = {
     "in_order": ".map(function, workers=4, ordered={})",
     "multiprocessing_context": ".map(function, workers=pipeline.processes(4, method={}))",
     "num_workers": ".map(function, workers={})",
-    "persistent_workers": ".map(function, workers=4), whose workers live as long as the epoch",
+    "persistent_workers": ".map(function, workers=workers), all within `with pipeline.processes(4) as workers:`",
     "prefetch_factor": ".prefetch({})",
     "sampler": ".shuffle(seed=1), .sample({}) or .shard({})",
     "seed": ".shuffle(seed={})",

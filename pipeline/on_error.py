@@ -172,6 +172,13 @@ def add_note(error: BaseException, text: str) -> None:
         BaseException.add_note(error, Note(text))
 
 
+def in_short(error: BaseException) -> str:
+    """Return the class and text of an error, with the step and item that our first note names."""
+    notes = getattr(error, "__notes__", None)
+    ours = [each for each in notes if type(each) is Note] if isinstance(notes, list) else []
+    return " ".join([f"{type(error).__name__}: {error}", *(f"({each})" for each in ours[:1])])
+
+
 def name_item(error: Exception, key: str, text: str) -> None:
     """Name the item that an error is about: in a note, and by `record_key` for the messages of a queue it closes.
 

@@ -74,7 +74,7 @@ def dataset(
         if shuffle or seed is not None or shard is not None:
             raise ValueError(
                 f"dataset: a {type(data).__name__} decides its order and its share itself: shuffle, seed and shard are "
-                "for map-style Datasets. To mix its examples add .shuffle(10_000)"
+                "for map-style Datasets. To mix its examples add .shuffle(10_000, seed=1)"
             )
         if workers is not None:
             raise ValueError(

@@ -149,6 +149,13 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             return invalid(f"{what}: workers make what {kind} takes, one after the other: write {what} before {kind}")
         return invalid(f"{what}: {kind} is a stream: {hint}")
 
+    def _or_index(self) -> str:
+        """Return how to index the source, as the end of an advice; "" if nothing would then be indexed."""
+        node = self._node
+        while isinstance(node, stages.Map) and node.one_to_one:
+            node = node.source
+        return f", or index=True to {node.kind}" if node.takes_index else ""
+
     def _chooses_all(self) -> bool:
         """Return whether elements can be read in any order."""
         node = arranged(self._node)
@@ -271,7 +278,7 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         self._needs_no_time("shuffle")
         if buffer_size is None:
             if not self._chooses_all():
-                raise self._no_order("shuffle", "give a buffer_size, or shuffle=True to the source")
+                raise self._no_order("shuffle", f"give a buffer_size, as in .shuffle(10_000, seed=1){self._or_index()}")
             if (length := self._node.length()) is not None and length > _MOST_SHUFFLED:
                 text = f"shuffle: of {length:,} elements at most {_MOST_SHUFFLED:,} can be shuffled at once"
                 raise invalid(f"{text}: give a buffer_size")

@@ -419,8 +419,8 @@ class DatasetIterator(Recipe, Generic[T_co]):
         stream = self._stream
         if stream is None:
             return
-        if self._loops is not None and self._handed > 1:
-            self._loops.ended = True
+        if self._loops is not None:
+            self._loops.end(self._handed)
         self._run.clock.stop()
         try:
             stream.close()
@@ -466,11 +466,13 @@ class DatasetIterator(Recipe, Generic[T_co]):
             coord.join(stop_grace_period_secs=self.grace)
 
     def _tell_dropped(self) -> None:
-        """Log dropped examples; warn if there was no batch at all."""
+        """Log dropped examples; warn if there was no batch, or no element, at all."""
         dropped = self.num_dropped
-        if not dropped:
-            return
         batches, examples = self.delivered
+        if not dropped:
+            if not batches:
+                mistakes.warn_of_nothing(self._node, self._measured, self._run.skipped, self._name)
+            return
         text = f"the last {dropped:,} of {examples + dropped:,} examples fill no batch and are dropped. {_SMALLER}"
         if batches:
             _log.info("%s: %s", self._name, text)

@@ -6,7 +6,7 @@ A check gets a step and the steps behind it, and returns what to tell.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any, TypeAlias
 from weakref import WeakSet
@@ -14,11 +14,15 @@ from weakref import WeakSet
 from pipeline.diagnostics.frames import tell
 from pipeline.errors import FailedPreconditionError
 from pipeline.logs import logger
+from pipeline.on_error import Skips, in_short
 from pipeline.stages.node import Node, nodes_of
+from pipeline.stages.run import Measured
 
 _log = logger("pipeline.batches")
 
 _POOL = 10_000  # examples: the buffer that warnings propose
+_FIRSTS = 3  # iterators of one element
+_FIRST_AGAIN = "each iter(dataset) begins again, and gave one element three times: keep one iterator"
 
 _SAME_ORDER = (
     "a second loop over this dataset gives the same order again. For another order in each epoch write "
@@ -32,25 +36,42 @@ class Loops:
     Attributes:
         ended: Whether one has given several elements and is over.
         told: Whether somebody was told that the next one has the same order.
+        firsts: How many have given one element and are over.
     """
 
     def __init__(self) -> None:
         self.ended = self.told = False
+        self.firsts = 0
+
+    def end(self, gave: int) -> None:
+        """Note that a loop is over.
+
+        Args:
+            gave: How many elements it has given.
+        """
+        if gave > 1:
+            self.ended = True
+        elif gave:
+            self.firsts += 1
 
     def begin(self, node: Node, name: str) -> None:
         """Warn if a loop begins in the order of one before."""
+        if self.firsts == _FIRSTS:
+            self.firsts += 1
+            _log.info("%s: %s", name, _FIRST_AGAIN)
         if self.ended and not self.told:
             self.told = True
             if any(map(_shuffles, nodes_of(node))):
                 tell(_log, f"{name}: {_SAME_ORDER}")
 
 
-# Recipes that were looked at, in their first epoch and in later ones; those of which processes were told; and sources
-# with one pass that were read to their end.
+# Recipes that were looked at, in their first epoch and in later ones; those of which processes were told; sources with
+# one pass that were read to their end; and recipes of which somebody was told that nothing is left.
 _seen: WeakSet[Node] = WeakSet()
 _seen_later: WeakSet[Node] = WeakSet()
 _whole: WeakSet[Node] = WeakSet()
 _read: WeakSet[Node] = WeakSet()
+_empty: WeakSet[Node] = WeakSet()
 
 
 def look(node: Node, epoch: int, name: str) -> None:
@@ -119,6 +140,41 @@ def warn_of_ranks(node: Node, name: str) -> None:
         tell(_log, f"{name}: {text}, or write .shard(rank, {world})")
 
 
+def warn_of_nothing(node: Node, measured: Mapping[Node, Measured], skipped: Skips, name: str) -> None:
+    """Warn, once for a recipe, if an epoch has no element because all were skipped or filtered.
+
+    Args:
+        node: The recipe.
+        measured: The measurements of its steps.
+        skipped: The skipped errors.
+        name: What messages call the iterator.
+    """
+    text = _all_skipped(skipped) or _all_filtered(measured)
+    if text is not None and node not in _empty:
+        _empty.add(node)
+        tell(_log, f"{name}: no element is left: {text}")
+
+
+def _all_skipped(skipped: Skips) -> str | None:
+    if not skipped.errors:
+        return None
+    return f"on_error='skip' left out {_examples(skipped.count)}, the first with {in_short(skipped.errors[0])}"
+
+
+def _all_filtered(measured: Mapping[Node, Measured]) -> str | None:
+    for node, of_node in measured.items():
+        if node.kind != "filter" or of_node.meter.elements:
+            continue
+        counts = [measured[each].meter.elements for each in nodes_of(node) if each in measured]
+        if taken := next(filter(None, reversed(counts)), 0):  # not all steps count what they give
+            return f"{node.call()} dropped {_examples(taken)}: does its function return True or False?"
+    return None
+
+
+def _examples(count: int) -> str:
+    return f"{count:,} example{'s' if count > 1 else ''}"
+
+
 def _with_steps_behind(node: Node, behind: Sequence[Node] = ()) -> Iterator[tuple[Node, Sequence[Node]]]:
     """Yield each node with the steps behind it, the nearest first."""
     for each in node.inputs:
@@ -142,7 +198,7 @@ def _shuffles_one_file(node: Node, behind: Sequence[Node]) -> str | None:
     reason = node.idle_shuffle()
     if reason is None or any(each.kind == "shuffle" for each in behind):
         return None
-    return f"{reason}: add .shuffle({_POOL:_}), which mixes the examples"
+    return f"{reason}: add .shuffle({_POOL:_}, seed=1), which mixes the examples"
 
 
 def _shuffles_batches(node: Node, behind: Sequence[Node]) -> str | None:
@@ -186,6 +242,36 @@ def _skips_others(node: Node, behind: Sequence[Node]) -> str | None:
     )
 
 
+def _zips_orders(node: Node, behind: Sequence[Node]) -> str | None:
+    if node.kind != "zip":
+        return None
+    orders = [(each, order) for each in node.inputs if (order := _order(each))]
+    if all(order == orders[0][1] for _, order in orders) or _are_unpaired(*zip(*orders, strict=True)):
+        return None
+    return (
+        "zip of datasets in different random orders pairs their elements at random: write "
+        "pipeline.zip(...).shuffle(seed=1), or give each shuffle the same seed"
+    )
+
+
+def _order(node: Node) -> list[tuple[Any, ...]]:
+    """Return the length of each part that a recipe shuffles, with all that decides its order."""
+    found: list[tuple[Any, ...]] = []
+    for each in nodes_of(node):
+        seed = each.seed()
+        if seed is not None and each.kind != "sample" and _shuffles(each):
+            pair = seed if seed.drawn else seed.pair
+            found.append((each.length(), pair, bool(each.inputs), each.options().get("buffer_size")))
+    return found
+
+
+def _are_unpaired(inputs: Sequence[Node], orders: Sequence[list[tuple[Any, ...]]]) -> bool:
+    """Return whether random pairs seem to be meant: of one source with itself, or of unequal lengths."""
+    first, *others = [{each for each in nodes_of(node) if not each.inputs} for node in inputs]
+    lengths = {tuple(length for length, *_ in order) for order in orders}
+    return not all(map(first.isdisjoint, others)) or (len(lengths) > 1 and not any(None in each for each in lengths))
+
+
 def _draws(function: Any) -> bool:
     """Return whether a function names `example_rng`."""
     code = getattr(function, "__code__", None)
@@ -194,5 +280,5 @@ def _draws(function: Any) -> bool:
 
 _Check: TypeAlias = "Callable[[Node, Sequence[Node]], str | None]"
 
-_CHECKS: tuple[_Check, ...] = (_shuffles_one_file, _shuffles_batches, _shuffles_epochs)
+_CHECKS: tuple[_Check, ...] = (_shuffles_one_file, _shuffles_batches, _shuffles_epochs, _zips_orders)
 _OF_EPOCHS: tuple[_Check, ...] = (_keeps_draws, _skips_others)  # of recipes that run for several epochs

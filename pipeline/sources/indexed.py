@@ -45,6 +45,7 @@ class IndexedParts(Parts):
         joins: True if the bytes of records that are not neighbours may be read together, one after the other.
     """
 
+    takes_index = True
     left_out = 0
     encoding: str | None = None
     calls = False

@@ -158,10 +158,11 @@ class Parts(Rows):
         no_state: Why it has no states; None if it has.
         count: How many examples all parts have; None if that is not known.
         live: True if others write the files meanwhile, as they do with pipes.
+        takes_index: See `Node.takes_index`.
     """
 
     names: Sequence[str]
-    live = False
+    live = takes_index = False
     of_files = True
     no_state: str | None = None
     count: int | None = None
@@ -477,6 +478,7 @@ class OfParts(OfSource):
             self._names = Once(_NamesOf(parts.names))
         super().__init__(parts.kind, _FactsOf(parts, self._names), order)
         self.parts, self._stream = parts, stream
+        self.takes_index = parts.takes_index
         self.errors: tuple[str, int | None] = ("raise", None)
 
     @property

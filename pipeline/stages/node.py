@@ -47,6 +47,7 @@ class Node:
         made_at: The user's line that made it.
         summed: The number of batchings after `checksum`; None without a checksum.
         takes_workers: The function that makes this source with `workers=`; "" for all other nodes.
+        takes_index: True for a stream that would be indexed with `index=True`.
     """
 
     kind: str = ""
@@ -60,6 +61,7 @@ class Node:
     made_at: Place | None = None
     summed: int | None = None
     takes_workers: str = ""
+    takes_index: bool = False
     _written: Node | None = None
 
     def options(self) -> dict[str, Any]:

@@ -53,6 +53,10 @@ def nothing(number):
     """As of people who change the example in place."""
 
 
+def fails(number):
+    raise ValueError(f"bad number {number}")
+
+
 class Squares:
     def __len__(self):
         return 10
@@ -134,7 +138,17 @@ RAISES = {
     "shuffle(seed=) of a stream": (
         lambda _: pipeline.dataset(stream).shuffle(seed=1),
         ValueError,
-        "is a stream: give a buffer_size",
+        "is a stream: give a buffer_size, as in .shuffle(10_000, seed=1)",
+    ),
+    "shuffle(seed=) of lines": (
+        lambda path: pipeline.text(one_file(path)).map(len).shuffle(seed=1),
+        ValueError,
+        "map is a stream: give a buffer_size, as in .shuffle(10_000, seed=1), or index=True to text",
+    ),
+    "persistent_workers": (
+        lambda _: torch() and pipeline.torch.DataLoader(numbers().batch(2), persistent_workers=True),
+        TypeError,
+        "workers=workers), all within `with pipeline.processes(4) as workers:`",
     ),
     "shuffle=True of a dataset": (lambda _: numbers().shuffle(shuffle=True), TypeError, "unexpected keyword argument"),
     "shuffle(True)": (lambda _: numbers().shuffle(True), TypeError, "shuffle: buffer_size"),
@@ -239,7 +253,7 @@ def test_is_an_error(name, tmp_path):
 
 
 TWICE = "a second loop over this dataset gives the same order again. For another order in each epoch write `for i in"
-ONE_FILE = "shuffle=True orders files, and there is one, so it changes nothing: add .shuffle(10_000)"
+ONE_FILE = "shuffle=True orders files, and there is one, so it changes nothing: add .shuffle(10_000, seed=1)"
 
 # What warns, once: the program, and what the warning says.
 WARNS = {
@@ -283,11 +297,36 @@ WARNS = {
         lambda _: [looped(SKIPPED.epoch(i)) for i in range(3)],
         "skip behind shuffle leaves out other examples in each epoch",
     ),
+    "examples that all fail": (
+        lambda _: looped(FAILING, 2),
+        "no element is left: on_error='skip' left out 10 examples, the first with ValueError: bad number 0",
+    ),
+    "examples that all fail in workers": (
+        lambda _: looped(numbers().map(fails, workers=2, on_error="skip").batch(2)),
+        "no element is left: on_error='skip' left out 10 examples, the first with ValueError: bad number 0",
+    ),
+    "a filter that drops all": (
+        lambda _: looped(pipeline.dataset(stream).map(str).filter(str.isalpha).batch(2)),
+        "dropped 10 examples: does its function return True or False?",
+    ),
+    "a filter that returns None": (
+        lambda _: looped(numbers().shuffle(seed=1).filter(nothing, workers=2).prefetch(1).repeat(2)),
+        "no element is left: .filter(nothing) dropped 20 examples: does its function return True or False?",
+    ),
+    "zip of two orders": (
+        lambda _: looped(pipeline.zip(numbers().shuffle(seed=1), numbers().shuffle(seed=2).map(str))),
+        "zip of datasets in different random orders pairs their elements at random: write pipeline.zip(...).shuffle(",
+    ),
+    "zip of two buffers without seeds": (
+        lambda _: looped(pipeline.zip(*(pipeline.dataset(stream).shuffle(5).batch(2) for _ in range(2)))),
+        "zip of datasets in different random orders",
+    ),
     "an iterator that has ended": (
         lambda _: looped(iter(numbers()), 2),
         "this iterator has ended, and has no more elements",
     ),
 }
+FAILING = numbers().map(fails, on_error="skip").batch(2)
 SHUFFLED, ORDERED, SKIPPED = (
     numbers().shuffle(seed=1),
     numbers().shuffle(seed=1).cache(),
@@ -339,9 +378,21 @@ FINE = {
     "cache, map": lambda _: looped(numbers().cache().map(noisy, seed=1).repeat(2)),
     "cache, shuffle": lambda _: looped(numbers().cache().shuffle(seed=1).repeat(2)),
     "skip, shuffle": lambda _: looped(numbers().skip(2).shuffle(seed=1).repeat(2)),
+    "a filter of nothing": lambda _: looped(pipeline.dataset([]).filter(nothing).repeat(2)),
+    "nothing after take(0)": lambda _: looped(numbers().filter(nothing).take(0)),
+    "a part of which all are dropped": lambda _: looped(
+        numbers().filter(nothing).concatenate(numbers().map(fails, on_error="skip")).concatenate(numbers())
+    ),
+    "zip in one order": lambda _: looped(pipeline.zip(numbers().shuffle(seed=1), numbers().map(str).shuffle(seed=1))),
+    "zip of one shuffle": lambda _: looped(pipeline.zip(ONE_ORDER.map(str), ONE_ORDER.batch(1), numbers())),
+    "zip of a source with itself": lambda _: looped(pipeline.zip(ITSELF.shuffle(seed=1), ITSELF.shuffle(seed=2))),
+    "zip of what has no pairs": lambda _: looped(
+        pipeline.zip(numbers().shuffle(seed=1).repeat(), pipeline.dataset(range(30)).shuffle(seed=2)).take(9)
+    ),
     "what an iterator has left": lambda _: left_of(iter(TEN)),
     "close within a loop": lambda _: close_within(),
 }
+ONE_ORDER, ITSELF = numbers().shuffle(), numbers()
 EPOCHS = numbers().shuffle(seed=1).batch(2)
 
 
@@ -362,6 +413,27 @@ def close_within():
 def test_is_no_mistake(name, tmp_path, caplog):
     FINE[name](tmp_path)
     assert caplog.messages == []
+
+
+def test_iterators_that_each_give_the_first_element(caplog):
+    data = numbers().shuffle(seed=1).batch(2)
+    with caplog.at_level("INFO", "pipeline"):
+        for _ in range(6):
+            next(iter(data))
+    (text,) = [text for text in caplog.messages if "begins again" in text]
+    assert text.endswith("each iter(dataset) begins again, and gave one element three times: keep one iterator")
+
+
+def test_a_collate_fn_of_tensors_gets_what_the_dataset_gave():
+    class Tensors(torch().utils.data.Dataset):
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, index):
+            return torch().full((2,), index)
+
+    data = pipeline.dataset(Tensors()).batch(2, collate=torch().stack)
+    assert [batch.tolist() for batch in pipeline.torch.DataLoader(data)] == [[[0, 0], [1, 1]], [[2, 2]]]
 
 
 def test_a_dataset_of_examples_for_torchs_dataloader():

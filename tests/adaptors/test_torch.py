@@ -449,7 +449,8 @@ HINTS = {
         "Write it into the dataset: .map(function, workers=pipeline.processes(4, method=...))."
     ),
     "persistent_workers": (
-        "Write it into the dataset: .map(function, workers=4), whose workers live as long as the epoch."
+        "Write it into the dataset: .map(function, workers=workers), all within "
+        "`with pipeline.processes(4) as workers:`."
     ),
     "timeout": "Write it into the dataset: .prefetch(1), and call loader.loop.next(timeout=...).",
     "in_order": "Write it into the dataset: .map(function, workers=4, ordered=...).",

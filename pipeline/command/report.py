@@ -17,7 +17,7 @@ _SHUFFLES = "`shuffle("
 # Names for the steps of the command's dataset, none of which the user has written.
 _IN_WORDS = {"_contents": "read", "_decoded": "decode"}
 # Proposals of the verdict that apply to programs, not to the command line.
-_FOR_PROGRAMS = re.compile(r"\. (?:Try|If|To|They|Its|All|A|The) .*", re.DOTALL)
+_FOR_PROGRAMS = re.compile(r"\. (?:Try|If|To|They|It|Its|All|A|The) .*", re.DOTALL)
 LONG_ENOUGH = 3.0  # seconds of a run whose verdict does not change with the next one
 SHORT = 1.0  # seconds: shorter runs have no table
 
@@ -80,14 +80,15 @@ class FeedReport(NamedTuple):
         columns = ", ".join(f"{number} {kind}" for kind, number in self.columns.items())
         batches = f"{self.batches:,} {'batch' if self.batches == 1 else 'batches'}"
         advice = wrapped(self.bottleneck()["advice"])
-        table = str(dataclasses.replace(self.run, stages=tuple(map(_in_words, self.run.stages)), verdicts=()))
+        verdicts = tuple(dataclasses.replace(each, text=self.bottleneck()["advice"]) for each in self.run.verdicts)
+        run = dataclasses.replace(self.run, stages=tuple(map(_in_words, self.run.stages)), verdicts=verdicts)
         lines = [
             f"{count(self.examples, 'example')} ({columns}) in {batches}, {_bytes(self.bytes)}, "
             f"{self.seconds:.2f} s{', interrupted' if self.interrupted else ''}",
             f"{_rate(self.examples, self.seconds):,.0f} examples/s, {_bytes(_rate(self.bytes, self.seconds))}/s, "
             f"first batch after {self.first_batch_s:.3f} s",
             *([f"fingerprint {self.fingerprint}"] if self.fingerprint else []),
-            *([advice] if self.seconds < SHORT else ["", advice, "", table]),
+            *([advice] if self.seconds < SHORT else ["", *([] if verdicts else [advice, ""]), str(run)]),
         ]
         return "\n".join(lines)
 

@@ -135,7 +135,7 @@ class Verdict:
         knob: What to change: "workers", "prefetch" or "buffer_size"; "consumer" for your own loop; None for nothing.
         value: What to set it to; None if that is not known.
         gain: At most how many times as fast the run would be; None if that is not known.
-        text: The verdict, in at most three sentences.
+        text: The verdict, in a few sentences.
         least: At least how many times as fast the run would be; None if that is not known.
     """
 

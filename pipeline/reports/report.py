@@ -50,6 +50,17 @@ class Report:
         """The stages that limit a loop, by their `id`."""
         return {verdict.stage for verdict in self.verdicts}
 
+    @property
+    def starved(self) -> str:
+        """How many processors other programs took from this one, as text; "" if it lacked less than half of one."""
+        had, wanted = (sum(getattr(stage, each) or 0.0 for stage in self.stages) for each in ("cpu", "wanted"))
+        if self.seconds < 1 or wanted - had <= max(_HALF, _STARVED * wanted):
+            return ""
+        return (
+            f"CPU-starved: threads could use {wanted:.1f} processors and had {had:.1f} of {self.processors}; other "
+            "processes used the rest"
+        )
+
     def stage(self, number: int) -> Stage:
         """Return the stage with this `id`; KeyError if there is none."""
         for each in self.stages:
@@ -89,7 +100,7 @@ class Report:
         if not self.stages:
             return NOTHING
         texts = [wrapped(verdict.text) for verdict in self.verdicts]
-        starved = [wrapped(self._starved())] if self._starved() else []
+        starved = [wrapped(self.starved)] if self.starved and not texts else []  # verdicts begin with it
         return "\n".join([*texts, *[""] * bool(texts), *brief(self.stages, self.edges), *starved])
 
     def details(self) -> str:
@@ -101,18 +112,8 @@ class Report:
             notes.append(f"the GIL was held {self.lock:.0%} of the time")
         if not self.watched:
             notes.append("CPU and GIL use were not measured: run inside `with pipeline.monitor():` to add them")
-        notes += filter(None, [self._starved()])
+        notes += filter(None, [self.starved])
         return "\n".join([*in_full(self.stages), "", *map(wrapped, notes)])
-
-    def _starved(self) -> str:
-        """Return how many processors other programs took from this one; "" if it lacked less than half of one."""
-        had, wanted = (sum(getattr(stage, each) or 0.0 for stage in self.stages) for each in ("cpu", "wanted"))
-        if self.seconds < 1 or wanted - had <= max(_HALF, _STARVED * wanted):
-            return ""
-        return (
-            f"CPU-starved: threads could use {wanted:.1f} processors and had {had:.1f} of {self.processors}; other "
-            "processes used the rest"
-        )
 
     def to_svg(self) -> str:
         """Return the stages as a row of tanks, with the verdicts below."""

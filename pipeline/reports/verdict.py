@@ -14,9 +14,11 @@ from typing import NamedTuple
 from pipeline.diagnostics.wording import count
 from pipeline.reports.model import Stage, Verdict
 from pipeline.reports.report import Report
+from pipeline.reports.words import unit
 
 HOGGED = 0.7  # of the time some thread holds the GIL
 
+_TRIFLE = 20e-6  # seconds: to hand a shorter call to a worker costs about as much as the call
 _SHORT = 1.0  # seconds; in less, starting threads and opening files count as much as the work
 _SETTLED = 10.0  # seconds, after which `workers="auto"` has tried what it can
 _MOST_AT_ONCE = 4  # times as many workers as now are proposed at most
@@ -30,6 +32,7 @@ _AHEAD = 2  # elements that `prefetch` keeps by default
 _COMPUTES, _WAITS, _UNKNOWN = ", computing", ", waiting for I/O", ""
 _IN_TURNS = "its threads hold the GIL in turns"
 _LESS_WORK = "To go faster, do less work per example."
+_PROMISE = re.compile(r":(?: up to| about)? [\d.]+(?: to [\d.]+)? times as fast")
 
 
 class _Remedy(NamedTuple):
@@ -97,6 +100,9 @@ def judge(report: Report) -> list[Verdict]:
                 remedy = _Remedy(loop, "short", text)
             else:
                 remedy = _of_loop(report, loop)
+            if report.starved:
+                text = f"{report.starved}, so no speed-up is promised. {_PROMISE.sub('', remedy.text)}"
+                remedy = remedy._replace(text=text, gain=None, least=None)
             least = remedy.least if remedy.gain is None or remedy.least is not None else _least(remedy.gain)
             found.append(
                 Verdict(
@@ -207,14 +213,17 @@ def _serial(report: Report, slow: Stage, thread: _Thread, behind: float, consume
     begins = f"Bottleneck: `{slow.name}` ({taken:.0%} of the time{how})"
     prefetched = 1 / max(thread.busy, consumer, 1e-3) if thread.first else 1.0
     call = slow.settings.get("takes_workers")
-    if slow.kind == "function" or call:
+    brief = _too_brief(report, slow, taken * (1 - _delayed(thread.owner) / max(thread.busy, 1e-3)))
+    if not brief and (slow.kind == "function" or call):
         offer = _more(report, 1, taken, taken, max(limit, 1e-3), how)
         if offer.most > _WORTH * prefetched:
             text = re.sub("`workers=([^`]+)`", rf"`{call}(..., workers=\1)`", offer.text) if call else offer.text
             return _Remedy(slow, slow.kind, f"{begins}. {text}", "workers", offer.value, offer.gain, offer.least)
     if prefetched > _WORTH:
-        text = f"{begins}. Try `.prefetch({_AHEAD})` at the end{_times(prefetched)}."
+        text = f"{begins}. Try `.prefetch({_AHEAD})` at the end{_times(prefetched)}. {brief}".rstrip()
         return _Remedy(slow, slow.kind, text, "prefetch", _AHEAD, prefetched)
+    if brief:
+        return _Remedy(slow, slow.kind, f"{begins}. {brief}")
     if slow.kind == "source":
         text = f"{begins}. If it decodes, move that into `.map(..., workers=...)`: workers share it."
         return _Remedy(slow, "source", text, "workers")
@@ -224,6 +233,13 @@ def _serial(report: Report, slow: Stage, thread: _Thread, behind: float, consume
 def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consumer: float) -> _Remedy:
     """A function whose workers the thread waits for."""
     now, busy = max(1, slow.threads), slow.busy or 0.0
+    auto = slow.settings.get("auto")
+    how = _UNKNOWN if auto else _how_workers(report, slow)
+    begins = f"Bottleneck: `{slow.name}` ({count(now, 'worker')}, {busy:.0%} busy{how})"
+    used, work = slow.cpu or 0.0, now * busy
+    brief = _too_brief(report, slow, used if how == _COMPUTES else max(used, work - _delayed(slow)))
+    if brief and not auto:
+        return _Remedy(slow, slow.kind, f"{begins}. {brief}")
     if busy < _ALL_BUSY and thread.first and consumer > _OFTEN:
         gain = 1 / max(thread.busy, consumer, 1e-3)
         text = (
@@ -231,9 +247,6 @@ def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consum
             f"your loop works. Try `.prefetch({_AHEAD})` at the end{_times(gain)}."
         )
         return _Remedy(slow, "function", text, "prefetch", _AHEAD, gain)
-    auto = slow.settings.get("auto")
-    how = _UNKNOWN if auto else _how_workers(report, slow)
-    begins = f"Bottleneck: `{slow.name}` ({count(now, 'worker')}, {busy:.0%} busy{how})"
     if auto and report.seconds < _SETTLED:
         text = f'{begins}. `workers="auto"` still tries other numbers: let it run for {_SETTLED:.0f} s or more.'
         return _Remedy(slow, "function", text)
@@ -242,10 +255,43 @@ def _workers(report: Report, slow: Stage, thread: _Thread, behind: float, consum
     if busy < _MOSTLY and not (how == _COMPUTES and _holds_lock(report, _made_by(slow))):
         return _Remedy(slow, "function", f"{begins}. {_why_idle(report, slow, how)}")
     limit = max(thread.busy - _taken(slow), behind, 1e-3)
-    offer = _more(report, now, now * busy, now, limit, how, _made_by(slow))
+    offer = _more(report, now, work, now, limit, how, _made_by(slow))
     if offer.most < _WORTH:
         return _Remedy(slow, "function", f"{begins}. {_why_no_more(report, how)}{_LESS_WORK}")
     return _Remedy(slow, "function", f"{begins}. {offer.text}", "workers", offer.value, offer.gain, offer.least)
+
+
+def _too_brief(report: Report, slow: Stage, share: float) -> str:
+    """Return what to do about calls that are too short for workers; "" if they are not, or if nobody could run it.
+
+    Args:
+        report: The run.
+        slow: The function or source.
+        share: The share of the time that its calls took.
+    """
+    inputs = report.before(slow) or [slow]  # a filter is called more often than it returns
+    calls = sum(each.rate for each in inputs)
+    if slow.kind not in ("function", "source") or not calls or share >= _TRIFLE * calls:
+        return ""
+    batches = unit(inputs[0]) == "batches"
+    takes = (
+        f"It takes about {_figure(max(0.1, 1e6 * share / calls))} µs {'a batch' if batches else 'an example'}, "
+        "too short for workers"
+    )
+    if slow.settings.get("in_workers"):
+        takes += ": `workers=` costs more than it saves"
+    if slow.kind == "source":
+        return f"{takes}. {_LESS_WORK}"
+    if batches:
+        return f"{takes}. To go faster, make larger batches."
+    lines = any(each.kind == "source" and each.name.split()[0] == "text" for each in report.stages)
+    csv = ", or read CSV lines by `pipeline.csv`" if lines else ""
+    return f"{takes}. To go faster, work on whole batches, by `.batch(n).map_batches(...)`{csv}."
+
+
+def _delayed(stage: Stage) -> float:
+    """Return for how many processors a stage waited while other programs had them; 0 if unknown."""
+    return (stage.wanted or 0.0) - (stage.cpu or 0.0)
 
 
 def _why_no_more(report: Report, how: str) -> str:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 import weakref
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -464,6 +465,51 @@ def test_a_function_that_computes_and_holds_the_lock():
     assert (got.knob, got.value) == ("workers", 4)
     assert "(90% of the time, computing). Try `workers=pipeline.processes(4)`: 2.2 to 4 times as fast." in got.text
     assert got.gain == pytest.approx(4)
+
+
+BRIEF = "To go faster, work on whole batches, by `.batch(n).map_batches(...)`"
+
+
+@pytest.mark.parametrize(("name", "csv"), [("read", ""), ("text", ", or read CSV lines by `pipeline.csv`")])
+def test_a_function_too_short_for_workers(name, csv):
+    lines = replace(part(1, name, 0.1, "source"), rate=100_000.0)
+    got = verdict(lines, part(2, "decode", 0.8), prefetch(3, waits_in=0.9), waits_in=0.9)
+    assert (got.kind, got.stage, got.knob, got.gain) == ("function", 2, None, None)
+    assert got.text == (
+        f"Bottleneck: `decode` (80% of the time). It takes about 8 µs an example, too short for workers. {BRIEF}{csv}."
+    )
+
+
+def test_a_filter_that_keeps_little_is_timed_by_what_it_takes():
+    got = verdict(replace(part(1, "read", 0.1, "source"), rate=1e5), part(2, "few", 0.8), waits_in=0.9)
+    assert "about 8 µs an example" in got.text
+
+
+def test_a_function_of_batches_too_short_for_workers():
+    settings = {"taken": 0.1, "unit": "batches"}
+    batches = replace(part(1, "batch(8)", 0.1, "step", settings=settings), rate=100_000.0)
+    got = verdict(batches, part(2, "scale", 0.8), waits_in=0.9)
+    assert got.text.endswith("It takes about 8 µs a batch, too short for workers. To go faster, make larger batches.")
+
+
+@pytest.mark.parametrize("made_by", ["pipeline.threads", "pipeline.processes"])
+def test_workers_of_a_function_too_short_for_them(made_by):
+    pooled = {"settings": {"in_workers": True, "made_by": made_by}, "threads": 2}
+    decode = replace(part(1, "decode", 0.1, **pooled), rate=20_000.0)
+    got = verdict(decode, waits_in=0.9)
+    assert (got.knob, got.gain) == (None, None)
+    assert got.text.endswith(
+        "(2 workers, 10% busy). It takes about 10 µs an example, too short for workers: `workers=` costs more than it "
+        f"saves. {BRIEF}."
+    )
+
+
+def test_a_run_that_other_programs_starve_gets_no_promise():
+    begins = "CPU-starved: threads could use 1.2 processors and had 0.2 of 4; other processes used the rest, so no "
+    got = verdict(part(2, "decode", 0.9, wanted=1.2, cpu=0.2), waits_in=0.9, lock=0.1)
+    assert got.text.startswith(f"{begins}speed-up is promised. Bottleneck: `decode` (90% of the time). Try ")
+    assert (got.knob, got.gain, got.least) == ("workers", None, None)
+    assert "times as fast" not in got.text
 
 
 def test_a_slow_source_that_takes_workers():

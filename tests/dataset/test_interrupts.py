@@ -456,7 +456,8 @@ def test_each_thread_that_waits_gets_a_cancelled_error(name):
     assert [type(call.exception()) for call in calls] == [CancelledError] * 3
     with pytest.raises(CancelledError, match="closed by another thread"):
         next(iterator)
-    assert list(iterator) == []
+    with pytest.raises(pipeline.errors.FailedPreconditionError, match="this iterator is closed"):
+        list(iterator)
 
 
 def test_any_thread_can_close_after_an_interrupted_close(strike):

@@ -490,7 +490,8 @@ def test_a_closed_iterator_stops_waiting():
         samples = iter(pipeline.replay(3).batch(2).prefetch(1))
         samples.start()
         samples.close()
-        assert list(samples) == []
+        with pytest.raises(pipeline.errors.FailedPreconditionError, match="this iterator is closed"):
+            list(samples)
 
 
 @pytest.mark.parametrize("size", [1, 15, 16, 17, 300, 5000])

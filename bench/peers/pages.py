@@ -62,7 +62,7 @@ SUMMARY = (
     Task("pack", "documents packed into rows of 1,024", "M tokens/s", 1024e-6),
     Task("csv", "CSV of 17 columns", "MB/s", 114e-6),
     Task("parquet", "Parquet of 16 float32 columns", "MB/s", 95e-6),
-    Task("tfrecord", "TFRecords of 256 bytes, by a reader", "MB/s", 272e-6),
+    Task("tfrecord", "TFRecords of 256 bytes, by a reader without threads", "MB/s", 272e-6),
     Task("tar", "tar shards of 3 KB arrays", "k samples/s", 1e-3),
 )
 GROUPS = (
@@ -134,7 +134,7 @@ def summary():
         other = next((library for library in found if library not in ("ours", *SHOWN)), None)
         last = f"{LIBRARIES[other]}: {_bold(found[other], most, _plain)}" if other else "-"
         lines.append([f"{task.title}, {task.unit}", *row, last, compared(difference(task.work)[1])])
-    head = ["", "queue-runner", "PyTorch", "tf.data", "Grain", "fastest of the others", "than the fastest"]
+    head = ["", "queue-runner", "PyTorch", "tf.data", "Grain", "fastest of the others", "queue-runner is"]
     return table(head, lines, words=(0, 5, 6))
 
 

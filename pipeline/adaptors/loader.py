@@ -94,7 +94,7 @@ class Loader:
 
     @property
     def loop(self) -> Any:
-        """The iterator over the batches of the epoch; where there are several processes, of this one's share."""
+        """The iterator over the batches of the epoch; where there are several processes, of this process's shard."""
         return self._here().batches
 
     def _here(self) -> Round:

@@ -59,22 +59,23 @@ def round_of(given: Any, name: str) -> Round:
     """
     if isinstance(given, DatasetIterator):
         return IteratorRound(given)
-    if isinstance(given, Dataset) and not _gives_rows(given._node):
-        return DatasetRound(given, given._epoch)
     what = f"{given!r:.80}"
     if isinstance(given, Dataset):
-        what = f"the examples of {what} one by one: add .batch(batch_size)"
+        kind = _kind_of_rows(given._node)
+        if kind is None:
+            return DatasetRound(given, given._epoch)
+        what = f"single examples of {kind}: add .batch(n)"
     elif hasattr(type(given), "__getitem__"):  # such as a Dataset of PyTorch
         what = f"{what}: write pipeline.dataset(...).batch(batch_size)"
     text = "takes batches: a dataset such as source.batch(batch_size), or its iterator; not"
     raise TypeError(f"{name} {text} {what}")
 
 
-def _gives_rows(node: Node) -> bool:
-    """Return whether a recipe gives the examples of a source as they are, chosen and in some order."""
+def _kind_of_rows(node: Node) -> str | None:
+    """Return the kind of source whose examples a recipe gives as they are, chosen and in some order; else None."""
     while isinstance(node, (Choice, Prefetched)) or node.kind == "repeat":
         (node,) = node.inputs
-    return isinstance(node, OfSource)
+    return node.kind if isinstance(node, OfSource) else None
 
 
 def nominal_batch(dataset: Dataset[Any]) -> Batch | None:

@@ -39,8 +39,9 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
     the batches. Write the same dataset with seeds in every process.
 
     `state_dict` describes the last batch you received, and works with
-    `torch.distributed.checkpoint`. If your dataset cannot be rewound, a state
-    begins its epoch again, and a warning says so. Pickling keeps the state too.
+    `torch.distributed.checkpoint`. With `ordered=False` or a replay
+    buffer, a state begins the epoch again and logs a warning; iterators and
+    open files raise. Pickling keeps the state too.
 
     Thread safety: use it from one thread at a time.
 
@@ -78,11 +79,12 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
                 batch in its own stream, while you work on the previous one.
             pin_memory: Copy tensors into page-locked memory, for faster copies to an accelerator. Without an
                 accelerator it only logs a warning.
-            prefetch: Number of batches to copy to `device` ahead.
+            prefetch: Number of batches to copy to `device` ahead, default 1.
             shard: Split the batches among processes; False if your data is one process's part already.
-            pad_last: For validation on every example. Each element is (batch, mask): all processes get equally
-                many batches, all batches have the same number of rows, and the mask, a bool tensor, is True for real
-                rows. The last row is repeated as padding; a process without a last batch gets a copy of another's.
+            pad_last: For validation on every example. Each element is (batch, mask): all processes get the
+                same number of batches, all batches have the same number of rows, and the mask, a bool tensor, is True
+                for real rows. The last row is repeated as padding; a process without a last batch gets a copy of
+                another's.
             others: torch's other options, such as `batch_size` and `num_workers`, raise an error that names the
                 replacement. Frameworks that copy a loader pass its `batch_sampler`.
 
@@ -116,7 +118,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
 
     @property
     def loop(self) -> Any:
-        """The iterator over the batches of the epoch; where there are several processes, of this one's share."""
+        """The iterator over the batches of the epoch; where there are several processes, of this process's shard."""
         return self._epochs.loop
 
     def report(self) -> Report:

@@ -79,7 +79,7 @@ def check_resume(
         again: 3 elements in 2 passes
         length: 3
         index: 3 elements
-        resume: before 4 elements
+        resume: at 4 positions
         resumed: 3 elements in 3 runs
         hosts: 2, 3
         workers: not checked, no step calls a function of yours that workers may call
@@ -110,7 +110,7 @@ def _made(what: str, make: Callable[[], Any]) -> Dataset[Any]:
     found = make()
     if not isinstance(found, Dataset):
         raise TypeError(f"{what}: the function must return a dataset, and returned {found!r:.80}")
-    return found
+    return again(found)
 
 
 def _checked_settings(
@@ -270,7 +270,7 @@ def _resume(trial: Trial) -> str:
     places = trial.places()
     for k in places:
         _at(k, trial.follow, trial.make(), f"after a resume before element {k}", first=k, state=trial.states[k])
-    return f"before {counted(len(places), 'element')}"
+    return f"at {counted(len(places), 'position')}"
 
 
 def _at(k: int, follow: Callable[..., None], *args: Any, **kwargs: Any) -> None:

@@ -83,7 +83,7 @@ def check_source(
         ...         return i * i
         >>> checked = check_source(Squares, expected=[0, 1, 4, 9, 16])
         >>> checked.passed["resume"]
-        'before 6 elements'
+        'at 6 positions'
     """
     given = [
         one_of(_OPTIONS, each, "check_source: options")

@@ -18,6 +18,7 @@ _SHUFFLES = "`shuffle("
 _IN_WORDS = {"_contents": "read", "_decoded": "decode"}
 # Proposals of the verdict that apply to programs, not to the command line.
 _FOR_PROGRAMS = re.compile(r"\. (?:Try|If|To|They|It|Its|All|A|The) .*", re.DOTALL)
+_LESS_PARSING = "fewer columns or a format that needs less parsing"
 LONG_ENOUGH = 3.0  # seconds of a run whose verdict does not change with the next one
 SHORT = 1.0  # seconds: shorter runs have no table
 
@@ -130,7 +131,8 @@ class FeedReport(NamedTuple):
                 return f"{begins}. Your files keep up with it.", None
             return f"{begins}. If the order does not matter, try --no-shuffle.", "--no-shuffle"
         if verdict.kind == "source":
-            return f"{begins}. One thread reads: faster files help.", None
+            helps = _LESS_PARSING if ", computing)" in begins else "faster files"
+            return f"{begins}. One thread reads: {helps} help.", None
         if threads < self.run.processors:
             return f"{begins}. Try --threads {min(2 * threads, self.run.processors)}.", "--threads"
         return (

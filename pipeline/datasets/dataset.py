@@ -194,7 +194,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             ordered: Keep the order of the results. If False, there are no states.
             on_error: "raise", or "skip" to leave out elements on which it fails.
             max_errors: Limit for skipped elements; None for no limit.
-            seed: Seed for `example_rng`; by default the nearest seed upstream.
+            seed: Seed for `example_rng`; by default the nearest seed before it. With no
+                seed each run draws other numbers.
 
         Raises:
             TypeError: The function is not callable, is async, or does not pickle.
@@ -346,7 +347,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             drop_remainder: Give all hosts the same number of elements; drops up to n - 1 at the end.
 
         Raises:
-            ValueError: Not 0 <= i < n; or a shuffle upstream has no seed, so each host would draw another order.
+            ValueError: Not 0 <= i < n; a shuffle upstream has no seed, so each host would draw another order;
+                or a source has `shard=` already.
 
         Examples:
             >>> [list(pipeline.dataset(range(5)).shard(host, 2)) for host in range(2)]
@@ -358,6 +360,8 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         if not 0 <= number < count:
             raise ValueError(f"shard: i must be 0 to {count - 1}, got {i}")
         for node in nodes_of(self._node):
+            if count > 1 and node.stage == "source" and node.is_share():
+                raise invalid(f"shard: {node.kind} has shard= already: leave out one of the two")
             seed = None if node.stage == "function" or node.kind == "interleave" else node.seed()
             if count > 1 and seed is not None and seed.drawn:
                 raise invalid(f"shard: {node.kind} has no seed, so each host would draw another order; give it a seed")
@@ -521,12 +525,14 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
         """Stack n elements into a batch with the same structure.
 
         Args:
-            n: Elements per batch; with `max_tokens`, the most.
+            n: Elements per batch; with `max_tokens`, the upper limit.
             drop_remainder: Drop the last batch if it is smaller.
-            pad: Value that pads rows to the longest; a dict by array; None stacks.
+            pad: Value that pads rows, or a dict by name; None needs equal shapes.
             collate: "stack", "pad", "row_splits" for (values, row_splits), or
-                your function from a list of elements to a batch.
-            max_wait: Seconds until a smaller batch goes out, from a thread.
+                your function from a list of elements to a batch. None stacks, or
+                pads if `pad` is given.
+            max_wait: Seconds after which a smaller batch is returned; the input
+                then runs in a thread.
             max_tokens: Limit for elements times the longest; with "row_splits",
                 for the sum of the lengths.
             length: For `max_tokens`: the name of a field, or a function.
@@ -540,8 +546,6 @@ class Dataset(Recipe, Generic[T_co], metaclass=_Named):
             >>> words = pipeline.dataset([[1], [2, 2], [3], [4, 4, 4, 4]])
             >>> [rows.tolist() for rows in words.batch(2, pad=0)]
             [[[1, 0], [2, 2]], [[3, 0, 0, 0], [4, 4, 4, 4]]]
-            >>> [rows.shape for rows in words.batch(max_tokens=6)]
-            [(3, 2), (1, 4)]
         """
         one_of(["right", "left"], pad_side, "batch: pad_side")
         length_to = None if pad_to is None else at_least(1, pad_to, "batch: pad_to")

@@ -80,8 +80,7 @@ def csv(
     Args:
         paths: A path, URL or pattern such as "part-*.csv.gz", or a list.
         columns: Names of the columns to read; None reads all.
-        dtypes: Such as float32, bytes or "datetime64[D]", by column or for all. By
-            default the first 1,000 rows decide: numbers, or str.
+        dtypes: Such as float32, by column or for all; else 1,000 rows decide.
         defaults: For missing fields, by column; else NaN, "" or an error.
         names: Column names; by default those in the first line.
         codes: Names of categories, by column: a field becomes its index.
@@ -89,7 +88,8 @@ def csv(
         field_delim, use_quote_delim: Delimiter; whether `"` quotes a field.
         na_value: Text for a missing value, besides an empty field.
         lenient: Accept quotes inside fields; fill up short rows.
-        encoding, num_epochs, shuffle, seed, shard: As in `text`.
+        encoding, num_epochs, seed, shard: As in `text`.
+        shuffle: Shuffle the files, not the rows: add `.shuffle(n)`.
 
     Raises:
         OpError, TypeError: A file, a row or an option is wrong.

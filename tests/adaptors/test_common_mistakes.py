@@ -133,7 +133,7 @@ RAISES = {
     "a loader without batches": (
         lambda _: torch() and pipeline.torch.DataLoader(pipeline.arrays(np.ones(9)).shuffle(seed=1)),
         TypeError,
-        "one by one: add .batch(batch_size)",
+        "not single examples of arrays: add .batch(n)",
     ),
     "shuffle(seed=) of a stream": (
         lambda _: pipeline.dataset(stream).shuffle(seed=1),

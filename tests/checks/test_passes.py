@@ -60,13 +60,13 @@ def test_sound_datasets(make, made_each_time):
 
 def test_only_the_beginning_of_what_is_long():
     checked = check_resume(pipeline.dataset(range(10**9)), limit=10)
-    assert checked.passed["resume"] == "before 10 elements"
+    assert checked.passed["resume"] == "at 10 positions"
     assert checked.passed["length"] == "1,000,000,000"
 
 
 def test_one_check_at_one_element():
     checked = check_resume(pipeline.dataset(range(9)), checks=["resume"], at=4)
-    assert checked.passed == {"resume": "before 1 element"}
+    assert checked.passed == {"resume": "at 1 position"}
     with pytest.raises(InvalidArgumentError, match="at must be at most 9 here, got 10"):
         check_resume(pipeline.dataset(range(9)), at=10)
 
@@ -133,7 +133,7 @@ print(check_resume(pipeline.dataset(range(3))).passed["resume"])
 
 def test_no_test_framework_is_needed():
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("before 4 elements\n", "")
+    assert (done.stdout, done.stderr) == ("at 4 positions\n", "")
 
 
 def test_outputs_without_an_end_stay_with_the_thread_that_iterates():
@@ -148,4 +148,5 @@ def test_passes_in_the_same_order_are_no_mistake_here():
     """Elsewhere a second loop over a dataset that shuffles is warned of, and warnings are errors in tests."""
     data = pipeline.dataset(range(9)).shuffle(seed=1).batch(2)
     assert "again" in check_resume(data).passed
+    assert "again" in check_resume(lambda: data).passed
     assert "again" in check_source(data).passed

@@ -36,7 +36,7 @@ def report(
 @pytest.mark.parametrize(
     ("kind", "stage", "option", "advice"),
     [
-        ("source", "readers", None, "One thread reads: faster files help."),
+        ("source", "readers", None, "One thread reads: fewer columns or a format that needs less parsing help."),
         ("function", "readers", "--threads", "Try --threads 4."),
         ("consumer", "consumer", None, "Your files keep up with a loop that does nothing else."),
         ("pool", "shuffle", "--min-after-dequeue", "A smaller --min-after-dequeue starts sooner and shuffles less."),
@@ -52,6 +52,11 @@ def test_advice_is_an_option_of_the_command(kind, stage, option, advice, capsys)
     with pytest.raises(SystemExit):
         cli.main(["feed", "--help"])
     assert option is None or option in capsys.readouterr().out
+
+
+def test_a_source_that_waits_needs_faster_files():
+    text = "Bottleneck: `read` (90% of the time, waiting for I/O). Try x."
+    assert report("source", text=text).bottleneck()["advice"].endswith("One thread reads: faster files help.")
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,17 @@ def test_no_such_host(i, n):
         pipeline.dataset([1]).shard(i, n)
 
 
+@pytest.mark.parametrize("order", [{}, {"shuffle": True, "seed": 1}], ids=["in order", "shuffled"])
+def test_the_part_of_a_source_is_not_divided_again(tmp_path, order):
+    for name in "ab":
+        (tmp_path / name).write_text("1\n2\n")
+    part = pipeline.text([str(tmp_path / name) for name in "ab"], shard=(0, 2), **order)
+    assert len(list(part.shard(0, 1))) == 2
+    for behind in (part, part.map(len), pipeline.mix([part, part], [1, 1], seed=1)):
+        with pytest.raises(ValueError, match="text has shard= already"):
+            behind.shard(0, 2)
+
+
 NUMBERS = np.arange(48)
 
 

@@ -58,9 +58,7 @@ def local_files(paths: Any, function: str) -> list[str]:
         if os.path.isdir(name):
             raise invalid(f"{function}: '{name}' is a folder: for the files in it pass '{name}/*'")
         if os.path.exists(name) and not os.path.isfile(name):  # opening a pipe would wait for its writer
-            raise invalid(
-                f"{function}: '{name}' is a pipe or device, where nothing can be skipped: copy it to a file"
-            )
+            raise invalid(f"{function}: '{name}' is a pipe or device, where nothing can be skipped: copy it to a file")
     return names
 
 

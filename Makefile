@@ -252,9 +252,9 @@ bench-cores: build
 	$(BIN)/python bench/runs/many_cores.py
 	$(BIN)/python bench/runs/cores_growth.py
 
-# Files of a web server with a delay and a bandwidth, beside fsspec reading them in order.
-bench-remote: build
-	$(BIN)/python bench/runs/remote.py
+# Files of a web server with a delay and a bandwidth, beside fsspec reading them in order, and other libraries.
+bench-remote: $(VENV)-sources/.installed
+	$(VENV)-sources/bin/python bench/runs/remote.py
 
 # workers="auto" beside the workers that a person finds by trying. Takes 25 minutes.
 bench-auto: build

@@ -1,12 +1,15 @@
-"""Files of a web server with a delay and a bandwidth, beside fsspec reading them in order: `make bench-remote`.
+"""Files of a web server with a delay and a bandwidth, beside other libraries that stream them: `make bench-remote`.
 
 The server is another process: each answer comes after 50 ms, and all connections share 1 Gbit/s. Per format the wall
 time and the requests of one pass, and the part of the bandwidth it used: the bytes of the files by the time. "in order"
-reads the same files by `fsspec.open`, which is what a loop by hand does.
+reads the same files by `fsspec.open`, which is what a loop by hand does; "datasets" is a stream of Hugging Face
+Datasets, and "webdataset" is WebDataset, which reads by curl. Libraries that are missing are left out.
 """
 
 import argparse
+import functools
 import http.server
+import importlib.util
 import io
 import multiprocessing
 import os
@@ -141,6 +144,30 @@ SOURCES = {
 }
 
 
+def streamed(kind, urls):
+    """One pass over a stream of Hugging Face Datasets."""
+    import datasets
+
+    builder = {"jsonl": "json"}.get(kind, kind)
+    data = datasets.load_dataset(builder, data_files={"train": urls}, split="train", streaming=True)
+    return sum(1 for _ in data)
+
+
+def by_webdataset(urls):
+    import webdataset
+
+    return sum(1 for _ in webdataset.WebDataset(urls, shardshuffle=False))
+
+
+def peers(kind):
+    """Return what else reads files of a format, by name. Datasets 5.2 fails to stream texts by HTTP."""
+    if kind == "webdataset":
+        return {"webdataset": by_webdataset} if importlib.util.find_spec("webdataset") else {}
+    if kind in ("text", "tfrecord") or not importlib.util.find_spec("datasets"):
+        return {}
+    return {"datasets": functools.partial(streamed, kind)}
+
+
 def in_order(urls):
     for url in urls:
         with fsspec.open(url, "rb") as file:
@@ -186,6 +213,8 @@ def main():
             total = sum(map(os.path.getsize, paths))
             ours = measured(at, total, counted, make, urls)
             print(f"{kind:10} {ours}; in order {measured(at, total, in_order, urls)}", flush=True)
+            for name, read in peers(kind).items():
+                print(f"{'':10} {name} {measured(at, total, read, urls)}", flush=True)
             print(f"{'':10} from the disk {measured(at, total, counted, make, paths)}", flush=True)
         server.terminate()
     return 0

@@ -22,6 +22,7 @@ _RANGE = 8 << 20  # bytes of the others, but for the first ones that are asked f
 _AHEAD = 32 << 20  # bytes of one file that are held or on their way
 _PASSED = 1 << 18  # bytes that are read and left out at once
 _END = 1 << 16  # bytes at the end that are kept of files with an index there
+_KEPT_ENDS = 64  # files of which the end is kept for the next time
 _HEAD = 64  # bytes at most before the contents of such files, as the mark of their format
 
 # The remote files of a source whose first range is fetched ahead.
@@ -412,6 +413,7 @@ class SeekableFiles:
         self._names = names
         self._places = {name: i for i, name in enumerate(names) if "://" in name}
         self._coming: dict[int, _Coming] = {}
+        self._ends: dict[int, Fetched] = {}  # of files that were opened before
         self._opened: weakref.WeakValueDictionary[int, SeekableFile] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()
 
@@ -437,7 +439,7 @@ class SeekableFiles:
         """Return a file with its end requested; None without ranges."""
         try:
             ranges = ranges_of(*_located(os.fsencode(self._names[place])))
-            coming = None if ranges is None else _Coming(ranges)
+            coming = None if ranges is None else _Coming(ranges, self._ends.get(place))
         except Exception:
             return None  # it comes again when the file is opened
         if coming is None:
@@ -459,9 +461,13 @@ class SeekableFiles:
             ranges = ranges_of(*_located(key))
             if ranges is None:
                 return remote_file(key, "rb")
-            coming = _Coming(ranges)
+            coming = _Coming(ranges, self._ends.get(place))
         ranges = coming.ranges
-        last = wait_for(coming.last, lambda: ranges.last(_END), key)
+        last = coming.last
+        if not isinstance(last, Fetched):
+            last = wait_for(last, lambda: ranges.last(_END), key)
+            if last.facts.tag is not None and len(self._ends) < _KEPT_ENDS:  # a file that changes has another tag
+                self._ends[place] = last
         if last.data is None or last.facts.size is None:
             return remote_file(key, "rb")
         window = _Window(key, ranges, last.facts)
@@ -474,8 +480,9 @@ class SeekableFiles:
 class _Coming:
     """A prepared file, with its end, and later its first range, requested."""
 
-    def __init__(self, ranges: Ranges) -> None:
-        self.ranges, self.last = ranges, ranges.last(_END)
+    def __init__(self, ranges: Ranges, last: Fetched | None) -> None:
+        self.ranges = ranges
+        self.last: Fetched | Future[Fetched] = ranges.last(_END) if last is None else last
         self.first: Future[Fetched] | None = None
 
     def start(self) -> None:

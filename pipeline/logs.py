@@ -9,10 +9,10 @@ from collections import deque
 
 # docs/monitoring.md lists them too.
 NAMES = {
-    "pipeline.batches": "loops over batches: what was dropped, what costs more than it seems, states of other sources",
+    "pipeline.batches": "iterators: what was dropped, what costs more than it seems, states of other sources",
     "pipeline.cluster": "workers on other machines: resources that no node has",
     "pipeline.compat": "the drop-in: queue runners that are missing or have failed",
-    "pipeline.queues": "queues: pools that take long to fill",
+    "pipeline.queues": "queues: buffers that take long to fill",
     "pipeline.readers": "readers: options that cannot be used, TFRecord files that are cut short",
     "pipeline.runners": "coordinators and queue runners: errors of threads, threads that still run",
     "pipeline.sources": "sources: dtypes of CSV columns, and fields that make them strings; empty files",

@@ -220,7 +220,7 @@ def test_an_iterator_has_no_state():
 
 
 def test_arguments():
-    with pytest.raises(TypeError, match=r"Lists takes batches: .* not the examples .* add \.batch\(batch_size\)"):
+    with pytest.raises(TypeError, match=r"Lists takes batches: .* not single examples of arrays: add \.batch\(n\)"):
         Lists(pipeline.arrays(np.arange(3)))
     with pytest.raises(TypeError, match=r"Lists takes batches: a dataset such as source\.batch.* not \[1, 2\]"):
         Lists([1, 2])

@@ -419,7 +419,7 @@ def test_stateful_checkpoints(tmp_path):
 
 
 def test_what_a_newcomer_passes():
-    with pytest.raises(TypeError, match=r"DataLoader takes batches: .* add \.batch\(batch_size\)"):
+    with pytest.raises(TypeError, match=r"DataLoader takes batches: .* add \.batch\(n\)"):
         pt.DataLoader(pipeline.arrays(np.arange(3)))
     with pytest.raises(TypeError, match=r"DataLoader takes batches: .*: write pipeline\.dataset\(\.\.\.\)\.batch"):
         pt.DataLoader(torch.utils.data.TensorDataset(torch.ones(3)))

@@ -112,7 +112,7 @@ def test_a_loop_that_shares_itself():
 
 
 def test_examples_are_no_batches():
-    with pytest.raises(TypeError, match=r"takes batches: .* not the examples of <arrays"):
+    with pytest.raises(TypeError, match=r"takes batches: .* not single examples of arrays: add \.batch\(n\)"):
         iter(pt.IterableDataset(no_loop))
 
 

@@ -358,6 +358,7 @@ def test_a_pickled_source_reads_on(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a fork with threads
+@pytest.mark.filterwarnings("ignore:lance is not fork-safe")  # where other tests have imported it
 def test_a_forked_process_has_files_of_its_own(tmp_path):
     """An open file of the parent has one position for both."""
     path = write(tmp_path / "a.flac", np.concatenate([window(i) for i in range(COUNT)]))

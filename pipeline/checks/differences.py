@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -140,4 +140,4 @@ def _parts(value: Any) -> list[Any] | None:
     if isinstance(reduced, str):
         return None
     _, arguments, *state = reduced
-    return [list(arguments), *(list(each) if hasattr(each, "__next__") else each for each in state)]
+    return [list(arguments), *(list(each) if isinstance(each, Iterator) else each for each in state)]

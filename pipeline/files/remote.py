@@ -22,8 +22,8 @@ _RANGE = 8 << 20  # bytes of the others, but for the first ones that are asked f
 _AHEAD = 32 << 20  # bytes of one file that are held or on their way
 _PASSED = 1 << 18  # bytes that are read and left out at once
 _END = 1 << 16  # bytes at the end that are kept of files with an index there
-_KEPT_ENDS = 64  # files of which the end is kept for the next time
-_HEAD = 64  # bytes at most before the contents of such files, as the mark of their format
+_KEPT_ENDS = 64  # files whose ends are kept for the next opening
+_HEAD = 64  # bytes before the contents of such files, at most: the mark of their format
 
 # The remote files of a source whose first range is fetched ahead.
 REMOTE_AHEAD = 8
@@ -102,6 +102,7 @@ def url_identity(name: bytes) -> list[Any] | None:
 
 _lock = threading.Lock()
 _prepared: dict[bytes, RemoteFile] = {}
+_seekable: weakref.WeakSet[SeekableFiles] = weakref.WeakSet()
 
 
 def _forget_all() -> None:
@@ -109,6 +110,8 @@ def _forget_all() -> None:
     global _lock
     _lock = threading.Lock()
     _prepared.clear()
+    for files in list(_seekable):
+        files.forget()
 
 
 os.register_at_fork(after_in_child=_forget_all)
@@ -199,7 +202,7 @@ class _Window:
         self.end = end
 
     def look(self) -> Facts | None:
-        """Return the facts if they are known, as they are once the first range has come."""
+        """Return the facts; None before the first range has arrived."""
         if self.facts is None and self._futures:
             future = self._futures[0][2]
             if future.done() and not future.cancelled() and future.exception() is None:
@@ -212,9 +215,9 @@ class _Window:
             self.ask(min(self.next_size(), size - self.end))
 
     def next_size(self) -> int:
-        """Return how many bytes to ask for next.
+        """Return the size of the next request.
 
-        Ranges of one size that are asked for together come together, and the line is idle until others are asked for.
+        Equal ranges requested together arrive together, and leave the line idle until the next requests.
         """
         return _FIRST + min(len(self._futures), 2) * (_RANGE - _FIRST) // 2
 
@@ -272,6 +275,10 @@ class _Window:
         """Leave the first range behind."""
         _, self.begin, _ = self._futures.popleft()
 
+    def forget(self) -> None:
+        """Have no ranges, without cancelling those of the parent process."""
+        self._futures, self.end = deque(), self.begin
+
     def clear(self) -> None:
         """Give up all ranges."""
         while self._futures:
@@ -293,7 +300,7 @@ class RemoteFile:
         ranges: Fetches ranges.
 
     Attributes:
-        next: The file that is read after it, if that is prepared: towards the end of this one, its ranges are fetched.
+        next: The prepared file to be read next. Its ranges are requested towards the end of this one.
     """
 
     def __init__(self, name: bytes, ranges: Ranges) -> None:
@@ -353,7 +360,7 @@ class RemoteFile:
             self.next.reach(_AHEAD - (window.end - window.begin))
 
     def reach(self, most: int) -> None:
-        """Have up to so many bytes on their way, if the file is not being read yet."""
+        """Request up to `most` bytes, unless the file is being read."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -400,8 +407,8 @@ class RemoteFile:
 class SeekableFiles:
     """URLs as seekable files, for readers such as pyarrow's, mostly in this order.
 
-    The ends of those that come next are fetched ahead, several at once, and the beginning of the next one when a file
-    is nearly read.
+    The ends of the next files are fetched ahead, several at once; the beginning of the next one, when a file is nearly
+    read.
 
     Args:
         names: The URLs; other names among them are left alone.
@@ -416,12 +423,19 @@ class SeekableFiles:
         self._ends: dict[int, Fetched] = {}  # of files that were opened before
         self._opened: weakref.WeakValueDictionary[int, SeekableFile] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()
+        _seekable.add(self)
+
+    def forget(self) -> None:
+        """Reset in a forked process, where no thread fetches what was requested."""
+        self._lock, self._coming = threading.Lock(), {}
+        for file in list(self._opened.values()):
+            file.forget()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SeekableFiles, (self._names,)
 
     def prepare(self, first: int, count: int = REMOTE_AHEAD, start: bool = False) -> None:
-        """Begin to fetch what is read first of some files: their ends, and with `start` the bytes at their beginning.
+        """Request the ends of some files, and with `start` their first bytes too.
 
         Errors come when a file is opened.
         """
@@ -512,6 +526,11 @@ class SeekableFile(io.RawIOBase):
         self._position = 0
         self._next = -1  # the byte after the last read
         self._lock = threading.Lock()
+
+    def forget(self) -> None:
+        """Reset in a forked process: the requests belong to its parent."""
+        self._lock = threading.Lock()
+        self._window.forget()
 
     def start(self) -> None:
         """Begin to fetch the first range, unless the file is being read."""

@@ -1,4 +1,4 @@
-"""Files behind URLs: read in several concurrent ranges; the next files are prepared."""
+"""Files behind URLs: each is read in several concurrent ranges, and the next files are prepared."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from pipeline.files.os_errors import translated
 from pipeline.files.ranges import Facts, Fetched, Ranges, facts_of, ranges_of, wait_for
 from pipeline.files.urls import remote_file, system_and_path
 
-_FIRST = 4 << 20  # bytes of the first range; a smaller file takes one request
-_RANGE = 8 << 20  # bytes of the others, but for the first ones that are asked for together
-_AHEAD = 32 << 20  # bytes of one file that are held or on their way
-_PASSED = 1 << 18  # bytes that are read and left out at once
-_END = 1 << 16  # bytes at the end that are kept of files with an index there
+_FIRST = 4 << 20  # bytes in the first range; a smaller file takes one request
+_RANGE = 8 << 20  # bytes in later ranges, except the first ones, requested together
+_AHEAD = 32 << 20  # bytes per file held or in flight
+_PASSED = 1 << 18  # bytes read and discarded at once
+_END = 1 << 16  # bytes kept from the end of files with an index there
 _KEPT_ENDS = 64  # files whose ends are kept for the next opening
-_HEAD = 64  # bytes before the contents of such files, at most: the mark of their format
+_HEAD = 64  # most bytes before such a file's contents: the mark of its format
 
-# The remote files of a source whose first range is fetched ahead.
+# Remote files per source whose first range is fetched ahead.
 REMOTE_AHEAD = 8
 
 
@@ -33,7 +33,7 @@ def open_url(name: bytes) -> RemoteFile | StreamedFile:
     """Open a URL for reading.
 
     Raises:
-        NotFoundError, PermissionDeniedError, ...: It cannot be opened; of a file read in ranges the first read says so.
+        NotFoundError, PermissionDeniedError, ...: It cannot be opened; for files read in ranges, the first read raises.
         ImportError: fsspec is not installed, or the library it needs for such URLs.
     """
     with _lock:
@@ -45,9 +45,9 @@ def prepare(names: Iterable[bytes]) -> None:
     """Begin to fetch the next files; see `forget`.
 
     Args:
-        names: The files, in the order in which they will be read.
+        names: The files, in reading order.
 
-    Errors are those of `open_url` and of reading, and come then.
+    Errors are those of `open_url` and reading, raised then and not here.
     """
     before: RemoteFile | None = None
     for name in names:
@@ -61,7 +61,7 @@ def prepare(names: Iterable[bytes]) -> None:
         try:
             file = _opened(name, False)
         except Exception:
-            return  # it comes again when the file is opened
+            return  # raised again when the file is opened
         if file is None:
             return
         file.begin()
@@ -80,7 +80,7 @@ def _linked(before: RemoteFile | None, file: RemoteFile) -> RemoteFile:
 
 
 def forget(names: Iterable[bytes]) -> None:
-    """Close prepared files without a use."""
+    """Close prepared files without using them."""
     for name in names:
         with _lock:
             file = _prepared.pop(name, None)
@@ -89,7 +89,7 @@ def forget(names: Iterable[bytes]) -> None:
 
 
 def url_identity(name: bytes) -> list[Any] | None:
-    """Return the identity of a file, as `file_identity` does; None if it is not there."""
+    """Return a file's identity, as `file_identity` does; None if it is not there."""
     with _lock:
         prepared = _prepared.get(name)
     file = prepared or _opened(name)
@@ -125,7 +125,7 @@ def _located(name: bytes) -> tuple[Any, str]:
 
 
 def _opened(name: bytes, streamed: bool = True) -> Any:
-    """Open a file; None if it is not read in ranges, and may not be `streamed`."""
+    """Open a file; None if it is not read in ranges and must not be `streamed`."""
     ranges = ranges_of(*_located(name))
     if ranges is None:
         return StreamedFile(name, lambda: remote_file(name, "rb")) if streamed else None
@@ -138,7 +138,7 @@ class StreamedFile:
     Args:
         name: The URL.
         opened: Opens it.
-        seeks: True if it can be read from any byte on, if it says so.
+        seeks: True if a file can be read from any byte, provided it reports that itself.
     """
 
     def __init__(self, name: bytes, opened: Callable[[], Any], seeks: bool = True) -> None:
@@ -176,17 +176,17 @@ class StreamedFile:
 
 
 class _Window:
-    """Consecutive ranges of a file, held or on their way.
+    """Consecutive ranges of a file, held or in flight.
 
     Args:
         name: For errors.
         ranges: Fetches them.
-        facts: Of the file, if they are known.
+        facts: The file's facts, if known.
 
     Attributes:
-        facts: Of the file; None until a range has come.
-        begin, end: The bytes of all ranges.
-        whole: True if the server gives only whole files, so that there are no ranges.
+        facts: The file's facts; None until a range has arrived.
+        begin, end: The bytes covered by all ranges.
+        whole: True if the server returns only whole files, so there are no ranges.
     """
 
     def __init__(self, name: bytes, ranges: Ranges, facts: Facts | None = None) -> None:
@@ -215,9 +215,9 @@ class _Window:
             self.ask(min(self.next_size(), size - self.end))
 
     def next_size(self) -> int:
-        """Return the size of the next request.
+        """Return the next request's size.
 
-        Equal ranges requested together arrive together, and leave the line idle until the next requests.
+        Equal ranges requested together arrive together and leave the connection idle until the next requests.
         """
         return _FIRST + min(len(self._futures), 2) * (_RANGE - _FIRST) // 2
 
@@ -227,7 +227,7 @@ class _Window:
         self.end += size
 
     def go_to(self, offset: int) -> None:
-        """Begin at a byte; give up the ranges before it, and all if it is in none of them."""
+        """Start at a byte. Drops earlier ranges, or all if no range contains it."""
         if not self.begin <= offset <= self.end:
             self.clear()
             self.begin = self.end = offset
@@ -240,7 +240,7 @@ class _Window:
         """Return the first range, shorter if the file is; b"" if it is `whole`.
 
         Raises:
-            DataLossError: The file has changed, or the server gives less than it has.
+            DataLossError: The file has changed, or the server sends less than the file's size.
             NotFoundError, ...: It cannot be fetched.
         """
         begin, end, future = self._futures[0]
@@ -249,7 +249,7 @@ class _Window:
             self._compare(found.facts)
             self.whole = True
             return b""
-        if future.cancelled() or not future.done() or future.exception() is not None:  # another try has it
+        if future.cancelled() or not future.done() or future.exception() is not None:  # another attempt has it
             future = Future()
             future.set_result(found)
             self._futures[0] = begin, end, future
@@ -263,7 +263,7 @@ class _Window:
         return found.data
 
     def _compare(self, facts: Facts) -> None:
-        """Note what an answer says of the file; DataLossError if an earlier one has said something else."""
+        """Record a reply's facts about the file; DataLossError if an earlier reply differs."""
         if self.facts is None:
             self.facts = facts
         for before, now in zip(self.facts, facts, strict=True):
@@ -272,15 +272,15 @@ class _Window:
                 raise DataLossError(None, None, text)
 
     def pop(self) -> None:
-        """Leave the first range behind."""
+        """Drop the first range."""
         _, self.begin, _ = self._futures.popleft()
 
     def forget(self) -> None:
-        """Have no ranges, without cancelling those of the parent process."""
+        """Drop all ranges without cancelling the parent process's requests."""
         self._futures, self.end = deque(), self.begin
 
     def clear(self) -> None:
-        """Give up all ranges."""
+        """Cancel and drop all ranges."""
         while self._futures:
             self._futures.pop()[2].cancel()
         self.end = self.begin
@@ -292,15 +292,14 @@ class _Window:
 class RemoteFile:
     """A file read in ranges; an `OpenFile`.
 
-    From the second read on, those that come next are fetched ahead: a reader that looks only at the beginning of a file
-    fetches no more than one.
+    From the second read on, the next ranges are fetched ahead: a reader of the first bytes alone fetches one range.
 
     Args:
         name: The URL.
         ranges: Fetches ranges.
 
     Attributes:
-        next: The prepared file to be read next. Its ranges are requested towards the end of this one.
+        next: The prepared file to be read next. Its ranges are requested towards this file's end.
     """
 
     def __init__(self, name: bytes, ranges: Ranges) -> None:
@@ -309,8 +308,8 @@ class RemoteFile:
         self._window = _Window(name, ranges)
         self._position = 0
         self._reads = 0
-        self._streamed: StreamedFile | None = None  # where the server gives only whole files
-        # While it is prepared, the streams of two threads may ask for its identity, and one of them opens it.
+        self._streamed: StreamedFile | None = None  # used if the server returns only whole files
+        # Two threads' streams may ask for a prepared file's identity, and one of them opens the file.
         self._lock = threading.RLock()
 
     def begin(self) -> None:
@@ -371,7 +370,7 @@ class RemoteFile:
             self._lock.release()
 
     def _known(self) -> Facts:
-        """Return the facts, from an already requested first range if possible, to save a request."""
+        """Return the facts, from a pending first range if possible, to save a request."""
         with self._lock:
             if self._window.facts is None and self._window:
                 self._window.data()
@@ -405,22 +404,22 @@ class RemoteFile:
 
 
 class SeekableFiles:
-    """URLs as seekable files, for readers such as pyarrow's, mostly in this order.
+    """URLs as seekable files for readers such as pyarrow's, read mostly in this order.
 
-    The ends of the next files are fetched ahead, several at once; the beginning of the next one, when a file is nearly
-    read.
+    The ends of the next files are fetched ahead, several at once. The next file's first bytes are fetched when a file
+    is nearly read.
 
     Args:
-        names: The URLs; other names among them are left alone.
+        names: The URLs; other names among them are ignored.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: every method may be called from any thread.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
         self._places = {name: i for i, name in enumerate(names) if "://" in name}
         self._coming: dict[int, _Coming] = {}
-        self._ends: dict[int, Fetched] = {}  # of files that were opened before
+        self._ends: dict[int, Fetched] = {}  # ends of files opened before
         self._opened: weakref.WeakValueDictionary[int, SeekableFile] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()
         _seekable.add(self)
@@ -437,7 +436,7 @@ class SeekableFiles:
     def prepare(self, first: int, count: int = REMOTE_AHEAD, start: bool = False) -> None:
         """Request the ends of some files, and with `start` their first bytes too.
 
-        Errors come when a file is opened.
+        Errors are raised when a file is opened.
         """
         for place in range(first, min(first + count, len(self._names))):
             if self._names[place] not in self._places:
@@ -450,19 +449,19 @@ class SeekableFiles:
                 file.start()
 
     def _begun(self, place: int) -> _Coming | None:
-        """Return a file with its end requested; None without ranges."""
+        """Return a file with its end requested; None if the server has no ranges."""
         try:
             ranges = ranges_of(*_located(os.fsencode(self._names[place])))
             coming = None if ranges is None else _Coming(ranges, self._ends.get(place))
         except Exception:
-            return None  # it comes again when the file is opened
+            return None  # raised again when the file is opened
         if coming is None:
             return None
         with self._lock:
             return self._coming.setdefault(place, coming)
 
     def open(self, name: str) -> Any:
-        """Open one of the URLs.
+        """Open a URL.
 
         Raises:
             NotFoundError, PermissionDeniedError, ...: It cannot be opened.
@@ -480,7 +479,7 @@ class SeekableFiles:
         last = coming.last
         if not isinstance(last, Fetched):
             last = wait_for(last, lambda: ranges.last(_END), key)
-            if last.facts.tag is not None and len(self._ends) < _KEPT_ENDS:  # a file that changes has another tag
+            if last.facts.tag is not None and len(self._ends) < _KEPT_ENDS:  # a changed file has another tag
                 self._ends[place] = last
         if last.data is None or last.facts.size is None:
             return remote_file(key, "rb")
@@ -492,7 +491,7 @@ class SeekableFiles:
 
 
 class _Coming:
-    """A prepared file, with its end, and later its first range, requested."""
+    """A prepared file with its end requested, and later its first range."""
 
     def __init__(self, ranges: Ranges, last: Fetched | None) -> None:
         self.ranges = ranges
@@ -508,20 +507,20 @@ class _Coming:
 class SeekableFile(io.RawIOBase):
     """A file with random access: its end, where formats keep their index, and then ranges.
 
-    A read at the beginning, or where the last one has ended, is taken for one of several: the bytes after it are
+    A read at the beginning, or where the last read ended, is treated as part of a sequence, so the next bytes are
     fetched ahead.
 
     Args:
         window: The ranges.
-        last: The last bytes of the file.
-        at_end: Called when the bytes up to those are on their way.
+        last: The file's last bytes.
+        at_end: Called when the bytes up to these are requested.
     """
 
     def __init__(self, window: _Window, last: Fetched, at_end: Callable[[], None]) -> None:
         assert last.data is not None
         assert last.facts.size is not None
         self._last, self._size = last.data, last.facts.size
-        self._kept = self._size - len(self._last)  # where the bytes begin that are kept
+        self._kept = self._size - len(self._last)  # start of the kept bytes
         self._window, self._at_end = window, at_end
         self._position = 0
         self._next = -1  # the byte after the last read
@@ -558,7 +557,7 @@ class SeekableFile(io.RawIOBase):
         return data + self._last[: end - kept] if end > kept else data
 
     def _read(self, begin: int, end: int, most: int) -> bytes:
-        """Return bytes; the ranges after them are fetched ahead, up to `most`."""
+        """Return bytes, and fetch the following ranges ahead, up to `most`."""
         window, pieces = self._window, []
         window.go_to(begin)
         while begin < end:

@@ -1,4 +1,4 @@
-"""bucket: batches of examples of about the same length, padded to the longest of each batch."""
+"""bucket: batch examples with similar lengths, padded to each batch's longest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIRST, _GROWTH = 8, 1.125
 
 
 def boundaries_up_to(length: int, multiple: int) -> list[int]:
-    """Return boundaries of buckets for examples of up to a length: multiples of a number, the larger the farther."""
+    """Return bucket boundaries up to a length. They are multiples of a number, and the gaps grow."""
     found, edge = [], rounded(_FIRST, multiple)
     while edge <= length:
         found.append(edge)
@@ -36,12 +36,13 @@ class Bucket(OneInput):
 
     Args:
         source: The examples.
-        boundaries: Where buckets end, ascending: an example shorter than a boundary goes left of it.
-        sizes: Examples per batch, for each bucket: one more than boundaries. Or a number: the most tokens
-            of a batch after padding, examples times the longest.
-        measure: A function from an example to its length, or the name of a length field.
+        boundaries: Upper bounds of the buckets, ascending. An example goes into the first bucket whose bound exceeds
+            its length.
+        sizes: Examples per batch for each bucket, `len(boundaries) + 1` numbers. Or one number: the most tokens per
+            batch after padding, examples times the longest.
+        measure: A function from an example to its length, or a length field's name.
         pad: Value used to pad shorter rows, for all components or by name.
-        pad_to_boundary: True if rows are padded up to the boundary of their bucket.
+        pad_to_boundary: True if rows are padded up to their bucket's boundary.
         drop_remainder: Drop examples at the end if they fill no batch.
         multiple_of: Divisor of padded lengths.
     """
@@ -125,7 +126,7 @@ class Bucketing(Stage):
                 self._widths[which] = max((self._width(*self._bucket_of(each)) for each in group), default=0)
 
     def _put(self, arrival: Arrival) -> Block | None:
-        """Put an example into its bucket; return a batch, if one is full."""
+        """Put an example into its bucket; return a batch if the bucket is full."""
         length, which = self._bucket_of(arrival)
         if self._padded:
             self._to_boundary.note(arrival.example, length)
@@ -147,14 +148,14 @@ class Bucketing(Stage):
         return self._batch(which) if full else made
 
     def _width(self, length: int, which: int) -> int:
-        """Return what an example of a bucket is padded to."""
+        """Return the padded length for an example in a bucket."""
         boundaries = self._node.boundaries
         if self._node.pad_to_boundary and which < len(boundaries):
             length = boundaries[which]
         return rounded(length, self._node.multiple_of)
 
     def _bucket_of(self, arrival: Arrival) -> tuple[int, int]:
-        """Return the length of an example, and its bucket."""
+        """Return an example's length and bucket."""
         length = self._node.measure.whole(arrival.example, lambda: self._named(arrival))
         return length, bisect.bisect_right(self._node.boundaries, length)
 
@@ -162,7 +163,7 @@ class Bucketing(Stage):
         return self._node.named(arrival.block(), 0)
 
     def _left(self) -> Block | None:
-        """Return one of the last batches."""
+        """Return one of the final batches."""
         if self._node.drop_remainder:
             self._run.note_dropped(self._node.written, sum(map(len, self._groups)))
             return None

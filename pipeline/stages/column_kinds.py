@@ -1,8 +1,8 @@
-"""Column kinds of a cache: values to bytes and back.
+"""Convert a cache's columns to bytes and back, by column kind.
 
-A kind is plain data, `[name, ...]`. Arrays of one shape are kept as they are, and Python's numbers as an array. Texts,
-bytes, lists of numbers and arrays of several shapes have a part "values", a part "ends", and arrays a part "shapes".
-Other values are pickled.
+A kind is plain data, `[name, ...]`. Arrays with one shape are kept unchanged, and Python numbers as an array. Texts,
+bytes, number lists and arrays with several shapes have a part "values" and a part "ends"; arrays also have a part
+"shapes". Other values are pickled.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Kind = list[Any]
 
 PICKLE: Kind = ["pickle"]
 
-_CRC = 4  # bytes of a checksum
+_CRC = 4  # checksum bytes
 
-# Types of Python numbers by their stored dtype.
+# Python number types by stored dtype.
 _NUMBERS: dict[type, str] = {bool: "|b1", int: "<i8", float: "<f8"}
 _LISTED = ("<i8", int), ("<f8", float)
 
@@ -58,7 +58,7 @@ def kind_of(column: Any) -> Kind:
 
 
 def wider(one: Kind, other: Kind) -> Kind:
-    """Return a common kind for two kinds' values."""
+    """Return a kind that fits the values in both columns."""
     if one == other:
         return one
     names = {one[0], other[0]}
@@ -73,7 +73,7 @@ def _of_arrays(dtype: np.dtype[Any], shape: tuple[int, ...]) -> Kind:
     if dtype.hasobject or not dtype.itemsize:
         return PICKLE
     text = np.lib.format.dtype_to_descr(dtype)
-    if np.lib.format.descr_to_dtype(text) != dtype:  # for example dtypes of other libraries
+    if np.lib.format.descr_to_dtype(text) != dtype:  # for example dtypes from other libraries
         return PICKLE
     return ["array", text if isinstance(text, str) else repr(text), list(shape)]
 
@@ -96,7 +96,7 @@ def _of_lists(column: Sequence[list[Any]]) -> Kind:
 
 
 def encoded(kind: Kind, column: Any) -> dict[str, NDArray[Any]]:
-    """Return the values of a column as contiguous arrays, by part. Ends count from the first of these values."""
+    """Encode a column's values as contiguous arrays, by part. Ends count from the first value here."""
     name = kind[0]
     if name in ("array", "number") and (type(column) is np.ndarray or type(column[0]) is not np.ndarray):
         return {"values": np.ascontiguousarray(column, _dtype_of(kind[1]))}
@@ -119,7 +119,7 @@ def _ends(parts: Sequence[Any]) -> NDArray[np.int64]:
 
 
 def _pickled(value: Any) -> bytes:
-    """Return the bytes of a value behind their checksum: a damaged pickle could do anything."""
+    """Pickle a value behind its checksum, because loading a damaged pickle could run anything."""
     try:
         data = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except Exception as error:
@@ -135,18 +135,18 @@ def _unpickled(data: bytes) -> Any:
 
 
 def parts_of(kind: Kind) -> tuple[str, ...]:
-    """Return the names of the parts of a column."""
+    """Return a column's part names."""
     return _PARTS.get(kind[0], ("values", "ends"))
 
 
 def array_of(kind: Kind, data: NDArray[np.uint8], rows: int) -> NDArray[Any]:
-    """Return a column of arrays, or of numbers, as one array."""
+    """Return an array or number column as one array."""
     dtype, shape = _dtype_of(kind[1]), tuple(kind[2]) if kind[0] == "array" else ()
     return data.view(dtype).reshape(rows, *shape) if data.size else np.empty((rows, *shape), dtype)
 
 
 def reader_of(kind: Kind, parts: dict[str, NDArray[np.uint8]]) -> Callable[[Numbers], list[Any]]:
-    """Return what reads the values of a column with ends, by row."""
+    """Return a function that reads a column with ends, by row."""
     name, data, ends = kind[0], parts["values"], parts["ends"].view(np.int64)
     if name in ("str", "bytes"):
         return lambda rows: cut_texts(data, ends, rows, name == "str")
@@ -162,6 +162,6 @@ def reader_of(kind: Kind, parts: dict[str, NDArray[np.uint8]]) -> Callable[[Numb
 
 
 def _spans(ends: Numbers, rows: Numbers) -> Any:
-    """Return where the values of rows begin and end."""
+    """Return where rows begin and end."""
     begins = np.where(rows, ends[rows - 1], 0)
     return zip(begins.tolist(), ends[rows].tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""batch and window: neighbours stacked into one element."""
+"""batch and window: combine neighbours into one element."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from pipeline.stages.stream import Ahead, Stage, Stream, exactly, whole
 
 _WAYS = ("stack", "pad", "row_splits")
 
-# Limit for the bytes of windows computed at once.
+# Byte limit for windows computed at once.
 _BYTES = 1 << 20
 
 
 class Group(OneInput):
-    """Neighbours made into one element.
+    """Neighbours combined into one element.
 
     Attributes:
         size: Examples per group.
-        stride: How many examples after the one before a group begins.
-        drop_remainder: True if groups at the end that are not full are dropped.
+        stride: Distance between the first examples in consecutive groups.
+        drop_remainder: True if incomplete groups at the end are dropped.
     """
 
     size: int
@@ -42,7 +42,7 @@ class Group(OneInput):
     drop_remainder: bool
 
     def how(self) -> Collate:
-        """Return what makes one element of examples."""
+        """Return the collation for the groups."""
         raise NotImplementedError
 
     @property
@@ -73,9 +73,9 @@ class Batch(Group):
         n: Number per batch.
         drop_remainder: Drop examples at the end if they fill no batch.
         pad: Value used to pad shorter rows, for all components or by name; None to stack.
-        collate: "stack", "pad", "row_splits", or a function of a list of examples.
-        max_wait: Seconds from the first example of a batch until it goes out, however small; None for no limit.
-        tensors: True if examples are as in TensorFlow; see `Collate`.
+        collate: "stack", "pad", "row_splits", or a function called with a list of examples.
+        max_wait: Seconds from a batch's first example until the batch is sent, however small; None for no limit.
+        tensors: True for TensorFlow's conventions; see `Collate`.
         pad_to: Target length of padded rows.
 
     Raises:
@@ -176,10 +176,10 @@ class Batch(Group):
 
 
 def check_collate(collate: Any, pad: Any, to: PadTo) -> None:
-    """Refuse a way of putting examples together that there is not, and padding beside another one.
+    """Reject an unknown collation, and padding combined with another collation.
 
     Raises:
-        TypeError, ValueError: As it says.
+        TypeError, ValueError: For one of these.
     """
     if callable(collate):
         check_function("batch: collate", collate, "a batch")
@@ -193,7 +193,7 @@ def check_collate(collate: Any, pad: Any, to: PadTo) -> None:
 
 
 def options_of(pad: Any, collate: Any, to: PadTo) -> dict[str, Any]:
-    """Return how examples are put together, for `options`."""
+    """Return the collation arguments for `options`."""
     found: dict[str, Any] = {}
     if pad is not None:
         found["pad"] = str(pad)
@@ -211,7 +211,7 @@ def options_of(pad: Any, collate: Any, to: PadTo) -> dict[str, Any]:
 
 
 def _check_batches_stack(source: Node, n: int, whole: bool) -> None:
-    """Refuse to stack batches of which the last one is known to be smaller than those before it."""
+    """Refuse to stack batches if the last one is known to be smaller than the others."""
     while source.kind in ("prefetch", "checksum"):
         source = source.inputs[0]
     count = source.length()
@@ -234,8 +234,8 @@ class Window(Group):
     Args:
         source: The examples.
         size: Number per window.
-        stride: How many examples after the one before a window begins.
-        drop_remainder: True if windows at the end that are not full are dropped.
+        stride: Distance between the first examples in consecutive windows.
+        drop_remainder: True if incomplete windows at the end are dropped.
     """
 
     kind = "window"
@@ -260,16 +260,16 @@ class Window(Group):
 
 
 class Grouped(Index):
-    """Groups of the examples of an index. The place of a group is that of its first example.
+    """Groups over an index. A group's place is its first example's place.
 
     Args:
         source: The examples.
         size, stride, whole: See `Group`.
-        how: Makes one element of examples.
+        how: Collates a group's examples.
     """
 
     def __init__(self, source: Index, size: int, stride: int, whole: bool, how: Collate) -> None:
-        keep_pages()  # of garbage batches: with fresh pages a batch of 128 f32[784] took twice as long
+        keep_pages()  # for reuse by the next batch: with fresh pages a batch of 128 f32[784] took twice as long
         self._source, self._size, self._gap, self._whole, self._how = source, size, source.step, whole, how
         self.step, self._end, self._length = stride * source.step, source.stop, len(source)
         self.ahead = source.ahead and how.plain
@@ -286,7 +286,7 @@ class Grouped(Index):
     def block(self, places: Numbers) -> Block:
         size, last = self._size, int(places[0] if len(places) == 1 else places.max())
         full = last + (size - 1) * self._gap < self._end
-        if self._stacks and full and (size > 1 or len(places) > 1):  # a group of one example has no columns
+        if self._stacks and full and (size > 1 or len(places) > 1):  # one-example groups have no columns
             return self._of_numbers(places)
         size = min(size, self._length)
         inner = spread(places, size, self._gap)
@@ -296,7 +296,7 @@ class Grouped(Index):
         for place in places.tolist():
             end = begin + min(size, -(-(self._end - place) // self._gap))
             if end > len(rows):
-                break  # the error is among these
+                break  # the error is in this group
             part = rows if end - begin == len(rows) else rows.part(begin, end)
             try:
                 made.append(self._how.batch(part))
@@ -309,20 +309,20 @@ class Grouped(Index):
         return Block(Examples(made), rows.numbers[starts], error, sizes=np.array(sizes, np.int64))
 
     def _of_numbers(self, places: Numbers) -> Block:
-        """Return full groups of rows of numbers: as columns, which are stacked by a change of their shape."""
+        """Return full groups of number rows: their columns only need another shape."""
         size, count = self._size, len(places)
         found = self._source.runs(places, size)
         if found is not None:
             return self._bare(found)
         rows = self._bare(self._source.block(spread(places, size, self._gap)))
-        values: Any = rows.values  # Columns, as `of_numbers` says
-        if count == 1:  # 5 % of a batch of 128 x f32[784]
+        values: Any = rows.values  # always Columns
+        if count == 1:  # 5 % faster for a batch of 128 x f32[784]
             return Block(Examples([values.packed(values.arrays)]), rows.numbers[:1], sizes=rows.size_in_all())
         sizes = rows.sizes * size if isinstance(rows.sizes, int) else rows.sizes.reshape(count, size).sum(axis=1)
         return Block(stacked(values, count, size), rows.numbers[::size], sizes=sizes)
 
     def _bare(self, block: Block) -> Block:
-        """Return rows with their only component bare, where examples are as in TensorFlow."""
+        """Return rows with single components unwrapped if examples follow TensorFlow's conventions."""
         values: Any = block.values
         if self._how.tensors and values.structure == 1:
             block.values = Columns(values.arrays, values.size)
@@ -330,13 +330,13 @@ class Grouped(Index):
 
 
 def stacked(rows: Columns, count: int, size: int) -> Columns:
-    """Return columns of rows as columns of `count` groups of `size` rows."""
+    """Reshape row columns into `count` groups with `size` rows each."""
     arrays = [each.reshape(count, size, *each.shape[1:]) for each in rows.arrays]
     return Columns(arrays, count, rows.structure)
 
 
 class Batching(Stage):
-    """Groups of consecutive examples of a stream. The state is that of the input."""
+    """Groups consecutive examples in a stream. The state is the input's state."""
 
     def __init__(self, source: Stream, how: Collate, node: Batch, run: Run) -> None:
         keep_pages()
@@ -357,24 +357,24 @@ class Batching(Stage):
 
 
 def batch_of(block: Block, how: Collate) -> Block:
-    """Return a block of one element: the batch of the examples of another."""
+    """Collate a block's examples into a block with one element."""
     return Block(Examples([how.batch(block)]), block.numbers[:1], sizes=block.size_in_all())
 
 
 class TimedBatching(Stage):
-    """Batches that go out in time, smaller if they have to be; none is empty.
+    """Batches with a deadline: when it expires, the batch is sent with the examples found so far. None is empty.
 
     Args:
         source: The examples; it waits for them with a timeout.
         size, how: See `Batching`.
-        seconds: From the first example of a batch until it goes out.
-        run: Of the iterator.
+        seconds: Time from a batch's first example until the batch is sent.
+        run: The iterator's run.
     """
 
     def __init__(self, source: Stream, size: int, how: Collate, seconds: float, run: Run) -> None:
         super().__init__(source)
         self._size, self._how, self._seconds, self._clock = size, how, seconds, run.clock
-        self._found: list[Block] = []  # of the unfinished batch, so a timeout keeps them
+        self._found: list[Block] = []  # for the unfinished batch, so a timeout keeps them
         self._before: Any = None  # state before these blocks
         self._after: Any = None  # state after them, if no interrupt arrived in between
         self._until = 0.0
@@ -386,7 +386,7 @@ class TimedBatching(Stage):
         return batch_of(joined(blocks), self._how) if blocks else None
 
     def wait(self, timeout: float) -> bool:
-        """Wait for the next batch, or the end; return whether it is there."""
+        """Wait for the next batch or the end; return whether it arrived."""
         deadline = time.monotonic() + timeout
         while (have := sum(map(len, self._found))) < self._size:
             now = time.monotonic()
@@ -416,7 +416,7 @@ class TimedBatching(Stage):
 
 
 class Windowing(Stage):
-    """Groups with overlaps or gaps. The state is [examples to skip, input state]."""
+    """Groups with overlaps or gaps. The state is [number of examples to skip, input state]."""
 
     source: Ahead
 
@@ -447,7 +447,7 @@ class Windowing(Stage):
         return Block(Examples([made]), group.numbers[:1], sizes=group.size_in_all())
 
     def _several(self, block: Block) -> Block | None:
-        """Return as many full windows as a block has, if its rows are numbers: they are copied by NumPy."""
+        """Return all full windows in a block with number rows, copied by NumPy."""
         count = (len(block) - self._size) // self._stride + 1
         if count < 2 or not isinstance(block.values, Columns):
             return None

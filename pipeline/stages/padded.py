@@ -1,4 +1,4 @@
-"""Shards of equal size without loss: a host without a last element gets another host's as padding."""
+"""Equal shards without loss: a host without a last element gets another host's element as padding."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from pipeline.stages.stream import Stage, Stream, whole
 
 
 class PaddedShard(Shard):
-    """Every n-th element, from number i on, and in the last round one of another host if this host has none.
+    """Every n-th element, starting at index i. A host without an element in the last turn gets another host's.
 
-    The padding consists of no examples: its size in a block is 0.
+    Padding counts as no examples: its size in a block is 0.
     """
 
     def __init__(self, source: Node, i: int, n: int, alike: bool = False) -> None:
@@ -44,7 +44,7 @@ class PaddedShard(Shard):
 
 
 class PaddedIndex(Spaced):
-    """Examples at equal distances; in place of one behind the last, the first of its round."""
+    """Examples at equal distances. A place past the end is replaced by the first in its turn."""
 
     def block(self, places: Numbers) -> Block:
         wanted = places + self._offset
@@ -57,7 +57,7 @@ class PaddedIndex(Spaced):
 
 
 class PaddedSharding(Stage):
-    """One element per round of all hosts, or the first of the round. The state is as in `Sharding`."""
+    """One element per turn over all hosts, or the turn's first. The state is as in `Sharding`."""
 
     def __init__(self, source: Stream, i: int, n: int, left: int) -> None:
         super().__init__(source)

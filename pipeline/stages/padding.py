@@ -1,4 +1,4 @@
-"""Padding rows of a batch: to the longest, a multiple or a given length, on the right or on the left."""
+"""Pad a batch's rows to the longest, a multiple or a given length, on the right or on the left."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pipeline.errors import invalid
 
 
 class PadTo(NamedTuple):
-    """The target length of padded rows, along their first dimension.
+    """The target length for padded rows, along their first dimension.
 
     Attributes:
-        multiple: A multiple of this.
-        length: This length; None for the longest of the batch.
-        left: True if padding comes before the row.
+        multiple: Divisor of the target length.
+        length: The target length; None for the batch's longest row.
+        left: True if padding precedes the row.
     """
 
     multiple: int = 1
@@ -29,10 +29,10 @@ class PadTo(NamedTuple):
         return self.multiple > 1 or self.length is not None
 
     def padded(self, arrays: list[Any], fill: Any) -> Any:
-        """Return arrays of rank 1 or more as one array, each filled up.
+        """Return arrays with rank 1 or more as one array, each padded.
 
         Raises:
-            InvalidArgumentError, TypeError: As `pipeline.pad`; or one is too long, with its index in `odd`.
+            InvalidArgumentError, TypeError: As in `pipeline.pad`; or an array is too long (its index is in `odd`).
         """
         first = arrays[0]
         if self == TO_LONGEST or any(each.dtype != first.dtype or each.ndim != first.ndim for each in arrays):

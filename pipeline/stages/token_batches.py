@@ -1,4 +1,4 @@
-"""batch by tokens: as many examples as fit into a number of tokens after padding."""
+"""batch by tokens: as many examples as fit into a token limit after padding."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _AT_ONCE = 32
 
 
 class TokenBatch(OneInput):
-    """Batches of consecutive examples, each as large as a number of tokens allows.
+    """Batches of consecutive examples, each as large as a token limit allows.
 
     Args:
         source: The examples.
-        max_tokens: The most tokens of a batch after padding: examples times the longest. With `splits` nothing is
-            padded, and lengths are added up.
-        most: The most examples of a batch; None for any number.
-        measure: A function from an example to its length, or the name of a length field.
-        drop_remainder: True if the last batch is dropped if more examples would fit into it.
+        max_tokens: The most tokens per batch after padding: examples times the longest. With `splits` nothing is
+            padded, and the lengths are summed.
+        most: The most examples per batch; None for no limit.
+        measure: A function from an example to its length, or a length field's name.
+        drop_remainder: True to drop the last batch if more examples would fit into it.
         pad, splits, function, pad_to: See `Collate`.
     """
 
@@ -84,7 +84,7 @@ class TokenBatch(OneInput):
 
 
 class TokenBatching(Stage):
-    """Batches by tokens. The state is that of the input."""
+    """Batches by tokens. The state is the input's state."""
 
     source: Ahead
 
@@ -93,7 +93,7 @@ class TokenBatching(Stage):
         self._node, self._how, self._run = node, how, run
         self._block: Block | None = None  # peeked examples
         self._looked: list[Any] = []  # the same as a list
-        self._lengths: list[int] = []  # of measured examples
+        self._lengths: list[int] = []  # for measured examples
 
     def take(self, n: int) -> Block | None:
         count = self._count()
@@ -105,7 +105,7 @@ class TokenBatching(Stage):
         return made
 
     def drop(self, n: int) -> int:
-        """Leave out batches: their examples are measured, but not put together."""
+        """Skip batches: their examples are measured but not collated."""
         left = n
         while left and (count := self._count()):
             self._pass(count)
@@ -118,7 +118,7 @@ class TokenBatching(Stage):
         self._block = None if self._block is None else self._block.part(count, len(self._block))
 
     def _count(self) -> int:
-        """Return how many examples the next batch has; 0 at the end."""
+        """Return the next batch's example count; 0 at the end."""
         node = self._node
         count = widest = total = 0
         while count != node.most:
@@ -143,7 +143,7 @@ class TokenBatching(Stage):
         return rounded(length, to.multiple) if to.length is None else to.length
 
     def _measure(self, count: int) -> bool:
-        """Measure the example after so many; return whether there is one."""
+        """Measure the example at index `count`; return whether it exists."""
         if count == len(self._looked):
             block = self.source.look(max(_AT_ONCE, 2 * count))
             if block is None or len(block) == count:

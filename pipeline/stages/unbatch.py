@@ -1,4 +1,4 @@
-"""unbatch: the rows of batches."""
+"""unbatch: split batches into rows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from pipeline.stages.stream import Maker, Rest, Stream, Unit, whole
 
 
 class Unbatch(OneInput):
-    """The examples of batches.
+    """The rows in batches.
 
     Args:
         source: The batches.
-        tensors: True if they are as in TensorFlow: lists of columns, which may be lists of values.
+        tensors: True for TensorFlow's conventions: batches are column lists, and a column may be a list of values.
     """
 
     kind = "unbatch"
@@ -46,7 +46,7 @@ class Unbatch(OneInput):
 
 
 class Unbatching(Maker):
-    """The rows of batches: a unit is a batch."""
+    """Splits batches into rows: a unit is a batch."""
 
     def __init__(self, source: Stream, tensors: bool) -> None:
         super().__init__(source)
@@ -63,7 +63,7 @@ class Unbatching(Maker):
 
 
 def columns_of(batch: Any) -> Any:
-    """Return a batch with arrays in the place of lists of values; a list is one of columns."""
+    """Return a batch with value lists as arrays; a list counts as columns."""
     if type(batch) in (list, tuple):
         kind = ListParts if type(batch) is list else tuple
         return bare(kind(map(_column, batch)))
@@ -75,15 +75,15 @@ def _column(values: Any) -> Any:
 
 
 def rows_of_batch(batch: Any) -> Columns:
-    """Return a batch as columns, which are read-only: they may be the user's.
+    """Return a batch as read-only columns: they may belong to the user.
 
     Raises:
-        InvalidArgumentError: Components differ in their number of rows, or values are missing.
+        InvalidArgumentError: Components have different row counts, or values are missing.
     """
     if isinstance(batch, tuple) and not hasattr(batch, "_make"):
         batch = TupleParts(batch)
     refuse_missing_in(batch, "a batch", many=True)
-    if type(batch) is list and not is_nested(batch, False):  # plain values, of which `batch` makes an array
+    if type(batch) is list and not is_nested(batch, False):  # plain values, from which `batch` makes an array
         structure, arrays = None, [_column(batch)]
     else:
         structure, arrays = flat(batch)
@@ -100,7 +100,7 @@ def rows_of_batch(batch: Any) -> Columns:
 
 
 def _read_only(column: Any) -> Any:
-    if isinstance(column, tuple):  # a tuple of plain values
+    if isinstance(column, tuple):  # a tuple with plain values
         return list(column)
     if type(column) is not np.ndarray:
         return column if type(column) is list else as_columns(column, len(column)).arrays[0]

@@ -1,4 +1,4 @@
-"""gzip, zlib, bzip2, xz and zstd: decompresses a file while it is read, however large it becomes."""
+"""gzip, zlib, bzip2, xz and zstd: decompress a file while reading it, whatever its decompressed size."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ WINDOW_BITS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
 # Compression by file extension.
 _ENDINGS = {".gz": "GZIP", ".tgz": "GZIP", ".bz2": "BZIP2", ".xz": "XZ", ".zst": "ZSTD", ".zstd": "ZSTD"}
 
-# Modules, and the classes in them that decompress one stream.
+# Modules and their classes for decompressing one stream.
 _ENGINES = {
     "BZIP2": ("bz2", "BZ2Decompressor"),
     "XZ": ("lzma", "LZMADecompressor"),
     "ZSTD": ("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd", "ZstdDecompressor"),
 }
 
-_LARGEST_RATIO = 1032  # bytes that one byte of a deflate stream can become: two bits can repeat 258 bytes
+_LARGEST_RATIO = 1032  # largest expansion per byte in a deflate stream: two bits can repeat 258 bytes
 _PIECE = 1 << 16  # bytes read at once
 
 
 class OpenFile(Protocol):
-    """The bytes of one file, from start to end. For one thread at a time."""
+    """One file's bytes, from start to end. For one thread at a time."""
 
     def read(self, size: int) -> bytes:
         """Return up to `size` bytes, at least one unless this is the end; OpError if reading fails."""
 
     def size_limit(self) -> int | None:
-        """Return an upper bound for the bytes of the whole file; None if unknown."""
+        """Return an upper bound for the whole file's size in bytes; None if unknown."""
 
     def seek(self, offset: int) -> bool:
-        """Go to a byte, counted from the start; return False, and stay, where that is not possible."""
+        """Go to a byte, counted from the start; return False, without moving, if that is impossible."""
 
     def identity(self, ends: bool) -> list[Any] | None:
-        """Return what tells the file from a changed one; see `file_identity`. It does not move in the file."""
+        """Return the file's identity without moving in the file; see `file_identity`."""
 
     def close(self) -> None:
         """Close the file; closing it again is allowed."""
 
 
 def compression_of(name: str) -> str:
-    """Return the compression of a file by its extension: "GZIP", "BZIP2", "XZ", "ZSTD", or "" for none."""
+    """Return a file's compression by extension: "GZIP", "BZIP2", "XZ", "ZSTD", or "" for none."""
     return next((kind for ending, kind in _ENDINGS.items() if name.lower().endswith(ending)), "")
 
 
@@ -66,7 +66,7 @@ def decompressed(name: bytes, file: OpenFile, compression: str) -> OpenFile:
 
 
 class DecompressedFile:
-    """The inflated bytes of an open file, one piece in memory at a time, even for very compressible files."""
+    """An open file's inflated bytes, one piece in memory at a time, even for very compressible files."""
 
     def __init__(self, name: bytes, file: OpenFile, window_bits: int) -> None:
         self._name = name
@@ -82,7 +82,7 @@ class DecompressedFile:
             if self._engine.eof and not self._next_member():
                 return b""
             if not self._input:
-                # Ask the engine before believing that this is the end: without input it may still have output.
+                # Check the engine before treating this as the end: without input it may still have output.
                 self._input = self._file.read(_PIECE)
             data = self._inflate(size)
             if data:
@@ -100,7 +100,7 @@ class DecompressedFile:
 
     def _inflate(self, size: int) -> bytes:
         self._begun = self._begun or bool(self._input)
-        # A call that fails loses the output for the data before the error; go back and approach the error in halves.
+        # A failing call loses the output for the data before the error; go back and approach the error in halves.
         before = self._engine.copy()
         try:
             data = self._engine.decompress(self._input, size)
@@ -118,7 +118,7 @@ class DecompressedFile:
         return data
 
     def _next_member(self) -> bool:
-        """Start the next member of a file; zeros may separate and follow members."""
+        """Start a file's next member; zeros may separate and follow members."""
         self._input = after_padding(self._input, self._file)
         if self._input:
             self._engine = zlib.decompressobj(self._window_bits)
@@ -148,14 +148,14 @@ def after_padding(piece: bytes, file: OpenFile) -> bytes:
 
 
 class _Engine(Protocol):
-    """Decompresses one stream; as `bz2.BZ2Decompressor`."""
+    """Decompresses one stream, as `bz2.BZ2Decompressor` does."""
 
     eof: bool
     needs_input: bool
     unused_data: bytes
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        """Take more of the stream, and return up to `max_length` bytes of what it holds."""
+        """Take more input from the stream, and return up to `max_length` decompressed bytes."""
 
 
 def _engine(compression: str) -> Callable[[], _Engine]:
@@ -169,9 +169,9 @@ def _engine(compression: str) -> Callable[[], _Engine]:
 
 
 class UnpackedFile:
-    """The decompressed bytes of an open file: of one stream, or of several with nothing or zeros between them.
+    """An open file's decompressed bytes: one stream, or several with nothing or zeros between them.
 
-    Holds what one call gives, and what the engine has to remember.
+    Memory holds one call's result and the engine's own state.
     """
 
     def __init__(self, name: bytes, file: OpenFile, make: Callable[[], _Engine]) -> None:
@@ -179,7 +179,7 @@ class UnpackedFile:
         self._file = file
         self._make = make
         self._engine = make()
-        self._rest = b""  # of what was read, after the end of a stream
+        self._rest = b""  # read after the end of a stream
         self._begun = False
 
     def read(self, size: int) -> bytes:
@@ -206,7 +206,7 @@ class UnpackedFile:
         return DataLossError(None, None, f"{os.fsdecode(self._name)} cannot be decompressed: {why}")
 
     def size_limit(self) -> int | None:
-        return None  # zeros become a few bytes, however many they are
+        return None  # unbounded: zeros compress to a few bytes
 
     def seek(self, offset: int) -> bool:
         return False

@@ -7,7 +7,7 @@ from functools import cache
 
 
 def crc_function() -> Callable[[bytes], int]:
-    """Return the function for the CRC32C of bytes.
+    """Return the CRC32C function for bytes.
 
     Raises:
         ImportError: google-crc32c is not installed. Reading without checking is not offered.
@@ -21,7 +21,7 @@ def crc_function() -> Callable[[bytes], int]:
 
 
 def crc_function_or_slow() -> Callable[[bytes], int]:
-    """Return the same, or without google-crc32c a slower function in Python, good enough for a few small records."""
+    """Return the same, or without google-crc32c a slower Python function, good enough for a few small records."""
     try:
         return crc_function()
     except ImportError:
@@ -29,7 +29,7 @@ def crc_function_or_slow() -> Callable[[bytes], int]:
 
 
 def crc_in_python(data: bytes) -> int:
-    """Return the CRC32C of bytes."""
+    """Compute the CRC32C of bytes."""
     table, crc = _table(), 0xFFFFFFFF
     for byte in data:
         crc = table[(crc ^ byte) & 255] ^ crc >> 8
@@ -47,5 +47,5 @@ def _table() -> list[int]:
 
 
 def mask(crc: int) -> int:
-    """Return a CRC as TFRecord files store it: rotated, plus a constant, since data may itself contain CRCs."""
+    """Return a CRC as TFRecord files store it: rotated, plus a constant, because data may itself contain CRCs."""
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF

@@ -1,4 +1,4 @@
-"""Encodings of text files: conversion to UTF-8 while reading, and detection from bytes."""
+"""Encodings for text files: conversion to UTF-8 while reading, and detection from bytes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pipeline.errors import DataLossError, invalid
 from pipeline.files.compression import OpenFile
 
 UTF_8 = "utf-8"  # as Python's codecs spell it
-MARK = codecs.BOM_UTF8  # that some programs put in front of UTF-8
+MARK = codecs.BOM_UTF8  # some programs put it in front of UTF-8
 
 _MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-# How files of other formats begin, and how to read them.
+# First bytes in files with other formats, and how to read them.
 _FORMATS = {
     b"PAR1\x15": "a Parquet file: use pipeline.parquet",
     b"ARROW1\x00\x00": "a Feather file: use pipeline.feather",
@@ -30,11 +30,11 @@ LONGEST_MARK = max(map(len, _FORMATS))
 
 
 def checked_encoding(encoding: Any, function: str, raw: bool = True) -> str | None:
-    """Return Python's name of an encoding; None, for bytes, if `raw` allows it.
+    """Return Python's name for an encoding; None, for bytes, if `raw` allows it.
 
     Raises:
         TypeError: It is not a string.
-        InvalidArgumentError: There is no such encoding of text.
+        InvalidArgumentError: There is no such text encoding.
     """
     if encoding is None and raw:
         return None
@@ -54,18 +54,18 @@ def is_converted(encoding: str | None) -> bool:
 
 
 def encoding_fact(encoding: str | None) -> dict[str, str]:
-    """Return what states say of an encoding; nothing by default."""
+    """Return an encoding's entry in states; empty by default."""
     return {} if encoding == UTF_8 else {"encoding": encoding or "bytes"}
 
 
 def refuse_utf_16(begin: bytes, name: str, function: str) -> None:
-    """Raise InvalidArgumentError if a file read as UTF-8 begins with the mark of UTF-16: its lines would be wrong."""
+    """Raise InvalidArgumentError if a file read as UTF-8 begins with UTF-16's mark: its lines would be wrong."""
     if begin.startswith(_MARKS):
         raise invalid(f"{function}: {name} is in UTF-16: pass encoding='utf-16'")
 
 
 def refuse_binary(begin: bytes, name: str, function: str) -> None:
-    """As `refuse_utf_16`, for text files without lines like the first bytes of other formats."""
+    """As `refuse_utf_16`, but for formats without lines, recognized by their first bytes."""
     refuse_utf_16(begin, name, function)
     for mark, what in _FORMATS.items():
         if begin.startswith(mark):
@@ -73,28 +73,28 @@ def refuse_binary(begin: bytes, name: str, function: str) -> None:
 
 
 def likely_encoding(text: bytes) -> str:
-    """Return hints for text in another encoding than UTF-8."""
+    """Return hints for text in an encoding other than UTF-8."""
     if 0 not in text:
         return "pass encoding=, such as 'latin-1' or 'cp1252'"
-    little, big = (text[first::2].count(0) * 4 for first in (1, 0))  # of Latin text, all; of others, blanks and digits
+    little, big = (text[first::2].count(0) * 4 for first in (1, 0))  # all in Latin text; else digits and blanks
     if max(little, big) < max(len(text) // 2, 8):
         return "it has bytes of zero, which no text has"
     return f"it looks like UTF-16: pass encoding='utf-16-{'le' if little >= big else 'be'}'"
 
 
 class InUtf8:
-    """The text of an open file in UTF-8.
+    """An open file's text, converted to UTF-8.
 
     Args:
         name: For errors.
         file: The open file.
-        encoding: The encoding of its bytes.
+        encoding: Its encoding.
     """
 
     def __init__(self, name: bytes, file: OpenFile, encoding: str) -> None:
         self._name, self._file, self._encoding = name, file, encoding
         self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._before = 0  # bytes that were decoded
+        self._before = 0  # bytes already decoded
         self._rest = b""
 
     def read(self, size: int) -> bytes:

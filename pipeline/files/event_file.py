@@ -1,4 +1,4 @@
-"""EventFile writes TensorBoard's files: Event messages as TFRecords; summary_iterator reads them back."""
+"""EventFile writes TensorBoard files: Event messages as TFRecords. summary_iterator reads them back."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class EventFile:
 
     Args:
         logdir: The directory; created if it does not exist.
-        max_queue: The number of events after which the file is flushed.
-        flush_secs: The number of seconds after which the next event flushes the file.
-        suffix: Appended to the name of the file.
+        max_queue: Number of events after which the file is flushed.
+        flush_secs: Seconds after which the next event flushes the file.
+        suffix: Appended to the file's name.
     """
 
     def __init__(self, logdir: str, max_queue: int = 10, flush_secs: float = 120, suffix: str = "") -> None:
@@ -78,7 +78,7 @@ class EventFile:
 
 
 def _unused(path: str) -> str:
-    """Return the path, with a number if the file exists: several writers may start within one second."""
+    """Return the path, with a number added if the file exists: several writers may start within one second."""
     number, found = 0, path
     while os.path.exists(found):
         number += 1
@@ -87,7 +87,7 @@ def _unused(path: str) -> str:
 
 
 def summary_iterator(path: Any) -> Iterator[Any]:
-    """Iterate over the Event messages of an event file.
+    """Iterate over an event file's Event messages.
 
     Raises:
         NotFoundError: The file does not exist.

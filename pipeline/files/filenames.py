@@ -1,4 +1,4 @@
-"""match_filenames_once and files_below: expand patterns such as `data/*.csv` to the names of files."""
+"""match_filenames_once and files_below: expand patterns such as `data/*.csv` to filenames."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class Filenames(list[str]):
 def match_filenames_once(pattern: Any, name: str | None = None) -> Filenames:
     r"""Find the files with matching names, once. Later files are not found.
 
-    `*` and `**` match any characters and `?` any one character, but not `/`. `[abc]` and `[a-c]` match one of these,
-    `[!abc]` another one. `\` makes the next character literal. Names that begin with a dot match too.
+    `*` and `**` match any characters and `?` any one character, but not `/`. `[abc]` and `[a-c]` match a listed one,
+    `[!abc]` any other. `\` makes the next character literal. Names beginning with a dot match too.
 
     Args:
         pattern: A pattern, or a list of patterns: str, bytes or paths.
         name: Ignored; in TensorFlow's signature.
 
     Returns:
-        A sorted list of str, empty if nothing matches. A name that several patterns match comes several times.
+        A sorted list of str, empty if nothing matches. A name matched by several patterns appears several times.
 
     Raises:
         InvalidArgumentError: The patterns have more than one dimension, or one has a class such as `[[:alpha:]]`.
@@ -60,7 +60,7 @@ def match_filenames_once(pattern: Any, name: str | None = None) -> Filenames:
 def files_below(pattern: str) -> list[str]:
     """Find names as `match_filenames_once` does, but let `**` between slashes stand for folders at any depth, or none.
 
-    At the end it stands for all files at any depth. Links to folders are followed, but not into a folder around them.
+    At the end it stands for all files at any depth. Links to folders are followed, unless they lead to a parent.
 
     Raises:
         InvalidArgumentError, OSError: As for `match_filenames_once`.
@@ -106,7 +106,7 @@ def _matches(pattern: str, any_depth: bool = False) -> list[str]:
 
 
 def _folders(directory: str, around: tuple[tuple[int, int], ...] = ()) -> Iterator[str]:
-    """Return a directory and all directories below; `around` has its parents, by device and inode."""
+    """Yield a directory and all directories below it; `around` holds its parents, by device and inode."""
     try:
         status = os.stat(directory)
     except (FileNotFoundError, NotADirectoryError):
@@ -120,7 +120,7 @@ def _folders(directory: str, around: tuple[tuple[int, int], ...] = ()) -> Iterat
 
 
 def _children(directory: str, part: re.Pattern[str], descend: bool) -> Iterator[str]:
-    """Return the matching paths in a directory; to descend, only directories, ending in a slash."""
+    """Yield the matching paths in a directory; to descend, only directories, ending in a slash."""
     try:
         names = os.listdir(directory)
     except (FileNotFoundError, NotADirectoryError):
@@ -137,8 +137,8 @@ def _children(directory: str, part: re.Pattern[str], descend: bool) -> Iterator[
 def _expression(part: str) -> str:
     """Return the regular expression for one part of a path.
 
-    Text between two stars matches at its first occurrence, and nowhere else, as in `fnmatch`: trying all
-    places takes a time that is exponential in the number of stars.
+    Text between two stars matches only at its first occurrence, as in `fnmatch`: trying all positions takes time
+    exponential in the star count.
     """
     begin, *rest = _between_stars(part)
     if not rest:
@@ -148,7 +148,7 @@ def _expression(part: str) -> str:
 
 
 def _between_stars(part: str) -> list[str]:
-    """Return the expressions for what stands before, between and after the stars."""
+    """Return expressions for the text before, between and after the stars."""
     pieces, text, i = [], "", 0
     closed = True  # once a bracket has no end, no later one has
     while i < len(part):

@@ -1,4 +1,4 @@
-"""Identities of files: size, time and checksums, and messages about differences."""
+"""File identities: size, time and checksums, and messages about differences."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from pipeline.errors import NotFoundError, StateMismatchError
 from pipeline.files.opening import open_file
 from pipeline.files.remote import url_identity
 
-# Files whose identities are kept by name.
+# Maximum number of file identities kept by name.
 KEPT = 4096
 
-# Files behind URLs whose identities are kept: when a state is loaded, each is asked for alone.
+# The same for URLs: each takes a request when a state is loaded.
 KEPT_REMOTE = 16
 
-# Of a table of more files a state has one digest instead of what tells each.
+# Above this file count, a table's state has one digest instead of identities.
 LISTED = 16
 
-# Names of files that a state has; of those before there is one digest.
+# Maximum number of filenames stored in a state; one digest stands for earlier names.
 NAMES = 16
 
 
 def file_identity(name: str | bytes, ends: bool = True) -> list[Any] | None:
-    """Return what tells a file from a changed one.
+    """Return a file's identity: it differs after a change to the file.
 
     Args:
         name: A path, or a URL that fsspec knows.
-        ends: Read 64 KiB at either end; readers of whole files do without.
+        ends: Read 64 KiB at either end; readers of whole files pass False.
 
     Returns:
-        Plain data: size, time of the last change in ns, and the CRC-32 of both ends in hex or None. Of a remote file:
-        size, None, and the checksum that its server gives or None. None if the file is not there, or is no regular one.
+        Plain data: size, modification time in ns, and the CRC-32 of both ends in hex or None. For a remote file:
+        size, None, and its server's checksum or None. None if the file is not there or not a regular file.
 
     Raises:
         PermissionDeniedError, ...: It cannot be opened.
@@ -43,7 +43,7 @@ def file_identity(name: str | bytes, ends: bool = True) -> list[Any] | None:
     """
     with contextlib.suppress(OSError, ValueError):  # a URL, or a file that cannot be opened
         if not stat.S_ISREG(os.stat(name).st_mode):
-            return None  # without opening it: what a pipe gave would be gone
+            return None  # do not open a pipe: that would consume its bytes
     named = os.fsencode(name)
     try:
         if b"://" in named:
@@ -58,17 +58,17 @@ def file_identity(name: str | bytes, ends: bool = True) -> list[Any] | None:
 
 
 def difference(name: str, saved: Sequence[Any], now: Sequence[Any] | None, allow_mtime: bool = False) -> str | None:
-    """Describe a file's difference from its state at saving; None if it is the same.
+    """Describe how a file differs from its state at saving; None if it is the same.
 
     Args:
         name: Its name.
         saved, now: Results of `file_identity`.
-        allow_mtime: True if another time is no difference even without checksums.
+        allow_mtime: Accept another time even without checksums.
     """
     size, time, crc = saved
     if now is None:
         return f"files: '{name}' had {size:,} bytes when the state was saved and is not there now"
-    if now[0] != size and None not in (now[0], size):  # a server may not tell it
+    if now[0] != size and None not in (now[0], size):  # a server may not report it
         return f"files: '{name}' had {size:,} bytes when the state was saved and has {now[0]:,} now"
     if crc is not None and now[2] is not None:
         same = crc == now[2]
@@ -81,8 +81,8 @@ def difference(name: str, saved: Sequence[Any], now: Sequence[Any] | None, allow
 
 
 def contents_of(names: Sequence[str]) -> str:
-    """Return a digest of the sizes and ends of local files."""
-    import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
+    """Return a digest over local files' sizes and ends."""
+    import hashlib  # 3 ms, as it loads OpenSSL; programs that save no state skip it
 
     found = hashlib.blake2b(digest_size=8)
     for name in names:
@@ -93,8 +93,8 @@ def contents_of(names: Sequence[str]) -> str:
 
 
 def names_of(names: Sequence[str]) -> dict[str, Any]:
-    """Which files a source reads, in order, as facts about it: the last names, and a digest of those before."""
-    import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
+    """Return the files read by a source, in order, as facts: the last names, and a digest for earlier ones."""
+    import hashlib  # as above
 
     digest, before = hashlib.blake2b(digest_size=8), names[:-NAMES]
     for name in before:
@@ -106,15 +106,15 @@ def names_of(names: Sequence[str]) -> dict[str, Any]:
 class Opened:
     """The files opened by a reader: the last 4,096 by name, and a digest of all sizes in the first epoch.
 
-    One thread at a time may note; others may list meanwhile.
+    One thread at a time may note files; others may list them meanwhile.
     """
 
     def __init__(self) -> None:
         self._kept: dict[str, list[Any]] = {}
-        self._remote: deque[str] = deque()  # those of them that are behind URLs
-        self._saved: dict[str, list[Any]] = {}  # those that a state has, until they are opened
-        # The digest of the files with numbers from the first up to the next, but for those that were never opened, and
-        # how many of `_unopened` these are: one tuple, so that who lists finds what belongs together.
+        self._remote: deque[str] = deque()  # the URLs among them
+        self._saved: dict[str, list[Any]] = {}  # from a state, until they are opened
+        # The digest covers files from the first number up to the next, except files never opened; the last item counts
+        # those in `_unopened`. One tuple, so concurrent readers see a consistent state.
         self._rolled = (0, 0, "", 0)
         self._unopened: list[int] = []
 
@@ -124,18 +124,18 @@ class Opened:
         Args:
             name: Its name.
             identity: A result of `file_identity`; None for an object that cannot change.
-            number: Its number in the first epoch; None in those after it.
-            inside: True if it is gone on with in its middle.
+            number: Its number in the first epoch; None in later epochs.
+            inside: True if reading resumes in its middle.
 
         Raises:
-            StateMismatchError: That is so, and it was changed after the state was loaded.
+            StateMismatchError: `inside`, and the file was changed after the state was loaded.
         """
         named = os.fsdecode(name)
         saved = self._saved.pop(named, None)
         if inside and saved is not None and (found := difference(named, saved, identity, True)) is not None:
             raise StateMismatchError([("files", named, None)], found)
         first, following, digest, _ = self._rolled
-        if number is not None and number >= following:  # else it is read again, after a resume
+        if number is not None and number >= following:  # else it is read again after a resume
             if not digest:
                 first = following = number
             self._unopened += range(following, number)
@@ -151,7 +151,7 @@ class Opened:
                 del self._kept[next(iter(self._kept))]
 
     def listed(self) -> dict[str, list[Any]]:
-        """Return the identities by name; under the name "", the digest, and which files are in it."""
+        """Return identities by name; the name "" maps to the digest and the files it covers."""
         first, following, digest, count = self._rolled
         files = {name: list(identity) for name, identity in self._kept.copy().items()}
         return {"": [first, following, digest, *self._unopened[:count]], **files} if digest else files
@@ -188,7 +188,7 @@ class Opened:
 
 
 def merged(listed: Iterable[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]]:
-    """Return in one what the `Opened` of several readers listed, in order."""
+    """Merge what several readers' `Opened` listed, in order."""
     files: dict[str, list[Any]] = {}
     digests = []
     for index, each in enumerate(listed):
@@ -199,12 +199,12 @@ def merged(listed: Iterable[Mapping[str, Sequence[Any]]]) -> dict[str, list[Any]
 
 
 def of_one(files: Mapping[str, Sequence[Any]], index: int, renumbered: bool = False) -> dict[str, Sequence[Any]]:
-    """Return what one reader goes on from, of what was merged.
+    """Return one reader's part of a merged listing, to continue from.
 
     Args:
         files: The result of `merged`.
-        index: Which reader's.
-        renumbered: True if files have other numbers now: then its digest tells nothing.
+        index: The reader's index.
+        renumbered: True if file numbers have changed, so the reader's digest is useless.
     """
     digests = [] if renumbered else [digest[1:] for digest in files.get("", ()) if digest[0] == index]
     named = {name: identity for name, identity in files.items() if name}
@@ -212,14 +212,14 @@ def of_one(files: Mapping[str, Sequence[Any]], index: int, renumbered: bool = Fa
 
 
 def rolled(digest: str, number: int, size: int | None) -> str:
-    """Return a digest with one more file: the one of this number, and its size. The digest of none is ""."""
-    import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
+    """Extend a digest with the number and size of one more file. The initial digest is ""."""
+    import hashlib  # as above
 
     return hashlib.blake2b(f"{digest} {number} {size}".encode(), digest_size=8).hexdigest()
 
 
 def _is_remote(name: str) -> bool:
-    return "://" in name  # their sizes would be asked for one by one
+    return "://" in name  # each size would take a request
 
 
 def _size(name: str) -> int | None:

@@ -1,4 +1,4 @@
-"""max_record_bytes: how many bytes one line, record or whole file may have."""
+"""max_record_bytes: the size limit for one line, record or whole file."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import sys
 from pipeline.dtypes import integer
 from pipeline.errors import ResourceExhaustedError, invalid
 
-# The default. A file that is not what it should be, or that compresses too well, takes no more memory than a small
-# multiple of this.
+# The default. Memory stays within a small multiple of this, even for a file in the wrong format or with extreme
+# compression.
 MAX_RECORD_BYTES = 1 << 30
 
 
 def byte_limit(value: int | None) -> int:
-    """Return a `max_record_bytes` as a number; InvalidArgumentError if it is negative, TypeError if not an integer."""
+    """Validate and return `max_record_bytes`; InvalidArgumentError if it is negative, TypeError if not an integer."""
     limit = sys.maxsize if value is None else integer(value, "max_record_bytes")
     if limit < 0:
         raise invalid(f"max_record_bytes must be >= 0 not {limit}")

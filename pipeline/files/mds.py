@@ -1,4 +1,4 @@
-"""Shards of MDS, the format of Mosaic Streaming: what their index says, and the bytes of their samples."""
+"""Shards in MDS, Mosaic Streaming's format: their index, and their samples' bytes."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ INDEX = "index.json"
 _LARGEST_INDEX = 1 << 30
 _PIECE = 1 << 20  # bytes decompressed or hashed at once
 
-# What MDS calls its compressions, and what `open_file` does. pyarrow decompresses the others.
+# Compressions by MDS name, with their names in `open_file`. pyarrow decompresses the others.
 _COMPRESSIONS = {"gz": "GZIP", "bz2": "BZIP2", "zstd": "ZSTD"}
 _OF_ARROW = {"br": "brotli", "snappy": "snappy"}
 
 
 class Columns(NamedTuple):
-    """The columns of a shard.
+    """A shard's columns.
 
     Attributes:
-        names, encodings: Of each.
-        sizes: How many bytes each value has; None where that varies.
+        names, encodings: Per column.
+        sizes: Bytes per value; None if that varies.
     """
 
     names: tuple[str, ...]
@@ -45,12 +45,12 @@ class Shard(NamedTuple):
     """A shard as its index describes it.
 
     Attributes:
-        name: The path or URL of the file that is read.
-        size: How many bytes it has.
-        raw_size: How many it has decompressed.
+        name: Path or URL of the file to read.
+        size: Its bytes.
+        raw_size: Its bytes when decompressed.
         compression: "" for none.
-        hashes: The hash of its bytes by the name of the algorithm.
-        samples: How many samples it has.
+        hashes: Its hashes by algorithm name.
+        samples: Sample count.
         columns: Their columns.
     """
 
@@ -64,20 +64,20 @@ class Shard(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """True if it is read as a whole: it is compressed or remote."""
+        """True if the shard is read as a whole: it is compressed or remote."""
         return bool(self.compression) or "://" in self.name
 
 
 def read_index(folder: str) -> list[Shard]:
-    """Return the shards of a folder, without those that are empty.
+    """Return a folder's shards, without empty ones.
 
     Args:
         folder: A path or URL.
 
     Raises:
         NotFoundError, ...: The index or a shard is not there.
-        DataLossError: The index is damaged, or a local shard has another size than it says.
-        InvalidArgumentError: It describes files of another format or version.
+        DataLossError: The index is damaged, or a local shard's size differs from the index.
+        InvalidArgumentError: It describes files in another format or version.
         ImportError: fsspec is missing.
     """
     place = f"{folder.rstrip('/')}/{INDEX}"
@@ -110,7 +110,7 @@ def _no_index(folder: str, place: str) -> NotFoundError:
 
 
 def _shard(folder: str, given: dict[str, Any]) -> str | tuple[Shard, Shard | None]:
-    """Return a shard as it is uncompressed, and as it is compressed if it is; its format if that is not MDS."""
+    """Return a shard uncompressed, and compressed or None; if its format is not MDS, return the format."""
     if given["format"] != "mds":
         return str(given["format"])
     sizes = [None if each is None else _count(each) for each in given["column_sizes"]]
@@ -146,14 +146,14 @@ def _hashes(given: dict[str, Any]) -> dict[str, str]:
 
 
 def _place(folder: str, name: str) -> str:
-    """Return the path of a file in a folder; the index may name no other file."""
+    """Return a file's path in a folder; the index must not name files elsewhere."""
     if not isinstance(name, str) or not name or name.startswith("/") or "://" in name or ".." in name.split("/"):
         raise ValueError(f"{name!r:.200} is not the name of a file in this folder")
     return f"{folder.rstrip('/')}/{name}"
 
 
 def _there(shard: tuple[Shard, Shard | None], place: str) -> Shard:
-    """Return the one of the two that is there. A remote one is compressed if its index says so."""
+    """Return whichever of the two exists. A remote shard is compressed if its index lists it so."""
     plain, packed = shard
     if "://" in plain.name:
         return packed or plain
@@ -167,14 +167,14 @@ def _there(shard: tuple[Shard, Shard | None], place: str) -> Shard:
 
 
 class LocalShard:
-    """An uncompressed shard on a disk, whose samples are read one by one. It pickles without its offsets.
+    """An uncompressed shard on a disk, with samples read individually. It pickles without its offsets.
 
-    Thread safety: you may call every method from every thread.
+    Thread safety: every method may be called from any thread.
 
     Args:
         shard: The shard.
         files: Reads it.
-        verify: Whether to check its hashes before the first sample is read.
+        verify: Check its hashes before reading the first sample.
     """
 
     def __init__(self, shard: Shard, files: RandomFiles, verify: bool) -> None:
@@ -183,7 +183,7 @@ class LocalShard:
         self._offsets: NDArray[np.int64] | None = None
 
     def read(self, numbers: NDArray[np.int64]) -> list[bytes]:
-        """Return the bytes of samples.
+        """Return samples as bytes.
 
         Raises:
             DataLossError: The shard is damaged.
@@ -215,13 +215,13 @@ class WholeShard:
 
     Args:
         shard: The shard.
-        limit: How many bytes it may have.
-        verify: Whether to check its hashes.
+        limit: Maximum size in bytes.
+        verify: Check its hashes.
 
     Raises:
         NotFoundError, ...: It cannot be read.
         DataLossError: It is damaged.
-        ResourceExhaustedError: It has more bytes than the limit.
+        ResourceExhaustedError: It exceeds the limit.
         ImportError: A library that decompresses it is missing.
     """
 
@@ -239,13 +239,13 @@ class WholeShard:
         self._offsets = _offsets(self._data, shard)
 
     def read(self, numbers: NDArray[np.int64]) -> list[bytes]:
-        """Return the bytes of samples."""
+        """Return samples as bytes."""
         ends = self._offsets[numbers + 1].tolist()
         return [self._data[begin:end] for begin, end in zip(self._offsets[numbers].tolist(), ends, strict=True)]
 
 
 def _offsets(data: bytes, shard: Shard) -> NDArray[np.int64]:
-    """Return where the samples of a shard begin, and where the last one ends, as its first bytes say."""
+    """Return a shard's sample offsets from its first bytes, and the end of the last sample."""
     count = shard.samples
     if len(data) < 4 * (count + 2) or int.from_bytes(data[:4], "little") != count:
         raise _damage(shard, f"it should begin with the places of {count:,} samples")
@@ -256,7 +256,7 @@ def _offsets(data: bytes, shard: Shard) -> NDArray[np.int64]:
 
 
 class _Hashes:
-    """The hashes of a shard."""
+    """A shard's hashes."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
@@ -273,7 +273,7 @@ class _Hashes:
 
 
 def _hash(name: str, shard: Shard) -> Any:
-    import hashlib  # 3 ms, as it loads OpenSSL, which a program that checks no hashes need not wait for
+    import hashlib  # 3 ms, as it loads OpenSSL; programs that check no hashes skip it
 
     if name in hashlib.algorithms_available and not name.startswith("shake_"):
         return hashlib.new(name, usedforsecurity=False)
@@ -312,7 +312,7 @@ class _Held:
 
 
 def _unpacked(data: bytes, shard: Shard) -> bytes:
-    """Return the bytes of a shard decompressed: as many as its index says."""
+    """Decompress a shard's bytes, up to the size in its index."""
     if shard.compression in _OF_ARROW:
         found = _by_arrow(data, shard)
     elif shard.compression in _COMPRESSIONS:
@@ -347,12 +347,12 @@ def _by_arrow(data: bytes, shard: Shard) -> bytes:
         if _snappy_size(data) != shard.raw_size:  # memory is allocated for it
             return b""
         return bytes(pyarrow.Codec(kind).decompress(data, shard.raw_size, asbytes=True))
-    except (OSError, ValueError) as error:  # of Arrow
+    except (OSError, ValueError) as error:  # raised by Arrow
         raise _damage(shard, f"it cannot be decompressed: {error}") from error
 
 
 def _snappy_size(data: bytes) -> int:
-    """Return how many bytes something has decompressed, as its first bytes say: seven bits in each of up to five."""
+    """Return the decompressed size from the first bytes: seven bits per byte, in up to five bytes."""
     size = 0
     for i, byte in enumerate(data[:5]):
         size |= (byte & 127) << (7 * i)
@@ -362,7 +362,7 @@ def _snappy_size(data: bytes) -> int:
 
 
 def digest_of(shards: Sequence[Shard]) -> str:
-    """Return what tells shards from others, as their index describes them."""
+    """Return a digest that identifies shards by their index entries."""
     text = repr([(each.samples, each.raw_size, sorted(each.hashes.items()), each.columns) for each in shards])
     return f"{zlib.crc32(text.encode()):08x}"
 

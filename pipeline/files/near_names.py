@@ -7,8 +7,8 @@ import os
 
 from pipeline.errors import NotFoundError
 
-_SHOWN = 80  # characters of a path, as a text passed by mistake is longer
-_COMPARED = 2_000  # names of a folder: as many take 20 ms
+_SHOWN = 80  # characters of a path; a text passed by mistake is longer
+_COMPARED = 2_000  # names in a folder; comparing these takes 20 ms
 
 
 def no_such_file(path: str) -> NotFoundError:
@@ -28,7 +28,7 @@ def is_text(path: str) -> bool:
 
 
 def _nearest(path: str) -> str | None:
-    """Return the path with a similar name instead of its first missing part; None if there is none."""
+    """Return the path with its first missing part replaced by a similar name; None if there is none."""
     import difflib  # 1 ms, needed for errors only
 
     folder, rest = path.rstrip(os.sep), list[str]()

@@ -1,4 +1,4 @@
-"""NpyFile: the rows of a `.npy` file, read by number; its header is checked before anything believes it."""
+"""NpyFile: a `.npy` file's rows, read by index; its header is validated before use."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from pipeline._batch import read_rows
 from pipeline.errors import DataLossError, FailedPreconditionError, InvalidArgumentError, OpError
 from pipeline.files.os_errors import translated
 
-# Rows without bytes that a file may claim: it does not become larger by them.
+# Maximum number of empty rows in a file: they take no bytes, so its size does not limit them.
 _MOST_EMPTY = 1 << 24
 
-_MOST_DIMENSIONS = 64  # of NumPy
+_MOST_DIMENSIONS = 64  # NumPy's limit
 
-# Bytes of a header, as NumPy limits them.
+# Maximum header size in bytes, as in NumPy.
 _LONGEST = 10_000
 
 
 class NpyFile:
-    """An open `.npy` file. Its rows are as an array's: `file[numbers]` reads those of these numbers.
+    """An open `.npy` file with an array's row access: `file[numbers]` reads rows by index.
 
-    Thread safety: you may call every method from every thread.
+    Thread safety: every method may be called from any thread.
 
     Args:
         name: Its path.
-        where: Prefix of error messages.
+        where: Prefix for error messages.
 
     Raises:
         NotFoundError, ...: It cannot be opened.
-        DataLossError: It is no `.npy` file, or shorter than its header says.
+        DataLossError: It is not a `.npy` file, or is shorter than its header claims.
         InvalidArgumentError: It holds Python objects.
     """
 
@@ -48,7 +48,7 @@ class NpyFile:
         self._name, self._where = name, f"{where}: {os.fsdecode(name)}"
         try:
             self._file = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-            weakref.finalize(self, os.close, self._file).atexit = False  # a thread may still read at the exit
+            weakref.finalize(self, os.close, self._file).atexit = False  # a thread may still read at exit
             with open(self._file, "rb", closefd=False) as file:
                 status = os.fstat(self._file)
                 size = status.st_size if stat.S_ISREG(status.st_mode) else 0
@@ -59,18 +59,18 @@ class NpyFile:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes its values have."""
+        """The size of its values in bytes."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
-        """Read the rows of these numbers.
+        """Read rows by index.
 
         Raises:
             DataLossError: The file has become shorter.
-            FailedPreconditionError: It was written to since it was opened.
+            FailedPreconditionError: It was modified after it was opened.
         """
         rows = np.empty((len(numbers), *self.shape[1:]), self.dtype)
         if rows.nbytes:
@@ -102,10 +102,10 @@ class NpyFile:
 
 
 class Layout(NamedTuple):
-    """How the values of a `.npy` file are stored.
+    """How a `.npy` file stores its values.
 
     Attributes:
-        dtype, shape: Of the array.
+        dtype, shape: The array's.
         fortran: True if the first dimension varies fastest.
     """
 
@@ -115,25 +115,25 @@ class Layout(NamedTuple):
 
 
 def read_layout(read: Callable[[int], bytes], size: int, where: str) -> Layout:
-    """Read the header of a `.npy` file.
+    """Read a `.npy` file's header.
 
     Args:
-        read: Returns the next bytes of the file.
-        size: How many bytes it has.
-        where: What errors begin with.
+        read: Returns the next bytes.
+        size: File size in bytes.
+        where: Prefix for error messages.
 
     Raises:
-        DataLossError, InvalidArgumentError: As `checked_header`; or there are more bytes than it says.
+        DataLossError, InvalidArgumentError: As for `checked_header`; or the file is longer than its header claims.
     """
     head = read(10)
-    if head[6:7] in (b"\2", b"\3"):  # the length of the header has four bytes
+    if head[6:7] in (b"\2", b"\3"):  # the header's length takes four bytes
         head += read(2)
     length = int.from_bytes(head[8:], "little")
     head += read(min(length, _LONGEST + 1))
     try:
         layout = _layout(head)
     except OpError:
-        checked_header(io.BytesIO(head), sys.maxsize, where)  # whose error has the name
+        checked_header(io.BytesIO(head), sys.maxsize, where)  # its error has the name
         raise
     if math.prod(layout.shape) * layout.dtype.itemsize != size - len(head):
         raise _other_size(layout.dtype, layout.shape, size - len(head), where)
@@ -142,18 +142,18 @@ def read_layout(read: Callable[[int], bytes], size: int, where: str) -> Layout:
 
 @functools.lru_cache(256)
 def _layout(head: bytes) -> Layout:
-    """Return what a header says. To parse it takes longer than to read a small array."""
+    """Parse a header. This takes longer than reading a small array."""
     dtype, shape, fortran, _ = checked_header(io.BytesIO(head), sys.maxsize, "")
     return Layout(dtype, shape, fortran)
 
 
 def filled(layout: Layout, into: Callable[[NDArray[np.uint8]], int], where: str) -> NDArray[Any]:
-    """Return an array of the values that follow a header.
+    """Read the values after a header into an array.
 
     Args:
-        layout: What the header says.
-        into: Copies the bytes of the values into an array; returns how many there were.
-        where: What errors begin with.
+        layout: The header's contents.
+        into: Copies the values' bytes into an array; returns the byte count.
+        where: Prefix for error messages.
 
     Raises:
         DataLossError: There are too few, or a character does not exist.
@@ -175,18 +175,18 @@ def _other_size(dtype: np.dtype[Any], shape: tuple[int, ...], size: int, where: 
 
 
 def checked_header(file: BinaryIO, size: int, where: str) -> tuple[np.dtype[Any], tuple[int, ...], bool, int]:
-    """Read the header of a `.npy` file.
+    """Read a `.npy` file's header.
 
     Args:
         file: At its start.
-        size: Number of bytes.
-        where: Prefix of error messages.
+        size: File size in bytes.
+        where: Prefix for error messages.
 
     Returns:
-        dtype, shape, whether the first dimension varies fastest, and where the values begin.
+        dtype, shape, whether the first dimension varies fastest, and the values' offset.
 
     Raises:
-        DataLossError: It is none, or there are fewer bytes than it says.
+        DataLossError: There is no header, or the file is shorter than it claims.
         InvalidArgumentError: It holds Python objects.
         OSError: It cannot be read.
     """
@@ -196,7 +196,7 @@ def checked_header(file: BinaryIO, size: int, where: str) -> tuple[np.dtype[Any]
             raise ValueError(f"values of {dtype}")
     except OSError:
         raise
-    except Exception as error:  # NumPy parses it as Python, and raises whatever that does
+    except Exception as error:  # NumPy parses it as Python, so any exception can come up
         raise DataLossError(None, None, f"{where}: it is not a .npy file, or its header is damaged: {error}") from error
     start, count = file.tell(), math.prod(shape)
     if dtype.hasobject:
@@ -219,7 +219,7 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
         return np.lib.format.read_array_header_2_0(file)
     if version != (3, 0):
         raise ValueError(f"version {version} of the format is not known")
-    # NumPy has no function for version 3, whose text may have any letters: with escapes it is of version 2.
+    # NumPy has no function for version 3, which allows any letter in its text: escaped, it is valid version 2.
     (length,) = struct.unpack("<I", file.read(4))
     if length > _LONGEST:
         raise ValueError(f"a header of {length:,} bytes")

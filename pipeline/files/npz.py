@@ -1,4 +1,4 @@
-"""Arrays of one file: `.npz` archives, whose members are read straight into arrays, and `.npy` files."""
+"""Arrays in one file: `.npz` archives, with members read straight into arrays, and `.npy` files."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ _LOCAL = struct.Struct("<4s5H3I2H")
 _SIGNATURE = b"PK\x03\x04"
 _ENCRYPTED, _UTF_8 = 1, 0x800  # flags
 
-# After the directory: signature, four numbers of disks and members, the directory's size and place. A comment follows.
+# After the directory: signature, four disk and member counts, and the directory's size and offset. A comment follows.
 _END = struct.Struct("<4s4H2IH")
 _END_SIGNATURE = b"PK\x05\x06"
-_MANY = (1 << 16) - 1  # members or more, of which the directory of zip64 tells; and bytes of the longest comment
+_MANY = (1 << 16) - 1  # from this member count on, zip64 has the directory; also the longest comment in bytes
 
-_SMALL = 1 << 16  # files of up to so many bytes are read by one call
+_SMALL = 1 << 16  # files up to this size are read by one call
 _PIECE = 1 << 20  # bytes decompressed at once
-_LARGEST_RATIO = 1032  # bytes that one byte of a deflate stream can become
+_LARGEST_RATIO = 1032  # largest expansion per byte in a deflate stream
 
 
 def read_arrays(name: str, keys: Sequence[str] | None, limit: int, verify: bool) -> Any:
-    """Read the arrays of a `.npz` file as a dict, or the array of a `.npy` file. The first bytes say which it is.
+    """Read a `.npz` file's arrays as a dict, or a `.npy` file's array. The first bytes decide.
 
     Args:
         name: A path or URL.
         keys: The arrays to read; None for all.
-        limit: How many bytes they may have.
-        verify: Whether to check the CRC-32 of each array in an archive.
+        limit: Maximum size of the arrays in bytes.
+        verify: Check the CRC-32 of each array in an archive.
 
     Raises:
         NotFoundError, ...: The file cannot be opened or read.
         DataLossError: It is neither, or it is damaged or truncated.
-        InvalidArgumentError: It lacks a key, holds Python objects, or is compressed in a way that NumPy does not use.
-        ResourceExhaustedError: The arrays have more bytes than the limit.
+        InvalidArgumentError: It lacks a key, holds Python objects, or has a compression NumPy does not use.
+        ResourceExhaustedError: The arrays exceed the limit.
     """
     where = f"npz: {name}"
     file = _opened(name, limit)
@@ -71,18 +71,18 @@ def read_arrays(name: str, keys: Sequence[str] | None, limit: int, verify: bool)
 
 
 class _Bytes(Protocol):
-    """The bytes of a file."""
+    """A file's bytes."""
 
     size: int
 
     def read(self, begin: int, size: int) -> bytes:
-        """Return some bytes; fewer at the end of the file."""
+        """Return bytes; fewer at the file's end."""
 
     def into(self, begin: int, out: NDArray[np.uint8]) -> int:
-        """Copy bytes into an array; return how many there were."""
+        """Copy bytes into an array; return the number copied."""
 
     def as_file(self) -> Any:
-        """Return a Python file."""
+        """Return a Python file object."""
 
 
 class _Memory:
@@ -102,7 +102,7 @@ class _Memory:
 
 
 class _Local:
-    """An open file, which is closed when nothing uses it any more."""
+    """An open file, closed once it is unreferenced."""
 
     def __init__(self, file: int) -> None:
         self._file = file
@@ -118,7 +118,7 @@ class _Local:
 
     def into(self, begin: int, out: NDArray[np.uint8]) -> int:
         count = 0
-        while count < len(out):  # a read has at most 2 GiB
+        while count < len(out):  # a read returns at most 2 GiB
             more = os.preadv(self._file, [out[count:].data], begin + count)
             if not more:
                 break
@@ -133,7 +133,7 @@ def _opened(name: str, limit: int) -> _Bytes:
     if "://" in name:
         return _Memory(read_whole(os.fsencode(name), limit))
     try:
-        # A pipe would be waited for.
+        # Without O_NONBLOCK, opening a pipe would block.
         found = _Local(os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK))
         return _Memory(found.read(0, found.size)) if found.size <= _SMALL else found
     except (OSError, ValueError) as error:
@@ -147,11 +147,11 @@ class _Content(Protocol):
         """Return the next bytes; fewer at the end."""
 
     def into(self, out: NDArray[np.uint8]) -> int:
-        """Copy the next bytes into an array; return how many there were."""
+        """Copy the next bytes into an array; return the number copied."""
 
 
 class _Stored:
-    """Bytes as they are in the file."""
+    """Bytes stored uncompressed."""
 
     def __init__(self, file: _Bytes, begin: int, size: int) -> None:
         self._file, self._at, self._end = file, begin, begin + size
@@ -168,7 +168,7 @@ class _Stored:
 
 
 class _Deflated:
-    """Bytes that are decompressed while they are read; zlib.error if that fails."""
+    """Bytes decompressed while reading; zlib.error if that fails."""
 
     def __init__(self, file: _Bytes, begin: int, size: int) -> None:
         self._compressed = _Stored(file, begin, size)
@@ -192,7 +192,7 @@ class _Deflated:
     def _piece(self, size: int) -> bytes:
         while not self._engine.eof:
             self._input = self._input or self._compressed.read(_PIECE)
-            last = not self._input  # then the engine may still have output
+            last = not self._input  # the engine may still have output then
             piece = self._engine.decompress(self._input, size)
             self._input = self._engine.unconsumed_tail
             if piece or last:
@@ -201,7 +201,7 @@ class _Deflated:
 
 
 class _Checked:
-    """Bytes whose CRC-32 is known up to what was read."""
+    """Bytes with a CRC-32 of everything read so far."""
 
     def __init__(self, content: _Content) -> None:
         self._content = content
@@ -219,9 +219,9 @@ class _Checked:
 
 
 class _Archive:
-    """A zip archive of `.npy` files.
+    """A zip archive with `.npy` files.
 
-    The standard library reads its directory. It is not asked for the members: it copies each of them twice.
+    The standard library reads its directory, but not its members: it would copy each of them twice.
     """
 
     def __init__(self, file: _Bytes, where: str, verify: bool) -> None:
@@ -229,8 +229,8 @@ class _Archive:
         try:
             with file.as_file() as opened, zipfile.ZipFile(opened) as archive:
                 members = archive.infolist()
-        except Exception as error:  # such as BadZipFile, struct.error or a codec's
-            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # a place before the start of the file
+        except Exception as error:  # such as BadZipFile, struct.error or a codec error
+            if isinstance(error, OSError) and error.errno != errno.EINVAL:  # an offset before the start of the file
                 raise
             raise _damage(where, f"it is not a .npz or .npy file, or it is damaged: {error}") from error
         claimed = self._claimed()
@@ -244,7 +244,7 @@ class _Archive:
             self._members[key] = each
 
     def _claimed(self) -> int:
-        """How many members the archive should have: `zipfile` reads any number."""
+        """Return the archive's own member count: `zipfile` accepts any number."""
         begin = max(0, self._file.size - _END.size - _MANY)
         data = self._file.read(begin, self._file.size - begin)
         return int(_END.unpack_from(data, data.rfind(_END_SIGNATURE))[4])
@@ -266,7 +266,7 @@ class _Archive:
             checked = _Checked(content) if self._verify else None
             array = _array(checked or content, member.file_size, where)
             ends = not content.read(1)
-        except (zlib.error, struct.error) as error:  # the second: the file has become shorter
+        except (zlib.error, struct.error) as error:  # struct.error: the file has become shorter
             raise _damage(where, f"it cannot be read: {error}") from error
         if not ends:
             raise _damage(where, f"it has more than the {member.file_size:,} bytes of the archive's directory")
@@ -275,7 +275,7 @@ class _Archive:
         return array
 
     def _content(self, member: zipfile.ZipInfo, where: str) -> _Content:
-        """Return the bytes of a member, whose sizes are possible ones."""
+        """Return a member's bytes, with plausible sizes."""
         place = member.header_offset
         if not 0 <= place <= self._file.size - _LOCAL.size:
             raise _damage(where, "its header is missing")
@@ -303,12 +303,12 @@ _CONTENTS: dict[int, Callable[[_Bytes, int, int], _Content]] = {
 
 
 def _name_of(member: zipfile.ZipInfo, flags: int) -> bytes:
-    """Return the name of a member as its own header has it."""
+    """Return a member's name from its own header."""
     return member.orig_filename.encode("utf-8" if flags & _UTF_8 else "cp437", "backslashreplace")
 
 
 def _array(content: _Content, size: int, where: str) -> NDArray[Any]:
-    """Read an array whose file has so many bytes."""
+    """Read an array from a file with the given size."""
     layout = read_layout(content.read, size, where)
     return filled(layout, content.into, where)
 

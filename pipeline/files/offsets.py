@@ -1,4 +1,4 @@
-"""Offsets: the starts of a file's records, computed once per machine and kept in a cache folder."""
+"""Offsets: the starts of a file's records, computed once per machine and cached in a folder."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from pipeline.files.os_errors import make_folder, translated
 from pipeline.files.replacing import replacing
 from pipeline.logs import logger
 
-# Begins an index: this, the size and time of the file, how many offsets follow, and the CRC-32 of all but itself.
+# Header: this mark, the file's size and time, the offset count, and the CRC-32 of everything else.
 _HEADER = struct.Struct("<8sQqQI")
 _MAGIC = b"QROFFS1\n"
 
-# An index up to so large is read; a larger one is mapped, so that processes share it.
+# Indexes up to this size are read. Larger ones are mapped, so processes share them.
 _READ_BYTES = 1 << 20
 
 _VARIABLE = "PIPELINE_INDEX_FOLDER"
 
 _log = logger("pipeline.sources")
 
-# Finds the offsets of a file: where each record begins, and where the last one ends.
+# Finds a file's offsets: the start of each record, and the end of the last.
 Scan = Callable[[str], "NDArray[np.int64]"]
 
 
 class Offsets:
-    """Where the records of a file begin.
+    """The starts of a file's records.
 
-    It pickles without its numbers: another process reads them from the cache folder, or looks for them again.
+    It pickles without its numbers: another process reads them from the cache folder, or computes them again.
 
-    Thread safety: you may call every method from every thread.
+    Thread safety: every method may be called from any thread.
 
     Args:
-        name: The path of the file.
+        name: The file's path.
         kind: The indexed unit, such as "lines"; a file has one index per kind.
-        scan: Finds it; picklable.
-        folder: For the index; None for the one that `PIPELINE_INDEX_FOLDER` names, or the user's cache folder.
+        scan: Finds the offsets; picklable.
+        folder: For the index; None for the folder named by `PIPELINE_INDEX_FOLDER`, or the user's cache folder.
 
     Raises:
-        FailedPreconditionError: The file changes while it is read.
-        PermissionDeniedError, ...: The file cannot be read; or the index cannot be written where a folder was named.
+        FailedPreconditionError: The file changes during reading.
+        PermissionDeniedError, ...: The file cannot be read; or the index cannot be written to a named folder.
     """
 
     def __init__(self, name: str, kind: str, scan: Scan, folder: str | None) -> None:
@@ -60,7 +60,7 @@ class Offsets:
         return len(self._all()) - 1
 
     def at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the starts of records; for the index after the last one, its end."""
+        """Return record starts; for the index after the last record, its end."""
         return self._all()[numbers]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -72,7 +72,7 @@ class Offsets:
         return self._numbers
 
     def _found(self) -> NDArray[np.int64]:
-        """Return the offsets from the cache folder, where they are put if they are not there."""
+        """Return the offsets from the cache folder; if missing, compute and store them."""
         folder = self._folder or os.environ.get(_VARIABLE) or None
         chosen = folder is not None
         try:
@@ -96,7 +96,7 @@ class Offsets:
         return self._scanned()
 
     def _path(self, folder: str) -> str:
-        import hashlib  # 3 ms, as it loads OpenSSL, for programs that have no index
+        import hashlib  # 3 ms, as it loads OpenSSL; programs without an index skip it
 
         key = f"{os.path.realpath(self.name)}\0{self._kind}"
         return os.path.join(folder, hashlib.blake2b(os.fsencode(key), digest_size=16).hexdigest() + ".offsets")
@@ -123,7 +123,7 @@ class Offsets:
 
 
 def identity_of(name: str) -> tuple[int, int]:
-    """Return the size of a file and the time of its last change, in ns."""
+    """Return a file's size and modification time in ns."""
     try:
         status = os.stat(name)
     except OSError as error:
@@ -132,7 +132,7 @@ def identity_of(name: str) -> tuple[int, int]:
 
 
 def _cache_folder() -> str:
-    """Return the folder of the user's for what can be made again."""
+    """Return the user's cache folder."""
     base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if not os.path.isabs(base):
         raise OSError(None, "there is no home folder")
@@ -140,7 +140,7 @@ def _cache_folder() -> str:
 
 
 def _loaded(path: str, identity: tuple[int, int], check: bool = True) -> NDArray[np.int64] | None:
-    """Return the offsets in an index; None if there is none, it is damaged, or the file has changed since."""
+    """Return an index's offsets; None if it is missing, damaged, or older than the file's last change."""
     try:
         with open(path, "rb") as file:
             begin = file.read(_HEADER.size)
@@ -163,7 +163,7 @@ def _loaded(path: str, identity: tuple[int, int], check: bool = True) -> NDArray
 
 @contextlib.contextmanager
 def _locked(path: str, name: str) -> Iterator[None]:
-    """Let one process at a time make an index; the others wait until it has."""
+    """Let one process at a time make an index; the others wait for it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         try:
@@ -173,11 +173,11 @@ def _locked(path: str, name: str) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
-        os.close(descriptor)  # which unlocks it
+        os.close(descriptor)  # also unlocks it
 
 
 def _not_there(folder: str, error: OSError) -> OpError:
-    """Return the error for an unwritable index folder of the user's."""
+    """Return the error for a user's unwritable index folder."""
     found = translated(os.fsencode(folder), error)
     kind = type(found) if isinstance(found, OpError) else PermissionDeniedError
     return kind(None, None, f"the index cannot be written into '{folder}': {error.strerror or error}")

@@ -1,4 +1,4 @@
-"""Opens files for reading and writing: local ones, URLs (by fsspec) and compressed ones, piece by piece."""
+"""Opens files for reading and writing: local files, URLs (by fsspec) and compressed files, piece by piece."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.files.os_errors import translated
 from pipeline.files.remote import open_url
 from pipeline.files.urls import remote_file
 
-_PIECE = 1 << 16  # bytes read at once from a file of unknown size
+_PIECE = 1 << 16  # bytes read at once from a file with unknown size
 
 
 def open_file(name: bytes, compression: str = "") -> OpenFile:
@@ -26,17 +26,17 @@ def open_file(name: bytes, compression: str = "") -> OpenFile:
 
     Raises:
         NotFoundError, PermissionDeniedError, ...: It cannot be opened. Opening a directory works; reading it fails.
-        ImportError: The name is a URL and fsspec is not installed, or what decompresses it is not.
+        ImportError: The name is a URL and fsspec is not installed, or its decompression library is not.
     """
     file: OpenFile = open_url(name) if b"://" in name else _Local(name)
     return decompressed(name, file, compression)
 
 
 def read_whole(name: bytes, limit: int) -> bytes:
-    """Return the contents of an uncompressed file; path, URL and errors as for `open_file`.
+    """Return an uncompressed file's contents; path, URL and errors as for `open_file`.
 
     Raises:
-        ResourceExhaustedError: It has more than `limit` bytes.
+        ResourceExhaustedError: It exceeds `limit` bytes.
     """
     file = open_file(name)
     try:
@@ -49,14 +49,14 @@ def contents(file: OpenFile, name: bytes, limit: int) -> bytes:
     """Return the rest of an open file; `name` is for errors.
 
     Raises:
-        ResourceExhaustedError: It has more than `limit` bytes.
+        ResourceExhaustedError: It exceeds `limit` bytes.
     """
     bound = file.size_limit()
     pieces: list[bytes] = []
     have, wanted = 0, _PIECE if bound is None else bound + 1
     if bound is not None and bound > limit:
         have = bound
-    # The file may grow or shrink meanwhile: what counts is what the reads return.
+    # The file may grow or shrink meanwhile, so only the bytes actually read count.
     while have <= limit:
         piece = file.read(wanted)
         if not piece:
@@ -80,13 +80,13 @@ def create_file(name: bytes) -> IO[bytes]:
 class _Local:
     """A local file, pipe or device."""
 
-    _close_file = staticmethod(os.close)  # at the end of the interpreter `__del__` may find no `os` any more
-    _file = -1  # until it is open, also where Ctrl-C strikes before
+    _close_file = staticmethod(os.close)  # at interpreter exit, `__del__` may find `os` already gone
+    _file = -1  # default until opened, also if Ctrl-C strikes earlier
 
     def __init__(self, name: bytes) -> None:
         self._name = name
         try:
-            # Not open(): os.open also opens a directory, so the error is one of reading.
+            # Not open(): os.open also opens a directory, so the error comes from reading.
             self._file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
         except (OSError, ValueError) as error:
             raise translated(name, error) from error
@@ -99,7 +99,7 @@ class _Local:
 
     def size_limit(self) -> int | None:
         status = os.fstat(self._file)
-        # Files made up by the kernel, as in /proc, are regular files of size 0.
+        # Files made up by the kernel, as in /proc, are regular files with size 0.
         return status.st_size or None if stat.S_ISREG(status.st_mode) else None
 
     def seek(self, offset: int) -> bool:
@@ -127,7 +127,7 @@ class _Local:
 
 
 def descriptor_identity(file: int, ends: bool) -> list[Any] | None:
-    """As `file_identity`, of a descriptor; None for what is no regular file."""
+    """Return `file_identity` for a descriptor; None if it is not a regular file."""
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
         return None

@@ -1,4 +1,4 @@
-"""Turns the errors of the operating system and of fsspec into the library's, with TensorFlow's texts."""
+"""Translates operating system and fsspec errors into the library's, with TensorFlow's texts."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def os_error(name: bytes, error: OSError) -> OpError:
     number = error.errno or next((number for kind, number in _NUMBERS.items() if isinstance(error, kind)), None)
     text = error.strerror or (str(error) if number is None else os.strerror(number))
     translated = _OS_ERRORS.get(number, UnknownError)(None, None, f"{os.fsdecode(name)}; {text}")
-    vars(translated)["errno"] = number  # also where it comes from another process, without its cause
+    vars(translated)["errno"] = number  # also if it comes from another process, without its cause
     return translated
 
 
 def make_folder(path: str) -> None:
-    """Make a folder, and those above it, unless it is there.
+    """Make a folder and its parents, unless it exists.
 
     Raises:
         NotADirectoryError: A file has its name.
@@ -56,7 +56,7 @@ def make_folder(path: str) -> None:
 def translated(name: bytes, error: Exception) -> Exception:
     """Return the error to raise for an error in opening, reading or writing `name`.
 
-    An ImportError stays as it is, and so does what a signal handler has raised meanwhile, such as a TimeoutError.
+    An ImportError stays as it is, and so does an exception raised by a signal handler meanwhile, such as TimeoutError.
     """
     if isinstance(error, (OpError, ImportError)) or from_handler(error):
         return error

@@ -1,4 +1,4 @@
-"""RandomFiles: random access to bytes of files, through cached descriptors."""
+"""RandomFiles: random access to file bytes, through cached descriptors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _OPEN = 64  # files that stay open
 
 
 class RandomFiles:
-    """Reads bytes of unchanging files. It pickles.
+    """Reads bytes from unchanging files. It pickles.
 
-    Thread safety: you may call every method from every thread.
+    Thread safety: every method may be called from any thread.
 
     Args:
-        function: Prefix of error messages.
+        function: Prefix for error messages.
     """
 
     def __init__(self, function: str) -> None:
@@ -28,15 +28,15 @@ class RandomFiles:
         self._lock = threading.Lock()
 
     def read(self, name: str, identity: tuple[int, int], begins: Sequence[int], ends: Sequence[int]) -> list[bytes]:
-        """Return the bytes of a file between pairs of offsets, and check afterwards for changes.
+        """Return a file's bytes between pairs of offsets, and check afterwards for changes.
 
         Args:
             name: Its path.
-            identity: The size and the time of its last change, in ns, that it must have.
-            begins, ends: The places.
+            identity: Its required size and modification time in ns.
+            begins, ends: The offsets.
 
         Raises:
-            FailedPreconditionError: It has others.
+            FailedPreconditionError: Size or time differ.
             DataLossError: Bytes are missing.
             NotFoundError, ...: It cannot be read.
         """
@@ -45,7 +45,7 @@ class RandomFiles:
         try:
             for begin, end in zip(begins, ends, strict=True):
                 data = os.pread(number, end - begin, begin)
-                while len(data) < end - begin:  # a read has at most 2 GiB, or a signal has ended it
+                while len(data) < end - begin:  # a read returns at most 2 GiB, or a signal has ended it
                     more = os.pread(number, end - begin - len(data), begin + len(data))
                     if not more:
                         self._check(name, file, identity)
@@ -66,9 +66,9 @@ class RandomFiles:
             file = self._open.pop(name, None)
             if file is None:
                 file = self._checked(name, identity)
-            self._open[name] = file  # the last one
+            self._open[name] = file  # most recently used
             if len(self._open) > _OPEN:
-                del self._open[next(iter(self._open))]  # closed once no thread reads it
+                del self._open[next(iter(self._open))]  # closed after its last read
             return file
 
     def _checked(self, name: str, identity: tuple[int, int]) -> _Descriptor:
@@ -94,4 +94,4 @@ class _Descriptor:
 
     def __init__(self, name: str) -> None:
         self.number = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
-        weakref.finalize(self, os.close, self.number).atexit = False  # a thread may still read at the exit
+        weakref.finalize(self, os.close, self.number).atexit = False  # a thread may still read at exit

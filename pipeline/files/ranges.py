@@ -1,4 +1,4 @@
-"""Ranges: parts of files behind URLs, fetched in the background."""
+"""Ranges: parts of remote files, fetched in the background."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from pipeline.errors import DataLossError, OpError
 from pipeline.files.os_errors import translated
 
-_PATIENCE = 30.0  # seconds without a byte after which a request is given up
+_PATIENCE = 30.0  # seconds without a byte before a request is cancelled
 _TRIES = 4
 _PAUSE = 0.1  # seconds before the second try; doubled for each later one
 _PIECE = 1 << 18  # bytes taken from a connection at once
@@ -22,43 +22,43 @@ _TAGS = ("ETag", "etag", "checksum", "md5Hash")
 
 
 class Facts(NamedTuple):
-    """The size of a file in bytes and its server's checksum; None if the server gives none."""
+    """A file's size in bytes and its server's checksum; None if the server gives none."""
 
     size: int | None
     tag: str | None
 
 
 class Fetched(NamedTuple):
-    """The bytes of a range, up to the end of the file; None if the server gives only whole files, and it is large."""
+    """A range's bytes, up to the file's end; None if the server returns only whole files and this one is large."""
 
     data: bytes | None
     facts: Facts
 
 
 class Ranges(Protocol):
-    """Fetches ranges of one file. Thread safety: one thread at a time."""
+    """Fetches ranges from one file. Thread safety: one thread at a time."""
 
     def fetch(self, begin: int, end: int) -> Future[Fetched]:
         """Begin to fetch the bytes from `begin` up to `end`."""
 
     def last(self, size: int) -> Future[Fetched]:
-        """Begin to fetch the last bytes; all of a smaller file."""
+        """Begin to fetch the last bytes; all bytes if the file is smaller."""
 
     def facts(self) -> Facts:
-        """Ask for the facts alone."""
+        """Request the facts alone."""
 
     def whole(self) -> Any:
-        """Open the file to be read in order, as a Python file."""
+        """Open the file for reading in order, as a Python file."""
 
 
 def ranges_of(system: Any, path: str) -> Ranges | None:
-    """Return the ranges of a file; None for file systems without fast ranges.
+    """Return a file's ranges; None for file systems without fast ranges.
 
     Args:
-        system: The file system, of fsspec.
+        system: fsspec's file system.
         path: The file.
     """
-    kind = type(system)  # not the object itself: those that cache files have the attributes of what they cache
+    kind = type(system)  # not the object itself: caching file systems forward the attributes of the cached one
     if not kind.async_impl or system.asynchronous:
         return None
     return _OfWeb(system, path) if "http" in kind.protocol else _OfStore(system, path)
@@ -119,7 +119,7 @@ class _OfStore:
 
 
 class _OfWeb:
-    """Ranges from a web server, with size and checksum in the first answer."""
+    """Ranges from a web server, with size and checksum in the first reply."""
 
     def __init__(self, system: Any, url: str) -> None:
         self._system, self._url = system, url
@@ -131,13 +131,13 @@ class _OfWeb:
         return _begun(self._fetched(None, size), self._system.loop)
 
     async def _fetched(self, begin: int | None, end: int) -> Fetched:
-        """Return the bytes from `begin` up to `end`; of None the last ones, as many as `end`."""
-        import aiohttp  # which the file system has imported
+        """Return the bytes from `begin` up to `end`; if `begin` is None, the last `end` bytes."""
+        import aiohttp  # imported already by the file system
 
         system = self._system
         given = dict(system.kwargs)
         asked = {"Range": f"bytes=-{end}" if begin is None else f"bytes={begin}-{end - 1}"}
-        asked["Accept-Encoding"] = "identity"  # other bytes would be counted otherwise
+        asked["Accept-Encoding"] = "identity"  # compressed replies would have other offsets
         given["headers"] = {**(given.get("headers") or {}), **asked}
         if "timeout" not in given and "timeout" not in system.client_kwargs:
             given["timeout"] = aiohttp.ClientTimeout(total=None, sock_connect=_PATIENCE, sock_read=_PATIENCE)
@@ -166,10 +166,10 @@ class _OfWeb:
 
 
 async def _body(answer: Any, size: int) -> bytes:
-    """Return the bytes of an answer.
+    """Return a reply's bytes.
 
     Raises:
-        ConnectionError: There are not `size` of them.
+        ConnectionError: The reply has another size.
     """
     pieces, have = [], 0
     async for piece in answer.content.iter_chunked(_PIECE):
@@ -183,7 +183,7 @@ async def _body(answer: Any, size: int) -> bytes:
 
 
 def _content_range(answer: Any) -> tuple[int | None, int | None, int | None]:
-    """Return the first and the last byte of an answer, and the size of the file; None where it does not tell."""
+    """Return the first and last byte of a reply, and the file's size; None if missing."""
     match = _CONTENT_RANGE.fullmatch(answer.headers.get("Content-Range", ""))
     if match is None:
         return None, None, None
@@ -192,7 +192,7 @@ def _content_range(answer: Any) -> tuple[int | None, int | None, int | None]:
 
 
 def _check(answer: Any, url: str) -> None:
-    """Raise the error for an answer without a file."""
+    """Raise the error for a reply without a file."""
     if answer.status in (404, 410):
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url)
     if answer.status in (401, 403):
@@ -203,7 +203,7 @@ def _check(answer: Any, url: str) -> None:
 
 
 def facts_of(info: dict[str, Any]) -> Facts:
-    """Return the facts among what fsspec knows of a file."""
+    """Extract the facts from fsspec's file information."""
     size = info.get("size")
     tag = next((str(info[key]) for key in _TAGS if info.get(key)), None)
     return Facts(size if isinstance(size, int) else None, tag)
@@ -229,7 +229,7 @@ def _may_pass(error: Exception) -> bool:
         return True
     if type(error).__module__.partition(".")[0] != "aiohttp":
         return False
-    status = vars(error).get("status")  # of an answer; None where the connection failed
+    status = vars(error).get("status")  # the reply's status; None if the connection failed
     return status is None or status >= 500 or status == 429
 
 

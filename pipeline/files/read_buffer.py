@@ -1,4 +1,4 @@
-"""ReadBuffer: unused bytes of a file, to cut into lines and records."""
+"""ReadBuffer: a file's unused bytes, to cut into lines and records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pipeline.memory import keep_pages
 
 
 class ByteCount:
-    """How many bytes were read; None before there are any."""
+    """Count of the bytes read; None before any."""
 
     total: int | None = None
 
@@ -18,18 +18,18 @@ class ByteCount:
 
 
 class ReadBuffer:
-    """The unused bytes of a file: `data` from `position` on.
+    """A file's unused bytes: `data` from `position` on.
 
-    Memory follows what the file really contains, not what is asked for. For one thread at a time.
+    Memory follows the file's actual contents, not the requested size. For one thread at a time.
 
     Args:
         file: The open file.
-        count: Counts the bytes that are read.
+        count: Counts the bytes read.
 
     Attributes:
         file: The open file.
         data: The bytes read.
-        position: The index of the first unused byte in `data`; the user advances it.
+        position: The index of the first unused byte in `data`; the caller advances it.
     """
 
     CHUNK = 1 << 18  # bytes read at once; measured: 64 KiB to 1 MiB differ by less than 10 %
@@ -40,18 +40,18 @@ class ReadBuffer:
         self._count = count
         self.data = b""
         self.position = 0
-        self._before = 0  # bytes of the file before data
+        self._before = 0  # file bytes before data
 
     @property
     def offset(self) -> int:
-        """The offset of the first unused byte in the file."""
+        """The file offset of the first unused byte."""
         return self._before + self.position
 
     def has(self, count: int) -> bool:
         """Read until `data` has `count` unused bytes; return False if the file ends before.
 
         Raises:
-            OpError: Reading fails; what was read before is kept.
+            OpError: Reading fails; bytes read before are kept.
         """
         have = len(self.data) - self.position
         if have >= count:
@@ -63,7 +63,7 @@ class ReadBuffer:
         return self.fill(count)
 
     def fill(self, count: int) -> bool:
-        """As `has`, but if it returns False, `data` has the whole rest of the file."""
+        """As `has`, but if it returns False, `data` holds the whole rest of the file."""
         have = len(self.data) - self.position
         if have >= count:
             return True
@@ -83,7 +83,7 @@ class ReadBuffer:
     def skip(self, count: int) -> bool:
         """Skip `count` bytes without keeping them; return False if the file ends before."""
         end = self.offset + count
-        if count > len(self.data) - self.position + 4 * self.CHUNK:  # a seek costs less than reading so many
+        if count > len(self.data) - self.position + 4 * self.CHUNK:  # a seek costs less than reading this many bytes
             size = self.file.size_limit()
             if size is not None and end <= size and self.file.seek(end):
                 self._before, self.data, self.position = end, b"", 0
@@ -97,7 +97,7 @@ class ReadBuffer:
         return True
 
     def piece(self) -> bytes:
-        """Return the unused bytes, or read some; b"" at the end of the file. `offset` is not valid any more."""
+        """Return the unused bytes, or read some; b"" at the file's end. `offset` is invalid afterwards."""
         if self.position == len(self.data):
             return self._read()
         piece, self.data, self.position = self.data[self.position :], b"", 0
@@ -110,7 +110,7 @@ class ReadBuffer:
         return piece
 
     def go_to(self, offset: int) -> None:
-        """Move to `offset`; not before `data` in a file without rewinding."""
+        """Move to `offset`. A file that cannot rewind allows no offset before `data`."""
         ahead = offset - self._before
         if 0 <= ahead <= len(self.data):
             self.position = ahead
@@ -121,7 +121,7 @@ class ReadBuffer:
 
 
 def held(data: bytes, offset: int) -> ReadBuffer:
-    """Return a buffer with the last bytes of a file, from an offset on."""
+    """Return a buffer over a file's last bytes, from an offset on."""
     buffer = ReadBuffer(_Ended())
     buffer.go_to(offset)
     buffer.data = data

@@ -23,7 +23,7 @@ _AHEAD = 32 << 20  # bytes per file held or in flight
 _PASSED = 1 << 18  # bytes read and discarded at once
 _END = 1 << 16  # bytes kept from the end of files with an index there
 _KEPT_ENDS = 64  # files whose ends are kept for the next opening
-_HEAD = 64  # most bytes before such a file's contents: the mark of its format
+_HEAD = 64  # maximum bytes before such a file's contents: the mark of its format
 
 # Remote files per source whose first range is fetched ahead.
 REMOTE_AHEAD = 8

@@ -15,12 +15,12 @@ from pipeline.errors import FailedPreconditionError
 
 @contextlib.contextmanager
 def replacing(target: bytes) -> Iterator[BinaryIO]:
-    """Give a new file to write; when the block ends, it is safe on the disk under the name `target`.
+    """Yield a new file to write; after the block, it is safe on the disk under the name `target`.
 
     An error in the block, also Ctrl-C, removes the new file and leaves the old one.
 
     Raises:
-        FailedPreconditionError: The name belongs to something that is not a regular file.
+        FailedPreconditionError: The name belongs to something other than a regular file.
         OSError: The file cannot be written.
     """
     if os.path.lexists(target) and not stat.S_ISREG(os.stat(target).st_mode):
@@ -33,19 +33,19 @@ def replacing(target: bytes) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         os.replace(partial, target)
     except BaseException:
-        with contextlib.suppress(OSError):  # if the file could not even be made, there is none
+        with contextlib.suppress(OSError):  # nothing to remove if the file could not even be created
             os.unlink(partial)
         raise
     _sync_folder(os.path.dirname(target) or b".")
 
 
 def _sync_folder(folder: bytes) -> None:
-    """Let the name in the folder be safe as well; without this a power cut may bring the old file back."""
+    """Make the name in the folder durable too; without this a power cut may bring the old file back."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # file systems that cannot do this need not
+        if error.errno != errno.EINVAL:  # file systems without this need no sync
             raise
     finally:
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Scans: where the lines of a text file, and the records of a TFRecord file, begin; see Offsets."""
+"""Scans: find the start of each line in a text file, or of each record in a TFRecord file; see Offsets."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from pipeline.files.read_buffer import ReadBuffer
 from pipeline.files.tfrecord_cutter import RecordCutter
 
 _PIECE = 1 << 20  # bytes read at once
-_MARK = b"\xef\xbb\xbf"  # that some programs put in front of UTF-8
+_MARK = b"\xef\xbb\xbf"  # some programs put it in front of UTF-8
 
 
 def line_offsets(name: str) -> NDArray[np.int64]:
-    r"""Find the lines of a file, as `text` has them: what is left at the end is none if it is empty or `\r`."""
+    r"""Find a file's lines, as `text` splits them: a remainder at the end is no line if it is empty or `\r`."""
     return _lines(name, LineScanner(True))
 
 
 def filled_line_offsets(name: str) -> NDArray[np.int64]:
-    """Find the non-blank lines of a file, behind a byte order mark."""
+    """Find a file's non-blank lines, after any byte order mark."""
     with open(name, "rb") as file:
         begin = len(_MARK) if file.read(len(_MARK)) == _MARK else 0
     return _lines(name, LineScanner(False, begin), begin)
 
 
 def record_offsets(name: str) -> NDArray[np.int64]:
-    """Find the records of a TFRecord file by their lengths.
+    """Find a TFRecord file's records by their lengths.
 
     Raises:
-        DataLossError: The lengths do not lead to the end of the file.
+        DataLossError: The lengths do not lead to the file's end.
     """
     size = os.stat(name).st_size
     scanner = RecordScanner(size)
@@ -78,7 +78,7 @@ def _lines(name: str, scanner: LineScanner, begin: int = 0) -> NDArray[np.int64]
 
 
 def _pieces(name: str, begin: int) -> Iterator[memoryview]:
-    """Yield the bytes of a file in pieces, each valid until the next."""
+    """Yield a file's bytes in pieces, each valid until the next."""
     memory = memoryview(bytearray(_PIECE))
     try:
         with open(name, "rb", buffering=0) as file:

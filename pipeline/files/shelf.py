@@ -1,8 +1,7 @@
-"""Shelf: columns of bytes, growing by whole chunks, in the files of a folder or in memory.
+"""Shelf: byte columns, growing in whole chunks, in a folder's files or in memory.
 
-A folder survives `kill -9` at any time. The bytes of a chunk are written behind those of the chunk before, and synced.
-Then one line of the log counts them, with their checksums. Bytes that no line counts are written over by the next
-writer.
+A folder survives `kill -9` at any time. A chunk's bytes are written after the previous chunk's, and synced. Then one
+log line counts them, with their checksums. The next writer overwrites uncounted bytes.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ _LOG, _LOCK, _SUFFIX = "log", "lock", ".column"
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
-# Bytes that are read together to verify them.
+# Bytes verified together.
 _PIECE = 1 << 20
 
 
 class Shelf:
-    """Columns of bytes, by name, and a log. Its first line describes the columns; each other one counts a chunk.
+    """Byte columns by name, and a log. Its first line describes the columns; each later line counts a chunk.
 
-    A chunk's line has, by name, the `ends` of the columns that it makes longer.
+    A chunk's line maps each column it extends to the new `ends`.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: every method may be called from any thread.
     """
 
     def lines(self) -> list[dict[str, Any]]:
@@ -51,7 +50,7 @@ class Shelf:
         raise NotImplementedError
 
     def view(self, name: str, size: int) -> NDArray[np.uint8]:
-        """Return the first bytes of a column, read-only.
+        """Return a column's first bytes, read-only.
 
         Raises:
             DataLossError: The column is shorter.
@@ -64,12 +63,12 @@ class Shelf:
 
 
 class Writer:
-    """Adds to a shelf: one at a time. Without a reference to it, it is closed.
+    """Adds to a shelf; only one writer exists at a time. It closes once it is unreferenced.
 
     Thread safety: one thread at a time.
 
     Attributes:
-        bytes: How many bytes were added since the last chunk.
+        bytes: Bytes added since the last chunk.
     """
 
     def __init__(self, shelf: Shelf) -> None:
@@ -83,12 +82,12 @@ class Writer:
         self._begin(about)
 
     def append(self, name: str, data: NDArray[np.uint8], expected: int = 0) -> None:
-        """Add bytes to a column. They count once a chunk was committed.
+        """Add bytes to a column. They count once a chunk is committed.
 
         Args:
             name: The column.
             data: The bytes.
-            expected: How long the column will be in the end, if that is known.
+            expected: The column's final length, if known.
 
         Raises:
             ResourceExhaustedError: The disk is full.
@@ -99,7 +98,7 @@ class Writer:
         self.bytes += len(data)
 
     def commit(self, chunk: dict[str, Any]) -> None:
-        """Let what was added count, as one chunk.
+        """Commit the added bytes as one chunk.
 
         Raises:
             ResourceExhaustedError: The disk is full.
@@ -122,16 +121,16 @@ class Writer:
 
 
 def ends_of(chunks: list[dict[str, Any]]) -> dict[str, int]:
-    """Return how many bytes of each column count."""
+    """Return the committed byte count per column."""
     return {name: end for chunk in chunks for name, end in chunk["ends"].items()}
 
 
 class Memory(Shelf):
-    """Columns in the memory of this process. A copy of it, as by pickle, is empty."""
+    """Columns in this process's memory. A copy, as by pickle, is empty."""
 
     def __init__(self) -> None:
         self.log: list[dict[str, Any]] = []
-        self.columns: dict[str, NDArray[np.uint8]] = {}  # longer than what counts of them
+        self.columns: dict[str, NDArray[np.uint8]] = {}  # may be longer than their committed part
         self._writer: weakref.ref[_InMemory] | None = None
         self._guard = threading.RLock()
 
@@ -184,11 +183,11 @@ class _InMemory(Writer):
 
 
 class Folder(Shelf):
-    """Columns in the files of a folder, shared by several processes.
+    """Columns in a folder's files, shared by several processes.
 
     Args:
         path: The folder. Writers make it.
-        what: How errors begin.
+        what: Prefix for error messages.
 
     Raises:
         FailedPreconditionError: There is something else.
@@ -197,7 +196,7 @@ class Folder(Shelf):
 
     def __init__(self, path: str, what: str) -> None:
         self.path, self.what = os.path.realpath(path), what
-        self._known: tuple[Any, list[dict[str, Any]], int] = None, [], 0  # what tells the log, its lines, their bytes
+        self._known: tuple[Any, list[dict[str, Any]], int] = None, [], 0  # the log's identity, its lines, their bytes
         with contextlib.suppress(FileNotFoundError), self.errors(FileNotFoundError):
             for name in sorted(os.listdir(self.path)):
                 if name not in (_LOG, _LOCK) and not name.endswith(_SUFFIX):
@@ -208,14 +207,14 @@ class Folder(Shelf):
         return Folder, (self.path, self.what)
 
     def at(self, name: str) -> str:
-        """Return the path of a file of the folder."""
+        """Return the path of a file in the folder."""
         return os.path.join(self.path, name)
 
     def lines(self) -> list[dict[str, Any]]:
         return self.log()[0]
 
     def log(self) -> tuple[list[dict[str, Any]], int]:
-        """Return the lines of the log, and how many bytes they have."""
+        """Return the log's lines and their size in bytes."""
         try:
             with self.errors(FileNotFoundError), open(self.at(_LOG), "rb") as file:
                 status = os.fstat(file.fileno())
@@ -243,7 +242,7 @@ class Folder(Shelf):
         try:
             with self.errors(FileNotFoundError), open(path, "rb") as file:
                 there = os.fstat(file.fileno()).st_size
-                if there >= size:  # else the process would die as it reads behind the end
+                if there >= size:  # reading past a mapped file's end would kill the process
                     return np.frombuffer(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ), np.uint8)
         except FileNotFoundError:
             raise self.damaged(f"'{path}' is missing") from None
@@ -266,14 +265,14 @@ class Folder(Shelf):
                 begins[name] = end
 
     def writer(self) -> Writer | None:
-        lock = None  # held as long as it is open
+        lock = None  # held while the writer is open
         try:
             with self.errors(BlockingIOError):
                 os.makedirs(self.path, exist_ok=True)
                 lock = io.FileIO(self.at(_LOCK), "ab")
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return _InFolder(self, lock)
-        except BaseException as error:  # also an interrupt, whose traceback would keep it open
+        except BaseException as error:  # also an interrupt, because its traceback would keep it open
             if lock is not None:
                 lock.close()
             if isinstance(error, BlockingIOError):
@@ -290,12 +289,12 @@ class Folder(Shelf):
             self.sync()
 
     def sync(self) -> None:
-        """Let the names of files survive a power cut."""
+        """Make the filenames survive a power cut."""
         descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         try:
             os.fsync(descriptor)
         except OSError as error:
-            if error.errno != errno.EINVAL:  # of file systems that cannot do this
+            if error.errno != errno.EINVAL:  # raised by file systems without this
                 raise
         finally:
             os.close(descriptor)
@@ -306,7 +305,7 @@ class Folder(Shelf):
 
     @contextlib.contextmanager
     def errors(self, *kept: type[OSError]) -> Iterator[None]:
-        """Raise errors of the system as the library's, but for some."""
+        """Raise operating system errors as the library's, except `kept`."""
         try:
             yield
         except kept:
@@ -326,12 +325,12 @@ class Folder(Shelf):
 
 
 class _InFolder(Writer):
-    """Writes to a folder while it holds the lock. In the child of a fork it does nothing."""
+    """Writes to a folder while holding the lock. In a fork's child it does nothing."""
 
     def __init__(self, folder: Folder, lock: Any) -> None:
         self._folder, self._lock, self._pid = folder, lock, os.getpid()
         self._files: dict[str, Any] = {}
-        self._synced = False  # whether the names of all files are
+        self._synced = False  # True once all filenames are on the disk
         super().__init__(folder)
 
     def _begin(self, about: dict[str, Any]) -> None:
@@ -366,7 +365,7 @@ class _InFolder(Writer):
             end = self._folder.log()[1]
             new = not end
             with io.FileIO(self._folder.at(_LOG), "wb" if new else "r+b") as file:
-                file.truncate(end)  # without half a line of one that was killed
+                file.truncate(end)  # cut off a killed writer's partial line
                 _write(file, memoryview(b"%08x %s" % (zlib.crc32(text), text)), end)
                 os.fsync(file.fileno())
             if new:
@@ -383,7 +382,7 @@ class _InFolder(Writer):
             file.close()
 
     def close(self) -> None:
-        self._lock.close()  # first, as an interrupt may strike behind that
+        self._lock.close()  # first, because an interrupt may strike after it
         self._close_files()
 
 

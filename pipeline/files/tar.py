@@ -1,4 +1,4 @@
-"""tar: the files of an archive, read from start to end, with a limit on their sizes."""
+"""tar: an archive's files, read from start to end, with a size limit."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pipeline.files.read_buffer import ReadBuffer
 
 _BLOCK = tarfile.BLOCKSIZE
 
-# Headers that say something of the file after them: their bytes, and how many may precede one.
+# Headers that describe the next file: their maximum size, and their maximum number per file.
 _HEADER_BYTES = 1 << 20
 _HEADERS = 100
 
-# Zeros that may end an archive, however low the limit for its files is: it is written in large blocks.
+# Maximum zeros at an archive's end, even if the limit for its files is lower: archives are written in large blocks.
 _LEAST_LIMIT = 1 << 24
 
 _LENGTH = re.compile(rb"(\d{1,9}) ")
@@ -28,10 +28,10 @@ class Member(NamedTuple):
     """A regular file in an archive.
 
     Attributes:
-        offset: The byte of the archive where its headers begin.
-        name: Its name; bytes that are not UTF-8 are surrogates, which `os.fsencode` makes bytes again.
+        offset: The archive offset of its headers.
+        name: Its name; bytes other than UTF-8 are surrogates, and `os.fsencode` restores them.
         size: Number of bytes.
-        link: The name of the file that it stands for, if it is a link; "" if it has its bytes here.
+        link: The link's target; "" if the file has its bytes here.
     """
 
     offset: int
@@ -43,15 +43,15 @@ class Member(NamedTuple):
 class TarReader:
     """Reads an archive from start to end. For one thread at a time.
 
-    Headers are read by the standard library; `tarfile.open` is not used, as it believes every size that a header
-    claims, and calls itself for each header before a file.
+    The standard library parses the headers, but without `tarfile.open`: that trusts every size claimed in a header, and
+    recurses for each header before a file.
 
     Args:
-        file: The archive, decompressed, at the first header of a file.
-        limit: How many bytes a file in it may have.
+        file: The archive, decompressed, at a file's first header.
+        limit: Maximum bytes per file.
 
     Raises (of every method):
-        DataLossError: This is no archive, or one that is damaged, cut short, or continues after its end.
+        DataLossError: It is not an archive, or is damaged, cut short, or continues after its end.
         ResourceExhaustedError: A file has, or claims, more bytes than the limit; or its headers do.
         InvalidArgumentError: A file is stored as a sparse one.
     """
@@ -59,10 +59,10 @@ class TarReader:
     def __init__(self, file: ReadBuffer, limit: int) -> None:
         self._file = file
         self._limit = limit
-        self._left = 0  # bytes of the last file, and of what fills its last block, that were not read
+        self._left = 0  # unread bytes in the last file and its padding
 
     def members(self) -> Iterator[Member]:
-        """Yield regular files and links; of each file, `read` gives the bytes until the next one is asked for."""
+        """Yield regular files and links; until the next one, `read` returns the file's bytes."""
         for_all: dict[str, bytes] = {}
         while True:
             begin, said = self._file.offset, dict(for_all)
@@ -83,7 +83,7 @@ class TarReader:
                 raise _cut_short()
 
     def read(self, member: Member) -> bytes:
-        """Return the bytes of the last file; once."""
+        """Return the last file's bytes; works once."""
         file = self._file
         if not file.has(member.size):
             raise _cut_short(f"{member.name!r} should have {member.size:,} bytes: ")
@@ -93,7 +93,7 @@ class TarReader:
         return file.data[begin : file.position]
 
     def _header(self) -> tarfile.TarInfo | None:
-        """Take a header; None for the zeros at the end of the archive."""
+        """Take a header; None for the zeros at the archive's end."""
         block, offset = self._block(), self._file.offset - _BLOCK
         if block.count(0) == _BLOCK:
             return None
@@ -113,7 +113,7 @@ class TarReader:
         return file.data[file.position - _BLOCK : file.position]
 
     def _tells(self, info: tarfile.TarInfo, said: dict[str, bytes], for_all: dict[str, bytes]) -> bool:
-        """Return whether this is a header about the file after it, or about all; its fields are added to `said`."""
+        """Return True for a header about the next file, or about all; adds its fields to `said`."""
         if info.type in (tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK):
             text = self._content(info).partition(b"\0")[0]
             if info.type == tarfile.GNUTYPE_LONGNAME:
@@ -129,7 +129,7 @@ class TarReader:
         return True
 
     def _content(self, info: tarfile.TarInfo) -> bytes:
-        """Take what belongs to a header."""
+        """Take a header's content."""
         if info.size > _HEADER_BYTES:
             raise ResourceExhaustedError(
                 None, None, f"{info.name!r}: a header claims {info.size:,} bytes, more than {_HEADER_BYTES:,}"
@@ -142,7 +142,7 @@ class TarReader:
         return content
 
     def _keywords(self, info: tarfile.TarInfo) -> dict[str, bytes]:
-        """Return the records of a pax header, such as b"30 mtime=1321711775.198549158\n": length, name and value."""
+        """Return a pax header's records, such as b"30 mtime=1321711775.198549158\n": length, name and value."""
         content, found, at = self._content(info), {}, 0
         while at < len(content) and content[at]:
             length = _LENGTH.match(content, at)
@@ -157,7 +157,7 @@ class TarReader:
         return found
 
     def _member(self, begin: int, info: tarfile.TarInfo, said: dict[str, bytes]) -> Member | None:
-        """The file or link of a header, and of those before it; None for a folder or such."""
+        """Return the file or link of a header and any headers before it; None for a folder or similar."""
         name, size = info.name, info.size
         if "path" in said:
             name = said["path"].decode("utf-8", "surrogateescape").rstrip("/")
@@ -170,7 +170,7 @@ class TarReader:
             if not said["size"].isdigit() or len(said["size"]) > 20:
                 raise _damage(f"the size of {name!r} is {said['size'][:80]!r}")
             size = int(said["size"])
-        # A folder or a link has no content, whatever its header says of that.
+        # A folder or a link has no content, whatever size its header claims.
         self._left = _padded(size) if info.isreg() or info.type not in tarfile.SUPPORTED_TYPES else 0
         if self._left and size > self._limit:
             raise too_long(f"{name!r} has", self._limit)
@@ -179,10 +179,10 @@ class TarReader:
         return Member(begin, name, size) if info.isreg() else None
 
     def _check_end(self, begin: int) -> None:
-        """Read on to the end: that checks what is compressed, and finds files that come after zeros in the middle.
+        """Read on to the end, to verify compressed data and to find files after zeros in the middle.
 
         Args:
-            begin: Where the first block of zeros begins.
+            begin: Offset of the first zero block.
         """
         count = 0
         while piece := self._file.piece():
@@ -202,5 +202,5 @@ def _cut_short(what: str = "") -> DataLossError:
 
 
 def _padded(size: int) -> int:
-    """The bytes of whole blocks for so many."""
+    """Round a byte count up to whole blocks."""
     return -(-size // _BLOCK) * _BLOCK

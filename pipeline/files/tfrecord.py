@@ -1,4 +1,4 @@
-"""The TFRecord format: how a record is framed, and TFRecordOptions, how a file is compressed."""
+"""The TFRecord format: record framing, and TFRecordOptions for compression."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline.errors import invalid
 from pipeline.files.compression import WINDOW_BITS
 from pipeline.files.crc32c import mask
 
-# A record: the length of the data, the masked CRC32C of these 8 bytes, the data, and the masked CRC32C of the data.
+# A record: the data's length, the masked CRC32C of these 8 bytes, the data, and its masked CRC32C.
 HEADER = struct.Struct("<QI")
 FOOTER = struct.Struct("<I")
 
@@ -24,7 +24,7 @@ def framed(record: bytes, crc: Callable[[bytes], int]) -> bytes:
 
 
 class TFRecordCompressionType:
-    """How a TFRecord file is compressed, as a number.
+    """A TFRecord file's compression, as a number.
 
     Attributes:
         NONE, ZLIB, GZIP: The compressions.
@@ -47,14 +47,14 @@ class TFRecordOptions:
 
     Args:
         compression_type: "", "ZLIB" or "GZIP", a TFRecordCompressionType, other TFRecordOptions, or None.
-        flush_mode: How a writer flushes zlib after each 256 KiB of records, as in TensorFlow: one of zlib's Z_..._FLUSH
-            constants, or Z_BLOCK. `flush()` is not affected.
+        flush_mode: How a writer flushes zlib after each 256 KiB of records, as in TensorFlow: a Z_..._FLUSH constant
+            from zlib, or Z_BLOCK. `flush()` is not affected.
         input_buffer_size, output_buffer_size: Ignored; in TensorFlow's signature.
         window_bits: 9 to 15, for writing.
         compression_level: 0 to 9, for writing.
-        compression_method: 8, the only one that zlib has.
+        compression_method: 8, zlib's only one.
         mem_level: 1 to 9, for writing; None is 9, as in TensorFlow.
-        compression_strategy: One of zlib's Z_... constants, for writing.
+        compression_strategy: A Z_... constant from zlib, for writing.
 
     Raises:
         InvalidArgumentError: The compression type does not exist; the error is a ValueError too.

@@ -16,7 +16,7 @@ from pipeline.files.opening import create_file
 from pipeline.files.os_errors import translated
 from pipeline.files.tfrecord import FOOTER, HEADER, TFRecordOptions, framed
 
-# Bytes that TensorFlow gathers before it compresses them.
+# TensorFlow's buffer size before compression, in bytes.
 _BUFFER = 256 << 10
 
 
@@ -43,7 +43,7 @@ class TFRecordWriter:
         [b'first', b'second']
     """
 
-    _open = False  # until the file is there, also where an argument is wrong
+    _open = False  # until the file is open, also if an argument is wrong
 
     def __init__(self, path: str | bytes | os.PathLike[Any], options: Any = None) -> None:
         self._name = os.fsencode(path_text(path, "TFRecordWriter: path"))

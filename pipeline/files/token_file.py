@@ -1,4 +1,4 @@
-"""TokenFile: one file of token ids, mapped into memory: raw, .npy, llm.c's, or Megatron's .bin beside its .idx."""
+"""TokenFile: one file with token ids, mapped into memory: raw, .npy, llm.c's, or Megatron's .bin next to its .idx."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from pipeline.errors import DataLossError, FailedPreconditionError, invalid
 from pipeline.files.npy import checked_header
 from pipeline.files.os_errors import translated
 
-# Megatron's index: this, the version, the code of the dtype, the number of sequences, and that of the boundaries of
-# documents, one more than there are documents. Then lengths (int32), places in bytes (int64), boundaries (int64).
+# Megatron's index: this mark, the version, the dtype code, the sequence count, and the count of document boundaries
+# (one more than documents). Then lengths (int32), byte offsets (int64), boundaries (int64).
 MEGATRON = b"MMIDIDX\x00\x00"
 HEADER = struct.Struct("<9sQBQQ")
 CODES = {1: "u1", 2: "i1", 3: "i2", 4: "i4", 5: "i8", 6: "f8", 7: "f4", 8: "u2"}
 
-# llm.c's header has 256 numbers (int32): one of these, the version, the number of tokens.
+# llm.c's header has 256 numbers (int32): a mark from this dict, the version, the token count.
 _LLM_C = {20240520: "u2", 20240801: "u4"}
 _LLM_C_BYTES = 1024
 
@@ -28,7 +28,7 @@ _NPY = b"\x93NUMPY"
 
 
 class _Layout(NamedTuple):
-    """Facts about a file: its dtype, and the offset and size of its tokens in bytes."""
+    """A file's dtype, and its tokens' offset and size in bytes."""
 
     dtype: np.dtype[Any]
     start: int
@@ -36,21 +36,21 @@ class _Layout(NamedTuple):
 
 
 class TokenFile:
-    """One file of token ids.
+    """One file with token ids.
 
-    Thread safety: you may call every method from every thread.
+    Thread safety: every method may be called from any thread.
 
     Args:
         name: Its path.
-        dtype: Of the ids in a raw file; None if the file tells it.
+        dtype: The ids' dtype in a raw file; None if the file records it.
 
     Attributes:
         count: Number of tokens.
 
     Raises:
-        NotFoundError, ...: It, or the index beside it, cannot be read.
-        DataLossError: It is damaged, or does not consist of whole tokens, or its index is not that of this file.
-        InvalidArgumentError: It is raw and there is no `dtype`, or tells another one, or holds no integers.
+        NotFoundError, ...: The file, or the index next to it, cannot be read.
+        DataLossError: It is damaged, or ends within a token, or its index belongs to another file.
+        InvalidArgumentError: It is raw and there is no `dtype`, or it records another dtype, or holds no integers.
     """
 
     def __init__(self, name: str, dtype: np.dtype[Any] | None) -> None:
@@ -74,10 +74,10 @@ class TokenFile:
             _check_size(self._index, name, self.dtype, status.st_size)
 
     def tokens(self) -> NDArray[Any]:
-        """Map the file: return its tokens.
+        """Map the file and return its tokens.
 
         Raises:
-            FailedPreconditionError: The file has changed since this object was made.
+            FailedPreconditionError: The file was changed after this object was made.
         """
         self.check()
         if self._tokens is None:
@@ -87,17 +87,17 @@ class TokenFile:
         return self._tokens
 
     def check(self) -> None:
-        """Raise FailedPreconditionError if the file has changed since this object was made."""
+        """Raise FailedPreconditionError if the file was changed after this object was made."""
         status = _status_of(self.name)
         if (status.st_size, status.st_mtime_ns) != self._status:
             text = f"tokens: '{self.name}' had {self._status[0]:,} bytes when the dataset was made and was changed "
             raise FailedPreconditionError(None, None, f"{text}since: make another one")
 
     def documents(self) -> NDArray[np.int64]:
-        """Return where documents begin, and where the last one ends, in tokens.
+        """Return document starts in tokens, and the end of the last document.
 
         Raises:
-            InvalidArgumentError: The file has no boundaries of documents.
+            InvalidArgumentError: The file has no document boundaries.
             DataLossError: The index is damaged.
         """
         if self._index is None:
@@ -141,7 +141,7 @@ def _status_of(name: str) -> os.stat_result:
 
 
 def _begin_of(name: str) -> tuple[bytes, os.stat_result]:
-    """Return the first bytes of a file, and its size and time."""
+    """Return a file's first bytes, and its size and time."""
     if "://" in name:
         raise invalid(f"tokens: '{name}' is a URL, and only local files can be mapped: download it first")
     status = _status_of(name)
@@ -163,7 +163,7 @@ def _npy(name: str, size: int) -> _Layout:
 
 
 def _read_header(index: str) -> tuple[np.dtype[Any], int, int]:
-    """Return dtype, number of sequences and number of boundaries of a Megatron index."""
+    """Return a Megatron index's dtype, sequence count and boundary count."""
     try:
         with open(index, "rb") as file:
             begin, size = file.read(HEADER.size), os.fstat(file.fileno()).st_size
@@ -175,14 +175,14 @@ def _read_header(index: str) -> tuple[np.dtype[Any], int, int]:
     if version != 1 or code not in CODES:
         raise _loss(f"'{index}': expected version 1 and a code of a dtype from 1 to 8, got {version} and {code}")
     needed = HEADER.size + 12 * sequences + 8 * boundaries
-    if size not in (needed, needed + sequences):  # a byte more for each sequence of several kinds of data
+    if size not in (needed, needed + sequences):  # with several kinds of data, one more byte per sequence
         text = f"'{index}' has {size:,} bytes, and {sequences:,} sequences with {boundaries:,} boundaries of documents"
         raise _loss(f"{text} take {needed:,}")
     return np.dtype(CODES[code]), sequences, boundaries
 
 
 def _sequences(index: str) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the lengths of the sequences in tokens, their places in bytes, and the boundaries of documents."""
+    """Return sequence lengths in tokens, byte offsets, and document boundaries."""
     _, sequences, boundaries = _read_header(index)
     flat = np.asarray(np.memmap(index, np.uint8, "r"))
     places = HEADER.size + 4 * sequences
@@ -195,7 +195,7 @@ def _sequences(index: str) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArra
 
 
 def _check_size(index: str, name: str, dtype: np.dtype[Any], size: int) -> None:
-    """Reject an index with another end than the file's."""
+    """Reject an index whose end differs from the file's."""
     lengths, places, _ = _sequences(index)
     end = int(places[-1]) + int(lengths[-1]) * dtype.itemsize if len(lengths) else 0
     if end != size:

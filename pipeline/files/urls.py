@@ -1,4 +1,4 @@
-"""Files behind URLs, as fsspec opens them."""
+"""Files behind URLs, opened by fsspec."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def remote_file(name: bytes, mode: str) -> Any:
-    """Open a URL by fsspec; ImportError if that, or the library it needs for such URLs, is not installed."""
+    """Open a URL by fsspec; ImportError if fsspec, or the library it needs for such URLs, is not installed."""
     return _by_fsspec(name, lambda fsspec, url: fsspec.open(url, mode).open())
 
 
@@ -18,7 +18,7 @@ def file_system(name: bytes) -> Any:
 
 
 def system_and_path(name: bytes) -> tuple[Any, str]:
-    """Return fsspec's file system for a URL, and the path of the file in it; ImportError as for `remote_file`."""
+    """Return fsspec's file system for a URL, and the file's path in it; ImportError as for `remote_file`."""
     found: tuple[Any, str] = _by_fsspec(name, lambda fsspec, url: fsspec.core.url_to_fs(url))
     return found
 

@@ -1,1 +1,1 @@
-"""Images as models take them: boxes cut out of files, resized and normalised in one pass."""
+"""Crop, resize and normalise image files in one pass, in the form a model expects."""

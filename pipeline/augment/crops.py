@@ -1,4 +1,4 @@
-"""random_resized_crop and center_crop_resize: from the bytes of an image to what a model takes, in one pass."""
+"""random_resized_crop and center_crop_resize: from image bytes to a model's input in one pass."""
 
 from __future__ import annotations
 
@@ -42,29 +42,29 @@ def random_resized_crop(  # noqa: PLR0913
     out: NDArray[Any] | None = None,
     max_pixels: int = MAX_PIXELS,
 ) -> NDArray[Any]:
-    """Cut a box of random size and place out of an image, resize it, and flip it at random.
+    """Cut a random box out of an image, resize it, and flip it at random.
 
-    Boxes are drawn as by torchvision's RandomResizedCrop, and resized as by Pillow with antialiasing, within one unit
-    of uint8. Of a JPEG file only what the box needs is decoded. Threads work in parallel.
+    Boxes are drawn as by torchvision's RandomResizedCrop, and resized as by Pillow with antialiasing, within one uint8
+    unit. Only the part of a JPEG file that the box needs is decoded. Threads work in parallel.
 
     Args:
-        data: The bytes of a JPEG, PNG, GIF, BMP, WebP, TIFF or PPM file, or an array [height, width, channels] of
-            uint8, uint16, or floats of 0 to 1.
-        size: Height and width of the result; a number is both.
-        scale: The smallest and the largest part of the image's area.
-        ratio: The smallest and the largest width of a box divided by its height.
-        flip: The probability of mirroring left and right.
+        data: Bytes of a JPEG, PNG, GIF, BMP, WebP, TIFF or PPM file, or an array [height, width, channels] with uint8,
+            uint16, or floats from 0 to 1.
+        size: Height and width of the result; a single number is used for both.
+        scale: Smallest and largest fraction of the image's area.
+        ratio: Smallest and largest width of a box divided by its height.
+        flip: Probability of mirroring left and right.
         mean: Number to subtract from values between 0 and 1, or one per channel.
         std: Number to divide by afterwards, or one per channel.
         dtype: uint8 or float32, 0 to 1. By default float32 if `mean` or `std` is given, else uint8.
         layout: "HWC" for [height, width, channels] or "CHW" for [channels, height, width].
-        shrink: True if a JPEG may be shrunk to 1/2, 1/4 or 1/8 while it is decoded, if the box keeps at least `size`
-            pixels. That is much faster for large photos. Values of photo-like images differ by 1 of 255 on average, and
-            by up to 12; of noise by more.
-        exif: Turn a file's image by its EXIF orientation first; cameras store it as they were held.
-        rng: Draws the box. By default `pipeline.example_rng()`, within functions of a dataset.
+        shrink: True if a JPEG may be shrunk to 1/2, 1/4 or 1/8 during decoding, if the box keeps at least `size`
+            pixels. This is much faster for large photos. Values of photo-like images differ by 1 of 255 on average and
+            by up to 12; noise differs by more.
+        exif: Turn a file's image by its EXIF orientation first; cameras store photos as they were held.
+        rng: Draws the box. By default `pipeline.example_rng()`, inside a dataset's functions.
         out: An array to write to and return.
-        max_pixels: A file with more pixels is refused before memory is allocated for it.
+        max_pixels: Files with more pixels are refused before any memory is allocated for them.
 
     Returns:
         `out`, or a new array. Files have 3 channels, gray ones too.
@@ -73,7 +73,7 @@ def random_resized_crop(  # noqa: PLR0913
         InvalidArgumentError: The file is damaged, unknown or too large; the array has other axes or no pixels; or an
             argument is out of range.
         FailedPreconditionError: `rng` is missing outside of a dataset's function.
-        TypeError: An argument is of a wrong type, such as an array of int64, of which nobody knows what white is.
+        TypeError: An argument has a wrong type, such as an int64 array, whose white is undefined.
         ImportError: Pillow is needed and not installed.
 
     Examples:
@@ -120,13 +120,13 @@ def center_crop_resize(  # noqa: PLR0913
     out: NDArray[Any] | None = None,
     max_pixels: int = MAX_PIXELS,
 ) -> NDArray[Any]:
-    """Resize an image and cut out its centre, as for evaluation: torchvision's Resize and CenterCrop in one pass.
+    """Resize an image and cut out its centre for evaluation: torchvision's Resize and CenterCrop in one pass.
 
     Only what the result needs is decoded and resized. Threads work in parallel.
 
     Args:
-        resize: Length of the image's shorter side before the centre is cut out: at least both sides of `size`. By
-            default 8/7 of the longer of these, such as 256 for 224.
+        resize: Length of the image's shorter side before the centre is cut out, at least both sides of `size`. By
+            default 8/7 of the longer side, such as 256 for 224.
         data, size, mean, std, dtype, layout, shrink, exif, out, max_pixels: As for `random_resized_crop`.
 
     Returns:
@@ -167,7 +167,7 @@ def center_crop_resize(  # noqa: PLR0913
 
 
 def size_of(size: Any, who: str) -> tuple[int, int]:
-    """Return height and width of a size, which may be one number for both."""
+    """Return height and width for a size; a single number is used for both."""
     if isinstance(size, (int, np.integer)) and not isinstance(size, bool):
         size = (size, size)
     height, width = pair_of(size, who)
@@ -181,7 +181,7 @@ def _check_side(side: int, what: str) -> None:
 
 
 def scaled(channels: int, mean: Any, std: Any, largest: float, who: str) -> tuple[NDArray[np.float32], ...]:
-    """Return what to multiply values of 0 to `largest` by, and then to add, for each channel."""
+    """Return factor and offset per channel for values from 0 to `largest`."""
     middle = _per_channel(0 if mean is None else mean, channels, f"{who}: mean")
     spread = _per_channel(1 if std is None else std, channels, f"{who}: std")
     if not (spread > 0).all():
@@ -190,7 +190,7 @@ def scaled(channels: int, mean: Any, std: Any, largest: float, who: str) -> tupl
 
 
 def _float_scale(channels: int, mean: Any, std: Any, largest: float, who: str) -> tuple[NDArray[np.float32], ...]:
-    """Return `scaled`. It takes 20 us, so the results for numbers are kept."""
+    """Return `scaled`. Results for numbers are cached, because it takes 20 us."""
     for given in (mean, std):
         for each in given if isinstance(given, tuple) else (given,):
             if type(each) not in _PLAIN:
@@ -219,7 +219,7 @@ def _per_channel(values: Any, channels: int, what: str) -> NDArray[np.float64]:
 
 
 class Wanted(NamedTuple):
-    """How a result is to be: arguments of both functions, as they were given."""
+    """Requested form of a result: the arguments of both functions, as given."""
 
     mean: Any
     std: Any
@@ -229,7 +229,7 @@ class Wanted(NamedTuple):
 
 
 def _result(who: str, picture: Picture, size: tuple[int, int], wanted: Wanted) -> tuple[NDArray[Any], Form]:
-    """Return the array to write to, and how."""
+    """Return the array to write to, and its form."""
     mean, std, dtype, layout, out = wanted
     channels, largest = picture.channels, picture.largest
     plain = mean is None and std is None
@@ -273,9 +273,9 @@ def _range(given: Any, what: str) -> tuple[float, float]:
 def _drawn(
     height: int, width: int, low: float, high: float, narrow: float, wide: float, rng: np.random.Generator
 ) -> tuple[int, int, int, int]:
-    """Return a box of a random part of the area and a random ratio of its sides, uniform in its logarithm.
+    """Return a box with a random area and a random ratio, uniform in its logarithm.
 
-    After ten boxes that do not fit, the largest one in the middle, as torchvision does.
+    After ten boxes that do not fit, return the largest centred one, as torchvision does.
     """
     area = height * width
     start, span = math.log(narrow), math.log(wide) - math.log(narrow)

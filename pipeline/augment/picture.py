@@ -1,4 +1,4 @@
-"""Picture: an image of which one box is wanted."""
+"""Picture: an image to cut one box from."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from pipeline.libjpeg import libjpeg
 
 
 class Picture:
-    """An image from which a box is wanted: a JPEG file is not decoded before it is known which.
+    """An image to cut one box from. A JPEG file is decoded only when the box is known.
 
     Attributes:
-        height, width: Its pixels.
-        channels: 3 for files; those of an array.
-        largest: The value of white: 255 for files.
+        height, width: Size in pixels.
+        channels: 3 for files; as in the array otherwise.
+        largest: Value of white: 255 for files.
 
     Raises:
         InvalidArgumentError: A file is damaged, unknown or too large, or an array has other axes or no pixels.
-        TypeError: An array holds no numbers, or integers of which nobody knows the largest.
+        TypeError: An array holds no numbers, or integers without a known maximum.
         ImportError: A file needs Pillow, which is not installed.
     """
 
@@ -47,15 +47,15 @@ class Picture:
             self.height, self.width, self.channels = self._array.shape
 
     def cut(self, box: Corners, only: bool, shrink: bool, flip: bool, out: NDArray[Any], form: Form) -> None:
-        """Write a box of the image, resized, to `out`.
+        """Write one box, resized, to `out`.
 
         Args:
             box: Top, left, bottom and right, in pixels.
-            only: True if nothing outside of the box counts; its corners are whole numbers then.
-            shrink: True if a JPEG file may be shrunk while it is decoded.
+            only: True if nothing outside the box counts; its corners are then integers.
+            shrink: True if a JPEG file may be shrunk during decoding.
             flip: Mirror left and right.
-            out: The result, as `form` says.
-            form: How it is written.
+            out: The result, laid out according to `form`.
+            form: How to write it.
         """
         height, width = out.shape[1:] if form.channels_first else out.shape[:2]
         ratio = ratio_for(box[2] - box[0], box[3] - box[1], height, width) if shrink and self._frame else 1
@@ -75,7 +75,7 @@ class Picture:
 
 
 def _picture(data: Any, who: str) -> tuple[NDArray[Any], float]:
-    """Return an array as an image uint8 or float32 [height, width, channels], and its value of white."""
+    """Return an array as an image [height, width, channels] in uint8 or float32, and its value of white."""
     batch, single = images_of(data, who)
     if not single or not batch.size:
         raise invalid(f"{who}: expected the bytes of a file or [height, width, channels], got shape {np.shape(data)}")
@@ -88,7 +88,7 @@ def _picture(data: Any, who: str) -> tuple[NDArray[Any], float]:
 
 
 def ratio_for(tall: float, wide: float, height: int, width: int) -> int:
-    """Return by how much a JPEG file may be shrunk so that a box keeps at least the pixels of its result."""
+    """Return the factor by which to shrink a JPEG file so that a box keeps at least its result's pixels."""
     ratio = 1
     while ratio < 8 and tall // (2 * ratio) >= height and wide // (2 * ratio) >= width:
         ratio *= 2
@@ -96,6 +96,6 @@ def ratio_for(tall: float, wide: float, height: int, width: int) -> int:
 
 
 def _counted(start: float, end: float, results: int, size: int, only: bool) -> tuple[int, int]:
-    """Return which pixels of an axis count for a box: those in it, or those too that the filter reaches beyond it."""
+    """Return the pixel range along an axis that contributes to a box, with the filter's reach unless `only`."""
     more = 0 if only else math.ceil(max(1.0, (end - start) / results)) + 1
     return max(math.floor(start) - more, 0), min(math.ceil(end) + more, size)

@@ -1,4 +1,4 @@
-"""normalize and to_chw: what models expect of images."""
+"""normalize and to_chw: the value range and layout that models expect."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def normalize(images: Any, mean: Any = None, std: Any = None, *, layout: str = "
     Thread safe.
 
     Args:
-        images: [height, width, channels] or [batch, height, width, channels]. Integers are divided by the largest of
-            their dtype, 255 for uint8; floats are taken as they are.
+        images: [height, width, channels] or [batch, height, width, channels]. Integers are divided by their dtype's
+            maximum, 255 for uint8; floats are taken as they are.
         mean: Number to subtract, or one number per channel.
         std: Number to divide by afterwards, or one per channel.
         layout: "HWC" to leave the channels last, "CHW" to put them before height and width.
 
     Returns:
-        A new array of float32.
+        A new float32 array.
 
     Raises:
         InvalidArgumentError: `images` has other axes, or an argument is out of range.
-        TypeError: `images` does not hold numbers, or an argument is of a wrong type.
+        TypeError: `images` does not hold numbers, or an argument has a wrong type.
 
     Examples:
         >>> image = np.array([[[0, 255]]], np.uint8)
@@ -51,13 +51,13 @@ def normalize(images: Any, mean: Any = None, std: Any = None, *, layout: str = "
 
 
 def to_chw(images: Any) -> NDArray[Any]:
-    """Move the channels of an image, or of each image in a batch, before height and width. Thread safe.
+    """Move the channels before height and width, for one image or a batch. Thread safe.
 
     Args:
         images: [height, width, channels] or [batch, height, width, channels].
 
     Returns:
-        A new array of the same dtype.
+        A new array with the same dtype.
 
     Raises:
         InvalidArgumentError: `images` has other axes.

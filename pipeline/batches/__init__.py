@@ -1,1 +1,1 @@
-"""From a source of examples to a loop over batches."""
+"""Batch functions: from a source to a loop over batches."""

@@ -1,4 +1,4 @@
-"""bucket_by_sequence_length: batches of examples with similar lengths and little padding."""
+"""bucket_by_sequence_length: batch examples with similar lengths, with little padding."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ def bucket_by_sequence_length(
     max_errors: int | None = None,
     coord: Coordinator | None = None,
 ) -> DatasetIterator[Any]:
-    """Batch examples of similar length, as `dataset(tensors).bucket(...)` does.
+    """Batch examples with similar lengths, as `dataset(tensors).bucket(...)` does.
 
-    The boundaries [10, 20] make three buckets: lengths below 10, from 10 to 19, and from 20 up. As soon as a bucket
-    has enough examples, they become a batch. See `batch` for the arguments that are not listed here.
+    The boundaries [10, 20] make three buckets: lengths below 10, from 10 to 19, and from 20 up. As soon as a bucket has
+    enough examples, they become a batch. For the arguments that are not listed here, see `batch`.
 
     Args:
         input_length: Called with each example, returns its length.
-        tensors: The source of examples, as for `batch`.
-        batch_size: Examples in a batch; or a list with a number for each bucket, which may be larger for short ones.
+        tensors: Source of examples, as for `batch`.
+        batch_size: Examples per batch; or a list with one number per bucket, larger for short examples.
         bucket_boundaries: Increasing positive integers.
-        capacity: How many finished batches may wait.
-        dynamic_pad: Pad each batch to its own largest example; False is for examples of one shape.
-        allow_smaller_final_batch: Return the last examples of each bucket as a smaller batch too.
+        capacity: Maximum number of finished batches waiting.
+        dynamic_pad: Pad each batch to its own largest example; False if all examples have one shape.
+        allow_smaller_final_batch: Also return each bucket's last examples, as a smaller batch.
 
     Returns:
-        An iterator over pairs: the lengths of the examples of a batch, an int32 array, and the batch.
+        An iterator over pairs: an int32 array with the lengths of a batch's examples, and the batch.
 
     Raises:
         ValueError: There are no boundaries, or they do not increase; or a number is out of range.
@@ -97,7 +97,7 @@ def bucket_by_sequence_length(
 
 
 class _Measured:
-    """Puts its length before an example."""
+    """Puts each example's length before it."""
 
     def __init__(self, measure: Callable[[Any], int]) -> None:
         self._measure = measure

@@ -1,4 +1,4 @@
-"""collate: stack examples of any structure into one batch, as the collate_fn of a PyTorch DataLoader does."""
+"""collate: stack examples with any structure into one batch, as a PyTorch DataLoader's collate_fn does."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from pipeline.errors import InvalidArgumentError
 from pipeline.foreign import numpy_of
 from pipeline.nest import ListValue
 
-_NUMBERS = {bool: np.bool_, int: np.int_, float: np.float64, complex: np.complex128}  # what numpy.asarray makes of them
+_NUMBERS = {bool: np.bool_, int: np.int_, float: np.float64, complex: np.complex128}  # as numpy.asarray
 
 
 def collate(examples: Iterable[Any]) -> Any:
-    """Make one batch of examples; you can use it as `collate_fn` for PyTorch's DataLoader.
+    """Stack examples into one batch; you can use it as `collate_fn` for PyTorch's DataLoader.
 
     - Arrays and numbers: stacked. All must have one dtype and shape; nothing is converted.
-    - Tuples, named tuples and lists: a batch for each item.
-    - Mappings: a dict with a batch for each key.
+    - Tuples, named tuples and lists: one batch per item.
+    - Mappings: a dict with one batch per key.
     - Bytes, strings and everything else: a list.
 
     Args:
-        examples: One example or more, with one structure.
+        examples: At least one example; all have the same structure.
 
     Returns:
         The batch. Its arrays are new.
 
     Raises:
         InvalidArgumentError: There are no examples, or shapes, lengths or keys differ. The message has the path to the
-            first misfit, such as `examples[3]['image']`.
+            first mismatch, such as `examples[3]['image']`.
         TypeError: Structures or dtypes differ.
 
     Thread safety: several threads may call it at once.
@@ -50,7 +50,7 @@ def collate(examples: Iterable[Any]) -> Any:
 
 
 def _collate(values: list[Any], path: str) -> Any:
-    """Batch what each example has at `path`."""
+    """Batch every example's value at `path`."""
     first = values[0]
     if isinstance(first, Mapping):
         return _columns(values, path)
@@ -92,8 +92,8 @@ def _rows(values: list[Any], path: str, kind: type[Any]) -> list[Any]:
 def _stack(values: list[Any], path: str) -> NDArray[Any]:
     kinds = set(map(type, values))
     if len(kinds) == 1 and type(values[0]) in _NUMBERS:
-        numbers = np.array(values)  # 3 us for 128 of them, 20 us one by one
-        if numbers.dtype == _NUMBERS[type(values[0])]:  # if not, some integer is too large for it
+        numbers = np.array(values)  # 3 us for 128 values; 20 us for one at a time
+        if numbers.dtype == _NUMBERS[type(values[0])]:  # otherwise some integer is too large for it
             return numbers
     if not all(map(_stacks, kinds)):
         i = next(i for i, value in enumerate(values) if not _stacks(type(value)))
@@ -108,7 +108,7 @@ def _misfit(values: Sequence[Any], path: str, error: Exception) -> Exception:
     """Return the error for the first array that does not fit."""
     try:
         arrays = [numpy_of(value) for value in values]
-    except InvalidArgumentError:  # values are missing, as `error` says
+    except InvalidArgumentError:  # values are missing, as in `error`
         return error
     first = arrays[0]
     for i, array in enumerate(arrays):

@@ -1,4 +1,4 @@
-"""set_deterministic: what deterministic=None means in this process."""
+"""set_deterministic: the meaning of deterministic=None in this process."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _default: bool | None = None
 
 
 def set_deterministic(deterministic: bool | None) -> None:
-    """Set what `deterministic=None` of the batch functions means in this process.
+    """Set the meaning of the batch functions' `deterministic=None` in this process.
 
     Args:
-        deterministic: True or False for all calls from now on; None for what `batch` says.
+        deterministic: True or False for all later calls; None for the default of `batch`.
 
     Raises:
         TypeError: It is something else.
@@ -32,7 +32,7 @@ def set_deterministic(deterministic: bool | None) -> None:
 
 
 def is_deterministic(asked: Any) -> bool:
-    """Return whether the order is to depend on the input and the seeds alone, if this was asked for."""
+    """Return whether the order may depend only on the input and the seeds, for a requested setting."""
     checked = _checked(asked)
     return bool(_default if checked is None else checked)
 

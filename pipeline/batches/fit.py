@@ -1,4 +1,4 @@
-"""Fit: compares examples with the given shapes, or with the first example's."""
+"""Fit: compare examples with the given shapes, or with the first example's."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from pipeline.stages.collate import is_array, refuse_none
 
 
 class Fit:
-    """Returns examples that fit, and raises for others.
+    """Returns matching examples, and raises for others.
 
-    The first one decides the keys, or the number of components, and the dtypes.
+    The first example decides the keys, or the component count, and the dtypes.
 
     Args:
-        shapes: The shape of each component, of a dict in the order of its sorted keys; None for those of the first.
-        vary: True if sizes may vary where no shapes are given.
+        shapes: One shape per component, for a dict in sorted key order; None takes the first example's.
+        vary: True if sizes may vary without given shapes.
     """
 
     def __init__(self, shapes: Sequence[Any] | None, vary: bool) -> None:
@@ -43,7 +43,7 @@ class Fit:
             if not compatible(shape, expected_shape):
                 sizes = ", ".join("?" if size is None else str(size) for size in expected_shape)
                 raise invalid(f"{where} has shape {list(shape)}, expected [{sizes}]")
-            if wanted is None:  # so far all lists were empty
+            if wanted is None:  # only empty lists so far
                 expected[i] = name, dtype, expected_shape
             elif dtype is not None and dtype != wanted:
                 raise TypeError(f"{where} has dtype {dtype}, expected {wanted}")
@@ -70,8 +70,8 @@ def _components(example: Any) -> list[tuple[Any, Any]]:
 
 
 def _kind(value: Any) -> tuple[Any, tuple[int, ...]]:
-    """Return the dtype of a component, None for an empty list of unknown type; and its shape."""
-    if not is_array(value):  # a text or an object, such as a ListValue: NumPy would look into it
+    """Return a component's dtype, or None for an empty untyped list, and its shape."""
+    if not is_array(value):  # a str or an object, such as a ListValue: NumPy would look into it
         return np.dtype(object), ()
     refuse_missing(value, "an example")
     try:

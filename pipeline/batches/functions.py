@@ -1,4 +1,4 @@
-"""batch, shuffle_batch, batch_join and shuffle_batch_join: TensorFlow's functions, as datasets of the same meaning."""
+"""batch, shuffle_batch, batch_join and shuffle_batch_join: TensorFlow's functions, built on datasets."""
 
 from __future__ import annotations
 
@@ -36,40 +36,39 @@ def batch(
     max_errors: int | None = None,
     coord: Coordinator | None = None,
 ) -> DatasetIterator[Any]:
-    """Make batches from the examples that threads get from a source: `dataset(tensors).batch(batch_size).prefetch()`.
+    """Batch examples read from a source by threads: `dataset(tensors).batch(batch_size).prefetch()`.
 
     An example is an array, number, string or object, or a list, tuple or dict of them. Batches have the same structure,
-    but the only component of a list or tuple comes bare.
+    except that a list or tuple with a single component loses its container.
 
     Args:
-        tensors: The source: what `dataset` takes, a dataset too. A function without arguments gives one example a
-            call, and raises OutOfRangeError or StopIteration at the end.
-        batch_size: Examples in a batch, at least 1.
-        num_threads: Threads that read the source. Several call a function at once, and its examples come as they come;
-            of other sources one is enough, and the order stays. 0: the thread that asks for a batch reads.
-        capacity: How many examples may wait, or -1 for any number; None for what holds four batches, at least 32.
-        enqueue_many: The source gives a block of examples each time: arrays whose first dimension counts them.
-        shapes: The shape of each component of an example (of a dict: in the order of its sorted keys); None takes
-            those of the first one.
-        dynamic_pad: Accept examples of different shapes, and pad each batch to its largest with zeros or b"". The
+        tensors: The source: anything `dataset` takes, including a dataset. A function without arguments returns one
+            example per call, and raises OutOfRangeError or StopIteration at the end.
+        batch_size: Examples per batch, at least 1.
+        num_threads: Threads that read the source. Several threads call a function at once, so its examples arrive in
+            any order; for other sources one thread is enough and keeps the order. 0: the calling thread reads.
+        capacity: How many examples may wait, or -1 for any number; None holds four batches, at least 32 examples.
+        enqueue_many: The source returns many examples at a time: arrays whose first dimension counts them.
+        shapes: One shape per component (for a dict, in sorted key order); None takes the first example's.
+        dynamic_pad: Accept examples with different shapes, and pad each batch to its largest with zeros or b"". The
             shapes may then have None dimensions.
-        allow_smaller_final_batch: Return the last examples as a smaller batch. Else they are dropped; `num_dropped` of
-            the iterator counts them.
+        allow_smaller_final_batch: Return the last examples as a smaller batch. By default they are dropped; the
+            iterator's `num_dropped` counts them.
         shared_name: Ignored; part of TensorFlow's signature.
         name: Name of the iterator in reports.
-        deterministic: True: a function is called by one thread at a time, and several sources take turns, so the
-            order depends on the input and the seeds alone. None: as `set_deterministic` says, else False. Iterators
-            have states, unless the source is a function, an iterator or a queue, or several threads mix sources.
-        on_error: "raise", or "skip" to leave out examples that the source fails to make or that do not fit;
-            `num_errors` and `errors` of the iterator count and list them. A block that fails is left out whole.
+        deterministic: True: one thread at a time calls a function, and several sources take turns, so the order depends
+            only on the input and the seeds. None: as in `set_deterministic`, else False. Iterators have states, unless
+                the source is a function, an iterator or a queue, or several threads mix sources.
+        on_error: "raise", or "skip" to leave out examples that do not fit or cannot be made; the iterator's
+            `num_errors` and `errors` count and list them. With `enqueue_many`, a failing block is left out whole.
         max_errors: With "skip", how many errors to tolerate; None for any number.
-        coord: A Coordinator of yours: the iterator ends when it stops, and reports errors to it.
+        coord: Your Coordinator: the iterator ends when it stops, and reports errors to it.
 
     Returns:
         An iterator over the batches; use it in a `with` statement, which ends its threads.
 
     Raises:
-        TypeError: `tensors` is no source, or an argument has another type.
+        TypeError: `tensors` is not a source, or an argument has a wrong type.
         ValueError: A number is out of range.
 
     Thread safety: several threads may take batches; each goes to one thread.
@@ -121,17 +120,17 @@ def shuffle_batch(
     max_errors: int | None = None,
     coord: Coordinator | None = None,
 ) -> DatasetIterator[Any]:
-    """Make batches of examples drawn at random: `dataset(tensors).shuffle(buffer_size).batch(batch_size)`.
+    """Batch examples drawn at random: `dataset(tensors).shuffle(buffer_size).batch(batch_size)`.
 
-    Examples are drawn from `min_after_dequeue + batch_size`, and with `deterministic=True`, where the order does not
-    depend on the batch size, from `min_after_dequeue + 1`. See `batch` for the arguments that are not listed here.
+    The buffer holds `min_after_dequeue + batch_size` examples. With `deterministic=True` it holds `min_after_dequeue +
+    1`, so that the order does not depend on the batch size. For the arguments that are not listed here, see `batch`.
 
     Args:
-        capacity: How many examples may wait, those of the pool included; None for
-            `min_after_dequeue + (num_threads + 3) * batch_size`.
-        min_after_dequeue: Examples that stay in the pool when one is drawn. More of them shuffle better, take more
-            memory and delay the first batch. Must be less than `capacity`.
-        seed: Seed of the draws. It fixes the batches, unless several threads call a function.
+        capacity: How many examples may wait, including those in the buffer; None for `min_after_dequeue + (num_threads
+            + 3) * batch_size`.
+        min_after_dequeue: Examples left in the buffer after each draw. More shuffle better, but take more memory and
+            delay the first batch. Must be less than `capacity`.
+        seed: Seed for the draws. It fixes the batches, unless several threads call a function.
 
     Raises:
         ValueError: `capacity` is not above `min_after_dequeue`.
@@ -182,21 +181,21 @@ def batch_join(
     max_errors: int | None = None,
     coord: Coordinator | None = None,
 ) -> DatasetIterator[Any]:
-    """Make batches from several sources, each with its own thread.
+    """Batch examples from several sources, with one thread per source.
 
-    The examples of one source stay in order. Different sources mix in order of arrival; with `deterministic=True` or
-    `num_threads=0` the sources take turns, as in `interleave`: a block or an example each, or 16 rows of a table. The
+    Each source's examples stay in order. Different sources mix in order of arrival; with `deterministic=True` or
+    `num_threads=0` the sources take turns, as in `interleave`: one block or example each, or 16 rows from a table. The
     input ends when the last source ends.
 
-    See `batch` for the result and the arguments that are not listed here.
+    For the result and the arguments that are not listed here, see `batch`.
 
     Args:
-        tensors_list: The sources, a list or tuple of what `batch` takes as one.
-        num_threads: None: each source has a thread. 0: the thread that asks for a batch reads them.
+        tensors_list: The sources, a list or tuple of sources for `batch`.
+        num_threads: None: one thread per source. 0: the calling thread reads them.
 
     Raises:
         ValueError: There is no source.
-        TypeError: `tensors_list` is no list, or something in it is no source.
+        TypeError: `tensors_list` is not a list, or an item is not a source.
 
     Examples:
         >>> with pipeline.batch_join([range(3), range(10, 13)], 6, deterministic=True) as batches:
@@ -244,12 +243,12 @@ def shuffle_batch_join(
     max_errors: int | None = None,
     coord: Coordinator | None = None,
 ) -> DatasetIterator[Any]:
-    """Make batches of examples drawn at random from a pool that several sources fill, each with its own thread.
+    """Batch examples drawn at random from a buffer filled by several sources, with one thread per source.
 
-    See `batch_join` for the sources and `num_threads`, `shuffle_batch` for the pool, and `batch` for what is left.
+    For the sources and `num_threads` see `batch_join`, for the buffer `shuffle_batch`, and for the rest `batch`.
 
     Raises:
-        InvalidArgumentError: `capacity` is not above `min_after_dequeue`. A ValueError too.
+        InvalidArgumentError: `capacity` is not above `min_after_dequeue`. Also a ValueError.
 
     Examples:
         >>> parts = [range(4), range(10, 14)]

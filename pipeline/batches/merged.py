@@ -1,4 +1,4 @@
-"""Merged: examples of several sources, one thread each, in order of arrival."""
+"""Merged: examples from several sources, one thread each, in order of arrival."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _MOST = 64
 
 
 class Merged(Node):
-    """The examples of several sources, one thread each, in order of arrival.
+    """Examples from several sources, one thread each, in order of arrival.
 
     Args:
-        inputs: The sources. A function several times: as many threads call it at once.
-        n: How many blocks of examples of each may wait.
+        inputs: The sources. A function appears once per thread that calls it.
+        n: How many blocks each source may read ahead.
     """
 
     kind = "merge"
@@ -59,18 +59,18 @@ class Merging(Several):
 
     Args:
         sources: The streams.
-        n: Number of blocks to take ahead of each.
-        most: How many examples a thread takes at once.
-        clock: Of the iterator.
-        meter: Its meter for reports.
+        n: How many blocks to read ahead per stream.
+        most: Maximum examples per take.
+        clock: The iterator's clock.
+        meter: The iterator's meter, for reports.
     """
 
     def __init__(self, sources: list[Stream], n: int, most: int, clock: Clock, meter: PrefetchMeter) -> None:
         super().__init__(sources)
         self._threads = Threads(sources, n, most, clock, meter)
-        self._left, self._count = len(sources), 0  # streams that have not ended, and examples that were handed out
-        self._found: deque[Any] = deque()  # what came next from the threads
-        self._at = 0  # examples of its first block that were handed out
+        self._left, self._count = len(sources), 0  # streams that have not ended, and examples handed out so far
+        self._found: deque[Any] = deque()  # received from the threads, not handed out yet
+        self._at = 0  # examples handed out from its first block
 
     def begin(self) -> None:
         self._threads.begin()
@@ -102,7 +102,7 @@ class Merging(Several):
         return Block(_together(parts, have), np.arange(first, self._count))
 
     def wait(self, timeout: float) -> bool:
-        """Wait for the next example, an error, or the end of all streams; return whether it is there."""
+        """Wait for the next example, an error, or the end of all streams; return False after a timeout."""
         self.begin()
         while self._left and (self._found or self._threads.get(timeout, self._found)):
             if self._found[0][0] is not None:
@@ -119,5 +119,5 @@ class Merging(Several):
 
 
 def _together(parts: list[Columns | Examples], count: int) -> Columns | Examples:
-    """Return examples as one block: in a list if each came alone."""
+    """Join examples into one block: a list if each arrived alone."""
     return Examples([part.first() for part in parts]) if len(parts) == count > 1 else join_values(parts)

@@ -1,4 +1,4 @@
-"""dataset: anything that has examples, as a Dataset."""
+"""dataset: make a Dataset from almost any data."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def dataset(given: Any, *, workers: Workers = None) -> Dataset[Any]:
         raise TypeError(f"{_WANTED}, got {given!r:.80}; for the lines of a file use pipeline.text")
     kind = type(given)
     if any(each.__module__.startswith(("pipeline.queues.", "pipeline.producers.")) for each in kind.__mro__):
-        from pipeline.batches.origins import node_of  # for those that have queues: the three imports take 0.1 s
+        from pipeline.batches.origins import node_of  # imported late: the three imports take 0.1 s
 
         if (node := node_of(given)) is not None:
             return Dataset(node)
@@ -113,9 +113,9 @@ def dataset(given: Any, *, workers: Workers = None) -> Dataset[Any]:
     if callable(given):
         return Dataset(OfCallable(given))
     hint = ""
-    if hasattr(kind, "get") and hasattr(kind, "put"):  # such as that of the module queue
+    if hasattr(kind, "get") and hasattr(kind, "put"):  # as in the standard module queue
         hint = ": use a pipeline.FIFOQueue"
-        if not inspect.iscoroutinefunction(given.get):  # as in asyncio, whose `get` nobody would await
+        if not inspect.iscoroutinefunction(given.get):  # as in asyncio, where nothing would await it
             hint += ", or iter(q.get, None), which ends when q.get() returns None"
     if isinstance(given, LazyFrame):
         hint = ": pass its .collect()"
@@ -123,7 +123,7 @@ def dataset(given: Any, *, workers: Workers = None) -> Dataset[Any]:
 
 
 def _fetchable(given: Any) -> Any:
-    """Return a sequence whose `__getitem__` is the user's; TypeError for anything else."""
+    """Return a sequence with a `__getitem__` written by the user; TypeError for anything else."""
     kind = type(given)
     if isinstance(given, Dataset) or kind in STORED or _is_array(kind) or not sequence_of(given):
         raise TypeError(
@@ -134,7 +134,7 @@ def _fetchable(given: Any) -> Any:
 
 
 def _is_array(kind: type[Any]) -> bool:
-    arrays = hasattr(kind, "__array__") or hasattr(kind, "data_vars") or hasattr(kind, "tocsr")  # of xarray, and SciPy
+    arrays = hasattr(kind, "__array__") or hasattr(kind, "data_vars") or hasattr(kind, "tocsr")  # xarray, SciPy
     return arrays and not hasattr(kind, "__next__")
 
 

@@ -1,4 +1,4 @@
-"""Datasets of queues and producers: where the two halves of the package meet."""
+"""Datasets over queues and producers: the meeting point of the package's two halves."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pipeline.stages.node import Node, OneInput, opened
 from pipeline.stages.run import Limited, Run
 from pipeline.stages.stream import Stage, Stream, whole
 
-# Seconds between two looks, while a queue has nothing, whether the iterator was closed.
+# Seconds between checks for `close` while a queue is empty.
 _LOOK = 0.1
 
 
@@ -58,7 +58,7 @@ class OfQueue(Named):
 
 
 class Dequeued(Stream):
-    """Elements of a queue, as many at once as are there."""
+    """A queue's elements, as many at once as are available."""
 
     def __init__(self, queue: Any, run: Run) -> None:
         self._queue, self._clock, self._count = queue, run.clock, 0
@@ -68,8 +68,8 @@ class Dequeued(Stream):
             and bool(shapes)
             and all(shape is not None and None not in shape for shape in shapes)
         )
-        self._found: list[Any] = []  # what `wait` has taken out, before anybody asks for it
-        self._ended: OpError | None = None  # what comes after it
+        self._found: list[Any] = []  # taken out by `wait`, not delivered yet
+        self._ended: OpError | None = None  # raised after these elements
 
     def take(self, n: int) -> Block | None:
         while not self.wait(_LOOK):
@@ -82,7 +82,7 @@ class Dequeued(Stream):
         taken = self._found.pop()
         values: Columns | Examples = Examples([_element(taken)])
         if n > 1 and self._stacks and (more := self._more(n - 1)) is not None:
-            if type(more) is Columns:  # which would be taken apart
+            if type(more) is Columns:  # otherwise it would be taken apart
                 values = _values(_as_rows(taken), 1)
             values = join_values([values, more])
         first, self._count = self._count, self._count + len(values)
@@ -95,14 +95,14 @@ class Dequeued(Stream):
             return None
         try:
             return _values(self._queue.dequeue_up_to(size, timeout=0), size)
-        except (DeadlineExceededError, OutOfRangeError):  # others take from it too, and were faster
+        except (DeadlineExceededError, OutOfRangeError):  # another consumer was faster
             return None
 
     def wait(self, timeout: float) -> bool:
         if not self._found and self._ended is None:
             dequeue = functools.partial(self._queue.dequeue, timeout=timeout)
             try:
-                # In one call, so an interrupt comes before the element is taken or after it is kept.
+                # In one call, so an interrupt comes either before the element is taken or after it is kept.
                 self._found.extend(itertools.starmap(dequeue, ((),)))
             except DeadlineExceededError:
                 return False
@@ -115,7 +115,7 @@ class Dequeued(Stream):
 
 
 def _as_rows(taken: Any) -> Any:
-    """Return one element as `dequeue_many` would."""
+    """Return one element in the form of `dequeue_many`."""
     if type(taken) is dict:
         return {name: np.asarray(value)[np.newaxis] for name, value in taken.items()}
     if type(taken) is list:
@@ -132,15 +132,15 @@ def _values(taken: Any, size: int) -> Columns | Examples:
     columns = taken.values() if type(taken) is dict else taken if type(taken) is list else [taken]
     if not any(column.dtype.hasobject for column in columns):
         return as_columns(TupleParts(taken) if type(taken) is list else taken, size)
-    if type(taken) is dict:  # objects may be anything, also a dict that has to become the structure of a batch
+    if type(taken) is dict:  # objects may be anything, even a dict, and it must become the batch's structure
         return Examples([dict(zip(taken, row, strict=True)) for row in zip(*columns, strict=True)])
     return Examples(list(zip(*columns, strict=True)) if type(taken) is list else list(taken))
 
 
 def node_of(given: Any) -> Node | None:
-    """Return the node of a queue or producer; None for anything else.
+    """Return the node for a queue or producer; None for anything else.
 
-    Of the rows of `slice_input_producer`, only the numbers are taken first.
+    For `slice_input_producer`, this node yields only row numbers; the rows follow later.
     """
     if isinstance(given, SliceSource):
         return OfRows(OfProducer(given))
@@ -150,10 +150,10 @@ def node_of(given: Any) -> Node | None:
 
 
 class OfProducer(Named):
-    """The elements of a producer; the row numbers of `slice_input_producer`.
+    """A producer's elements; for `slice_input_producer`, the row numbers.
 
     Args:
-        producer: Gives them in blocks.
+        producer: Returns them in blocks.
     """
 
     kind = "producer"
@@ -166,7 +166,7 @@ class OfProducer(Named):
         self._errors: tuple[str, int | None] = ("raise", None)
 
     def skipping(self, on_error: str, max_errors: int | None) -> OfProducer:
-        """Return the same that does this with a row that one of its arrays does not have."""
+        """Return a copy with this setting for rows missing in an array."""
         other = copy.copy(self)
         other._errors = on_error, max_errors
         return other
@@ -194,12 +194,12 @@ class OfProducer(Named):
 
 
 class Produced(Stream):
-    """Blocks of a producer. The state is [how many elements came, the position of the producer].
+    """Blocks from a producer. The state is [elements so far, the producer's position].
 
     Args:
         producer: Where to take them.
-        count: How many elements came before.
-        limit: Counter of skipped rows.
+        count: Elements taken before.
+        limit: Counts skipped rows.
     """
 
     def __init__(self, producer: Any, count: int, limit: Limited) -> None:
@@ -226,7 +226,7 @@ class Produced(Stream):
 
 
 class OfRows(OneInput):
-    """Rows of arrays, whose numbers the input gives. A choice, such as that of a shuffle, is made among the numbers.
+    """Rows of arrays, selected by the input's numbers. A choice, such as shuffling, works on the numbers.
 
     Args:
         source: The row numbers.
@@ -240,7 +240,7 @@ class OfRows(OneInput):
         self.producer = source.producer
 
     def skipping(self, on_error: str, max_errors: int | None) -> OfRows:
-        """Return the same that does this with a row that one of its arrays does not have."""
+        """Return a copy with this setting for rows missing in an array."""
         assert isinstance(self.source, OfProducer)
         return self.over(self.source.skipping(on_error, max_errors))  # type: ignore[no-any-return]
 
@@ -252,7 +252,7 @@ class OfRows(OneInput):
 
 
 class Gathering(Stage):
-    """Rows of arrays by index. The state is the input's."""
+    """Rows gathered from arrays by index. The state is the input's."""
 
     def __init__(self, source: Stream, producer: SliceSource) -> None:
         super().__init__(source)

@@ -1,4 +1,4 @@
-"""The dataset of a batch function: sources, a pool, batches, and threads."""
+"""The dataset behind a batch function: sources, a shuffle buffer, batches, and threads."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from pipeline.stages.pool import Shuffle
 from pipeline.stages.prefetch import Prefetched
 from pipeline.stages.unbatch import Unbatch
 
-# How many blocks, and how many examples at most, a thread makes ahead.
+# Maximum blocks and examples that a thread makes ahead.
 _BLOCKS, _EXAMPLES = 2, 32
 
-# Rows per turn of a table in a join.
+# Rows per turn for a table in a join.
 _TURN = 16
 
-# A list with a source among so many items is one of sources. To look at 20,000 examples took longer than to batch them.
+# Search this many items for a nested source. Checking 20,000 examples took longer than batching them.
 _LOOKED_AT = 64
 
 _SEVERAL = "expected one source of examples, not a list of them: that is for batch_join and shuffle_batch_join"
 
 
 class PoolOptions:
-    """The options of a pool.
+    """The options of a shuffle buffer.
 
     Args:
-        min_after_dequeue: How many examples stay in it when one is drawn.
-        seed: Of the draws.
+        min_after_dequeue: Examples left in it after each draw.
+        seed: Seed for the draws.
     """
 
     def __init__(self, min_after_dequeue: int, seed: int | None) -> None:
@@ -49,7 +49,7 @@ class PoolOptions:
 
 
 def batches_of(sources: Sequence[Any], request: Request, pool: PoolOptions | None = None) -> DatasetIterator[Any]:
-    """Return an iterator over the batches of one source, or several joined ones."""
+    """Return an iterator over batches from one source, or from several joined ones."""
     inputs = [source_of(each, request) for each in sources]
     examples = examples_of(inputs, request)
     if pool is not None:
@@ -62,15 +62,15 @@ def batches_of(sources: Sequence[Any], request: Request, pool: PoolOptions | Non
 
 
 def _pool_size(request: Request, pool: PoolOptions) -> int:
-    """Return how many examples to draw from: in TensorFlow there are at least so many before a batch is drawn.
+    """Return the buffer size: TensorFlow holds at least this many examples before it draws a batch.
 
-    An order that is fixed must not depend on the batch size, so it draws from what there is for the last of a batch.
+    A deterministic order must not depend on the batch size, so its buffer holds only one more than the minimum.
     """
     return pool.min_after_dequeue + (1 if request.ordered else request.batch_size)
 
 
 def _pool_options(request: Request, pool: PoolOptions) -> dict[str, Any]:
-    """Return the arguments for the size of the pool."""
+    """Return the arguments for the buffer size."""
     found: dict[str, Any] = {"min_after_dequeue": pool.min_after_dequeue}
     return found | ({"deterministic": True} if request.ordered else {"batch_size": request.batch_size})
 
@@ -81,9 +81,9 @@ def run(made: Node, request: Request) -> DatasetIterator[Any]:
 
 
 def ahead(made: Node, inputs: Sequence[Node], request: Request, room: int) -> Node:
-    """Return batches prepared by a thread, or computed by the caller's thread.
+    """Return batches prepared by a thread, or computed by the calling thread.
 
-    Rows in memory are gathered by the caller too: to hand them from thread to thread takes longer.
+    The calling thread also gathers rows in memory, because handing them from thread to thread takes longer.
     """
     if request.inline or (len(inputs) == 1 and not request.enqueue_many and _at_hand(inputs[0])):
         return made
@@ -91,7 +91,7 @@ def ahead(made: Node, inputs: Sequence[Node], request: Request, room: int) -> No
 
 
 def examples_of(inputs: Sequence[Node], request: Request) -> Node:
-    """Return the examples of a source, or of several."""
+    """Return the examples from one source, or from several."""
     taken = [node for node in inputs for _ in range(_threads(node, request))]
     if len(taken) > 1 and not (request.ordered or request.inline):
         room = _BLOCKS if request.enqueue_many else max(_BLOCKS, min(_EXAMPLES, request.capacity // len(taken)))
@@ -110,7 +110,7 @@ def examples_of(inputs: Sequence[Node], request: Request) -> Node:
 
 
 def _threads(node: Node, request: Request) -> int:
-    """Return how many threads make the examples of a source at once: of functions as many as are asked for."""
+    """Return how many threads read a source at once: for functions, the requested number."""
     return request.num_threads or 1 if isinstance(node, OfCallable) else 1
 
 
@@ -131,7 +131,7 @@ def _is_source(thing: Any) -> bool:
 
 
 def _at_hand(node: Node) -> bool:
-    """Return whether examples are in memory, without any waiting."""
+    """Return whether examples are in memory and need no waiting."""
     if isinstance(node, (OfProducer, OfRows)):
         return bool(node.producer.at_hand)
     if isinstance(node, OfTable):

@@ -1,4 +1,4 @@
-"""Request: what one call of a batch function asks for, checked."""
+"""Request: the checked arguments of one batch function call."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from pipeline.runners.coordinator import Coordinator
 
 
 class Request(NamedTuple):
-    """The common arguments of batch functions, under the names of their parameters; see `batch`.
+    """The batch functions' common arguments, under their parameter names; see `batch`.
 
     Attributes:
         num_threads: Threads to read the source; for a join None (one per source) or 0.
-        ordered: True if the order depends on the input and the seeds alone.
+        ordered: True if the order depends only on the input and the seeds.
     """
 
     batch_size: int
@@ -36,7 +36,7 @@ class Request(NamedTuple):
 
     @property
     def inline(self) -> bool:
-        """True if the caller's thread reads the source."""
+        """True if the calling thread reads the source."""
         return self.num_threads == 0
 
 
@@ -87,7 +87,7 @@ def checked(
 
 
 def checked_size(batch_size: int) -> int:
-    """Return the size of batches as an int; raise for what is none."""
+    """Return the batch size as an int; raise if it is not one."""
     size = integer(batch_size, "batch_size")
     if size < 1:
         raise ValueError(f"batch_size must be >= 1, got {batch_size}")
@@ -97,12 +97,12 @@ def checked_size(batch_size: int) -> int:
 
 
 def batch_capacity(capacity: int | None, batch_size: int) -> int:
-    """Return the given capacity, or room for a few batches: 32 examples starved batches of 128."""
+    """Return the given capacity, or room for a few batches: 32 examples starved batches with 128."""
     return max(32, 4 * checked_size(batch_size)) if capacity is None else capacity
 
 
 def pool_capacity(capacity: int | None, min_after_dequeue: int, num_threads: int, batch_size: int) -> int:
-    """Return the given capacity, or TensorFlow's advice: some batches more than the pool keeps."""
+    """Return the given capacity, or TensorFlow's advice: a few batches more than the buffer keeps."""
     if capacity is not None:
         return capacity
     batches = integer(num_threads, "num_threads") + 3
@@ -110,7 +110,7 @@ def pool_capacity(capacity: int | None, min_after_dequeue: int, num_threads: int
 
 
 def check_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> int:
-    """Return it as an int; ValueError for a pool that could never deliver, TypeError for other types."""
+    """Return it as an int; ValueError for a buffer that could never deliver, TypeError for other types."""
     kept = whole(min_after_dequeue, "min_after_dequeue")
     if capacity is not None and whole(capacity, "capacity") <= kept:
         raise ValueError(f"capacity {capacity} must be bigger than min_after_dequeue {min_after_dequeue}.")
@@ -119,7 +119,7 @@ def check_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> int
 
 
 def check_joined_min_after_dequeue(capacity: int | None, min_after_dequeue: int) -> int:
-    """As `check_min_after_dequeue`, with the error that the queue of a join raises in TensorFlow."""
+    """Check as `check_min_after_dequeue`, with the error raised by a join's queue in TensorFlow."""
     limit, kept = parse_capacity(capacity), whole(min_after_dequeue, "min_after_dequeue")
     _check_not_negative(kept)
     if kept >= limit:

@@ -1,1 +1,1 @@
-"""Checks of users' own datasets and sources: do they resume exactly, and is every run the same?"""
+"""Checks for your own datasets and sources: exact resume, and identical runs."""

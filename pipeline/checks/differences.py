@@ -1,4 +1,4 @@
-"""difference: the first place where two elements differ."""
+"""difference: find the first place where two elements differ."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REPR.maxstring = _REPR.maxother = 120
 
 
 class Difference(NamedTuple):
-    """Where two elements differ.
+    """The place where two elements differ.
 
     Attributes:
         where: The path within the element, such as "['image'][2, 0]"; "" for the element itself.
@@ -29,28 +29,28 @@ class Difference(NamedTuple):
 
 
 def difference(expected: Any, got: Any, exact: bool = True) -> Difference | None:
-    """Return the first difference of two elements; None if there is none.
+    """Return the first difference between two elements; None if they are equal.
 
     Args:
         expected: One element.
         got: The other.
-        exact: Whether dtypes and the kinds of containers count, too. If not, only values do.
+        exact: Compare dtypes and container types too; otherwise only values count.
     """
     return _first(expected, got, "", True) if exact else _first(values_of(expected), values_of(got), "", False)
 
 
 def shown(value: Any) -> str:
-    """Return a value as a text of one short line."""
+    """Return a value as one short line of text."""
     if isinstance(value, np.generic):
         value = value.item()
     try:
         return " ".join(_REPR.repr(value).split())
-    except Exception:  # a value of the user's whose repr fails
+    except Exception:  # the repr of a user's value failed
         return f"<{type(value).__name__}>"
 
 
 def values_of(element: Any) -> Any:
-    """Return an element as dicts, lists and Python's own values."""
+    """Return an element as dicts, lists and Python scalars."""
     if isinstance(element, dict):
         return {key: values_of(value) for key, value in element.items()}
     if isinstance(element, (tuple, list)):
@@ -109,7 +109,7 @@ def _of_arrays(one: NDArray[Any], other: NDArray[Any], where: str, exact: bool) 
         return Difference(where, *(f"{each.dtype} of shape {list(each.shape)}" for each in (one, other)))
     if one.dtype.hasobject:
         return _of_sequences(one.ravel().tolist(), other.ravel().tolist(), where, exact)
-    if one.dtype.kind == "V":  # structures, whose missing numbers have no `!=`
+    if one.dtype.kind == "V":  # structured arrays: NaN in them has no `!=`
         return None if one.tobytes() == other.tobytes() else Difference(where, shown(one), shown(other))
     differ = (one != other) & ~((one != one) & (other != other))
     if not differ.any():
@@ -120,22 +120,22 @@ def _of_arrays(one: NDArray[Any], other: NDArray[Any], where: str, exact: bool) 
 
 
 def _equal(one: Any, other: Any) -> bool | None:
-    """Return whether two values are equal; None if their class does not define it."""
+    """Return whether two values are equal; None if their class does not define equality."""
     if one is other:
         return True
     if not any("__eq__" in vars(kind) for kind in type(one).__mro__[:-1]):  # the last is object
         return None
     try:
-        return bool(one == other) or bool(one != one and other != other)  # not a number
-    except Exception:  # such as that of a dataclass with arrays
+        return bool(one == other) or bool(one != one and other != other)  # NaN
+    except Exception:  # such as a dataclass with arrays
         return None
 
 
 def _parts(value: Any) -> list[Any] | None:
-    """Return the contents of an object as `pickle` sees them; None if it has none."""
+    """Return an object's contents as `pickle` sees them; None without any."""
     try:
         reduced = value.__reduce_ex__(2)
-    except Exception:  # whatever a class of the user's raises: it cannot be pickled
+    except Exception:  # a user's class may raise anything: it cannot be pickled
         return None
     if isinstance(reduced, str):
         return None

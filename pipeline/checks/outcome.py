@@ -1,23 +1,23 @@
-"""CheckFailed and Checked: the result of a check, as an error or as a list."""
+"""CheckFailed and Checked: a check's result, as an error or as a list."""
 
 from __future__ import annotations
 
 
 class CheckFailed(AssertionError):
-    """A dataset or a source breaks a promise that exact resumes need.
+    """Raised if a dataset or source breaks a promise that exact resuming relies on.
 
-    The message names the check, the element, the expected value, the step of your dataset that is to blame, and the
-    call that repeats this check alone.
+    The message names the check, the element, the expected value, the dataset step to blame, and the call that repeats
+    this check alone.
 
     Attributes:
-        check: The name of the check, such as "resume".
+        check: The check's name, such as "resume".
         when: The circumstances, such as "after a resume before element 3".
-        element: The number of the element in the pass, from 0; None if the check is not about one element.
+        element: Index of the element in the epoch, from 0; None if the check is not about one element.
         where: The place within the element, such as "['image'][2]"; "" for the element itself.
-        expected, got: What was expected, and what there was instead, as text.
-        resumed_at: The number of the element before which the dataset was resumed; None if it was not.
-        step: The first step of the dataset that fails this check; "" if that is not known.
-        hint: The usual causes; "" for none.
+        expected, got: The two values, as text.
+        resumed_at: Index of the element before which the dataset was resumed; None if it was not.
+        step: The first dataset step that fails this check; "" if unknown.
+        hint: Usual causes; "" for none.
         replay: The call that repeats this check alone.
 
     Examples:
@@ -53,15 +53,15 @@ class CheckFailed(AssertionError):
 
 
 class NotApplicable(Exception):
-    """A check has nothing to look at; its text says why."""
+    """A check does not apply; the text gives the reason."""
 
 
 class Checked:
-    """The checks that a dataset or a source has passed. Printing it lists them.
+    """The checks passed by a dataset or source. Printing it lists them.
 
     Attributes:
-        passed: What each check looked at, by its name.
-        skipped: Why a check had nothing to look at, by its name.
+        passed: Dict from check names to a summary, such as "3 elements in 2 passes".
+        skipped: Dict from check names to the reason for skipping them.
 
     Examples:
         >>> from pipeline.testing import check_resume

@@ -1,4 +1,4 @@
-"""check_resume: is every run of a dataset the same, and does it resume exactly?"""
+"""check_resume: identical runs of a dataset, and exact resuming."""
 
 from __future__ import annotations
 
@@ -32,43 +32,44 @@ def check_resume(
     at: int | None = None,
     seed: int = 0,
 ) -> Checked:
-    """Check that every run of a dataset gives the same elements, and that it resumes exactly.
+    """Check that every run gives the same elements, and that the dataset resumes exactly.
 
     The checks, in this order:
 
-    - "elements": a pass gives the `expected` ones.
+    - "elements": a pass gives the `expected` elements.
     - "again": so does the next pass.
-    - "length": `len(dataset)` is their number, if it is known.
+    - "length": `len(dataset)` is the element count, if it is known.
     - "index": `dataset[i]` is element i, if there is random access.
-    - "resume": from the state before each element, the rest is the same.
+    - "resume": after loading the state before each element, the rest is the same.
     - "resumed": also if each run resumes from the state of a run that was
-      resumed itself.
-    - "workers": other workers compute the same, and each resumes the others. A
-      `flat_map` without workers stays so, as its results may have no end.
-    - "hosts": `shard` divides the elements among hosts, and other numbers of
-      hosts resume.
+      itself resumed.
+    - "workers": other workers compute the same elements, and each resumes the
+      others' states. A `flat_map` without workers keeps none, as its results may
+      never end.
+    - "hosts": `shard` divides the elements among hosts, and other host counts
+      can resume.
 
     Args:
         dataset: The dataset, or a function that makes it. A function is called
             for each run, so that nothing in memory can replace what a state
             lacks, as in a new process.
         expected: The elements, if you know them. Only values count, not dtypes.
-        limit: How many elements of a pass to look at; None for all.
-        workers: The workers to compare, as for `map`: None is the thread that
-            iterates. `pipeline.processes(2)` also finds functions that depend
-            on the process.
-        hosts: The numbers of hosts to compare.
-        checks: The names of the checks to run; by default all.
+        limit: How many elements per pass to look at; None for all.
+        workers: The workers to compare, as for `map`: None is the calling
+            thread. `pipeline.processes(2)` also finds functions that depend on
+            the process.
+        hosts: Host counts to compare.
+        checks: Names of the checks to run; by default all.
         at: Resume only before this element.
-        seed: Seed for the choice of places, workers and hosts.
+        seed: Seed for choosing positions, workers and hosts.
 
     Returns:
-        What was checked. Print it to see which checks did not apply, and why.
+        The results. Print them to see which checks did not apply, and why.
 
     Raises:
         CheckFailed: A check fails. The message names the step to blame.
         TypeError, ValueError: An argument is wrong.
-        Exception: What the first pass of your dataset raises.
+        Exception: Any error in the first pass over your dataset.
 
     Thread safety: you may call it from any thread.
 
@@ -92,7 +93,7 @@ def check_resume(
 
 
 def chosen_checks(what: str, checks: Sequence[str] | None, known: Sequence[str], expected: bool) -> list[str]:
-    """Return the names of the checks to run; without expected elements there are none to compare."""
+    """Return the names of the checks to run; without expected elements, "elements" is left out."""
     if checks is None:
         return [each for each in known if expected or each != "elements"]
     return [one_of(known, each, f"{what}: checks") for each in items(checks, f"{what}: checks", "names")]
@@ -131,16 +132,16 @@ def _checked_settings(
 
 
 def run_checks(trial: Trial, names: Iterable[str], call: str, variant: str = "") -> Checked:
-    """Run checks of a dataset.
+    """Run checks on a dataset.
 
     Args:
         trial: The dataset.
         names: The checks.
-        call: The beginning of the call that repeats one of them, without the last parenthesis.
-        variant: What is special about this dataset, for errors.
+        call: Beginning of the call that repeats one check, without the last parenthesis.
+        variant: The variant under test, for errors.
 
     Raises:
-        CheckFailed: One fails.
+        CheckFailed: A check fails.
     """
     if trial.settings.at is not None and not trial.places():
         raise invalid(f"check_resume: at must be at most {len(trial.elements)} here, got {trial.settings.at}")
@@ -162,11 +163,11 @@ def run_checks(trial: Trial, names: Iterable[str], call: str, variant: str = "")
     return checked
 
 
-# Which step it is ----------------------------------------------------------------------------------------------------
+# Find the step to blame ----------------------------------------------------------------------------------------------
 
 
 def _to_blame(trial: Trial, name: str) -> Node | None:
-    """Return the first step of which a check fails; None if only the whole dataset can be checked."""
+    """Return the first step that fails a check; None if only the whole dataset can be checked."""
     if name == "elements":
         return None
     last = trial.make()._node
@@ -178,7 +179,7 @@ def _to_blame(trial: Trial, name: str) -> Node | None:
             CHECKS[name](Trial(lambda i=i: part(trial.make(), i), settings))  # type: ignore[misc]
         except CheckFailed:
             return node
-        except Exception:  # a step that cannot be run alone, or for which this check means nothing
+        except Exception:  # the step cannot run alone, or the check does not apply to it
             continue
     return last
 
@@ -255,7 +256,7 @@ def _index(trial: Trial) -> str:
     data = trial.make()
     if not data._node.indexed or data._node.length() is None:
         raise NotApplicable("the dataset has no random access")
-    for i, element in reversed(list(enumerate(trial.elements))):  # another order than that of a loop
+    for i, element in reversed(list(enumerate(trial.elements))):  # not the order used by a loop
         try:
             found = difference(element, data[i])
         except Exception as error:
@@ -274,7 +275,7 @@ def _resume(trial: Trial) -> str:
 
 
 def _at(k: int, follow: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-    """Compare after a resume; an error knows the place."""
+    """Compare after a resume; an error includes the position."""
     try:
         follow(*args, **kwargs)
     except CheckFailed as failed:
@@ -289,14 +290,14 @@ def _resumed(trial: Trial) -> str:
 
 
 def _relay(trial: Trial, runners: Iterator[tuple[Callable[[], Dataset[Any]], str, int]]) -> int:
-    """Check runs that each resume from the state of the one before.
+    """Check runs in a row, where each resumes from the previous run's state.
 
     Args:
-        trial: What is expected.
-        runners: What makes the dataset of a run, its name for the error, and how many elements to take.
+        trial: The expected elements.
+        runners: A function that makes the dataset, its name for errors, and an element count, per run.
 
     Returns:
-        How many runs there were.
+        The run count.
     """
     k, state, runs = 0, None, 0
     while k < len(trial.elements):
@@ -336,7 +337,7 @@ def _hosts(trial: Trial) -> str:
     counts, skips = trial.settings.hosts, skips_errors(trial.make())
     try:
         for n in counts:
-            for equal in (True,) if skips else (False, True):  # else each host leaves out its own failures
+            for equal in (True,) if skips else (False, True):  # otherwise each host leaves out its own failures
                 _divided(trial, n, equal)
         _moved(trial, counts)
     except InvalidArgumentError as error:
@@ -357,7 +358,7 @@ def _divided(trial: Trial, n: int, equal: bool) -> None:
 
 
 def _moved(trial: Trial, counts: Sequence[int]) -> None:
-    """Check that hosts resume from the states of other numbers of hosts."""
+    """Check that other host counts resume from these states."""
     rng, state, k = trial.settings.random(), None, 0
     while True:
         n, rounds = rng.choice([1, *counts]), rng.randint(1, 1 + len(trial.elements) // 8)

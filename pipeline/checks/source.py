@@ -1,4 +1,4 @@
-"""check_source: does a source keep the promises that datasets build on?"""
+"""check_source: does a source keep the promises that datasets rely on?"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SEEDS = range(1, 9)  # orders to compare
 
 _OF_VARIANTS = ("again", "resume", "workers")
 
-_FEW = 6  # places at which variants of a source are resumed
+_FEW = 6  # positions at which source variants are resumed
 
 _ORDER = {"shuffle": True, "seed": 1}
 
@@ -42,35 +42,35 @@ def check_source(
     hosts: Sequence[int] = (2,),
     checks: Sequence[str] | None = None,
 ) -> Checked:
-    """Check that a source keeps the promises that datasets build on.
+    """Check that a source keeps the promises that datasets rely on.
 
-    All checks of `check_resume`, of the source alone and behind `map` and `shuffle`, and:
+    Runs all checks of `check_resume`, on the source alone and behind `map` and `shuffle`, and:
 
-    - "rows": whatever you write into an example or a batch changes no other.
-    - "batch": a batch contains the examples that a loop gives one by one.
+    - "rows": writing into one example or batch changes no other.
+    - "batch": a batch contains the same examples as a loop over them.
     - "epochs", "shuffle", "shard": `num_epochs`, `shuffle` with `seed`, and
-      `shard` do what they do for every source.
-    - "options": wrong values of these are refused.
+      `shard` work as in every source.
+    - "options": wrong values for these are refused.
 
     Args:
-        source: A function that makes the source, called for each run: with no
+        source: A function that makes the source, called for each run: without
             arguments, or with some of these options. It may return a dataset or
             anything `pipeline.dataset` takes. Or the source itself, such as a
             sequence, an iterable or a generator function.
         expected: The examples in order, if you know them. Only values count.
-        options: The options of the function; by default those it names.
+        options: The function's options; by default those it names.
         limit: How many examples to look at; None for all. "shuffle" and "shard"
             need all.
-        hosts: The numbers of hosts to compare, and for `shard`.
-        checks: The names of the checks to run; by default all.
+        hosts: Host counts to compare, also for `shard`.
+        checks: Names of the checks to run; by default all.
 
     Returns:
-        What was checked. Print it to see which checks did not apply, and why.
+        The results. Print them to see which checks did not apply, and why.
 
     Raises:
         CheckFailed: A check fails.
         TypeError, ValueError: An argument is wrong.
-        Exception: What the first pass of your source raises.
+        Exception: Any error in the first pass over your source.
 
     Thread safety: you may call it from any thread.
 
@@ -105,7 +105,7 @@ def check_source(
 
 
 def _of_runs(tried: SourceTrial, names: Sequence[str], expected: Sequence[Any] | None) -> Checked:
-    """Run the checks of `check_resume`, of each variant of the source."""
+    """Run the checks of `check_resume` on each variant of the source."""
     checked = Checked({}, {})
     for text, make in tried.variants() if names else ():
         settings = Settings(expected, tried.limit, hosts=tried.hosts)
@@ -157,7 +157,7 @@ def _named(source: Any) -> list[str]:
         return []
     try:
         parameters = inspect.signature(source).parameters
-    except (TypeError, ValueError):  # of some builtins nothing is known
+    except (TypeError, ValueError):  # some builtins have no signature
         return []
     return [each for each in _OPTIONS if each in parameters]
 
@@ -166,9 +166,9 @@ class SourceTrial:
     """A source under test.
 
     Args:
-        make: Makes it, with options.
-        options: The options that it has.
-        hosts: The numbers of hosts.
+        make: Makes it from options.
+        options: Its options.
+        hosts: Host counts.
         limit: How many examples to look at; None for all.
     """
 
@@ -183,12 +183,12 @@ class SourceTrial:
         return self.taken(self.make())
 
     def taken(self, data: Dataset[Any]) -> list[Any]:
-        """Return the examples of a pass, up to the limit."""
+        """Return the examples in a pass, up to the limit."""
         with iter(data) as iterator:
             return list(itertools.islice(iterator, self.limit))
 
     def needs(self, *names: str, all_of: bool = False) -> None:
-        """Raise NotApplicable if the source has not these options, or has more examples than are looked at."""
+        """Raise NotApplicable if the source lacks these options, or has more examples than the limit."""
         for name in names:
             if name not in self.options:
                 raise NotApplicable(f"the source has no option {name}=")
@@ -196,7 +196,7 @@ class SourceTrial:
             raise NotApplicable(f"the source may have more than {self.limit} examples: pass limit=None")
 
     def variants(self) -> list[tuple[str, Callable[[], Dataset[Any]]]]:
-        """Return the datasets to resume, and what to say of each in an error."""
+        """Return the datasets to resume, each with its description for errors."""
         found: list[tuple[str, Callable[[], Dataset[Any]]]] = [("", self.make)]
         order: dict[str, Any] = _ORDER if {"shuffle", "seed"} <= {*self.options} else {}
         if order:
@@ -208,7 +208,7 @@ class SourceTrial:
         return found
 
     def compare(self, data: Dataset[Any], expected: Sequence[Any], when: str) -> None:
-        """Check the elements of a dataset, and nothing behind these."""
+        """Check a dataset's elements, and that no more follow."""
         with iter(data) as iterator:
             for i, element in enumerate(expected):
                 got = next(iterator, _END)
@@ -218,11 +218,11 @@ class SourceTrial:
                     raise CheckFailed(f"differs {when}", i, *found[1:], found.where)
 
     def order(self, when: str, **options: Any) -> list[int]:
-        """Return which examples the source gives with options, by their numbers in the source without any."""
+        """Return the examples that the source gives with options, as indices into the source without any."""
         return self.numbers(self.taken(self.make(**options)), when)
 
     def numbers(self, elements: Sequence[Any], when: str) -> list[int]:
-        """Return which examples of the source these are; equal ones are told apart by their order."""
+        """Return the indices of these examples in the source; equal ones are matched in order."""
         left, found = dict(enumerate(self.elements)), []
         for i, element in enumerate(elements):
             number = next((k for k, other in left.items() if difference(other, element) is None), None)
@@ -257,7 +257,7 @@ def _rows(tried: SourceTrial) -> str:
     tried.taken(tried.make().map(_cleared))
     tried.compare(tried.make(), tried.elements, when)
     batches = []
-    with contextlib.suppress(InvalidArgumentError):  # examples that make no batch
+    with contextlib.suppress(InvalidArgumentError):  # examples that cannot be batched
         batches.append(tried.make().batch(1))
     for data in (tried.make(), *batches):
         for example in itertools.islice(data, tried.limit):
@@ -279,7 +279,7 @@ def _cleared(value: Any) -> int:
 
 
 def _batch(tried: SourceTrial) -> str:
-    whole = len(tried.elements) // 3 * 3  # behind a limit there may be more
+    whole = len(tried.elements) // 3 * 3  # there may be more after the limit
     try:
         expected, made = list(dataset(tried.elements[:whole]).batch(3)), tried.make().batch(3)
     except (InvalidArgumentError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Trial: a dataset under test, its first pass, and comparisons of others with that."""
+"""Trial: a dataset under test and its first pass, with comparisons against it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _END: Any = object()
 
 
 class Settings(NamedTuple):
-    """How much is checked.
+    """The extent of a check.
 
     Attributes:
-        expected: The elements of a pass; None if they are not known.
-        limit: How many elements of a pass are looked at; None for all.
-        workers: What calls the functions, one after another.
-        hosts: Numbers of hosts.
+        expected: The elements in a pass; None if unknown.
+        limit: How many elements per pass to look at; None for all.
+        workers: The workers to try, one after another.
+        hosts: Host counts.
         at: The only element before which to resume; None for every one.
-        seed: Seeds the choice of places, workers and hosts.
-        places: The most places at which to resume.
+        seed: Seed for choosing positions, workers and hosts.
+        places: Maximum number of positions at which to resume.
     """
 
     expected: Sequence[Any] | None = None
@@ -53,8 +53,8 @@ class Trial:
         settings: How much is checked.
 
     Attributes:
-        elements: Those of the first pass.
-        complete: Whether these are all.
+        elements: The first pass's elements.
+        complete: True if these are all.
     """
 
     def __init__(self, make: Callable[[], Dataset[Any]], settings: Settings) -> None:
@@ -75,7 +75,7 @@ class Trial:
         return found
 
     def places(self) -> list[int]:
-        """Return the numbers of elements before which to resume."""
+        """Return the element indices before which to resume."""
         count = len(self.elements) + self.complete  # also at the end
         if self.settings.at is not None:
             return [self.settings.at] if self.settings.at < count else []
@@ -93,16 +93,16 @@ class Trial:
         expected: Sequence[Any] | None = None,
         states: list[dict[str, Any]] | None = None,
     ) -> None:
-        """Run a dataset and compare its elements with those of the first pass.
+        """Run a dataset and compare its elements with the first pass.
 
         Args:
             data: The dataset.
             when: The circumstances, for the error.
-            first: The number of the first element.
+            first: Index of the first element.
             count: How many elements; None for all.
             state: The state to resume from; None for the beginning.
-            expected: Others than those of the first pass, and then all.
-            states: Gets the state before each element and after the last; None to save none.
+            expected: All expected elements, if not those of the first pass.
+            states: Receives the state before each element and after the last; None to save none.
 
         Raises:
             CheckFailed: There is a difference.
@@ -144,7 +144,7 @@ def _note(iterator: DatasetIterator[Any], states: list[dict[str, Any]] | None) -
 
 
 def plain(state: dict[str, Any]) -> dict[str, Any]:
-    """Return a state as a file would give it back."""
+    """Return a state as it looks after a round trip through a file."""
     return json.loads(json.dumps(state))  # type: ignore[no-any-return]
 
 

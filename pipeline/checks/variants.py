@@ -1,4 +1,4 @@
-"""The same recipe with other workers, and the parts of a recipe."""
+"""The same recipe with other workers, and partial recipes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pipeline.workers.given import checked_workers
 
 
 def again(data: Dataset[Any]) -> Dataset[Any]:
-    """Return a dataset that was never looped over: a second loop in the same order would be warned of."""
+    """Return a fresh copy of a dataset: a second loop in the same order would cause a warning."""
     return Dataset(data._node, data._epoch)
 
 
 def with_workers(data: Dataset[Any], workers: Any) -> Dataset[Any]:
-    """Return a dataset whose functions are called by other workers.
+    """Return a dataset with its functions called by other workers.
 
     Raises:
         TypeError: A function cannot be sent to them.
@@ -29,7 +29,7 @@ def with_workers(data: Dataset[Any], workers: Any) -> Dataset[Any]:
 def _with_workers(node: Node, workers: Any) -> Node:
     inputs = tuple(_with_workers(each, workers) for each in node.inputs)
     if isinstance(node, (ShuffleAll, WeightedSample)) and not Dataset(inputs[0])._chooses_all():
-        return node  # as when it is written: workers read ahead there, and all elements are to be had by number
+        return node  # as in a written recipe: workers read ahead there, and all elements have an index
     if inputs:
         node = with_inputs(node, inputs)
     if _may_move(node):
@@ -41,7 +41,7 @@ def _with_workers(node: Node, workers: Any) -> Node:
 def _may_move(node: Node) -> TypeGuard[Each]:
     """Return whether other workers may call a step's function.
 
-    Not that of a flat_map without workers: its results may have no end, and workers make all of them.
+    A flat_map without workers stays as it is: its results may be endless, and workers make all of them.
     """
     return isinstance(node, Each) and (node.workers is not None or not isinstance(node, FlatMap))
 
@@ -52,10 +52,10 @@ def calls_functions(data: Dataset[Any]) -> bool:
 
 
 def skips_errors(data: Dataset[Any]) -> bool:
-    """Return whether a step leaves out elements for which its function fails."""
+    """Return whether a step skips elements if its function fails."""
     return any(isinstance(each, Each) and each.on_error == "skip" for each in nodes_of(data._node))
 
 
 def part(data: Dataset[Any], i: int) -> Dataset[Any]:
-    """Return the dataset that ends with step i, counted from the sources on."""
+    """Return the dataset up to and including step i, counted from the sources."""
     return Dataset(list(nodes_of(data._node))[i], data._epoch)

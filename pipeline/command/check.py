@@ -1,6 +1,6 @@
-"""Finds which TensorFlow names a program uses, and which of them the drop-in has: `python -m pipeline check`.
+"""Find the TensorFlow names used by a program, and those the drop-in lacks: `python -m pipeline check`.
 
-It knows the names in `pipeline/compat/names.py`; what to do about the others is in `pipeline/compat/hints.py`.
+Names come from `pipeline/compat/names.py`, and advice for the others from `pipeline/compat/hints.py`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DROP_IN = "pipeline.compat.v1"
 
 
 class Use(NamedTuple):
-    """A use of a TensorFlow name in a program."""
+    """A TensorFlow name used in a program."""
 
     line: int
     name: str  # without the leading `tf.`
@@ -32,12 +32,12 @@ class Change(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """The names that a program needs.
+    """The names needed by a program.
 
     Attributes:
         changes: Import lines to change.
-        here, missing: Uses of names that the drop-in has, or lacks.
-        fetches: Calls of a session that fetch what a model makes.
+        here, missing: Uses of names, present in the drop-in or missing there.
+        fetches: Session calls that fetch model outputs.
     """
 
     changes: list[Change]
@@ -47,14 +47,14 @@ class Checked(NamedTuple):
 
 
 def check(source: str | bytes, filename: str = "<program>") -> Checked:
-    """Find the TensorFlow names in the source of a program, without running it.
+    """Find the TensorFlow names in a program's source, without running it.
 
     Raises:
         SyntaxError: The source is not Python 3.
         ValueError: The source contains a null byte.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # such as for invalid escapes, which are not our business
+        warnings.simplefilter("ignore")  # such as invalid escapes, which do not matter here
         tree = ast.parse(source, filename)
     finder = _Finder()
     finder.visit(tree)
@@ -67,7 +67,7 @@ def check(source: str | bytes, filename: str = "<program>") -> Checked:
 
 
 def known(name: str) -> bool:
-    """Return whether the drop-in has a dotted name: one in the table, an attribute of one, or a module of such."""
+    """Return whether the drop-in has a dotted name: in the table, an attribute, or a module."""
     parts = name.split(".")
     return name in _PACKAGES or any(".".join(parts[:count]) in _NAMES for count in range(1, len(parts) + 1))
 
@@ -77,14 +77,14 @@ def _is_model(name: str) -> bool:
 
 
 def hint(name: str) -> str:
-    """Return what to do about a missing name; "" if there is nothing to say."""
+    """Return advice for a missing name; "" for none."""
     last = name.rpartition(".")[2]
     namesakes = sorted(other for other in _NAMES if other.rpartition(".")[2] == last)
     return reason(name) or (f"the drop-in has tf.{namesakes[0]}" if namesakes else "")
 
 
 def report(filename: str, checked: Checked) -> str:
-    """Return the report for people; lines about a place start with `FILE:LINE:`, as those of compilers do."""
+    """Return the report for people; lines about a place start with `FILE:LINE:`, as in compilers."""
     lines = [f"{filename}:{change.line}: change `{change.old}` to `{change.new}`" for change in checked.changes]
     places: dict[str, list[int]] = {}
     for use in checked.missing:
@@ -104,7 +104,7 @@ def report(filename: str, checked: Checked) -> str:
 
 
 class _Finder(ast.NodeVisitor):
-    """Finds the variables that stand for TensorFlow and its modules: imports, and `flags = tf.app.flags`."""
+    """Finds the variables bound to TensorFlow and its modules: imports, and `flags = tf.app.flags`."""
 
     def __init__(self) -> None:
         self.roots: dict[str, str] = {}  # variable -> TensorFlow name; "" for TensorFlow itself
@@ -178,12 +178,12 @@ class _Uses(ast.NodeVisitor):
         if name is None:
             self.generic_visit(node)
         elif name:
-            # the line of the last part, as the expression may be broken over lines
+            # the last part's line, as the expression may span several lines
             self.found.append(Use(node.end_lineno or node.lineno, _leaf(name)))
 
 
 def _dotted(node: ast.AST, roots: dict[str, str]) -> str | None:
-    """Return the TensorFlow name of an expression such as `tf.train.batch`; None for any other expression."""
+    """Return the TensorFlow name of an expression such as `tf.train.batch`; None for others."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -194,7 +194,7 @@ def _dotted(node: ast.AST, roots: dict[str, str]) -> str | None:
 
 
 def _leaf(name: str) -> str:
-    """Return a name without attributes of the object that it names: `float32` for `float32.name`."""
+    """Return a name without trailing attributes: `float32` for `float32.name`."""
     parts = name.split(".")
     for count in range(1, len(parts)):
         if ".".join(parts[:count]) in _NAMES and name not in _NAMES and name not in _PACKAGES:
@@ -203,7 +203,7 @@ def _leaf(name: str) -> str:
 
 
 def _inside(module: str) -> str | None:
-    """Return the TensorFlow name of an imported module: "" for TensorFlow itself, None for any other module."""
+    """Return an imported module's TensorFlow name: "" for TensorFlow itself, None for any other module."""
     for top in ("tensorflow", DROP_IN):
         if module == top:
             return ""
@@ -213,7 +213,7 @@ def _inside(module: str) -> str | None:
 
 
 def _public(name: str) -> str:
-    """Return a name without `compat.v1`, under which TensorFlow repeats all names."""
+    """Return a name without `compat.v1`, where TensorFlow repeats all names."""
     while name == "compat.v1" or name.startswith("compat.v1."):
         name = name[len("compat.v1.") :]
     return name

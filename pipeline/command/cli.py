@@ -1,4 +1,4 @@
-"""The command line: arguments, progress and exit status of `python -m pipeline feed` and `check`."""
+"""The command line: arguments, progress and exit status for `python -m pipeline feed` and `check`."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from pipeline.runners.coordinator import Coordinator
 INTERRUPTED = 130  # 128 + SIGINT, as in shells
 BROKEN_PIPE = 141  # 128 + SIGPIPE
 
-_MOST = 2**31 - 1  # of any number among the options, as of a capacity
-_MOST_THREADS = 1024  # starting so many takes 0.4 s, and no machine is faster for more of them
-_LONGEST = 16 << 20  # bytes of a program
+_MOST = 2**31 - 1  # for any number among the options, as for a capacity
+_MOST_THREADS = 1024  # starting this many takes 0.4 s, and no machine gains from more
+_LONGEST = 16 << 20  # maximum bytes in a program
 
 _MIN_AFTER_DEQUEUE = 1024
 _REFRESH = 0.1  # seconds between two updates of the terminal
@@ -45,8 +45,8 @@ _REFRESH = 0.1  # seconds between two updates of the terminal
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status: 0, 1 for bad input or none, 2 for bad arguments, 130 for Ctrl-C.
 
-    `check` returns 0 if the drop-in has every name that the programs use, 1 if it lacks some, 2 for a file that is not
-    a Python program.
+    `check` returns 0 if the drop-in has every name that the programs use, 1 if it lacks some, and 2 if a file is not a
+    Python program.
     """
     try:
         _prepare_output()
@@ -60,11 +60,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.command == "completion":
             print(completion(_parser(PROGRAM), arguments.shell))
             return 0
-        logging.basicConfig(format="%(message)s")  # warnings, to the standard error
+        logging.basicConfig(format="%(message)s")  # prints warnings to standard error
         report = run(_settings(parser, arguments), _saving(parser, arguments), arguments.watch)
         print(json.dumps(report.to_dict()) if arguments.json else report.to_text(), flush=True)
         return INTERRUPTED if report.interrupted else 0
-    except BrokenPipeError:  # the reader of our output is gone
+    except BrokenPipeError:  # the reader has closed our output
         _drop_output()
         return BROKEN_PIPE
     except KeyboardInterrupt:
@@ -80,19 +80,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OpError as error:
         print(f"pipeline feed: {error.message.splitlines()[0].replace('; ', ': ', 1)}", file=sys.stderr)
         return 1
-    except OSError as error:  # of the output, such as a full disk: those of files are OpErrors
+    except OSError as error:  # our output failed, such as on a full disk; input files raise OpErrors
         print(f"pipeline: the standard output cannot be written: {error.strerror}", file=sys.stderr)
         _drop_output()
         return 1
 
 
 def _drop_output() -> None:
-    """Lose what is still to be written: at exit Python would try once more."""
+    """Discard pending output: at exit Python would try to write it again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _prepare_output() -> None:
-    """Let every text be printed: names of files need not be text that a terminal knows, and stderr may be closed."""
+    """Make every text printable: file names may not fit the terminal's encoding, and stderr may be closed."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the process ends
     for stream in (sys.stdout, sys.stderr):
@@ -101,7 +101,7 @@ def _prepare_output() -> None:
 
 
 def run(settings: Settings, saving: Saving, watch: bool = False) -> FeedReport:
-    """Run the files through the pipeline until they end or Ctrl-C is pressed; `watch`: show what it does meanwhile.
+    """Run the files through the pipeline until they end or Ctrl-C is pressed; with `watch`, show live progress.
 
     Raises:
         OpError: A file cannot be read, has a malformed line or is cut short, or no file has an example; the message
@@ -113,7 +113,7 @@ def run(settings: Settings, saving: Saving, watch: bool = False) -> FeedReport:
 
 
 def _run(settings: Settings, saving: Saving, watch: bool, coord: Coordinator, struck: list[int]) -> FeedReport:
-    """As `run`; `coord` stops, and `struck` is no longer empty, from the first Ctrl-C on."""
+    """Do the work of `run`; from the first Ctrl-C on, `coord` stops and `struck` is not empty."""
     settings = settings._replace(format=settings.format or format_of(settings.files))
     source = FilePipeline(settings)
     batches = source.batches(coord)
@@ -152,7 +152,7 @@ def _run(settings: Settings, saving: Saving, watch: bool, coord: Coordinator, st
 
 
 def _check(programs: Sequence[str]) -> int:
-    """Report which of TensorFlow's names the programs use; return the exit status."""
+    """Report the TensorFlow names that the programs use; return the exit status."""
     status = 0
     for program in itertools.chain.from_iterable(map(_programs, programs)):
         try:
@@ -179,7 +179,7 @@ def _check(programs: Sequence[str]) -> int:
 
 
 def _programs(given: str) -> list[str]:
-    """The Python files in a folder, or what else was given."""
+    """Return the Python files in a folder, or the given name."""
     if not os.path.isdir(given):
         return [given]
     found = [
@@ -189,7 +189,7 @@ def _programs(given: str) -> list[str]:
 
 
 def _called() -> str:
-    """How this program was started, for its messages."""
+    """Return the command that started this program, for its messages."""
     return PROGRAM if os.path.basename(sys.argv[0]).startswith(PROGRAM) else "python -m pipeline"
 
 
@@ -299,7 +299,7 @@ def _settings(parser: argparse.ArgumentParser, arguments: argparse.Namespace) ->
 
 
 def _min_after_dequeue(arguments: argparse.Namespace) -> int:
-    """Return the option, or its default; says which options do nothing without shuffling."""
+    """Return the option, or its default; warns about options without effect."""
     given = arguments.min_after_dequeue
     if arguments.shuffle:
         return _MIN_AFTER_DEQUEUE if given is None else int(given)
@@ -312,7 +312,7 @@ def _min_after_dequeue(arguments: argparse.Namespace) -> int:
 
 
 def _check_names(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-    """Exit with status 2 if a name of a file is empty, as of a variable of a shell that is not set."""
+    """Exit with status 2 if a file name is empty, for example from an unset shell variable."""
     named = ("FILE", arguments.files), ("--save-state", [arguments.save_state]), ("--resume", [arguments.resume])
     for what, names in named:
         if "" in names:
@@ -320,7 +320,7 @@ def _check_names(parser: argparse.ArgumentParser, arguments: argparse.Namespace)
 
 
 def _check_range(parser: argparse.ArgumentParser, option: str, given: Any, least: int, most: int) -> None:
-    """Exit with status 2 if a number that was given is out of its range."""
+    """Exit with status 2 if a given number is out of range."""
     if given is not None and given < least:
         parser.error(f"{option} must be at least {least}, got {given}")
     if given is not None and given > most:
@@ -328,7 +328,7 @@ def _check_range(parser: argparse.ArgumentParser, option: str, given: Any, least
 
 
 def _saving(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> Saving:
-    """Return what to do about states; exits with status 2 if the arguments contradict each other."""
+    """Return how to load and save states; exits with status 2 if the arguments contradict each other."""
     for name in ("save_state", "resume"):
         if getattr(arguments, name) is not None and not arguments.deterministic:
             parser.error(f"--{name.replace('_', '-')} needs --deterministic: else the order is left to the threads")
@@ -339,10 +339,10 @@ def _saving(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> S
 
 @contextlib.contextmanager
 def _stopped_by_ctrl_c(coord: Coordinator) -> Iterator[list[int]]:
-    """Yield a list of the Ctrl-Cs within the body. Each stops the coordinator, as the KeyboardInterrupt may get lost.
+    """Yield a list of the Ctrl-Cs in the body. Each stops the coordinator, because the KeyboardInterrupt may get lost.
 
-    Python drops what strikes in a finalizer, in the callback of a weak reference, such as its own imports have, or
-    while its own code in C asks whether there is an attribute. Programs that handle SIGINT themselves go on doing so.
+    Python drops an exception raised in a finalizer, in a weak reference's callback (its own imports have some), or
+    during an attribute check in C. Programs with their own SIGINT handler keep it.
     """
     struck: list[int] = []
     outer, tell = signal.getsignal(signal.SIGINT), sys.unraisablehook
@@ -370,7 +370,7 @@ def _stopped_by_ctrl_c(coord: Coordinator) -> Iterator[list[int]]:
 
 @contextlib.contextmanager
 def _progress(settings: Settings) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that shows bytes read and examples taken: a progress bar on a terminal, elsewhere nothing."""
+    """Yield a function to show bytes read and examples taken: a progress bar on a terminal, otherwise nothing."""
     if not sys.stderr.isatty():
         yield lambda done, examples: None
         return
@@ -392,7 +392,7 @@ def _progress(settings: Settings) -> Iterator[Callable[[int, int], None]]:
 
 
 def _line(total: int | None) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that shows progress as one line, overwritten each time and erased at the end."""
+    """Yield a function to show progress as one line, overwritten each time and erased at the end."""
     due = 0.0
 
     def show(done: int, examples: int) -> None:

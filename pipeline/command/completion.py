@@ -1,4 +1,4 @@
-"""Scripts with which shells complete the command line."""
+"""Completion scripts for shells."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 PROGRAM = "queue-runner"
 SHELLS = ("bash", "zsh", "fish")
 
-_FILES = ("FILE", "PROGRAM", "STATE")  # arguments that are completed as names of files
+_FILES = ("FILE", "PROGRAM", "STATE")  # arguments completed as file names
 
 
 def completion(parser: argparse.ArgumentParser, shell: str) -> str:
@@ -26,7 +26,7 @@ def completion(parser: argparse.ArgumentParser, shell: str) -> str:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[Any]:
-    """All arguments, those of commands too."""
+    """Yield all arguments, including those for subcommands."""
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):

@@ -1,6 +1,6 @@
-"""The dataset that `python -m pipeline feed` runs: files as the sources read them, a shuffle buffer, batches.
+"""The dataset behind `python -m pipeline feed`: files as the sources read them, a shuffle buffer, batches.
 
-What limits it is decided in `pipeline/reports/verdict.py`.
+For its bottleneck see `pipeline/reports/verdict.py`.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ class Settings(NamedTuple):
 
 
 class StrictRecords(RecordFiles):
-    """Records of TFRecord files that must be whole."""
+    """TFRecord records; a truncated one is an error."""
 
     strict = True
 
 
 class FilePipeline:
-    """Reads files and makes batches of their examples.
+    """Reads files and batches their examples.
 
-    CSV files give rows as `pipeline.csv` does, JSON Lines files rows as `pipeline.jsonl` does, text files lines.
-    Images are decoded. Records of a fixed size become rows of uint8. Other records and files are bytes.
+    CSV files give rows as in `pipeline.csv`, JSON Lines files rows as in `pipeline.jsonl`, and text files lines. Images
+    are decoded. Records with a fixed size become uint8 rows. Other records and files are bytes.
 
     Attributes:
-        columns: How many columns of each type there are. Empty until the first batch.
-        bytes_read: The bytes of the files read so far.
+        columns: Column count per type. Empty until the first batch.
+        bytes_read: File bytes read so far.
 
     Raises:
         OpError: A file cannot be opened, or text is compressed.
@@ -84,13 +84,13 @@ class FilePipeline:
         settings = self._settings
         data = self._examples()
         if settings.shuffle:
-            # An order that is fixed must not depend on the batch size.
+            # A deterministic order must not depend on the batch size.
             kept = settings.min_after_dequeue + (1 if settings.deterministic else settings.batch_size)
             data = data.shuffle(kept, seed=settings.seed)
         if settings.deterministic:
             data = data.checksum()
         ahead = max(1, (settings.capacity - settings.min_after_dequeue) // settings.batch_size)
-        # Rows of JSON need not have one shape. A fingerprint needs batches of arrays.
+        # JSON rows may differ in shape. A fingerprint needs batches of arrays.
         as_rows = settings.format == "jsonl" and not settings.deterministic
         data = data.batch(settings.batch_size, collate=_rows if as_rows else None).prefetch(ahead)
         return DatasetIterator(data._node, 0, "examples", coord)
@@ -119,7 +119,7 @@ class FilePipeline:
         return names.repeat(settings.epochs).map(read, workers=settings.threads, ordered=settings.deterministic)
 
     def note(self, batch: Any) -> int:
-        """Look at the columns of the first batch. Return how many examples a batch has."""
+        """Look at the first batch's columns. Return the batch's example count."""
         rows = batch if isinstance(batch, list) else None
         found = _parts(batch if rows is None else rows[0])
         if not self.columns:
@@ -131,7 +131,7 @@ class FilePipeline:
         return len(found[0] if rows is None else rows)
 
     def _width(self, value: Any) -> int:
-        """Return how many columns of a file a value has."""
+        """Return how many file columns a value has."""
         packed = self._settings.format == "csv" and isinstance(value, np.ndarray) and value.ndim == 2
         return int(value.shape[1]) if packed else 1
 
@@ -144,7 +144,7 @@ class FilePipeline:
             self.bytes_read += count
 
     def _contents(self, name: str) -> bytes:
-        """Return what a file holds."""
+        """Return a file's contents."""
         file = open_file(os.fsencode(name))
         try:
             found = contents(file, os.fsencode(name), MAX_RECORD_BYTES)
@@ -154,16 +154,16 @@ class FilePipeline:
         return found
 
     def _decoded(self, name: str) -> bytes:
-        """Return the pixels of an image: as bytes, since images of several sizes make no array."""
+        """Return an image's pixels, as bytes because different sizes cannot be stacked."""
         return decode_image(self._contents(name)).tobytes()
 
 
 class _Counting:
-    """Reads a part as before, and counts the bytes that it has passed.
+    """Reads a part as before, and counts its bytes.
 
     Args:
         parts: The files.
-        add: Called with how many bytes were read.
+        add: Called with the byte count.
     """
 
     def __init__(self, parts: Parts, add: Callable[[int], object]) -> None:
@@ -180,7 +180,7 @@ class _Counting:
 
 
 def _packed(row: dict[str, Any]) -> tuple[Any, ...]:
-    """Return a row with the numbers of one type in one array: to sum each alone takes 20 times as long."""
+    """Return a row with all numbers of one type in one array: summing each alone takes 20 times as long."""
     same: dict[Any, list[Any]] = {}
     for value in row.values():
         same.setdefault(value.dtype if isinstance(value, np.generic) else str, []).append(value)
@@ -189,7 +189,7 @@ def _packed(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _parts(example: Any) -> list[Any]:
-    """Return the values of an example or a batch, without their structure."""
+    """Return the values in an example or a batch, without their structure."""
     return [example] if parts_of(example) is None else list(Nest(example, False).flatten(example))
 
 
@@ -198,7 +198,7 @@ def _rows(rows: list[Any]) -> list[Any]:
 
 
 def _kind(value: Any, batched: bool) -> str:
-    """Return what the values of a column are called."""
+    """Return the name for a column's type of value."""
     if isinstance(value, np.ndarray) and value.dtype != object:
         return str(value.dtype.name)
     return type(value[0] if batched else value).__name__

@@ -1,6 +1,6 @@
-"""Finds where a program fetches what its model makes, such as `sess.run([train_op, loss])`, and what to fetch instead.
+"""Find program lines that fetch model outputs, such as `sess.run([train_op, loss])`, and what to fetch instead.
 
-A name is the model's if model code of TensorFlow, or another such name, is in what is assigned to it.
+A name belongs to the model if the expression assigned to it contains TensorFlow model code, or another such name.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ _BATCHES = ("train.batch", "train.batch_join", "train.maybe_batch", "train.maybe
 
 
 class Fetch(NamedTuple):
-    """A call that fetches what a model makes.
+    """A call that fetches model outputs.
 
     Attributes:
-        line: Its line.
+        line: Its line number.
         call: The call, such as "sess.run".
-        names: The fetches of the model, as the program writes them.
-        batch: The batch, to fetch instead.
+        names: The model's fetches, as written in the program.
+        batch: The batch to fetch instead.
     """
 
     line: int
@@ -36,11 +36,11 @@ class Fetch(NamedTuple):
 def fetches_of_model(
     tree: ast.AST, name_of: Callable[[ast.AST], str | None], is_model: Callable[[str], bool]
 ) -> list[Fetch]:
-    """Return the fetches of what a model makes, in the order of a program.
+    """Return the calls that fetch model outputs, in program order.
 
     Args:
         tree: The program.
-        name_of: Returns the TensorFlow name of an expression; None for any other.
+        name_of: Returns an expression's TensorFlow name; None for others.
         is_model: True if a TensorFlow name is model code.
     """
     nodes = list(ast.walk(tree))
@@ -56,7 +56,7 @@ def fetches_of_model(
 
 
 class _Model:
-    """The values of a program's model code: variables, attributes, and results of functions."""
+    """The values of a program's model code: variables, attributes, and function results."""
 
     def __init__(
         self, nodes: list[ast.AST], name_of: Callable[[ast.AST], str | None], is_model: Callable[[str], bool]
@@ -79,7 +79,7 @@ class _Model:
 
 
 def _given(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """The names that get a value, or return it, and the value."""
+    """Yield the names to which a node assigns or returns a value, with the value."""
     if isinstance(node, ast.Assign):
         targets = [each for target in node.targets for each in ast.walk(target)]
         yield from ((key, node.value) for each in targets if (key := _key(each)))
@@ -91,14 +91,14 @@ def _given(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _key(node: ast.AST) -> str:
-    """Return the name of a value: a variable or an attribute; empty for others."""
+    """Return a value's name, for a variable or an attribute; "" for others."""
     if isinstance(node, ast.Attribute):
         return f".{node.attr}"
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def _fetched(call: ast.Call, function: ast.Attribute) -> list[ast.AST]:
-    """Return the fetches of `sess.run(...)`, `tensor.eval()` or `op.run()`."""
+    """Return the fetches in `sess.run(...)`, `tensor.eval()` or `op.run()`."""
     if function.attr == "run":
         given = [*call.args[:1], *(each.value for each in call.keywords if each.arg == "fetches")]
         if given:
@@ -113,7 +113,7 @@ def _parts(node: ast.AST) -> list[ast.AST]:
 
 
 def _batches(nodes: list[ast.AST], name_of: Callable[[ast.AST], str | None]) -> Iterator[str]:
-    """Return the names of batches, as fetches."""
+    """Yield the names of batches among the fetches."""
     for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
             name = name_of(node.value.func) or ""

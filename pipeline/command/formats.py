@@ -1,4 +1,4 @@
-"""The file formats that `python -m pipeline feed --format` knows, and how it finds the one of a file."""
+"""The file formats for `python -m pipeline feed --format`, and how to detect them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from pipeline.files.tfrecord import HEADER
 HELP = "csv, jsonl, lines, tfrecord, images, fixed:N (records of N bytes), or files (each file is one example)"
 TEXT = ("csv", "jsonl", "lines")
 
-_HEAD = 1 << 16  # bytes that are looked at
+_HEAD = 1 << 16  # bytes to look at
 _DELIMITERS = ",\t;|"
-_MOST = 0.6  # of the rows: others may be damaged, which the source tells
+_MOST = 0.6  # fraction of rows: others may be damaged, which the source reports
 
-# The first bytes of files that are one example each: of images that are decoded, and of others.
+# First bytes of files with one example each: images to decode, and other formats.
 _IMAGES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF87a", b"GIF89a")
 _WHOLE = (b"II*\0", b"MM\0*")
 _IMAGE_ENDINGS, _WHOLE_ENDINGS = (".jpg", ".jpeg", ".png", ".gif", ".bmp"), (".webp", ".tif", ".tiff")
 
-# Files that feed does not read: their first bytes, extensions, format, and the function that reads them.
+# Unsupported files: their first bytes, extensions, format, and the function to read them.
 _OTHERS = (
     (b"PAR1", (".parquet",), "a Parquet file", "pipeline.parquet reads it"),
     (b"ARROW1", (".feather", ".arrow"), "a Feather file (Arrow IPC)", "pipeline.feather reads it"),
@@ -44,10 +44,10 @@ _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\x
 
 
 def format_of(files: Sequence[str]) -> str:
-    """Return the format of files, judging by their first bytes, and else by the ends of their names.
+    """Return the format of the files, judged by their first bytes or otherwise by their extensions.
 
     Raises:
-        InvalidArgumentError: A file has a format that feed does not read, or they differ.
+        InvalidArgumentError: The formats differ, or `feed` does not read one.
     """
     first, found = "", ""
     for name in files:
@@ -62,7 +62,7 @@ def format_of(files: Sequence[str]) -> str:
 
 
 def _format_of(name: str) -> str:
-    """As `format_of`, of one file; "" of an empty one."""
+    """Return one file's format; "" if it is empty."""
     head, ending = _head(name), os.path.splitext(name.lower())[1]
     if head is None:
         return _by_ending(name, ending)
@@ -80,7 +80,7 @@ def _format_of(name: str) -> str:
     for magic, _, what, reader in _OTHERS:
         if head.startswith(magic):
             raise _other(name, what, reader)
-    if ending in (".tfrecord", ".tfrecords"):  # a damaged or an empty one
+    if ending in (".tfrecord", ".tfrecords"):  # a damaged or empty one
         return "tfrecord"
     if b"\0" in head:
         raise invalid(
@@ -90,7 +90,7 @@ def _format_of(name: str) -> str:
 
 
 def _of_one_example(head: bytes) -> str:
-    """Return the format of a file that is one example; "" for others."""
+    """Return the format for a file with one example; "" for others."""
     bitmap = head.startswith(b"BM") and head[6:10] == bytes(4)
     if bitmap or head.startswith(_IMAGES):
         return "images"
@@ -98,7 +98,7 @@ def _of_one_example(head: bytes) -> str:
 
 
 def _of_text(head: bytes, ending: str) -> str:
-    """Return the format of text: objects of JSON, rows of a table, or lines."""
+    """Return the text format: JSON objects, table rows, or lines."""
     first = head.removeprefix(codecs.BOM_UTF8).lstrip()
     if first.startswith(b"{"):
         with contextlib.suppress(ValueError):
@@ -110,16 +110,16 @@ def _of_text(head: bytes, ending: str) -> str:
 
 
 def csv_form(files: Sequence[str], skip_lines: int) -> dict[str, Any]:
-    """Return the options by which `csv` reads files: their delimiter, and names where no line has them.
+    """Return the options for reading files with `csv`: their delimiter, and column names if there is no header.
 
-    A first line with a number has no names.
+    A first line with a number is not a header.
 
     Raises:
         InvalidArgumentError: No file has a line with data.
     """
     for name in files:
         head = _head_of_url(name) if "://" in name else _head(name)
-        if head is None:  # the source says why
+        if head is None:  # the source raises the error
             return {}
         rows, delimiter = _table(head, skip_lines)
         if rows:
@@ -130,22 +130,22 @@ def csv_form(files: Sequence[str], skip_lines: int) -> dict[str, Any]:
 
 
 def nothing_in(files: Sequence[str], what: str) -> InvalidArgumentError:
-    """Return the error for files of which none has anything to read."""
+    """Return the error for files with nothing to read."""
     return invalid(f"{files[0]}: no {what} in {'it' if len(files) == 1 else 'any file'}")
 
 
 def _table(head: bytes, skip_lines: int) -> tuple[list[list[str]], str]:
-    """Return the first rows of a table, and the delimiter by which most have equally many fields; "" if there is none.
+    """Return a table's first rows, and the delimiter with the most consistent field count; "" if there is none.
 
     Args:
-        head: The beginning of a file.
-        skip_lines: Lines that are no rows.
+        head: The file's beginning.
+        skip_lines: Lines to skip before the rows.
     """
     lines = head.decode("utf-8-sig", "replace").splitlines(keepends=True)[skip_lines:]
     for delimiter in _DELIMITERS:
         with contextlib.suppress(csv.Error):
             rows = [row for row in csv.reader(lines, delimiter=delimiter) if row]
-            rows = rows[:-1] if len(head) == _HEAD and len(rows) > 1 else rows  # the last one may be cut
+            rows = rows[:-1] if len(head) == _HEAD and len(rows) > 1 else rows  # the last row may be cut off
             width = len(rows[0]) if rows else 0
             if width > 1 and sum(len(row) == width for row in rows) > _MOST * len(rows):
                 return rows, delimiter
@@ -161,7 +161,7 @@ def _is_number(field: str) -> bool:
 
 
 def _by_ending(name: str, ending: str) -> str:
-    """As `_format_of`, of what cannot be looked at without reading it twice, such as a URL or a pipe."""
+    """Return the format for a file that cannot be read twice, such as a URL or a pipe."""
     if ending in (".tfrecord", ".tfrecords"):
         return "tfrecord"
     if ending in _IMAGE_ENDINGS:
@@ -203,13 +203,13 @@ def _head_of_url(name: str) -> bytes:
 
 
 def _is_pipe(name: str) -> bool:
-    with contextlib.suppress(OSError, ValueError):  # a URL, or no file at all
+    with contextlib.suppress(OSError, ValueError):  # a URL, or not a file
         return stat.S_ISFIFO(os.stat(name).st_mode)
     return False
 
 
 def _head(name: str) -> bytes | None:
-    """The first bytes of a file; None of a URL, and of what is no file or cannot be read."""
+    """Return a file's first bytes; None for a URL, and if it is not a readable file."""
     if "://" in name:
         return None
     try:
@@ -218,18 +218,18 @@ def _head(name: str) -> bytes | None:
         with open(name, "rb") as file:
             return file.read(_HEAD)
     except (OSError, ValueError):
-        return None  # the error comes when it is read
+        return None  # the error is raised when it is read
 
 
 def refuse_compressed(files: Sequence[str]) -> None:
-    """Raise InvalidArgumentError for text whose name says that it is compressed."""
+    """Raise InvalidArgumentError for text with a compressed file's extension."""
     for name in files:
         if kind := compression_of(os.fspath(name)):
             raise _compressed(name, kind.lower())
 
 
 def record_bytes(given: str) -> int | None:
-    """Return the N of "fixed:N"; None for another format.
+    """Return N for "fixed:N"; None for another format.
 
     Raises:
         ValueError: The format is unknown.

@@ -1,4 +1,4 @@
-"""The report of a run of `feed`: its figures, and the model of the run with its table and verdict."""
+"""The report for a `feed` run: its figures, and the run's model with table and verdict."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pipeline.reports.model import Stage, Verdict
 from pipeline.reports.report import Report as Run
 from pipeline.reports.words import wrapped
 
-# The stages by the words of the command; all others are the threads that read and decode.
+# Stages in the command's words; all others are threads that read and decode.
 _STAGES = {"consumer": "consumer", "pool": "shuffle", "step": "shuffle", "prefetch": "queue", "start": "start"}
 _SHUFFLES = "`shuffle("
-# Names for the steps of the command's dataset, none of which the user has written.
+# Names for the dataset steps, because none was written by the user.
 _IN_WORDS = {"_contents": "read", "_decoded": "decode"}
-# Proposals of the verdict that apply to programs, not to the command line.
+# Proposals in the verdict for programs rather than for the command line.
 _FOR_PROGRAMS = re.compile(r"\. (?:Try|If|To|They|It|Its|All|A|The) .*", re.DOTALL)
 _LESS_PARSING = "fewer columns or a format that needs less parsing"
-LONG_ENOUGH = 3.0  # seconds of a run whose verdict does not change with the next one
+LONG_ENOUGH = 3.0  # seconds after which a run's verdict no longer varies between runs
 SHORT = 1.0  # seconds: shorter runs have no table
 
 
@@ -27,14 +27,14 @@ class FeedReport(NamedTuple):
     """The figures of one run.
 
     Attributes:
-        examples, batches, bytes: How many came through; bytes of the lines read, line ends included.
+        examples, batches, bytes: Amounts processed; bytes are those in the lines read, including line ends.
         seconds: From the first request for a batch to the last batch.
         first_batch_s: Seconds until the first batch was complete.
         run: The model of the run.
-        columns: The number of columns of each type.
-        interrupted: Whether Ctrl-C ended the run.
-        settings: The options of the run by name.
-        fingerprint: Of all examples, in all runs so far; None if their order was left to the threads.
+        columns: Column count per type.
+        interrupted: True if Ctrl-C ended the run.
+        settings: The run's options by name.
+        fingerprint: Fingerprint over all examples, in all runs so far; None if threads decided their order.
     """
 
     examples: int
@@ -50,7 +50,7 @@ class FeedReport(NamedTuple):
 
     @property
     def nothing_to_read(self) -> bool:
-        """True if the input ended without an example, in this run and in those that it goes on from."""
+        """True if the input ended without an example, in this run and in the runs it resumed from."""
         before = self.fingerprint is not None and not self.fingerprint.startswith("0-")
         return not (self.examples or self.interrupted or before)
 
@@ -94,7 +94,7 @@ class FeedReport(NamedTuple):
         return "\n".join(lines)
 
     def bottleneck(self) -> dict[str, Any]:
-        """Return the stage that holds up the others, a sentence that says so, the option to turn and the gain."""
+        """Return the bottleneck stage with a sentence about it, the option to change, and the gain."""
         verdict = self.run.verdict
         if not (self.examples or self.interrupted):
             text = "No batch was left: the run that saved the state had come to the end of its input."
@@ -109,7 +109,7 @@ class FeedReport(NamedTuple):
         return {"stage": stage, "advice": advice, "knob": knob, "gain": verdict.gain}
 
     def _advice(self, verdict: Verdict) -> tuple[str, str | None]:
-        """The verdict as a sentence that proposes an option of the command, and the option."""
+        """Return the verdict as a sentence proposing an option, and that option."""
         threads = self.settings["threads"]
         if verdict.kind == "short":
             text = (

@@ -1,4 +1,4 @@
-"""Where `feed` goes on from, and when it keeps its place."""
+"""Save and load the state of `feed`."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ EVERY = 100  # batches between two saves
 
 
 class Saving(NamedTuple):
-    """The files to go on from and to save to, and after how many batches each time; None for neither."""
+    """Files to resume from and to save to, and the number of batches between saves; None for neither."""
 
     resume: str | None
     path: str | None
     every: int
 
     def load(self, batches: DatasetIterator[Any]) -> None:
-        """Let a loop that has not begun go on from the file."""
+        """Resume a new iterator from the file."""
         if self.resume is not None:
             batches.load_state_dict(load_state(self.resume))
 
     def after(self, taken: int, batches: DatasetIterator[Any]) -> None:
-        """Save if it is time to, after so many batches."""
+        """Save the state if it is due after this many batches."""
         if taken % self.every == 0:
             self.save(batches)
 
     def save(self, batches: DatasetIterator[Any]) -> None:
-        """Save the place after the last batch."""
+        """Save the state after the last batch."""
         if self.path is not None:
             save_state(self.path, batches.state_dict())

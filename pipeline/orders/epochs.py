@@ -1,4 +1,4 @@
-"""Counts the epochs of a producer, and shuffles the rows anew for each epoch."""
+"""Count a producer's epochs, and shuffle its rows again for each epoch."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class EpochLimit:
     Thread safety: every thread may begin an epoch; a lock guards the count.
 
     Attributes:
-        limit: The number of epochs, or None.
+        limit: Maximum number of epochs, or None.
         begun: Epochs begun so far.
 
     Args:
-        num_epochs: The number of epochs; None means no limit.
+        num_epochs: Maximum number of epochs; None means no limit.
 
     Raises:
         ValueError: `num_epochs` is not above 0.
@@ -38,7 +38,7 @@ class EpochLimit:
         self.begun = 0
 
     def begin(self) -> int:
-        """Begin the next epoch; return its number, from 0. OutOfRangeError if all epochs are over."""
+        """Begin the next epoch; return its index, from 0. OutOfRangeError if all epochs are over."""
         with self._lock:
             if self.limit is not None and self.begun >= self.limit:
                 raise end_of_input(f"Reached limit of {self.limit}", epochs=self.limit)
@@ -47,27 +47,27 @@ class EpochLimit:
 
 
 class EpochShuffle:
-    """A new random order of the rows for each epoch.
+    """A new random row order for each epoch.
 
-    The same seeds give the orders of `tf.random_shuffle`: a Fisher-Yates shuffle with the words of a Philox generator.
-    Each epoch uses up whole blocks of four words, so the order of any epoch can be had at once.
+    The same seeds give the same orders as `tf.random_shuffle`: a Fisher-Yates shuffle with the words from a Philox
+    generator. Each epoch uses up whole blocks with four words, so any epoch's order can be computed directly.
 
     Attributes:
-        seeds: The two seeds of the generator.
-        drawn: True if they were drawn by chance: neither the operation has a seed nor the process.
+        seeds: The generator's two seeds.
+        drawn: True if they are random: neither the operation nor the process has a seed.
 
     Args:
         rows: The number of rows.
-        seed: Seed of the operation; see `set_random_seed` for the meaning of None.
+        seed: The operation's seed; for None see `set_random_seed`.
     """
 
     def __init__(self, rows: int, seed: int | None = None) -> None:
         self._rows = rows
-        self._blocks = max(0, -(-(rows - 1) // 4))  # one word for each row but the last, in blocks of four
+        self._blocks = max(0, -(-(rows - 1) // 4))  # one word per row except the last, in blocks of four
         given = get_seed(seed)
         self.seeds = entropy_if_zero(given)
         self.drawn = self.seeds != given
 
     def order(self, epoch: int) -> NDArray[np.int64]:
-        """Return the order of an epoch: a permutation of `rows` row numbers, int64."""
+        """Return an epoch's order: a permutation of `rows` row numbers, int64."""
         return permutation(*self.seeds, epoch * self._blocks % (1 << 64), self._rows)

@@ -1,4 +1,4 @@
-"""Numbered: the input row of any element of a producer, in any epoch."""
+"""Numbered: find the input row for any element of a producer, in any epoch."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _SAMPLED = 1024
 
 
 class Numbered:
-    """The elements of a producer, numbered from 0 on through all epochs.
+    """A producer's elements, numbered from 0 through all epochs.
 
-    `numbers` is for one thread at a time: it keeps the order of one epoch.
+    `numbers` is for one thread at a time, because it caches one epoch's order.
 
     Attributes:
-        rows: The number of rows of the input.
-        length: The number of elements of an epoch: all rows, or the share of this host.
+        rows: Row count of the input.
+        length: Elements per epoch: all rows, or this host's shard.
         num_epochs: None means no limit.
-        shuffle: Source of the order of each epoch; None keeps the rows in order.
-        shard: The index of this host and the number of hosts; it gets the rows `index`, `index + count`, ... of each
+        shuffle: Provides each epoch's order; None keeps the rows in order.
+        shard: This host's index and the host count; the shard has the rows `index`, `index + count`, ... in each
             epoch's order.
     """
 
@@ -41,22 +41,22 @@ class Numbered:
 
     @property
     def total(self) -> int | None:
-        """The number of elements of all epochs; None if there is no end."""
+        """The element count over all epochs; None if they never end."""
         return None if self.num_epochs is None else self.num_epochs * self.length
 
     def order(self, epoch: int) -> NDArray[np.int64] | None:
-        """Return the row numbers of an epoch, in order; None if they are in the order of the input."""
+        """Return an epoch's row numbers, in order; None for the input's order."""
         if self.shuffle is None:
             return None
         return np.ascontiguousarray(self.shuffle.order(epoch)[self.shard[0] :: self.shard[1]])  # for the compiled core
 
     def part(self, order: NDArray[np.int64] | None, begin: int, end: int) -> NDArray[np.int64] | slice:
-        """Return the selection of elements `begin` up to `end` of an epoch in this order."""
+        """Return the selection for elements `begin` up to `end` in an epoch with this order."""
         index, count = self.shard
         return slice(index + begin * count, index + end * count, count) if order is None else order[begin:end]
 
     def numbers(self, first: int, count: int) -> NDArray[np.int64]:
-        """Return the row numbers of `count` elements from number `first` on; fewer if the epochs end before."""
+        """Return `count` row numbers from element `first` on; fewer at the end of the epochs."""
         if self.total is not None:
             count = min(count, self.total - first)
         parts = [np.empty(0, np.int64)]
@@ -93,7 +93,7 @@ class Numbered:
 
 
 class RowSource(Protocol):
-    """An array, or what gives its rows as one does."""
+    """An array, or an object with the same row access."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -104,11 +104,11 @@ class RowSource(Protocol):
 
 
 def digest(arrays: Sequence[NDArray[Any] | RowSource]) -> str:
-    """Return a digest of arrays, 16 hex digits: all strings in order; of others shape, dtype and some of their rows.
+    """Return a digest for arrays, 16 hex digits: all strings in order; for others shape, dtype and sampled rows.
 
-    Objects that are no strings count by the name of their class. Strings are those of arrays in memory only.
+    Objects other than strings count by class name. Only strings in memory are digested in full.
     """
-    import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
+    import hashlib  # 3 ms, as it loads OpenSSL: only for programs that save a state
 
     state = hashlib.blake2b(digest_size=8)
     for array in arrays:
@@ -127,7 +127,7 @@ def digest(arrays: Sequence[NDArray[Any] | RowSource]) -> str:
 
 
 def sampled(rows: int, most: int = _SAMPLED) -> NDArray[np.int64]:
-    """Return the row numbers for a digest: evenly spaced, with the first and the last."""
+    """Return the row numbers for a digest: evenly spaced, including the first and the last."""
     picked = min(rows, most)
     return np.arange(picked, dtype=np.int64) * (rows - 1) // max(1, picked - 1)
 
@@ -141,7 +141,7 @@ def at_least_one(n: int) -> int:
 
 
 def parse_shard(shard: Any, rows: int, what: str) -> tuple[int, int]:
-    """Return the index of this host and the number of hosts."""
+    """Return this host's index and the host count."""
     if shard is None:
         return 0, 1
     if not isinstance(shard, (tuple, list)) or len(shard) != 2:

@@ -1,4 +1,4 @@
-"""The global seed, the two seeds of an operation's generator, by TensorFlow's rules, and where a step keeps its own."""
+"""The global seed, the two generator seeds of an operation by TensorFlow's rules, and a step's saved seeds."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from pipeline.dtypes import integer, whole
 _LARGEST = 2**31 - 1
 _DEFAULT_GRAPH_SEED = 87654321
 
-# Reentrant: a signal handler may create a queue. Held during a fork, so a child never finds it locked by a thread
-# that exists only in the parent.
+# Reentrant: a signal handler may create a queue. Held during a fork, so a child never finds it locked by a thread that
+# only exists in the parent.
 _lock = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release)
@@ -22,10 +22,10 @@ _op_seeds = random.Random()
 
 
 def set_random_seed(seed: int | None) -> None:
-    """Set the global seed of this process; None removes it.
+    """Set this process's global seed; None removes it.
 
-    With a global seed, operations without their own seed are reproducible too: they get seeds in the order in
-    which you create them. Thread safe.
+    With a global seed, operations without their own seed are reproducible too: each takes the next seed when it is
+    created. Thread safe.
 
     Args:
         seed: A number, truncated to an int, or None.
@@ -48,7 +48,7 @@ def set_random_seed(seed: int | None) -> None:
 
 
 def get_seed(op_seed: int | None) -> tuple[int, int]:
-    """Return the two seeds of an operation's generator; (0, 0) means an unpredictable one."""
+    """Return the two seeds for an operation's generator; (0, 0) means random ones."""
     with _lock:
         if _global_seed is not None:
             first = _global_seed
@@ -62,13 +62,13 @@ def get_seed(op_seed: int | None) -> tuple[int, int]:
 
 
 def given_seed(seeds: Any) -> int | None:
-    """Return the seed behind a pair without a global seed; None if there was one, or the pair was drawn."""
+    """Return the original seed for a pair, if it was given without a global seed; otherwise None."""
     known = isinstance(seeds, (list, tuple)) and len(seeds) == 2 and seeds[0] == _DEFAULT_GRAPH_SEED
     return int(seeds[1]) if known else None
 
 
 def generator_seeds(op_seed: int | tuple[int, int] | None) -> tuple[int, int]:
-    """As `get_seed`, with (0, 0) replaced by entropy from the operating system; a pair is what it returned before."""
+    """Return seeds as `get_seed` does, but with entropy instead of (0, 0); a pair is an earlier result."""
     if isinstance(op_seed, tuple):
         return op_seed
     return entropy_if_zero(get_seed(op_seed))
@@ -84,22 +84,22 @@ def entropy_if_zero(seeds: tuple[int, int]) -> tuple[int, int]:
 
 
 class Seed:
-    """The seeds of one stage.
+    """A stage's seeds.
 
-    A seed that was not given is drawn once, when it is first needed or pickled. `set_random_seed` counts when the stage
-    is written.
+    Without a given seed, one is drawn when it is first needed or pickled. A `set_random_seed` call counts if it comes
+    before the stage is written.
 
-    Thread safety: any thread may ask; of two that ask first at once, one wins.
+    Thread safety: any thread may read it; if two draw at the same time, one wins.
 
     Args:
-        given: The seed, if there is one.
+        given: The seed, or None.
         kind: Name of the seeded object, for errors.
 
     Raises:
         TypeError: The seed is not an integer.
 
     Attributes:
-        drawn: True if chance decides it: no seed was given, and the process has none.
+        drawn: True if it is random: no seed was given, and the process has none.
     """
 
     def __init__(self, given: int | None, kind: str) -> None:
@@ -109,13 +109,13 @@ class Seed:
 
     @property
     def pair(self) -> tuple[int, int]:
-        """The two seeds."""
+        """The stage's two seeds."""
         if not self._pairs:
             self._pairs.append(entropy_if_zero((0, 0)))
         return self._pairs[0]
 
     def adopt(self, pair: tuple[int, int]) -> None:
-        """Take the seeds of a saved run, if chance draws them."""
+        """Take over a saved run's seeds, if these are random."""
         if self.drawn:
             self._pairs = [pair]
 
@@ -127,7 +127,7 @@ class Seed:
 
 
 class LateSeed(Seed):
-    """A lazily drawn seed, which takes none of the process's seeds until it is needed.
+    """A seed that takes nothing from the process's sequence until it is needed.
 
     Args:
         kind: Name of the seeded object.
@@ -139,7 +139,7 @@ class LateSeed(Seed):
 
     @property
     def pair(self) -> tuple[int, int]:
-        """The two seeds."""
+        """The stage's two seeds."""
         if not self._pairs:
             self._pairs.append(entropy_if_zero(get_seed(None)))
         return self._pairs[0]

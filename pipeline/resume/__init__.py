@@ -1,1 +1,1 @@
-"""States of loops as files, and what a state and the program that loads it disagree about."""
+"""Iterator states in files, and comparisons between a state and the program that loads it."""

@@ -1,4 +1,4 @@
-"""States as bytes of JSON, for frameworks that ask an iterator for such."""
+"""States as JSON bytes, for frameworks that expect bytes."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def bytes_of_state(state: Any) -> bytes:
 
 
 def state_of_bytes(state: bytes) -> Any:
-    """Return the state that `bytes_of_state` has written.
+    """Return the state written by `bytes_of_state`.
 
     Raises:
-        TypeError: It is not of bytes.
+        TypeError: It is not bytes.
         InvalidArgumentError: It is damaged.
     """
     if not isinstance(state, (bytes, bytearray)):

@@ -1,4 +1,4 @@
-"""The beginning of every state: its format, its version, and the version of queue-runner that saved it."""
+"""Every state's header: its format, its version, and the queue-runner version that saved it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import Any
 from pipeline import __version__
 from pipeline.errors import invalid
 
-# Formats of 0.2, which had other states for batch functions and for TensorFlow 1 programs.
+# Formats of 0.2, with other states for batch functions and for TensorFlow 1 programs.
 _OLD_FORMATS = ("queue-runner/state", "queue-runner/input-state")
 
 
 def check_form(state: Any, form: str, version: int, made_by: str) -> None:
-    """Check that something is a state of a format and version.
+    """Check an object's state format and version.
 
     Args:
         state: The argument of `load_state_dict`.
         form: The format.
         version: The version of the format.
-        made_by: The function that returns such states, for the error.
+        made_by: The function that returns these states, for the error.
 
     Raises:
         TypeError: It is not a dict.
-        InvalidArgumentError: It is another dict, or of another version.
+        InvalidArgumentError: It is another dict, or has another version.
     """
     if not isinstance(state, dict):
         raise TypeError(f"load_state_dict: the state must be what state_dict returned, a dict, not {state!r:.80}")

@@ -1,4 +1,4 @@
-"""Compares a saved state with the program that is to go on from it, so that one error tells all they disagree about."""
+"""Compare a saved state with the program that loads it, and report all differences in one error."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pipeline.errors import StateMismatchError, told
 from pipeline.files.identity import NAMES
 from pipeline.orders.seeds import given_seed
 
-# Differences that the message shows; each of many files may have changed.
+# Maximum differences in a message; each of many files may have changed.
 _SHOWN = 20
 
 
 class Comparison:
-    """Collects what differs between a state and the program here, so that one error can tell all of it.
+    """Collects the differences between a state and this program, to report them in one error.
 
     For one thread.
     """
@@ -28,24 +28,24 @@ class Comparison:
         return bool(self._differences)
 
     def note(self, what: str, saved: Any, here: Any, line: str | None = None) -> None:
-        """Take down a difference.
+        """Record a difference.
 
         Args:
-            what: Names it, such as "loop: batch_size".
+            what: Its name, such as "loop: batch_size".
             saved: The value in the state.
             here: The value in this program.
-            line: The sentence for the message; made of the others if it is None.
+            line: The sentence for the message; by default it is built from the others.
         """
         self._differences.append((what, saved, here))
         self._lines.append(line or told(what, saved, here))
 
     def facts(self, place: str, saved: Mapping[str, Any], here: Mapping[str, Any]) -> None:
-        """Take down every key with different values, and every key that only one side has.
+        """Record every key with different values, and every key on only one side.
 
         Args:
-            place: The subject of the facts, such as "loop".
-            saved: The facts in the state.
-            here: The facts here.
+            place: The subject, such as "loop".
+            saved: Values in the state.
+            here: Values in this program.
         """
         for key in [*saved, *(key for key in here if key not in saved)]:
             if key not in saved or key not in here or not _same(saved[key], here[key]):
@@ -61,7 +61,7 @@ class Comparison:
 
 
 def _line(place: str, key: str, saved: Any, here: Any) -> str | None:
-    """The sentence about a difference that names and values do not tell; None for others."""
+    """Return a special sentence for a difference; None if names and values are enough."""
     if key == "digest":
         return f"{place}: its values are others than when the state was saved"
     if (place, key) == ("shuffle", "batch_size"):
@@ -79,11 +79,11 @@ def _line(place: str, key: str, saved: Any, here: Any) -> str | None:
         which = f"file {first + 1} of {'the last ' if len(saved) == NAMES else ''}{len(saved)}"
         return f"{place}: {which} was {saved[first]!r} when the state was saved and is {here[first]!r} now"
     then, now = given_seed(saved), given_seed(here)
-    if key == "seeds" and then is not None and now is not None:  # users give one number, and not the pair
+    if key == "seeds" and then is not None and now is not None:  # users give one seed rather than the pair
         return told(f"{place}: seed", then, now)
     return None
 
 
 def _same(saved: Any, here: Any) -> bool:
-    """Return whether two facts are equal, `True` and `1` not being so."""
+    """Return whether two values are equal; `True` and `1` are not."""
     return type(saved) is type(here) and bool(saved == here)

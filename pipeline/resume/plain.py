@@ -1,4 +1,4 @@
-"""Plain data, of which states consist: what JSON can hold, and whether it gives that back as it was."""
+"""Plain data for states: values that JSON can hold, and whether they survive a round trip."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def not_plain(value: Any, place: str, same: bool) -> str | None:
-    """Return what is not plain data, such as the NumPy number that a framework has made of an integer; None if all is.
+    """Return a value that is not plain data, such as a NumPy number made by a framework; None if all is plain.
 
     Args:
-        value: The data of a state.
-        place: Where it is in the state, such as "['at'][1]"; "" for all of it.
-        same: Whether JSON has to give it back as it was: it makes lists of tuples, and strings of keys that are none.
+        value: Data in a state.
+        place: Its path in the state, such as "['at'][1]"; "" for the whole state.
+        same: Require an exact round trip through JSON, where tuples become lists and other keys become strings.
     """
     if value is None or isinstance(value, (bool, int, float, str)):
         return None

@@ -1,6 +1,6 @@
-"""States in files: JSON, whole or not there, whatever ends the program, and never damaged without being noticed.
+"""States in JSON files, written atomically, with a CRC to detect damage.
 
-A file is one line of JSON and a line with its CRC:
+A file is one line of JSON and one line with its CRC:
 
     {"input":{"format":"queue-runner/state", ...},"step":7}
     crc32 1c291ca3
@@ -24,28 +24,28 @@ Path = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 _MARK = b"crc32 "
 _LAST_LINE = len(_MARK) + 9  # 8 digits and a line end
 
-# Types that JSON keeps unchanged. Subclasses would be read back as these types.
+# Types that JSON preserves. Subclasses would be read back as these types.
 _PLAIN = (str, int, float, bool, type(None))
-# The wrapper for a value that JSON does not keep, by its base class.
+# The wrapper for a value that JSON cannot preserve, by its base class.
 _WRAPPERS = ((int, "int"), (float, "float"), (str, "str"), (dict, "dict"), ((list, tuple), "list"))
-_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}  # of NumPy dtypes
+_KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float", "U": "str"}  # for NumPy dtypes
 
 
 def save_state(path: Path, state: Any) -> None:
-    """Write a state to a file. A kill or a power cut leaves the old file or the new one.
+    """Write a state to a file. After a kill or a power cut, the file is either old or new.
 
-    A killed program may leave a file that ends in ".partial", which you may delete.
+    A killed program may leave a file with the ending ".partial", which you can delete.
 
     Args:
-        path: A local path. A symbolic link stays, and its target is written.
+        path: A local path. A symbolic link is kept, and its target is written.
         state: Your iterator's state, or a dict with it and your own data: dicts with str keys, lists, str, int,
             float, bool and None.
 
     Raises:
-        TypeError: Something else in `state`; the message says where, and what to write.
-        InvalidArgumentError: `state` holds itself, or is nested too deeply.
+        TypeError: `state` contains something else; the message has its path, and an alternative.
+        InvalidArgumentError: `state` contains itself, or is nested too deeply.
         FailedPreconditionError: `path` is not a regular file.
-        OpError: The file cannot be written, such as a PermissionDeniedError. The old one is as it was.
+        OpError: The file cannot be written, such as a PermissionDeniedError. The old file is kept.
 
     Thread safety: the last call for a path wins.
 
@@ -70,11 +70,11 @@ def save_state(path: Path, state: Any) -> None:
 
 
 def load_state(path: Path) -> Any:
-    """Return the state that `save_state` wrote to the file at `path`.
+    """Return the state saved in the file at `path` by `save_state`.
 
     Raises:
         NotFoundError: There is no such file.
-        DataLossError: The file is cut or damaged, or not one of `save_state`; the message says which.
+        DataLossError: The file is cut or damaged, or was not written by `save_state`; the message names the cause.
         OpError: It cannot be read, such as a PermissionDeniedError.
 
     Thread safety: yes.
@@ -117,14 +117,14 @@ def _last_line(data: bytes) -> bytes:
 def _encoded(state: Any) -> bytes:
     try:
         _check(state, "state", [])
-        # ASCII, so that names of files that are no text survive; nan and inf are in the metrics that people keep.
+        # ASCII, so that file names that are not text survive; nan and inf occur in users' metrics.
         return json.dumps(state, separators=(",", ":")).encode("ascii") + b"\n"
     except RecursionError:
         raise InvalidArgumentError(None, None, "save_state: the state is nested too deeply") from None
 
 
 def _check(value: Any, place: str, above: list[int]) -> None:
-    """Raise an error that names the place of what would not come back as it is."""
+    """Raise an error with the path to any value that would not survive a round trip."""
     if type(value) in _PLAIN:
         return
     if type(value) not in (dict, list):

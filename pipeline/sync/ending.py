@@ -1,4 +1,4 @@
-"""Threads that can be started, and their end waited for, where a signal handler may raise."""
+"""Threads that start and end reliably even if a signal handler raises."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 from pipeline.diagnostics.frames import is_running
 from pipeline.sync.stop_flag import StopFlag
 
-# Seconds between checks whether a thread has ended.
+# Seconds between checks for a thread's end.
 JOIN_INTERVAL = 0.02
 _FIRST_PAUSE = 50e-6
 
 
 class _Started(StopFlag):
-    """An event from a new thread to `start`. Ctrl-C would leave the lock of an Event locked, in Python
-    code of the standard library, and the thread would wait for it forever instead of starting."""
+    """An event from a new thread to `start`. Ctrl-C could leave an Event's lock held, in Python code of the standard
+    library; the thread would then wait for it forever instead of starting."""
 
     def _at_fork_reinit(self) -> None:
         self._bells.clear()
 
 
 class StartingThread(threading.Thread):
-    """A thread that begins also if a signal handler raises in `start`, or was never made."""
+    """A thread that begins even if a signal handler raises in `start`; otherwise it was never made."""
 
     def __init__(self, name: str, daemon: bool | None = None) -> None:
         super().__init__(name=name, daemon=daemon)
@@ -34,12 +34,12 @@ class StartingThread(threading.Thread):
     def start(self) -> None:
         try:
             super().start()
-        except KeyError as error:  # of the standard library, where a handler has raised and the thread has begun
+        except KeyError as error:  # in the standard library: a handler raised after the thread began
             raise (error.__context__ or error) from None
 
 
 class EndingThread(StartingThread):
-    """A thread whose end wakes `wait_for_end` at once. It can be given up as long as it has not begun.
+    """A thread whose end wakes `wait_for_end` at once. It can be cancelled before it begins.
 
     Args:
         target: Its function.
@@ -49,31 +49,31 @@ class EndingThread(StartingThread):
 
     def __init__(self, target: Callable[..., object], args: tuple[Any, ...], name: str) -> None:
         super().__init__(name=name)
-        self._bodies = [functools.partial(target, *args)]  # whoever takes it out decides whether it runs
+        self._bodies = [functools.partial(target, *args)]  # taking it out decides whether it runs
         self._at_work = threading.Lock()
         self._at_work.acquire()
 
     def __repr__(self) -> str:
-        """Compare by name, as any thread."""
+        """Return a name-based repr, as for any thread."""
         return f"<Thread{super().__repr__().removeprefix(f'<{type(self).__name__}')}"
 
     def run(self) -> None:
-        """Do what the thread is for."""
+        """Run the target."""
         try:
             body = self._bodies.pop()
-        except IndexError:  # given up
+        except IndexError:  # cancelled
             return
         try:
             body()
         finally:
-            del body  # the traceback of an exception would keep what it refers to
+            del body  # an exception's traceback would keep its references alive
             self._at_work.release()
 
     def give_up(self) -> bool:
-        """Let the thread do nothing, and forget what it was for; return False if it has begun.
+        """Cancel the target and release it; return False if the thread has begun.
 
-        A signal handler that raises inside `start` leaves a thread that will begin, or a thread that never will and is
-        on a list of the interpreter's forever.
+        If a signal handler raises inside `start`, the thread either begins later, or it never begins and stays on an
+        interpreter list forever.
         """
         try:
             self._bodies.pop()
@@ -82,7 +82,7 @@ class EndingThread(StartingThread):
         return True
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the thread has done what it is for, at most this long; return whether it has."""
+        """Wait until the target has ended, for at most `seconds`; return whether it has."""
         if not self._at_work.acquire(timeout=seconds):
             return False
         self._at_work.release()
@@ -90,13 +90,13 @@ class EndingThread(StartingThread):
 
 
 def wait_for_end(thread: threading.Thread, deadline: float) -> None:
-    """Wait until a thread has ended, or until an instant of `time.monotonic`. One that has not begun counts as ended.
+    """Wait until a thread has ended, or until a `time.monotonic` deadline. A thread that has not begun counts as ended.
 
-    Up to Python 3.12 a handler that raises inside `Thread.join` makes a running thread count as ended. So `join` is
-    only called for the last steps of a thread.
+    Up to Python 3.12, a handler that raises inside `Thread.join` makes a running thread count as ended. So `join` only
+    waits for a thread's last steps.
     """
     pause = _FIRST_PAUSE
-    # In intervals: a signal that arrives just before a wait begins would not end it.
+    # In intervals: a signal arriving just before a wait begins would not end it.
     while (running := is_running(thread)) and (left := deadline - time.monotonic()) > 0:
         if not isinstance(thread, EndingThread):
             time.sleep(min(left, pause))

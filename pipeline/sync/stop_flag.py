@@ -1,8 +1,8 @@
-"""StopFlag: an Event that a signal handler or a finalizer may set.
+"""StopFlag: an Event for signal handlers and finalizers.
 
 `threading.Event` deadlocks there: its lock is not reentrant, and the handler runs in the main thread, perhaps while it
-is inside `wait` or `set`. The same holds for finalizers, which the garbage collector runs anywhere. So there is no lock
-for all here that one of them could find held, or leave held: each wait has a lock of its own.
+    is inside `wait` or `set`. The same holds for finalizers, because the garbage collector runs them anywhere. So there
+    is no shared lock for them to find held, or leave held: each wait has its own lock.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from collections import deque
 
 from pipeline.dtypes import seconds
 
-# Seconds between two looks of a wait: a handler that raises inside `set` may keep it from waking somebody.
+# Seconds between checks in a wait: if a handler raises inside `set`, a thread may not be woken.
 _CHECK_INTERVAL = 1.0
 
 
 class StopFlag:
-    """As `threading.Event`. Thread safety: every method may be called from any thread, signal handler or finalizer.
+    """A `threading.Event` replacement. Thread safety: any thread, signal handler or finalizer may call every method.
 
     Attributes:
-        raised: True if it is set; reading it saves the 25 ns of a call of `is_set`.
+        raised: True if it is set; reading it saves the 25 ns for calling `is_set`.
     """
 
     def __init__(self) -> None:
-        self._bells: deque[threading.Lock] = deque()  # one for each wait, held until `set` takes it out and releases it
+        self._bells: deque[threading.Lock] = deque()  # one per wait, held until `set` takes it out and releases it
         self.raised = False
 
     def is_set(self) -> bool:
@@ -60,16 +60,16 @@ class StopFlag:
             if left <= 0:
                 break
             if self._wait_once(left):
-                return True  # also if it was cleared since
+                return True  # even if it was cleared in the meantime
         return self.raised
 
     def _wait_once(self, seconds: float) -> bool:
-        """Wait for `set`, at most so long; return whether it came."""
+        """Wait for `set`, at most `seconds`; return whether it was called."""
         bell = threading.Lock()
         bell.acquire()
         self._bells.append(bell)
         try:
-            return self.raised or bell.acquire(timeout=seconds)  # `set` may have come before the bell was there
+            return self.raised or bell.acquire(timeout=seconds)  # `set` may have run before the bell was added
         finally:
-            with contextlib.suppress(ValueError):  # `set` has taken it
+            with contextlib.suppress(ValueError):  # taken by `set`
                 self._bells.remove(bell)

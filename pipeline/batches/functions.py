@@ -58,7 +58,7 @@ def batch(
         name: Name of the iterator in reports.
         deterministic: True: one thread at a time calls a function, and several sources take turns, so the order depends
             only on the input and the seeds. None: as in `set_deterministic`, else False. Iterators have states, unless
-                the source is a function, an iterator or a queue, or several threads mix sources.
+            the source is a function, an iterator or a queue, or several threads mix sources.
         on_error: "raise", or "skip" to leave out examples that do not fit or cannot be made; the iterator's
             `num_errors` and `errors` count and list them. With `enqueue_many`, a failing block is left out whole.
         max_errors: With "skip", how many errors to tolerate; None for any number.
@@ -122,12 +122,13 @@ def shuffle_batch(
 ) -> DatasetIterator[Any]:
     """Batch examples drawn at random: `dataset(tensors).shuffle(buffer_size).batch(batch_size)`.
 
-    The buffer holds `min_after_dequeue + batch_size` examples. With `deterministic=True` it holds `min_after_dequeue +
-    1`, so that the order does not depend on the batch size. For the arguments that are not listed here, see `batch`.
+    The buffer holds `min_after_dequeue + batch_size` examples. With `deterministic=True` it holds
+    `min_after_dequeue + 1`, so that the order does not depend on the batch size. For the arguments that are not listed
+    here, see `batch`.
 
     Args:
-        capacity: How many examples may wait, including those in the buffer; None for `min_after_dequeue + (num_threads
-            + 3) * batch_size`.
+        capacity: How many examples may wait, including those in the buffer; None for
+            `min_after_dequeue + (num_threads + 3) * batch_size`.
         min_after_dequeue: Examples left in the buffer after each draw. More shuffle better, but take more memory and
             delay the first batch. Must be less than `capacity`.
         seed: Seed for the draws. It fixes the batches, unless several threads call a function.

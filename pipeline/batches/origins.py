@@ -197,7 +197,7 @@ class Produced(Stream):
     """Blocks from a producer. The state is [elements so far, the producer's position].
 
     Args:
-        producer: Where to take them.
+        producer: The source.
         count: Elements taken before.
         limit: Counts skipped rows.
     """

@@ -1,1 +1,1 @@
-"""Turns records into arrays; pure functions."""
+"""Pure functions that turn records into arrays."""

@@ -1,4 +1,4 @@
-"""decode_raw: reinterprets the bytes of records as arrays of numbers."""
+"""decode_raw: reinterpret record bytes as number arrays."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def decode_raw(input_bytes: Any, out_dtype: Any, little_endian: bool = True) -> 
     r"""Reinterpret bytes as an array.
 
     Args:
-        input_bytes: A record as bytes or str, or equally long records in a list or array.
+        input_bytes: A record as bytes or str, or records with equal length in a list or array.
         out_dtype: float16, float32, float64, (u)int8, (u)int16, int32, int64, complex64, complex128, bool, or
             ml_dtypes.bfloat16.
-        little_endian: Byte order of your numbers.
+        little_endian: True if your numbers are little-endian.
 
     Returns:
-        A 1-D array, or one with one more dimension for many records. It is a read-only view if nothing has to change.
+        A 1-D array, or a 2-D array for many records. It is a read-only view if nothing has to change.
 
     Raises:
         InvalidArgumentError: The length does not fit the dtype, lengths differ, or the dtype is not supported.
@@ -66,12 +66,12 @@ def decode_raw(input_bytes: Any, out_dtype: Any, little_endian: bool = True) -> 
 
 def _numbers(data: bytes, dtype: np.dtype[Any], little_endian: bool) -> np.ndarray[Any, Any]:
     if dtype == np.bool_:
-        flags: np.ndarray[Any, Any] = np.frombuffer(data, np.uint8) != 0  # each byte of a bool array must be 0 or 1
+        flags: np.ndarray[Any, Any] = np.frombuffer(data, np.uint8) != 0  # bytes in a bool array must be 0 or 1
         return flags
     stored = dtype.newbyteorder("<" if little_endian else ">")
     if stored == dtype or dtype.itemsize == 1:
         return np.frombuffer(data, dtype)
-    if dtype.kind == "V":  # bfloat16: NumPy has no byte order for dtypes that are not its own
+    if dtype.kind == "V":  # bfloat16: NumPy cannot change the byte order of custom dtypes
         little = np.dtype(np.uint16).newbyteorder("<" if little_endian else ">")
         return np.frombuffer(data, little).astype(np.uint16).view(dtype)
     return np.frombuffer(data, stored).astype(dtype)

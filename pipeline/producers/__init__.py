@@ -1,1 +1,1 @@
-"""Queues filled by a thread with names, numbers and rows, epoch after epoch."""
+"""Queues filled by a thread with names, numbers or rows, for several epochs."""

@@ -16,13 +16,13 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
 
     Args:
         tensor: The value to evaluate. A callable without arguments is called; an iterator returns its next item, to one
-            thread at a time; anything else, such as an array, is itself the value.
+            thread at a time; anything else, such as an array, is used as the value.
         num_epochs: Number of evaluations; None means no limit.
-        name: Name of the result, for thread names; by default that of `tensor`.
+        name: The result's name, for thread names; by default that of `tensor`.
 
     Returns:
-        A callable without arguments that evaluates `tensor`, and after `num_epochs` evaluations raises OutOfRangeError
-        at each call. A failed evaluation counts. With None, `tensor` itself.
+        A callable without arguments for evaluating `tensor`; after `num_epochs` evaluations each call raises
+        OutOfRangeError. A failed evaluation counts. With None, `tensor` itself.
 
     Thread safety: any thread may call the result; several may do so at once if `tensor` is thread safe.
 

@@ -1,4 +1,4 @@
-"""input_producer, string_input_producer, range_input_producer: queues filled by a thread, epoch after epoch."""
+"""input_producer, string_input_producer, range_input_producer: queues filled by a thread, for several epochs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from pipeline.queues.values import compatible
 from pipeline.runners.registry import add_queue_runner
 from pipeline.runners.runner import QueueRunner
 
-# An epoch is enqueued in blocks of about this many bytes, so it is never in memory twice.
+# An epoch is enqueued in blocks with about this many bytes, so it is never in memory twice.
 _BLOCK_BYTES = 2 << 20
 
 
@@ -46,17 +46,17 @@ def input_producer(
 ) -> ProducerQueue:
     """Create a queue of your array's rows, filled by a thread; `start_queue_runners` starts it.
 
-    An epoch is each row once. Epochs do not mix, and the queue is closed after the last one.
+    An epoch contains each row once. Epochs do not mix, and the queue is closed after the last one.
 
     Args:
         input_tensor: The rows: an array with rank 1 or more. Do not change it.
-        element_shape: Shape of a row, compatible with your array.
+        element_shape: Row shape, compatible with your array.
         num_epochs: Number of epochs; None for no limit.
         shuffle: Shuffle the rows in each epoch.
-        seed: Seed for the shuffle; gives TensorFlow's order.
+        seed: Seed for the shuffle; reproduces TensorFlow's order.
         capacity: The queue's capacity, in rows.
         shared_name: Ignored: every queue is private.
-        summary_name: Ignored; `stats()` of the queue says how full it is.
+        summary_name: Ignored; the queue's `stats()` reports how full it is.
         name: The queue's name, `input_producer` by default.
         cancel_op: Called when the coordinator stops; None closes the queue.
         collection: List to put the QueueRunner on; None for the process-wide one.
@@ -74,7 +74,7 @@ def input_producer(
     """
     refuse_missing(input_tensor, "input_producer: the input")
     rows = numpy_of(input_tensor)
-    strings_as_bytes(rows, "input_producer: the input")  # which raises here, not in the thread that enqueues them
+    strings_as_bytes(rows, "input_producer: the input")  # raises here, not in the enqueuing thread
     if rows.ndim == 0:
         raise ValueError("input_producer: the input must have rank 1 or more, got a scalar")
     if element_shape is not None:
@@ -101,16 +101,16 @@ def string_input_producer(
     collection: list[QueueRunner] | None = None,
     shard: tuple[int, int] | None = None,
 ) -> ProducerQueue:
-    """Create a queue of strings, such as file names, filled by a thread, epoch after epoch.
+    """Create a queue with strings, such as file names, filled by a thread for several epochs.
 
     Args:
-        string_tensor: Strings: str, bytes or paths. They come out as bytes.
+        string_tensor: Strings: str, bytes or paths. They are dequeued as bytes.
         num_epochs, shuffle, seed, capacity, shared_name, name, cancel_op, collection: As for `input_producer`.
         shard: (index, count): give your host every count-th string in each epoch. All hosts pass the same seed.
 
     Raises:
         ValueError: There are no strings, fewer strings than hosts, or an option is wrong.
-        TypeError: One of them is not a string, or an option has the wrong type.
+        TypeError: An item is not a string, or an option has the wrong type.
 
     Examples:
         >>> files = pipeline.string_input_producer(["a.csv", "b.csv"], num_epochs=1, shuffle=False)
@@ -152,19 +152,19 @@ def range_input_producer(
     *,
     collection: list[QueueRunner] | None = None,
 ) -> ProducerQueue:
-    """Create a queue of the integers from 0 up to a limit, filled by a thread.
+    """Create a queue with the integers from 0 up to a limit, filled by a thread.
 
     Args:
-        limit: The limit, exclusive: an integer, or an integer array of rank 0.
+        limit: The limit, exclusive: an integer, or an integer array with rank 0.
         num_epochs, shuffle, seed, capacity, shared_name, name, collection: As for `input_producer`.
 
     Returns:
-        The queue, of int64 if the limit is a NumPy int64 or is 2**31 or more, else of int32.
+        The queue, with int64 if the limit is a NumPy int64 or is 2**31 or more, else with int32.
 
     Raises:
         InvalidArgumentError: The limit is negative, or 2**63 or more.
         TypeError: The limit or `num_epochs` is not an integer.
-        ValueError: The limit is 0 and there is no limit of epochs, so a dequeue would wait forever; `num_epochs`
+        ValueError: The limit is 0 and the number of epochs is unlimited, so a dequeue would wait forever; `num_epochs`
             is less than 1; or the limit is an array with rank 1 or more.
 
     Examples:
@@ -191,7 +191,7 @@ def range_input_producer(
 
 
 class _Range:
-    """The integers from 0 on, created when indexed."""
+    """The integers from 0, created when indexed."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self._dtype = dtype
@@ -203,7 +203,7 @@ class _Range:
 
 
 class _Input(NamedTuple):
-    """The rows of a producer, selected by slices and index arrays; `kind` is the function's name."""
+    """A producer's rows, selected by slices and index arrays; `kind` is the function's name."""
 
     kind: str
     rows: Any
@@ -222,7 +222,7 @@ class _Epochs(NamedTuple):
 
 
 def _of_array(kind: str, rows: NDArray[Any]) -> _Input:
-    """The rows of an array; its digest is computed once, when it is asked for."""
+    """Return an array's rows; their digest is computed once, on first use."""
     row_bytes = math.prod(rows.shape[1:]) * rows.dtype.itemsize
     return _Input(kind, rows, len(rows), row_bytes, functools.cache(lambda: digest([rows])))
 
@@ -230,7 +230,7 @@ def _of_array(kind: str, rows: NDArray[Any]) -> _Input:
 def _produce(
     queue: ProducerQueue, source: _Input, epochs: _Epochs, cancel_op: Any, collection: list[QueueRunner] | None
 ) -> ProducerQueue:
-    """Give a queue a QueueRunner to fill it."""
+    """Create and register a queue's QueueRunner."""
     limit = EpochLimit(epochs.num_epochs)
     if cancel_op is not None and not callable(cancel_op):
         raise TypeError(f"cancel_op must be a callable without arguments, not {cancel_op!r:.80}")
@@ -257,7 +257,7 @@ def _produce(
 
 
 def _why_empty(strings: Any) -> str:
-    """Say why there are no strings: they may be the names of files that match patterns."""
+    """Explain why there are no strings: they may be the result of matching file patterns."""
     patterns = getattr(strings, "patterns", None)
     if not patterns:
         return "the list of strings is empty"

@@ -1,4 +1,4 @@
-"""ProducerQueue: the queue of a producer. An iterator gets its elements without the queue, by their numbers."""
+"""ProducerQueue: a producer's queue. An iterator computes its elements directly, bypassing the queue."""
 
 from __future__ import annotations
 
@@ -25,55 +25,55 @@ from pipeline.runners.coordinator import Coordinator
 from pipeline.runners.runner import QueueRunner
 from pipeline.stats import QueueStats
 
-_READY = 256  # scalars that are made ready at once
+_READY = 256  # scalars to prepare at once
 
 
 def _none() -> None:
-    """Refer to nothing."""
+    """Stand in for a dead reference."""
 
 
 class _Hand(FIFOQueue):
-    """A queue for a producer's rows requested by index."""
+    """A queue for producer rows requested by index."""
 
     _listed = False
 
 
 class ProducerQueue(FIFOQueue):
-    """The queue of a producer. Before its thread has begun, an iterator needs neither the thread nor the queue: it has
-    the next elements computed from their numbers, under a lock. If the thread begins later, it continues after them.
+    """A producer's queue. Before its thread has begun, an iterator needs neither the thread nor the queue: the next
+    elements are computed from their numbers, under a lock. If the thread begins later, it continues after them.
 
     Attributes:
-        numbered: The numbers of the elements.
-        runner: The runner of the thread, until an iterator starts it or the queue is closed.
+        numbered: The element numbers.
+        runner: The thread's runner, until an iterator starts it or the queue is closed.
     """
 
     starts_itself = True
-    _listed = False  # until `number`: a report looks at what is numbered
+    _listed = False  # until `number`, as reports read `numbered`
     numbered: Numbered
     runner: QueueRunner | None = None
     _starting = threading.Lock()
-    _before = 0  # elements that were taken, or passed over, before the thread began
-    _passed = 0  # elements that were passed over, to continue at a saved state
-    # The Coordinator of the iterator that took from it last, and the thread of a runner that did so for it.
+    _before = 0  # elements taken or skipped before the thread began
+    _passed = 0  # elements skipped, to continue at a saved state
+    # The Coordinator of the iterator that took from it last, and the runner thread that did so on its behalf.
     _noted: tuple[Callable[[], Any], Callable[[], Any]] = (_none, _none)
     _hand: FIFOQueue | None = None
-    # The number of the element after those that are made ready, and these, the last one first. It is replaced as a
-    # whole: Ctrl-C may strike anywhere. The number is -1 until an iterator asks for an element.
+    # The number following the prepared elements, and these elements in reverse order. The pair is replaced as a whole,
+    # because Ctrl-C may strike anywhere. The number is -1 until an iterator asks for an element.
     _ready: tuple[int, list[Any]] = (-1, [])
 
     def number(
         self, kind: str, rows: Any, numbered: Numbered, digest: Callable[[], str], threaded: bool = False
     ) -> None:
-        """Say what the elements are.
+        """Set the elements.
 
         Args:
             kind: The function that made the producer.
-            rows: Gives rows for an array of row numbers.
-            numbered: The row numbers of the elements.
-            digest: Gives a digest of the rows.
-            threaded: An iterator has to start the thread.
+            rows: Returns rows for an array with row numbers.
+            numbered: The elements' row numbers.
+            digest: Returns a digest for the rows.
+            threaded: True if an iterator has to start the thread.
         """
-        self._taking = threading.RLock()  # reentrant: a signal handler may take from it
+        self._taking = threading.RLock()  # reentrant: a signal handler may dequeue
         self._threaded = threaded
         self._kind = kind
         self._rows = rows
@@ -82,10 +82,10 @@ class ProducerQueue(FIFOQueue):
         queues.add(self)
 
     def block(self, n: int) -> Any:
-        """Dequeue the rows available now: at least 1, at most `n`. It waits only for the first.
+        """Dequeue the available rows: at least 1, at most `n`. It waits only for the first.
 
         Returns:
-            An array of rank 1 or more; its first dimension counts the rows.
+            An array with rank 1 or more; its first dimension counts the rows.
 
         Raises:
             OutOfRangeError: All epochs are over.
@@ -100,12 +100,12 @@ class ProducerQueue(FIFOQueue):
         if available > 1:
             try:
                 return super().dequeue_up_to(available, timeout=0)
-            except DeadlineExceededError:  # another thread took some of them
+            except DeadlineExceededError:  # another thread took some
                 pass
         return super().dequeue_many(1)
 
     def row_numbers(self, n: int) -> NDArray[Any]:
-        """As `block`, for a range from 0 on: of any dtype of integers."""
+        """Return the next row numbers, as `block` does for a range from 0, with any integer dtype."""
         taken: list[NDArray[Any]] = []
         if self.runner is not None:
             n = at_least_one(n)
@@ -113,12 +113,13 @@ class ProducerQueue(FIFOQueue):
         return taken[0] if taken else self.block(n)
 
     def dequeue(self, name: str | None = None, *, timeout: float | None = None) -> Any:
-        """As FIFOQueue; without its thread if an iterator asks first."""
+        """Dequeue as FIFOQueue does; without the thread if an iterator asks first."""
         if self.runner is not None:
             coord, (last, worker) = loop_of_thread.coord, self._noted
             if coord is not None and last() is coord and worker() is worker_of_thread.worker:
-                with self._taking:  # as `_directly`, in a third of the time
-                    # It was at hand. Then it is until its thread asks how many were taken, unless it is used otherwise.
+                with self._taking:  # same as `_directly`, in a third of the time
+                    # It was in memory. It stays so until its thread counts the taken elements, unless it is used
+                    # otherwise.
                     if self._ready[0] >= 0 and not (self.is_closed() or self.size()):
                         return self._next_element()
             taken = self._directly(self._next_element)
@@ -127,7 +128,7 @@ class ProducerQueue(FIFOQueue):
         return super().dequeue(name, timeout=timeout)
 
     def dequeue_many(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
-        """As FIFOQueue; without its thread if an iterator asks first."""
+        """Dequeue as FIFOQueue does; without the thread if an iterator asks first."""
         if self.runner is not None:
             count = self._count(n, CALLS["dequeue_many"])
             taken = self._directly(lambda: self._computed(count, True, lambda hand: hand.dequeue_many(count, out=out)))
@@ -136,7 +137,7 @@ class ProducerQueue(FIFOQueue):
         return super().dequeue_many(n, name, timeout=timeout, out=out)
 
     def dequeue_up_to(self, n: int, name: str | None = None, *, timeout: float | None = None, out: Any = None) -> Any:
-        """As FIFOQueue; without its thread if an iterator asks first."""
+        """Dequeue as FIFOQueue does; without the thread if an iterator asks first."""
         if self.runner is not None:
             count = self._count(n, CALLS["dequeue_up_to"])
             taken = self._directly(
@@ -153,8 +154,9 @@ class ProducerQueue(FIFOQueue):
         return runner is not None and not (runner._begun or self._threaded or self.is_closed() or self.size())
 
     def _directly(self, take: Callable[[], Any]) -> list[Any]:
-        """Return what `take` computes, in a list, if an iterator asks and the thread has not begun, or one has asked
-        before. Else nothing: elements come through the queue, and the thread starts if an iterator asks.
+        """Return the result of `take` in a list, if an iterator asks and the thread has not begun, or an iterator asked
+        before.
+        Otherwise return an empty list: elements pass through the queue, and the thread starts if an iterator asks.
 
         Raises:
             OutOfRangeError: As `take`.
@@ -179,14 +181,15 @@ class ProducerQueue(FIFOQueue):
         self, cancel_pending_enqueues: bool = False, name: str | None = None, *, timeout: float | None = None
     ) -> None:
         super().close(cancel_pending_enqueues, name, timeout=timeout)
-        # No thread will be started any more. The two refer to each other, and would wait for a garbage collection,
-        # which comes seldom and does not know how large they are.
+        # No thread will be started from now on. Runner and queue refer to each other, so they would wait for a garbage
+        # collection, which is rare and does not know how large they are.
         self.runner = None
 
     close.__doc__ = FIFOQueue.close.__doc__
 
     def _note(self, coord: Coordinator) -> None:
-        """Note that a thread of an iterator takes from this, and have it closed with that, if another did before."""
+        """Record the iterator thread that takes from this queue, and close the queue with the iterator if another did
+        before."""
         worker, (last, other) = current_worker(), self._noted
         if last() is not coord or other() is not worker:
             note_input(self)
@@ -194,14 +197,15 @@ class ProducerQueue(FIFOQueue):
             self._noted = weakref.ref(coord), _none if worker is None else weakref.ref(worker)
 
     def taken_before(self) -> int:
-        """For the thread, before each epoch: how many elements were taken since it last asked; they come no more."""
+        """Return how many elements were taken since the last call; the thread asks before each epoch and skips them."""
         with self._taking:
             taken, self._ready = max(0, self._following), (-1, [])
             self._before += taken
             return taken
 
     def stats(self) -> QueueStats:
-        """As FIFOQueue. Elements that an iterator has taken without the queue count as if they had come through it."""
+        """Return statistics as FIFOQueue does. Elements taken by an iterator count as if they had passed through the
+        queue."""
         stats = super().stats()
         following = self._following
         if following < 0 and not self._before:
@@ -210,14 +214,14 @@ class ProducerQueue(FIFOQueue):
         return stats._replace(enqueued=stats.enqueued + directly, dequeued=stats.dequeued + directly)
 
     def progress(self) -> tuple[int, int | None, int]:
-        """Return how many elements were taken, how many there are in all epochs (None: no end), and in one."""
+        """Return how many elements were taken, how many all epochs have (None: endless), and how many one epoch has."""
         return self._position(), self.numbered.total, self.numbered.length
 
-    # By number. The caller holds the lock.
+    # By index. The caller holds the lock.
 
     @property
     def _following(self) -> int:
-        """The number of the next element; -1 until an iterator asks for one."""
+        """Number of the next element; -1 until an iterator asks for one."""
         end, made = self._ready
         return end - len(made)
 
@@ -226,7 +230,7 @@ class ProducerQueue(FIFOQueue):
         return (self._ready[1] or self._make_ready()).pop()
 
     def _make_ready(self) -> list[Any]:
-        """Make the next elements ready. Scalars come by the hundred: alone they take 5 us each, so 0.1."""
+        """Prepare the next elements. Scalars are made in batches: singly they take 5 us each, this way 0.1."""
         first = self._position()
         numbers = self.numbered.numbers(first, _READY if self.shapes == [()] else 1)
         if not len(numbers):
@@ -236,17 +240,17 @@ class ProducerQueue(FIFOQueue):
         return made
 
     def _computed(self, n: int, whole: bool, take: Callable[[FIFOQueue], Any]) -> Any:
-        """Return what `take` gets of the next elements: n, or up to n unless `whole`."""
+        """Return the result of `take` for the next elements: n, or up to n unless `whole`."""
         before = self._ready
         try:
             return self._handed(self._advance(n, whole), take)
-        except BaseException:  # `out` does not fit, say
+        except BaseException:  # for example, `out` does not fit
             self._ready = before
             raise
 
     def _handed(self, numbers: NDArray[np.int64], take: Callable[[FIFOQueue], Any]) -> Any:
         """Pass rows through a queue, for the same results as from this one."""
-        hand, self._hand = self._hand, None  # after an error it is gone, with what is in it
+        hand, self._hand = self._hand, None  # dropped with its contents after an error
         if hand is None:
             hand = _Hand(-1, self.dtypes, self.shapes, name=self.name)
         if len(numbers):
@@ -256,7 +260,7 @@ class ProducerQueue(FIFOQueue):
         return taken
 
     def _advance(self, n: int, whole: bool) -> NDArray[np.int64]:
-        """Take the row numbers of the next n elements; OutOfRangeError if there are not as many, or none."""
+        """Take the row numbers for the next n elements; OutOfRangeError if there are fewer, or none."""
         first = self._position()
         numbers = self.numbered.numbers(first, n)
         if len(numbers) < (n if whole else min(n, 1)):
@@ -265,7 +269,7 @@ class ProducerQueue(FIFOQueue):
         return numbers
 
     def _ended(self, requested: int, left: int, taken: int) -> OutOfRangeError:
-        """Return the queue's error at its end."""
+        """Return the queue's error for the end."""
         numbered, group = self.numbered, WorkerGroup(self, 1)
         why = None if numbered.length else f"the input of '{self.name}' has no rows"
         group.reached_end(end_of_input(f"Reached limit of {numbered.num_epochs}", numbered.num_epochs, why))
@@ -276,16 +280,16 @@ class ProducerQueue(FIFOQueue):
     # For states.
 
     def _facts(self) -> dict[str, Any]:
-        """Return what decides the elements, as plain data."""
+        """Return everything that determines the elements, as plain data."""
         return {"name": self.name, "kind": self._kind, "digest": self._digest(), **self.numbered.facts()}
 
     def _position(self) -> int:
-        """Return how many elements were taken, or passed over."""
+        """Return how many elements were taken or skipped."""
         following = self._following
         return self._before + super().stats().dequeued if following < 0 else following
 
     def _go_to(self, position: int, seeds: tuple[int, int] | None) -> None:
-        """Continue from a position in the order of these seeds.
+        """Continue from a position in the order given by these seeds.
 
         Raises:
             FailedPreconditionError: The thread has begun: its elements come first.

@@ -1,4 +1,4 @@
-"""slice_input_producer: a source of examples that are rows of arrays, in an order that a producer's thread makes."""
+"""slice_input_producer: examples are rows of arrays, in an order made by a producer's thread."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from pipeline.runners.runner import QueueRunner
 
 
 class SliceSource:
-    """A source of examples, each made of one row of each array: a call returns one example, `block` several.
+    """A source whose examples have one row from each array: a call returns one example, `block` several.
 
     Thread safety: you may call every method from every thread; each row number is delivered once.
 
     Attributes:
-        queue: The queue of the row numbers.
+        queue: The queue with the row numbers.
     """
 
     def __init__(self, arrays: Sequence[NDArray[Any]], queue: ProducerQueue) -> None:
@@ -37,7 +37,7 @@ class SliceSource:
         self._shortest = min(map(len, arrays))
         self._must_check = self._shortest < len(arrays[0])
         self._lock = threading.Lock()
-        self._left: NDArray[np.int64] | None = None  # row numbers dequeued after one that was out of range
+        self._left: NDArray[np.int64] | None = None  # row numbers dequeued after an invalid one
         self._digest = functools.cache(lambda: digest(held))
         known = tuple(array[: self._shortest] for array in held)
         self._gatherer = Gatherer(known) if gathers(known, self._shortest) else None
@@ -51,26 +51,26 @@ class SliceSource:
 
     @property
     def numbered(self) -> Numbered:
-        """The numbers of the examples."""
+        """The example numbers."""
         return self.queue.numbered
 
     @property
     def at_hand(self) -> bool:
-        """True if an iterator waits for no thread and no disk: rows are in memory, and their numbers computed."""
+        """True if an iterator waits for neither thread nor disk: rows are in memory, and their numbers computed."""
         return self.queue.at_hand and in_memory(self._arrays)
 
     @property
     def dtypes(self) -> list[np.dtype[Any]]:
-        """The dtype of each component; object for strings."""
+        """Each component's dtype; object for strings."""
         return [array.dtype for array in self._arrays]
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
-        """The shape of each component of an example."""
+        """Each component's shape in an example."""
         return [array.shape[1:] for array in self._arrays]
 
     def __len__(self) -> int:
-        """The number of rows: the examples of an epoch."""
+        """Row count: the number of examples per epoch."""
         return len(self._arrays[0])
 
     def __bool__(self) -> bool:
@@ -96,11 +96,11 @@ class SliceSource:
         )
 
     def __call__(self) -> list[Any]:
-        """Return the next example: a list with one row of each array.
+        """Return the next example: a list with one row per array.
 
         Raises:
             OutOfRangeError: All epochs are over.
-            InvalidArgumentError: An array has no row of this number.
+            InvalidArgumentError: An array lacks a row with this number.
         """
         return [part[0] for part in self.block(1)]
 
@@ -108,30 +108,30 @@ class SliceSource:
         """Return the next examples: at least 1, at most `n`. It waits only for the first.
 
         Returns:
-            A list with a new array for each component; their first dimension counts the examples.
+            A list with one new array per component; their first dimension counts the examples.
 
         Raises:
             OutOfRangeError: All epochs are over.
-            InvalidArgumentError: An array has no row of this number. The rows before it are already delivered, those
-                after it come next.
+            InvalidArgumentError: An array lacks a row with this number. Earlier rows are already delivered, later ones
+                follow.
             ValueError: `n` is less than 1.
         """
         return self.rows_at(self.row_numbers(n))
 
     def rows(self, n: int) -> list[Rows | NDArray[Any]]:
-        """As `block`, but rows of plain numbers are not copied: a queue gathers them itself."""
+        """Return the same as `block`, but without copying numeric rows: a queue gathers them itself."""
         numbers = self.row_numbers(n)
         return [array[numbers] if array.dtype.hasobject else Rows(array, numbers) for array in self._arrays]
 
     def rows_at(self, numbers: NDArray[Any]) -> list[NDArray[Any]]:
-        """Return the rows of all arrays with these numbers."""
+        """Return the rows with these numbers from all arrays."""
         numbers = np.ascontiguousarray(numbers, np.int64)
         if self._gatherer is not None:
             return self._gatherer.take(numbers)
         return [np.asarray(Rows(array, numbers)) for array in self._arrays]
 
     def row_numbers(self, n: int) -> NDArray[Any]:
-        """As `block`, but only the numbers of the rows."""
+        """Return the same as `block`, but only the row numbers."""
         return self._in_range(n) if self._must_check else self.queue.row_numbers(n)
 
     def _in_range(self, n: int) -> NDArray[np.int64]:
@@ -159,16 +159,16 @@ class SliceSource:
     # For states.
 
     def _facts(self) -> dict[str, Any]:
-        """Return what decides the examples, as plain data."""
+        """Return everything that determines the examples, as plain data."""
         return {**self.queue._facts(), "kind": "slice_input_producer", "digest": self._digest()}
 
     def _position(self) -> int:
-        """Return how many row numbers were taken and delivered, or passed over."""
+        """Return how many row numbers were taken and delivered, or skipped."""
         left = self._left
         return self.queue._position() - (0 if left is None else len(left))
 
     def _go_to(self, position: int, seeds: tuple[int, int] | None) -> None:
-        """Continue from a position in the order of these seeds.
+        """Continue from a position in the order given by these seeds.
 
         Raises:
             FailedPreconditionError, InvalidArgumentError: As for a ProducerQueue.
@@ -191,17 +191,18 @@ def slice_input_producer(
 ) -> SliceSource:
     """Create a source of examples from arrays: example i is row i from each.
 
-    Natively `pipeline.arrays` does more. Rows in memory need no thread in `batch` and `shuffle_batch`.
+    For native programs, `pipeline.arrays` does more. Rows in memory need no thread in `batch` and `shuffle_batch`.
 
     Args:
         tensor_list: Your arrays, with rank 1 or more, in a list or tuple. Do not change them. The first one sets the
-        length. num_epochs, shuffle, seed, shared_name: As for `input_producer`.
+            length.
+        num_epochs, shuffle, seed, shared_name: As for `input_producer`.
         capacity: How many row numbers its thread prepares.
         name: Name for the queue with row numbers, `input_producer` by default.
         collection: List to put the QueueRunner on; None for the process-wide one.
 
     Returns:
-        The source. A call gives one example, `block(n)` up to n.
+        The source. A call returns one example, `block(n)` up to n.
 
     Raises:
         ValueError: There are no arrays or no rows, one has rank 0, or `num_epochs` is less than 1.

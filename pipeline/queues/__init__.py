@@ -1,4 +1,4 @@
-"""Queues between threads, and what fills them: runners, readers and producers, as in TensorFlow 1.
+"""Queues between threads, and the threads that fill them: runners, readers and producers, as in TensorFlow 1.
 
     queue = pipeline.queues.FIFOQueue(100, ["float32"], [(28, 28)])
     runner = pipeline.queues.QueueRunner(queue, [lambda: queue.enqueue(read())] * 4)
@@ -9,7 +9,7 @@ Each name is in `pipeline` too. See docs/queues.md.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # at run time a name is imported when it is first used, as in `pipeline`
+if TYPE_CHECKING:  # names are imported on first use, as in `pipeline`
     from pipeline import (
         Coordinator,
         FIFOQueue,

@@ -59,7 +59,7 @@ class QueueBase:
 
     @property
     def shapes(self) -> list[Shape]:
-        """Each component's shape: a tuple (None in it: any size), or None for any shape."""
+        """Each component's shape: a tuple (a None entry means any size), or None for any shape."""
         return list(self._shapes)
 
     @property
@@ -101,8 +101,8 @@ class QueueBase:
     ) -> None:
         """Close the queue, unless it is closed: its elements stay, and waiting enqueues are cancelled.
 
-        If the block raises, the consumer of the queue gets the elements that are there and then an OutOfRangeError with
-        that exception as its `__cause__`.
+        If the block raises, the queue's consumer gets the remaining elements and then an OutOfRangeError with that
+        exception as its `__cause__`.
         """
         with because(None if error is None else LeftBlock(error)), contextlib.suppress(CancelledError):
             self.close(cancel_pending_enqueues=True)
@@ -116,7 +116,7 @@ class QueueBase:
         return bool(self.queue_ref.is_closed())
 
     def stats(self) -> QueueStats:
-        """Return the queue's statistics since it was created."""
+        """Return the queue's statistics since its creation."""
         return self.queue_ref.stats()  # type: ignore[no-any-return]
 
     @property
@@ -128,7 +128,7 @@ class QueueBase:
         """Dequeue elements until the queue is closed and empty.
 
         Raises:
-            OutOfRangeError: The queue was closed because something failed; the failure is the error's `__cause__`.
+            OutOfRangeError: The queue was closed after a failure; the failure is the error's `__cause__`.
         """
         while True:
             try:
@@ -144,9 +144,9 @@ class QueueBase:
         """Return a queue for forwarding calls to `queues[index]`.
 
         Args:
-            index: An int or an integer array with one entry. An array is read at each call: changing it in place
-                redirects the calls that follow.
-            queues: A non-empty list of queues with equal dtypes and names; kinds and capacities may differ.
+            index: An int or an integer array with one entry. An array is read at each call, so you can redirect later
+                calls by changing it in place.
+            queues: A non-empty list with queues whose dtypes and names are equal; kinds and capacities may differ.
 
         Raises:
             TypeError: `queues` is not such a list.
@@ -187,7 +187,7 @@ class _Selected(QueueBase):
 
 
 def _common_shape(shapes: list[Shape]) -> Shape:
-    """The sizes on which all shapes agree, None for the others; None altogether if the ranks differ."""
+    """Return the sizes common to all shapes, None for the others; None altogether if the ranks differ."""
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(shapes) or len({len(shape) for shape in known}) != 1:
         return None

@@ -1,6 +1,6 @@
-"""Why a queue was closed, as the second line of its errors says it: "closed because ...", "closed by ..." and so on.
+"""The reason why a queue was closed, for the second line in its errors: "closed because ...", "closed by ..." etc.
 
-Whoever closes a queue for a reason calls `close` within `because(cause)`. The queue then asks `cause_of_closing` why.
+Code with a reason calls `close` within `because(cause)`. The queue then reads the reason from `cause_of_closing`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class Cause:
     end = EndOfInput()
 
     def text(self, groups: list[WorkerGroup], stats: QueueStats) -> str:
-        """Return the cause as one line of a message.
+        """Return the cause as one line for a message.
 
         Args:
             groups: The filling threads.
-            stats: Statistics of that queue.
+            stats: The queue's statistics.
         """
         raise NotImplementedError
 
@@ -49,7 +49,7 @@ class ClosedByCall(Cause):
 
 
 class LeftBlock(Cause):
-    """The `with` block of the queue ended by an exception.
+    """The queue's `with` block ended by an exception.
 
     Args:
         error: The exception.
@@ -66,10 +66,10 @@ class LeftBlock(Cause):
 
 
 class StoppedByCoordinator(Cause):
-    """A Coordinator was asked to stop, perhaps because something failed.
+    """A Coordinator was asked to stop, perhaps after a failure.
 
     Args:
-        error: The reported exception; None if there was none, or only one that means a clean stop.
+        error: The reported exception; None if there was none, or only a clean stop.
     """
 
     def __init__(self, error: BaseException | None) -> None:
@@ -97,7 +97,7 @@ class StoppedByCoordinator(Cause):
 
 
 class InputUsedUp(Cause):
-    """The threads of a QueueRunner reached the end of their input."""
+    """A QueueRunner's threads reached the end of their input."""
 
     def __init__(self, group: WorkerGroup) -> None:
         ends, self._failures = group.ends()
@@ -133,7 +133,7 @@ _thread = threading.local()
 @contextlib.contextmanager
 def because(cause: Cause | None) -> Iterator[None]:
     """Record a cause for every queue closed by this thread within the body."""
-    outer = getattr(_thread, "cause", None)  # of a body in which a signal handler has struck
+    outer = getattr(_thread, "cause", None)  # from a body interrupted by a signal handler
     _thread.cause = cause
     try:
         yield

@@ -1,4 +1,4 @@
-"""Parses the arguments that describe a queue: dtypes, shapes, names, capacity; says how slots hold each component."""
+"""Parse a queue's arguments, dtypes, shapes, names and capacity, and choose how slots store each component."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ UNBOUNDED = 2**31 - 1
 
 
 class Component(NamedTuple):
-    """Facts about one component.
+    """One component's description.
 
     Attributes:
-        dtype: The dtype of its values; `object` if slots hold bytes.
-        form: How slots hold it: "rows" for rows of fixed size in a slab, "array" for references to arrays that vary in
-            shape, "bytes" and "object" for references to these.
-        shape: The shape of one value. None: any shape; a None in it: any size.
-        keeps: A NumPy value of another dtype is refused if the cast would change it.
+        dtype: The values' dtype; `object` if slots hold bytes.
+        form: The storage in slots: "rows" for rows with a fixed size in a slab, "array" for references to arrays with
+            different shapes, "bytes" and "object" for references to these.
+        shape: A single value's shape. None: any shape; a None entry: any size.
+        keeps: True to refuse a NumPy value with another dtype if the cast would change it.
     """
 
     dtype: np.dtype[Any]
@@ -35,11 +35,11 @@ class Component(NamedTuple):
 
 
 def parse_dtypes(given: Any) -> list[np.dtype[Any]]:
-    """Return a list of dtypes from one dtype or a list or tuple of them.
+    """Return a list of dtypes from one dtype or from a list or tuple.
 
     Raises:
         InvalidArgumentError: It is empty.
-        TypeError: Something in it is not a dtype.
+        TypeError: An item is not a dtype.
     """
     try:
         dtypes = [parse_dtype(one) for one in (given if isinstance(given, (list, tuple)) else [given])]
@@ -81,15 +81,15 @@ def _is_one_shape(given: Sequence[Any]) -> bool:
 
 
 def parse_shapes(given: Any, count: int) -> list[Shape]:
-    """Return the shapes of `count` components.
+    """Return one shape per component, for `count` components.
 
     Args:
-        given: None for any shape, one shape, or a list or tuple with a shape for each component.
+        given: None for any shape, one shape, or a list or tuple with one shape per component.
         count: The number of components.
 
     Raises:
         TypeError: It is something else.
-        ValueError: A dimension is None or negative, or the number of shapes is not `count`.
+        ValueError: A dimension is None or negative, or there are not `count` shapes.
     """
     if given is None:
         return [None] * count
@@ -105,7 +105,7 @@ def parse_shapes(given: Any, count: int) -> list[Shape]:
 
 
 def parse_partial_shapes(given: Any, count: int) -> list[Shape]:
-    """As `parse_shapes` for a padding queue: a list with a shape for each component; dimensions may be None."""
+    """Parse as `parse_shapes`, for a padding queue: a list with one shape per component; dimensions may be None."""
     if not isinstance(given, (list, tuple)) or _is_one_shape(given):
         raise ValueError(f"When providing partial shapes, a list of shapes must be provided, got {given!r}")
     if len(given) != count:
@@ -116,11 +116,11 @@ def parse_partial_shapes(given: Any, count: int) -> list[Shape]:
 
 
 def parse_names(given: Any, count: int | None) -> list[str] | None:
-    """Return None or the list of names, from None, one name or a name for each component.
+    """Return None or the list of names, from None, one name or one name per component.
 
     Raises:
         TypeError: It is something else.
-        ValueError: Their number differs from a known `count`.
+        ValueError: The count differs from a known `count`.
     """
     if given is None:
         return None
@@ -144,12 +144,12 @@ def parse_capacity(given: Any) -> int:
 
 
 def parse_count(n: Any, method: str) -> int:
-    """Return the n of `dequeue_many` or `dequeue_up_to`, whichever `method` says, as an int.
+    """Return the n of `dequeue_many` or `dequeue_up_to` (the method named by `method`) as an int.
 
     Raises:
         TypeError: It is not an integer.
         ValueError: It is None.
-        InvalidArgumentError: It is negative, 2**31 or more, or an array of other than one integer.
+        InvalidArgumentError: It is negative, 2**31 or more, or not an array with exactly one integer.
     """
     if n is None:
         raise ValueError("n must be an integer, got None")
@@ -170,7 +170,7 @@ def parse_count(n: Any, method: str) -> int:
 
 
 def component(dtype: np.dtype[Any], shape: Shape) -> Component:
-    """Decide how slots hold a component of this dtype and shape.
+    """Choose how slots store a component with this dtype and shape.
 
     Raises:
         ValueError: Slots cannot hold it: objects that are not scalars, or more than 30 dimensions or 2**62 bytes.

@@ -1,4 +1,4 @@
-"""freeze: marks an array read-only, so queues need not copy its rows."""
+"""freeze: mark an array read-only, so queues need not copy its rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def freeze(array: Array) -> Array:
     Arrays that share its memory become read-only too, up to its owner. Do not write to views you made before.
 
     Args:
-        array: Any array. If nobody owns its memory, as with a memory-mapped file, queues still copy.
+        array: Any array. If its memory has no owner, as with a memory-mapped file, queues still copy.
 
     Returns:
         The same array, read-only. Its slices are read-only as well.

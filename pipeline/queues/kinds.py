@@ -1,7 +1,7 @@
-"""The kinds of queue: FIFOQueue, RandomShuffleQueue, PaddingFIFOQueue, PaddingShuffleQueue, PriorityQueue.
+"""The queue kinds: FIFOQueue, RandomShuffleQueue, PaddingFIFOQueue, PaddingShuffleQueue, PriorityQueue.
 
-A kind says which arguments describe it. When a call waits, and that a shuffle queue holds back `min_after_dequeue`
-elements, is decided in `pyx/serving.pxd`; which element leaves next, in `pyx/orders.pxd`.
+Each kind parses its own arguments. `pyx/serving.pxd` decides when a call waits, and that a shuffle queue retains
+`min_after_dequeue` elements; `pyx/orders.pxd` chooses the next element to leave.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class FIFOQueue(TypedQueue):
     """A queue whose elements leave in the order they entered.
 
     Args:
-        capacity: How many elements fit; negative or None for no limit. Memory follows what you put in.
-        dtypes: A dtype for each component, or one dtype: what `np.dtype` takes, "string" for bytes of any length, or
-            `object` for your objects, held by reference. None: your first element fixes dtypes and shapes.
-        shapes: A shape for each component, or one shape. None takes any shape, without `dequeue_many`.
-        names: A name for each component; elements are then dicts.
+        capacity: Maximum number of elements; negative or None for no limit. Memory grows with the elements.
+        dtypes: One dtype per component, or one dtype: anything that `np.dtype` takes, "string" for bytes with any
+            length, or `object` for your objects, held by reference. None: your first element fixes dtypes and shapes.
+        shapes: One shape per component, or one shape. None takes any shape, but without `dequeue_many`.
+        names: One name per component; elements are then dicts.
         shared_name: Ignored: every queue is private.
         name: Name in errors and for threads.
 
@@ -41,7 +41,7 @@ class FIFOQueue(TypedQueue):
         InvalidArgumentError, ValueError, TypeError: The arguments do not describe a queue.
 
     Thread safety: you may call all methods from any thread. Calls on one side are served in order. Each element is
-    delivered once; no timeout, interrupt or error loses one.
+        delivered once; no timeout, interrupt or error loses one.
 
     Examples:
         >>> queue = pipeline.FIFOQueue(10, ["float32", "int32"], shapes=[(2,), ()])
@@ -79,10 +79,10 @@ class RandomShuffleQueue(TypedQueue):
 
     Args:
         capacity: As for FIFOQueue.
-        min_after_dequeue: Elements that stay in an open queue, to draw from: more mix better.
+        min_after_dequeue: Elements that stay in an open queue, to draw from: a larger number mixes better.
         dtypes, shapes, names, shared_name, name: As for FIFOQueue.
-        seed: Fixes the draws: the same calls give the elements TensorFlow would give. None is unpredictable, unless you
-            called `set_random_seed`.
+        seed: Fixes the draws: the same calls give the same elements as TensorFlow. None is random, unless you called
+            `set_random_seed`.
         deterministic: Draw each element from exactly the `min_after_dequeue + 1` oldest ones. With a seed the order
             then depends only on the order of arrival, not on timing, threads or capacity.
 
@@ -123,12 +123,12 @@ class RandomShuffleQueue(TypedQueue):
 
 
 class PaddingFIFOQueue(TypedQueue):
-    """A FIFOQueue for elements that vary in shape; a batch is padded to its largest element.
+    """A FIFOQueue for elements with different shapes; a batch is padded to its largest element.
 
     Args:
         capacity: As for FIFOQueue.
         dtypes: As for FIFOQueue, but not None.
-        shapes: A list with a shape for each component; a dimension of None may have any size. `dequeue_many` and
+        shapes: A list with one shape per component; a None dimension may have any size. `dequeue_many` and
             `dequeue_up_to` pad it with 0, False or b"" to the largest size in the batch.
         names, shared_name, name: As for FIFOQueue.
 
@@ -162,9 +162,9 @@ class PaddingFIFOQueue(TypedQueue):
 
 
 class PaddingShuffleQueue(TypedQueue):
-    """A RandomShuffleQueue for elements that vary in shape; a batch is padded to its largest element.
+    """A RandomShuffleQueue for elements with different shapes; a batch is padded to its largest element.
 
-    TensorFlow has no such queue. It draws as RandomShuffleQueue and pads as PaddingFIFOQueue.
+    TensorFlow lacks this queue. It draws as RandomShuffleQueue and pads as PaddingFIFOQueue.
 
     Args:
         capacity, min_after_dequeue, seed, deterministic: As for RandomShuffleQueue.
@@ -211,14 +211,14 @@ class PaddingShuffleQueue(TypedQueue):
 class PriorityQueue(TypedQueue):
     """A queue whose elements leave by priority, the smallest number first.
 
-    The first component of an element is its priority, an int64 scalar; it comes out with the element. Equal
-    priorities leave in no particular order. `dequeue_many` waits for n elements and then takes the n smallest.
+    An element's first component is its priority, an int64 scalar, and is dequeued with the element. Equal priorities
+    leave in no particular order. `dequeue_many` waits for n elements and then takes the n smallest.
 
     Args:
         capacity: As for FIFOQueue.
         types: Dtypes for the components after the priority. None: the first element fixes dtypes and shapes.
         shapes: Their shapes, as for FIFOQueue.
-        names: None, or a name for each component, the priority first.
+        names: None, or one name per component, the priority first.
         shared_name, name: As for FIFOQueue.
 
     Raises:
@@ -258,11 +258,11 @@ class PriorityQueue(TypedQueue):
 
 
 def shuffle_limits(capacity: int, min_after_dequeue: int) -> tuple[int, int]:
-    """Return the capacity and the min_after_dequeue of a shuffle queue as ints.
+    """Return a shuffle queue's capacity and min_after_dequeue as ints.
 
     Raises:
         InvalidArgumentError: `min_after_dequeue` is negative or not below the capacity.
-        TypeError, ValueError: One of them is not a number.
+        TypeError, ValueError: Either is not a number.
     """
     limit, least = parse_capacity(capacity), whole(min_after_dequeue, "min_after_dequeue")
     if least < 0:

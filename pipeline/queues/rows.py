@@ -1,4 +1,4 @@
-"""Rows: selected rows of an array, not gathered yet."""
+"""Rows: selected array rows, not gathered yet."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 
 class Rows:
-    """Selected rows of a frozen array.
+    """Selected rows in a frozen array.
 
-    A queue gathers large rows when they leave it and small ones when they enter: one copy less than from an array of
-    these rows. Everything else may treat this as an array: `np.asarray` gathers the rows.
+    A queue gathers large rows on dequeue and small ones on enqueue, which saves one copy. All other code can treat
+    this as an array: `np.asarray` gathers the rows.
 
     Args:
-        array: Of rank 1 or more.
-        numbers: The row numbers, int64 of rank 1, all in range.
+        array: Array with rank 1 or more.
+        numbers: Row numbers, int64 with rank 1, all in range.
     """
 
     __slots__ = ("array", "numbers")
@@ -43,8 +43,8 @@ class Rows:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         if copy is False:
             raise ValueError("Rows become an array only by a copy: they must be gathered")
-        # `take` is twice as fast, but reads past the end of strings of length 0, and copies all of an array that is not
-        # contiguous first: of a broadcast one that may be gigabytes.
+        # `take` is twice as fast, but reads past the end for strings with length 0, and copies the whole array first if
+        # it is not contiguous: for a broadcast array that may be gigabytes.
         takes = self.array.itemsize and self.array.flags.c_contiguous
         rows = self.array.take(self.numbers, axis=0) if takes else self.array[self.numbers]
         return rows if dtype is None else rows.astype(dtype, copy=False)

@@ -1,4 +1,4 @@
-"""The errors of queue calls: TensorFlow's searchable first line, then the reason."""
+"""Errors raised by queue calls: TensorFlow's searchable first line, then the reason."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _STATUS_NAMES = {number: name for name, number in STATUSES.items()}
 def failure(queue: WatchedQueue, watchdog: Watchdog, status: int, call: int, requested: int, current: int) -> OpError:
     """Make the error for an unserved call.
 
-    The errors of a closed queue say why it was closed; what a failed thread raised is their `__cause__`.
+    A closed queue's errors contain the reason for closing; a failed thread's exception is their `__cause__`.
 
     Args:
         queue: The queue.
-        watchdog: It knows why the queue was closed.
-        status, call: The engine's numbers of the outcome and of the method.
-        requested: The elements of the call.
-        current: The queue's size; for an enqueue, how many of the call's elements are stored: the error's `stored`.
+        watchdog: Provides the reason for closing.
+        status, call: The engine's codes for outcome and method.
+        requested: The call's element count.
+        current: The queue's size; for an enqueue, how many elements are stored: the error's `stored`.
     """
     method, outcome = CALL_NAMES[call], _STATUS_NAMES[status]
     if outcome in ("closed", "already_closed", "cancelled", "exhausted"):
@@ -53,7 +53,7 @@ def _closed(
     queue: WatchedQueue, watchdog: Watchdog, method: str, outcome: str, requested: int, current: int
 ) -> OpError:
     name = queue.name
-    # As in TensorFlow, the errors of single-element calls on a padding queue name FIFOQueue, whose calls they are.
+    # As in TensorFlow, single-element calls on a padding queue name FIFOQueue in errors, because they are its calls.
     kind = (
         "FIFOQueue"
         if queue._kind_name == "PaddingFIFOQueue" and (method in _ENQUEUES or method == "dequeue")
@@ -101,7 +101,7 @@ def _stored(requested: int, current: int) -> str:
 def signature_mismatch(
     queue: str, values: Sequence[Any], components: Sequence[Component], many: bool
 ) -> InvalidArgumentError:
-    """Make the error of a call with another number of values than the queue has components."""
+    """Make the error for a call whose value count differs from the queue's component count."""
     have = ",".join(str(getattr(value, "dtype", type(value).__name__)) for value in values[:_SHOWN])
     more = ",..." if len(values) > _SHOWN else ""
     want = ",".join(str(each.dtype) for each in components)
@@ -121,7 +121,7 @@ def signature_mismatch(
 
 
 def no_shapes(kind: str) -> InvalidArgumentError:
-    """Make the error of a batch from a queue without shapes."""
+    """Make the error for a batch from a queue without shapes."""
     what = "DequeueMany requires" if kind == "PriorityQueue" else "DequeueMany and DequeueUpTo require"
     return invalid(f"{kind}'s {what} the components to have specified shapes.")
 

@@ -28,7 +28,7 @@ _DEQUEUES = frozenset(number for name, number in CALLS.items() if name.startswit
 
 
 class TypedQueue(Engine, QueueBase):
-    """Base of the kinds of queue: the engine moves slots and bytes, this class says what they may hold.
+    """Base class for all queues: the engine moves slots and bytes, this class checks and converts values.
 
     Thread safety: as FIFOQueue. `_deciding` guards the components until the first element has fixed them.
     """
@@ -38,9 +38,9 @@ class TypedQueue(Engine, QueueBase):
     _counters: ClassVar[dict[str, Iterator[int]]] = {}
     _components: list[Component] | None
     _names: list[str] | None
-    _endless = FailedPreconditionError  # what a hook raises about a wait that would never end
-    _listed = True  # among what is alive, for reports
-    _labels: list[Any] | None = None  # what errors call the components of a queue without names
+    _endless = FailedPreconditionError  # raised by a hook for an endless wait
+    _listed = True  # included in reports
+    _labels: list[Any] | None = None  # component labels in errors, without names
 
     def _setup(
         self,
@@ -57,14 +57,14 @@ class TypedQueue(Engine, QueueBase):
         self._watchdog = Watchdog(min_after_dequeue)
         self._components = None
         self._names = names
-        self._deciding = threading.RLock()  # reentrant: code that a value runs may enqueue too
+        self._deciding = threading.RLock()  # reentrant: a value's own code may enqueue too
         if components is not None:
             self._decide(components)
         if self._listed:
             queues.add(self)
 
     def _unique(self, name: str | None) -> str:
-        """Return a given name unchanged; number the default name from the second queue on."""
+        """Return a given name unchanged; number default names from the second queue on."""
         default = type(self)._default_name
         name = given_name(name, "name")
         if name is not None and name != default:
@@ -107,7 +107,7 @@ class TypedQueue(Engine, QueueBase):
         return f"<{self._kind_name} '{self._name}': {stats.size} of {stats.capacity} elements, {state}>"
 
     def _repr_html_(self) -> str:
-        # For notebooks; other programs need not load it.
+        # Only for notebooks, so other programs need not load it.
         from pipeline.reports.picture import of_queue
 
         return of_queue(self._kind_name, self.name, self.stats(), self._watchdog.min_after_dequeue)
@@ -148,7 +148,7 @@ class TypedQueue(Engine, QueueBase):
         return f"{self._kind_name} '{self._name}': component {index}{name}"
 
     def _in_order(self, vals: Any, many: bool) -> tuple[Any, ...]:
-        """Return the values of a call in the order of the components."""
+        """Return a call's values in component order."""
         if isinstance(vals, dict):
             if self._names is None:
                 raise ValueError(
@@ -169,7 +169,7 @@ class TypedQueue(Engine, QueueBase):
         return values
 
     def _convert(self, vals: Any, many: bool) -> tuple[Any, ...]:
-        """Convert a call's values to the form of slots; errors name the component and the reason."""
+        """Convert a call's values to slot form; errors name the component and the reason."""
         if self._components is None:
             with self._deciding:
                 if self._components is None:
@@ -191,7 +191,7 @@ class TypedQueue(Engine, QueueBase):
         return tuple(converted)
 
     def _infer(self, vals: Any, many: bool) -> None:
-        """Let the first element fix dtypes, shapes and, where it is a dict, names."""
+        """Let the first element fix dtypes, shapes and, for a dict, names."""
         if isinstance(vals, dict) and self._names is None:
             self._rename(list(vals))
             try:
@@ -212,10 +212,10 @@ class TypedQueue(Engine, QueueBase):
             self._decide(components)
         except RuntimeError:
             if self._components is None:
-                raise  # else code run by a value or a signal handler has enqueued the first element meanwhile
+                raise  # otherwise a signal handler or a value's own code enqueued the first element
 
     def _describe(self, values: tuple[Any, ...], many: bool) -> list[Component]:
-        """Describe the components by their first values."""
+        """Describe the components from their first values."""
         return [component(*infer(value, many, self._where(i))) for i, value in enumerate(values)]
 
     def _rename(self, names: list[str] | None) -> None:
@@ -236,7 +236,7 @@ class TypedQueue(Engine, QueueBase):
         return texts.failure(self, self._watchdog, status, call, requested, current)
 
     def _outputs(self, out: Any) -> tuple[Any, ...]:
-        """Return the arrays of `out` in the order of the components."""
+        """Return the arrays in `out` in component order."""
         if self._components is None:
             raise ValueError(f"{self._kind_name} '{self._name}': out= needs known dtypes; no element was enqueued yet")
         if self._names is not None:
@@ -258,7 +258,7 @@ class TypedQueue(Engine, QueueBase):
         )
 
     def _nothing(self, outs: tuple[Any, ...] | None) -> Any:
-        """Return the result of a dequeue_many of 0 elements."""
+        """Return the result of dequeue_many(0)."""
         if self._components is None:
             raise texts.no_shapes(self._kind_name)
         values = [

@@ -1,4 +1,4 @@
-"""Converts Python values to what slots take, or says why they do not fit; runs before the queue is touched."""
+"""Convert Python values to slot values, or explain why they do not fit; runs before the queue is touched."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.foreign import numpy_of
 from pipeline.nest import ListValue
 from pipeline.queues.components import Component, Shape
 
-# By dtype kind of a component: the kinds that NumPy may infer for Python values (not arrays) that it takes.
+# Per component dtype kind, the kinds that NumPy may infer for Python values (not arrays).
 _ACCEPTED = {"b": "b", "i": "biu", "u": "biu", "f": "biuf", "c": "biufc"}
 
 
@@ -69,7 +69,7 @@ def _cast(array: np.ndarray[Any, Any], component: Component, where: str) -> np.n
 
 
 def _alike(array: np.ndarray[Any, Any], cast: np.ndarray[Any, Any]) -> bool:
-    """Return whether a cast has kept the values; floats may be rounded. Fields are cast by place, not by name."""
+    """Return whether a cast has kept the values; floats may be rounded. Fields are cast by position, not by name."""
     names = array.dtype.names
     if names is not None:
         return names == cast.dtype.names and all(_alike(array[name], cast[name]) for name in names)
@@ -97,7 +97,7 @@ def _check_range(inferred: np.ndarray[Any, Any], dtype: np.dtype[Any], where: st
 
 
 def _from_python(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any, Any]:
-    """Convert numbers and nested lists of them; never truncates, wraps around or parses."""
+    """Convert numbers and nested number lists; never truncates, wraps around or parses."""
     value = copied_lists(value, where)
     if dtype.kind not in _ACCEPTED:
         return np.array(value, dtype=dtype)
@@ -106,7 +106,7 @@ def _from_python(value: Any, dtype: np.dtype[Any], where: str) -> np.ndarray[Any
     except ValueError as error:
         raise ValueError(f"{where}: not a rectangular array of {dtype}: {error}") from None
     if dtype.kind in "iu" and inferred.dtype.kind in "fO" and inferred.size:
-        # NumPy infers floats for Python ints beyond 64 bits, and for large ones beside negative ones.
+        # NumPy infers floats for Python ints beyond 64 bits, and for large ones mixed with negative ones.
         exact = np.array(value, dtype=object)
         if all(type(one) is int for one in exact.reshape(-1).tolist()):
             _check_range(exact, dtype, where)
@@ -126,8 +126,8 @@ _WITHOUT_MASK = (int, float, bool, complex, str, bytes, np.ndarray)
 def copied_lists(value: Any, where: str | None = None) -> Any:
     """Return nested lists as private copies; other values unchanged.
 
-    NumPy crashes if a list becomes shorter while it reads it, by an element's `__float__` or in another thread. It also
-    drops the masks of arrays in lists; with `where` they are refused, with that in the error.
+    NumPy crashes if a list becomes shorter while it is read, by an element's `__float__` or in another thread. It also
+    drops the masks on arrays in lists; given `where`, masked arrays are refused with an error that contains it.
     """
     kind = type(value)
     if kind is list or kind is tuple:
@@ -143,7 +143,7 @@ def _array(value: Any, component: Component, where: str) -> np.ndarray[Any, Any]
         raise ValueError(f"{where}: None is not a value")
     if (
         isinstance(value, np.generic) and value.dtype.kind in "iu" and dtype.kind in "iu"
-    ):  # one number is checked like one of Python
+    ):  # a single number is checked as in Python
         _check_range(np.asarray(value), dtype, where)
     if type(value) is np.ndarray or isinstance(value, np.generic):
         return _cast(np.asarray(value), component, where)
@@ -169,7 +169,7 @@ def _shape_of(value: Any) -> tuple[int, ...]:
 def _mismatch(
     index: int, expected: tuple[int | None, ...], got: tuple[int, ...], where: str, counted: bool = False
 ) -> InvalidArgumentError:
-    """The error for a shape; `counted`: the components of a block do not have equally many rows, as `where` says."""
+    """Return the error for a wrong shape; `counted`: row counts differ between components, as `where` explains."""
     text = f"Shape mismatch in tuple component {index}. Expected {show(expected)}, got {show(got)}\n{where}"
     if len(got) == len(expected) and None not in expected and not counted:
         text += ": rows that vary in size need dynamic_pad=True (batch functions), or a padding queue"
@@ -184,7 +184,7 @@ def _owned(array: np.ndarray[Any, Any], source: Any) -> Any:
 
 
 def element(value: Any, component: Component, index: int, where: str) -> Any:
-    """Convert one value of a component to what a slot takes.
+    """Convert one component value to slot form.
 
     Args:
         value: The enqueued value.
@@ -208,7 +208,7 @@ def element(value: Any, component: Component, index: int, where: str) -> Any:
 
 
 def _plain_strings(value: Any) -> list[bytes] | None:
-    """The strings of a vector of bytes in a list of our own; None for anything else, and where one is not bytes."""
+    """Return the strings in a bytes vector as a new list; None for anything else, and if an item is not bytes."""
     if type(value) is np.ndarray and value.ndim == 1 and value.dtype.kind in "OS":
         own = value.tolist()
     elif type(value) is list:
@@ -219,10 +219,10 @@ def _plain_strings(value: Any) -> list[bytes] | None:
 
 
 def elements(value: Any, component: Component, index: int, count: int | None, where: str) -> tuple[Any, int]:
-    """Convert many values of a component; return them and their number. Arguments and errors as `element`.
+    """Convert many values for one component; return them and their count. Arguments and errors as `element`.
 
     Args:
-        count: The number of values of component 0; None if this is component 0.
+        count: The value count in component 0; None if this is component 0.
     """
     if component.form == "object":
         if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__len__") or not hasattr(value, "__iter__"):
@@ -263,7 +263,7 @@ def _of_lists(rows: Sequence[Any]) -> bool:
 
 
 def infer(value: Any, many: bool, where: str) -> tuple[np.dtype[Any], Shape]:
-    """Return NumPy's dtype and shape for the first value of a component (for a block if `many`)."""
+    """Return NumPy's dtype and shape for a component's first value (for a block if `many`)."""
     if value is None or (many and isinstance(value, (list, tuple)) and value and value[0] is None):
         raise ValueError(f"{where}: None is not a value")
     if isinstance(value, (bytes, str, bytearray)) and not many:

@@ -1,4 +1,4 @@
-"""Watchdog: raises when a dequeue would wait forever, logs a slow fill, and remembers why its queue was closed."""
+"""Watchdog: raise when a dequeue would wait forever, log a slow fill, and remember why its queue was closed."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pipeline.logs import logger
 from pipeline.queues.causes import Cause, InputUsedUp
 from pipeline.stats import QueueStats
 
-# Seconds between checks of a waiting dequeue, and before a filling pool is logged.
+# Seconds between checks during a dequeue, and before a filling shuffle queue is logged.
 CHECK_INTERVAL = 2.0
 
 _log = logger("pipeline.queues")
 
 
 class WatchedQueue(Protocol):
-    """The interface of a queue for its watchdog."""
+    """A queue's interface for its watchdog."""
 
     @property
     def name(self) -> str: ...
@@ -36,12 +36,12 @@ class WatchedQueue(Protocol):
 
 
 class Watchdog:
-    """Each queue has one: a dequeue that waits asks it whether the wait can end, a failed call why the queue is closed.
+    """Watches one queue: checks whether a waiting dequeue can end, and explains why the queue is closed.
 
     Thread safety: you may call every method from every thread; a lock guards the cause and the list of groups.
 
     Args:
-        min_after_dequeue: Elements held back by a shuffle queue; 0 for other queues.
+        min_after_dequeue: Elements retained by a shuffle queue; 0 for other queues.
     """
 
     def __init__(self, min_after_dequeue: int) -> None:
@@ -49,16 +49,16 @@ class Watchdog:
         self._lock = threading.RLock()  # reentrant: a signal handler or a finalizer may close the queue
         self._groups: tuple[WorkerGroup, ...] = ()
         self._cause: Cause | None = None
-        self._filling_since: tuple[float, int] | None = None  # the time, and the elements enqueued by then
+        self._filling_since: tuple[float, int] | None = None  # the time, and the enqueued count at that time
         self._reported = min_after_dequeue == 0
 
     def filled_by(self, group: WorkerGroup) -> None:
-        """Record the threads of a filling QueueRunner."""
+        """Record a QueueRunner's filling threads."""
         with self._lock:
             self._groups += (group,)
 
     def closing(self, cause: Cause) -> bool:
-        """Note why the queue is about to be closed; return False if a cause is known already."""
+        """Record why the queue is about to be closed; return False if a cause is known already."""
         with self._lock:
             first = self._cause is None
             if first:
@@ -75,7 +75,7 @@ class Watchdog:
             self._cause = None
 
     def why_closed(self, queue: WatchedQueue) -> tuple[str, BaseException | None, EndOfInput]:
-        """Return why the queue is closed: a line of text, the exception to blame, and the end of its input."""
+        """Return why the queue is closed: a line of text, the exception to blame, and its input's end."""
         cause, groups = self._cause, self._groups
         if cause is None:
             return "", None, EndOfInput()
@@ -87,11 +87,11 @@ class Watchdog:
         return "\n" + text, cause.error, end
 
     def about_to_wait(self, queue: WatchedQueue, call: str) -> float | None:
-        """Check, before a dequeue waits, that something can end the wait; return the seconds until the next check.
+        """Check, before a dequeue waits, whether anything can end the wait; return the seconds until the next check.
 
         Raises:
-            FailedPreconditionError: The queue's runners were never started, or all their threads failed; or this is a
-                thread of the loop whose queue it is.
+            FailedPreconditionError: The queue's runners were never started, or all their threads failed; or this thread
+                belongs to the loop that reads the queue.
         """
         groups = self._groups
         if not groups and self._reported:
@@ -100,7 +100,7 @@ class Watchdog:
             worker = current_worker()
             if worker is not None and worker.group.of_loop and worker.group in groups:
                 self._asks_itself(queue, call, worker)
-            # A thread of another QueueRunner may run before the call that starts all runners gets to this one.
+            # Another QueueRunner's thread may run before the call that starts all runners reaches this one.
             if worker is None and not any(group.begun for group in groups):
                 self._never_started(queue, call)
             self._all_lost(queue, call)
@@ -120,7 +120,7 @@ class Watchdog:
         return None if not groups and self._reported else CHECK_INTERVAL
 
     def _never_started(self, queue: WatchedQueue, call: str) -> None:
-        """Raise, unless elements have come from elsewhere."""
+        """Raise, unless elements arrived from elsewhere."""
         if queue.stats().enqueued:
             return
         groups = self._groups
@@ -138,7 +138,7 @@ class Watchdog:
         raise FailedPreconditionError(None, None, f"{text} asks for what it makes itself.\n{hint}")
 
     def _all_lost(self, queue: WatchedQueue, call: str) -> None:
-        """Raise if every thread of every runner is gone, the queue is still open, and a failure went unreported."""
+        """Raise if all runner threads are gone, the queue is still open, and a failure went unreported."""
         failures = [group.lost() for group in self._groups]
         failure = failures[0]
         if failure is None or None in failures or queue.is_closed():
@@ -162,7 +162,7 @@ class Watchdog:
         missing = self.min_after_dequeue - stats.size
         left = f"{rate:,.0f}/s, about {missing / rate:,.0f} s left" if rate else "none arrived recently"
         text = "filling %s '%s': %s elements of min_after_dequeue=%s (%s)%s"
-        # It cannot know the user's own threads, so not whether they are still there.
+        # The user's own threads are unknown here, and may have ended.
         hint = (
             "" if self._groups or rate else ". coord.close_on_stop(queue) ends this wait when a thread of yours fails"
         )

@@ -1,1 +1,1 @@
-"""Takes file names from a queue and returns their records."""
+"""Readers: take file names from a queue and return their records."""

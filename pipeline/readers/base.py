@@ -1,4 +1,4 @@
-"""ReaderBase: takes work items (file names) from a queue and returns their records, one by one or in blocks."""
+"""ReaderBase: take work items (file names) from a queue and return their records, singly or in blocks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pipeline.readers.work_items import one_string
 
 
 class Found(NamedTuple):
-    """The next records of a work item, and whether it ended or failed after them."""
+    """A work item's next records, and whether it ended or failed after them."""
 
     keys: Sequence[bytes]
     values: list[bytes]
@@ -30,15 +30,15 @@ class Found(NamedTuple):
 
 
 class ReaderBase:
-    """Base class of all readers: the current work item, the counters, and one caller at a time.
+    """Base class for all readers, with the current work item and the counters.
 
-    A reader takes the next work item from the queue when the last one is used up. An item that cannot be opened is left
-    out after its error. An error while reading leaves the reader where it is: every read raises it, until `reset`.
+    When a work item is used up, a reader takes the next one from the queue. If it cannot be opened, it is dropped after
+    the error. After an error while reading, every read raises it again, until `reset`.
 
     Args:
-        name: Name of the reader in messages; derived from the class by default.
-        on_error: "raise", or "skip": after an error in opening or reading a work item, go on with the next one. Errors
-            of the queue are always raised.
+        name: The reader's name in messages; by default derived from the class.
+        on_error: "raise", or "skip": after an error in opening or reading a work item, continue with the next one.
+            Queue errors are always raised.
         max_errors: With "skip", how many errors may be skipped; the next one is raised. None means no limit.
 
     Raises:
@@ -47,9 +47,9 @@ class ReaderBase:
     Attributes:
         supports_serialize: True if `serialize_state` works.
 
-    Thread safety: you may call every method from every thread. A lock is held during a whole call, also while it waits
-    for the queue: reads of one reader run one after the other, each record goes to one caller, and the counters wait
-    too. `errors` and `num_errors` do not.
+    Thread safety: you may call every method from every thread. Each call holds a lock, even while it waits for the
+    queue: a reader's reads run one after the other, each record is returned once, and the counters wait too. `errors`
+        and `num_errors` do not.
 
     Examples:
         >>> def first(reader: pipeline.types.ReaderBase, name: str) -> bytes:
@@ -63,7 +63,7 @@ class ReaderBase:
     """
 
     supports_serialize = False
-    _kind: str | None = None  # what names and texts call the class; None for its own name
+    _kind: str | None = None  # the class in names and messages; None for its own name
     _started: int
     _finished: int
     _produced: int
@@ -75,7 +75,7 @@ class ReaderBase:
         self._skips = Skips(on_error, max_errors)
         self._lock = threading.Lock()
         self._bytes = ByteCount()
-        self._fed_by: weakref.ref[Any] | None = None  # the queue of the last work item
+        self._fed_by: weakref.ref[Any] | None = None  # the last work item's queue
         self._restore(ReaderState())
         readers.add(self)
 
@@ -83,7 +83,7 @@ class ReaderBase:
         """Return the next record; take the next work item from `queue` if none is in progress.
 
         Args:
-            queue: Your queue with work items: file names, or what this reader reads; one string per element.
+            queue: Your queue with work items: file names, or other input for this reader; one string per element.
             timeout: Seconds to wait for the queue and for the reader's other calls; None waits forever.
 
         Returns:
@@ -94,20 +94,20 @@ class ReaderBase:
             DeadlineExceededError: The timeout passed; nothing is lost.
             NotFoundError, PermissionDeniedError, FailedPreconditionError: The file cannot be opened or read.
             DataLossError: The file is corrupt.
-            InvalidArgumentError: The element of the queue is not one string.
+            InvalidArgumentError: The queue's element is not one string.
         """
         keys, values = self._read_up_to(queue, 1, timeout)
         return ReaderRead(keys[0], values[0])
 
     def read_up_to(self, queue: QueueBase, num_records: int, *, timeout: float | None = None) -> ReaderReadUpTo:
-        """Return up to `num_records` records, at least one, all of the same work item.
+        """Return up to `num_records` records, at least one, all from the same work item.
 
-        It does not wait for the queue once it has a record. For 0 records it returns at once. If reading fails, the
-        records that this call read before the error are counted and lost; with `on_error="skip"` they are returned.
+        It does not wait for the queue once it has a record. For 0 records it returns at once. If reading fails, records
+        read before the error are counted and lost; with `on_error="skip"` they are returned.
 
         Args:
             queue, timeout: As `read`.
-            num_records: The most records to return.
+            num_records: Maximum number of records.
 
         Raises:
             InvalidArgumentError: `num_records` is negative.
@@ -122,7 +122,7 @@ class ReaderBase:
         return self._read_up_to(queue, num_records, timeout)
 
     def _read_ahead(self, queue: QueueBase, num_records: int, *, timeout: float | None = None) -> ReaderReadUpTo:
-        """As `read_up_to` for 1 or more records, but an error after some records is left for the next call."""
+        """Read as `read_up_to` for 1 or more records, but keep an error after some records for the next call."""
         return self._read_up_to(queue, at_least(1, num_records, "num_records"), timeout, keep=True)
 
     def num_records_produced(self) -> int:
@@ -131,12 +131,12 @@ class ReaderBase:
             return self._produced
 
     def num_work_units_completed(self) -> int:
-        """Return how many work items were read to their end; the reader may notice an end only at the next read."""
+        """Return how many work items were read to their end; an end may be noticed only at the next read."""
         with self._lock:
             return self._finished
 
     def _counts(self) -> tuple[int, int, Any]:
-        """Return the records and work items read so far, and the queue of these, without waiting for a read."""
+        """Return the records and work items read so far, and the work items' queue, without waiting for a read."""
         return self._produced, self._finished, None if self._fed_by is None else self._fed_by()
 
     @property
@@ -177,11 +177,11 @@ class ReaderBase:
             return state.SerializeToString()
 
     def restore_state(self, state: bytes) -> None:
-        """Restore a state from `serialize_state`; it does not include the elements of your queue.
+        """Restore a state from `serialize_state`; your queue's elements are not part of it.
 
         Raises:
             UnimplementedError: This kind of reader cannot restore a state.
-            ValueError: `state` is an array of more than one value.
+            ValueError: `state` is an array with more than one value.
             TypeError: `state` is not bytes.
             InvalidArgumentError: It is not a state, or was saved within a work item; the reader is reset.
         """
@@ -223,7 +223,7 @@ class ReaderBase:
         note_read(found.keys)
         return found
 
-    # The caller of everything below holds the lock.
+    # The caller holds the lock in everything below.
 
     @property
     def _in_progress(self) -> bool:
@@ -241,7 +241,7 @@ class ReaderBase:
         self._work_item = state.current_work
 
     def _next_records(self, queue: QueueBase, limit: int, deadline: float | None, keep: bool) -> ReaderReadUpTo:
-        """Read up to `limit` records of one work item, at least one; `keep` the ones before an error."""
+        """Read at least one and up to `limit` records from one work item; `keep` those before an error."""
         while True:
             if self._finished >= self._started and not self._next_work_item(queue, deadline):
                 continue
@@ -286,7 +286,7 @@ class ReaderBase:
             raise error
         self._skips.note(error)
 
-    # Each kind of reader defines these.
+    # Each reader class defines these.
 
     def _open(self, work_item: bytes) -> None:
         """Open a work item; OpError if it fails."""

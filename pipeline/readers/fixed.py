@@ -1,4 +1,4 @@
-"""FixedLengthRecordReader: records of a fixed number of bytes."""
+"""FixedLengthRecordReader: records with a fixed number of bytes."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from pipeline.readers.stream import StreamReader
 
 
 class FixedLengthRecordReader(StreamReader):
-    """Reads records of a fixed number of bytes. The key is `file:number`, from 0.
+    """Reads records with a fixed number of bytes. The key is `file:number`, from 0.
 
     Record K starts at `header_bytes + K * hop_bytes`. An incomplete last record is left out. A file shorter than its
     header is an OutOfRangeError, as in TensorFlow, and the next read continues with the next file.
 
-    Args:
+    record_bytes: Bytes per record; 0 gives empty records forever.
         record_bytes: Bytes in a record; 0 gives empty records forever.
         header_bytes: Bytes to skip at each file's start.
-        footer_bytes: Number of bytes at the end of a file, after the last record.
+        footer_bytes: Bytes at each file's end, after the last record.
         hop_bytes: Bytes from one record's start to the next; 0 or None for `record_bytes`.
         name, on_error, max_errors: As for ReaderBase.
         encoding: "GZIP" or "ZLIB" for compressed files; "" or None for plain ones.
 
     Raises:
         InvalidArgumentError: One of the four numbers is negative, or `encoding` is something else.
-        TypeError: One of them is not an integer.
+        TypeError: A number is not an integer.
 
     Thread safety: as ReaderBase.
 
@@ -63,7 +63,7 @@ class FixedLengthRecordReader(StreamReader):
         self._compression = one_of(encodings, "" if encoding is None else encoding, "FixedLengthRecordReader: encoding")
 
     def _skip_header(self) -> None:
-        self._count = 0  # of the records cut
+        self._count = 0  # records cut so far
         if not self._file.skip(self._header):
             name = os.fsdecode(self._work_item)
             text = f"reached end of file: {name} is shorter than its header of {self._header} bytes"
@@ -71,12 +71,12 @@ class FixedLengthRecordReader(StreamReader):
 
     def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
         file = self._file
-        # With gaps, the next record may start after what is read so far.
+        # With gaps, the next record may start after the bytes read so far.
         ahead = self._header + self._count * self._hop - file.offset
         if not file.skip(ahead) or not file.has(self._needed):
             return [], range(0)
         room = len(file.data) - file.position
-        # With hops of 0 nothing is used up, so there are always as many as wanted.
+        # With a hop of 0 nothing is used up, so there are always enough.
         count = (room - self._needed) // self._hop + 1 if self._hop else min(wanted, 1 << 16)
         values = _cut_out(file.data, file.position, self._record, self._hop, count)
         # Only as far as the data goes; the next call skips the rest of a gap.
@@ -86,12 +86,12 @@ class FixedLengthRecordReader(StreamReader):
 
 
 def _cut_out(data: bytes, start: int, size: int, hop: int, count: int) -> list[bytes]:
-    """Cut `count` pieces of `size` bytes, `hop` bytes apart."""
+    """Cut `count` pieces with `size` bytes each, `hop` bytes apart."""
     if hop == 0:
         return [b""] * count
     if hop < size or count < 8:
         return [data[at : at + size] for at in range(start, start + hop * count, hop)]
-    # struct cuts five times as fast; by the hundred, since it caches each format.
+    # struct is five times as fast. It cuts 100 at a time, because it caches each format.
     one = f"{size}s{hop - size}x"
     whole, last = divmod(count - 1, 100)
     pieces: list[bytes] = []

@@ -1,4 +1,4 @@
-"""LMDBReader: the entries of LMDB databases, in key order."""
+"""LMDBReader: the entries in LMDB databases, in key order."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pipeline.readers.base import Found, ReaderBase
 
 
 class LMDBReader(ReaderBase):
-    """Reads LMDB databases. A work item is the path of one; its entries give keys and values, in key order.
+    """Reads LMDB databases. A work item is a database path; its entries give keys and values, in key order.
 
-    A database is a directory that contains `data.mdb`, or such a file itself. It is read without locks and without the
-    LMDB library: what another process writes meanwhile may be missed or raise a DataLossError, but does no other harm.
-    LMDB has no checksums, so damage within a value goes unnoticed.
+    A database is a directory with the file `data.mdb`, or such a file itself. It is read without locks and without the
+    LMDB library: entries that another process is writing may be missed or raise a DataLossError, but cause no other
+        harm. LMDB has no checksums, so damage within a value goes unnoticed.
 
     Args:
         name, on_error, max_errors: As ReaderBase.
@@ -37,7 +37,7 @@ class LMDBReader(ReaderBase):
         (b'colour', b'red')
     """
 
-    _close_file = staticmethod(os.close)  # at the end of the interpreter `__del__` may find no `os` any more
+    _close_file = staticmethod(os.close)  # at interpreter exit `__del__` may no longer find `os`
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The results of readers: single records or blocks, with keys that name file and position."""
+"""Reader results: single records or blocks, with keys that name file and position."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class ReaderRead(NamedTuple):
-    """One record: `key` says where it came from, `value` is its contents; both are bytes."""
+    """One record: `key` names its origin, `value` is its contents; both are bytes."""
 
     key: bytes
     value: bytes
@@ -24,10 +24,10 @@ class ReaderReadUpTo(NamedTuple):
 
 
 class RecordKeys(Sequence[bytes]):
-    """The keys `file:number` of records of one work item. Building them only on access saves 0.2 us per record.
+    """The keys `file:number` for a work item's records. Building them only on access saves 0.2 us per record.
 
     Attributes:
-        numbers: The numbers.
+        numbers: The record numbers.
     """
 
     def __init__(self, work_item: bytes, numbers: Sequence[int]) -> None:

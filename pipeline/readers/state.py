@@ -1,4 +1,4 @@
-"""The state of a reader as bytes: TensorFlow's protocol buffer message."""
+"""A reader's state as bytes: TensorFlow's protocol buffer message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.proto.text import escaped
 
 
 class ReaderState(Message):
-    """How far a reader is: the work items it started and finished, its records, the work item it is in."""
+    """A reader's progress: work items started and finished, records, and the current work item."""
 
     work_started = Scalar(1, INT64)
     work_finished = Scalar(2, INT64)
@@ -23,7 +23,7 @@ class ReaderState(Message):
 
 
 def one_text(state: Any) -> bytes:
-    """Return a state as bytes, also from an array of one; TypeError or ValueError if it is something else."""
+    """Return a state as bytes, also from an array with one entry; TypeError or ValueError if it is something else."""
     if isinstance(state, (list, tuple, np.ndarray)):
         if np.ndim(state):
             raise ValueError(f"state must be a scalar, got shape {np.shape(state)}")
@@ -37,7 +37,7 @@ def checked_state(message: bytes, reader: str) -> ReaderState:
     """Return a reader's restorable state; `reader` names it in errors.
 
     Raises:
-        InvalidArgumentError: It is not a state, or one within a work item.
+        InvalidArgumentError: It is not a state, or was saved within a work item.
     """
     try:
         state = ReaderState.FromString(message)

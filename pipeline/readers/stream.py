@@ -1,4 +1,4 @@
-"""StreamReader: the base of readers of files in pieces, cut into records."""
+"""StreamReader: base class for reading files in pieces and cutting them into records."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from pipeline.readers.records import RecordKeys
 
 
 class StreamReader(ReaderBase):
-    """A reader of files with many records each. It cuts a whole piece at once and then hands out the records."""
+    """A reader for files with many records each. It cuts a whole piece at once and then returns the records."""
 
     _compression = ""
 
     def _open(self, work_item: bytes) -> None:
         file = open_file(work_item, self._compression)
         self._file = ReadBuffer(file, self._bytes)
-        self._values: list[bytes] = []  # cut; those from _at on are not handed out yet
-        self._numbers: Sequence[int] = ()  # the number in the key of each
+        self._values: list[bytes] = []  # cut records; those from _at on are not returned yet
+        self._numbers: Sequence[int] = ()  # each record's number, for its key
         self._at = 0
         self._ended = False
         try:
@@ -57,16 +57,16 @@ class StreamReader(ReaderBase):
             self._values = _joined(self._values, values) if self._values else values
 
     def _skip_header(self) -> None:
-        """Skip what comes before the first record."""
+        """Skip the bytes before the first record."""
 
     def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
         """Return the next records with their numbers: at least one, unless the file has ended.
 
         Args:
-            wanted: The number of records needed. Returning more is fine if they are already read.
+            wanted: Records needed. Returning more is fine if they are already read.
 
         Raises:
-            OpError: The next record cannot be read. The next call tries the same place again.
+            OpError: The next record cannot be read. The next call retries at the same place.
         """
         raise NotImplementedError
 

@@ -1,4 +1,4 @@
-"""TextLineReader: the lines of text files."""
+"""TextLineReader: lines from text files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pipeline.readers.stream import StreamReader
 
 
 class TextLineReader(StreamReader):
-    r"""Reads the lines of text files. The key is `file:number`, from 1; the value is the line without its end.
+    r"""Reads lines from text files. The key is `file:number`, from 1; the value is the line without its end.
 
     Only `\n` ends a line; one `\r` before it, or at the end of the file, is removed too. Bytes are not decoded.
 
     Args:
-        skip_header_lines: Lines to leave out at each file's start; line numbers count them.
+        skip_header_lines: Lines to leave out at each file's start; line numbers include them.
         name, on_error, max_errors: As ReaderBase.
         max_record_bytes: A longer line is a ResourceExhaustedError, and the rest of the file cannot be read; None means
             no limit.
 
     Raises:
         InvalidArgumentError: `skip_header_lines` or `max_record_bytes` is negative.
-        TypeError: One of them is not an integer.
+        TypeError: A number is not an integer.
 
     Thread safety: as ReaderBase.
 
@@ -56,10 +56,10 @@ class TextLineReader(StreamReader):
 
     def _open(self, work_item: bytes) -> None:
         super()._open(work_item)
-        self._number = 0  # of the last line cut
-        self._tail: list[bytes] = []  # the pieces of an unfinished line
+        self._number = 0  # the last cut line
+        self._tail: list[bytes] = []  # pieces of an unfinished line
         self._tail_bytes = 0  # bytes in _tail
-        self._refused = 0  # the number of a too long line, or 0
+        self._refused = 0  # number of a line that is too long, or 0
 
     def _cut(self, wanted: int) -> tuple[list[bytes], Sequence[int]]:
         while True:
@@ -91,7 +91,7 @@ class TextLineReader(StreamReader):
         raise too_long(f"line {self._refused} of {os.fsdecode(self._work_item)} has", self._max_bytes)
 
     def _short(self, lines: list[bytes]) -> list[bytes]:
-        """Return the lines before the first too long one."""
+        """Return the lines before the first one that is too long."""
         # All but the first line lie within one piece.
         suspects = lines if self._max_bytes < self._file.CHUNK else lines[:1]
         if max(map(len, suspects), default=0) <= self._max_bytes:
@@ -101,7 +101,7 @@ class TextLineReader(StreamReader):
         return lines[:count]
 
     def _refuse(self, number: int) -> None:
-        """Stop reading at a too long line, the `number`-th after the last line cut."""
+        """Stop reading at a line that is too long, the `number`-th after the last line cut."""
         self._refused, self._tail = self._number + number, []
 
     def _split(self, piece: bytes) -> list[bytes]:

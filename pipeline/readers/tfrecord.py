@@ -1,4 +1,4 @@
-"""TFRecordReader: the records of TFRecord files, with all checksums verified."""
+"""TFRecordReader: records from TFRecord files, with all checksums verified."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _log = logger("pipeline.readers")
 class TFRecordReader(StreamReader):
     """Reads TFRecord files. The key is `file:offset`, the offset of the record's first byte in the uncompressed file.
 
-    A file that ends with a whole record is complete. So is one that ends within the 12 bytes that precede a record's
-    data, as in TensorFlow, but a warning says so.
+    A file that ends with a whole record is complete. If it ends within the 12 bytes before a record's data, it counts
+    as complete too, as in TensorFlow, but with a warning.
 
     Args:
         options: TFRecordOptions, or a compression type: "GZIP", "ZLIB", or "" or None for none. An unknown type is

@@ -1,4 +1,4 @@
-"""WholeFileReader and IdentityReader: one record per work item, its contents or the item itself."""
+"""WholeFileReader and IdentityReader: one record per work item, its contents or its name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.readers.base import Found, ReaderBase
 class WholeFileReader(ReaderBase):
     """Reads whole files. The key is the file's name, the value its contents.
 
-    A file that cannot be read is tried again by every read, until `reset`; `on_error="skip"` leaves it out.
+    A file that cannot be read is retried by every read, until `reset`; `on_error="skip"` leaves it out.
 
     Args:
         name, on_error, max_errors: As ReaderBase.

@@ -1,4 +1,4 @@
-"""Work items: what readers take from queues."""
+"""Work items: the input that readers take from queues."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline.errors import invalid
 
 
 def one_string(value: Any) -> bytes:
-    """Return the only string of an element of a queue, as bytes; InvalidArgumentError if it is something else."""
+    """Return the only string in a queue element, as bytes; InvalidArgumentError if it is something else."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):

@@ -1,1 +1,1 @@
-"""Runs enqueue ops in threads and stops all of them together."""
+"""Run enqueue ops in threads and stop all threads together."""

@@ -1,4 +1,4 @@
-"""Coordinator: several threads stop together, and `join` raises the first exception that one of them reported."""
+"""Coordinator: stop several threads together, and raise the first reported exception in `join`."""
 
 from __future__ import annotations
 
@@ -73,15 +73,15 @@ class Coordinator:
         for each in self._clean_types:
             if not (isinstance(each, type) and issubclass(each, BaseException)):
                 raise TypeError(f"{what} must be exception classes, and has {each!r:.80}")
-        # Reentrant: the garbage collector, which may run anywhere, stops the coordinator of an abandoned loop.
+        # Reentrant: the garbage collector may run anywhere, and stops an abandoned loop's coordinator.
         self._lock = threading.RLock()
         self._stop = StopFlag()
         self._recorded: Reported | None = None
-        self._told: int | None = None  # the first thread that what was reported was raised in
+        self._told: int | None = None  # first thread in which the reported exception was raised
         self._stopped: StoppedByCoordinator | None = None
         self._joined = False
         self._registered: set[threading.Thread] = set()
-        self._tied: set[weakref.ref[Fillable]] = set()  # used without the lock, one atomic operation at a time
+        self._tied: set[weakref.ref[Fillable]] = set()  # used without the lock, by atomic operations
 
     def __repr__(self) -> str:
         recorded = self._recorded
@@ -97,7 +97,7 @@ class Coordinator:
 
     @property
     def stopped(self) -> StoppedByCoordinator | None:
-        """Where the stop was requested and why, for error messages; None before a stop."""
+        """Reason and place for a stop request, for error messages; None before a stop."""
         return self._stopped
 
     @property
@@ -109,12 +109,12 @@ class Coordinator:
     def request_stop(self, ex: BaseException | ExcInfo | None = None) -> None:
         """Ask all threads to stop; the first request decides what `join` raises.
 
-        Wakes `wait_for_stop`, `join` and the thread with which each QueueRunner closes its queue, which cancels the
-        enqueues that are blocked there. Closes the queues of `close_on_stop`. `should_stop` is True from now on.
+        Wakes `wait_for_stop`, `join` and each QueueRunner's closing thread, which cancels blocked enqueues. Closes the
+        queues of `close_on_stop`. `should_stop` is True from now on.
 
         Args:
-            ex: An exception, or a tuple as returned by `sys.exc_info()`. An exception of the clean
-                types counts as None. Anything else is reported as a ValueError, so a stop is never lost.
+            ex: An exception, or a tuple as returned by `sys.exc_info()`. An exception with a clean type counts as None.
+                Anything else is reported as a ValueError, so a stop is never lost.
 
         Raises:
             BaseException: `ex` itself, if `join` has already returned and would not raise it any more.
@@ -137,8 +137,8 @@ class Coordinator:
     def close_on_stop(self, queue: Q) -> Q:
         """Close a queue filled by your own threads when the Coordinator stops.
 
-        Without it, your consumer would wait forever after such a thread failed. It gets the elements that are left,
-        and then an OutOfRangeError with the reported exception as its `__cause__`.
+        Without it, your consumer would wait forever after such a thread failed. It gets the remaining elements, and
+        then an OutOfRangeError with the reported exception as its `__cause__`.
 
         ```
         with Coordinator() as coord:
@@ -159,13 +159,13 @@ class Coordinator:
         A queue belongs to one stop: after `clear_stop`, pass it again. You may call it from any thread.
 
         Args:
-            queue: A native queue, such as a FIFOQueue; the drop-in's do not fit.
+            queue: A native queue, such as a FIFOQueue; the drop-in's queues do not work here.
 
         Returns:
-            The queue. It is closed if a stop was requested before.
+            The queue. It is closed at once if a stop was already requested.
 
         Raises:
-            TypeError: It is no such queue.
+            TypeError: It is not such a queue.
         """
         if not hasattr(type(queue), "_watched_by"):
             raise TypeError(f"queue must be a queue of pipeline, such as pipeline.FIFOQueue, got {queue!r:.80}")
@@ -178,8 +178,8 @@ class Coordinator:
         return queue
 
     def _close_tied(self) -> None:
-        """Close the queues of `close_on_stop`. Each stays in the set until it is closed: a signal handler may raise
-        before that, and the next `request_stop` or `join` goes on."""
+        """Close the queues of `close_on_stop`. A queue leaves the set only when it is closed: a signal handler may
+        raise before that, and the next `request_stop` or `join` continues."""
         for ref in list(self._tied):
             try:
                 queue = ref()
@@ -234,8 +234,8 @@ class Coordinator:
     def raise_requested_exception(self) -> None:
         """Raise the reported exception, if any, at every call, before `join` and after.
 
-        Without the GIL the first thread that is told gets the exception itself, and the others copies:
-        CPython changes an exception's traceback when it raises it, and no lock guards that.
+        Without the GIL, the first thread to call this gets the exception itself, and the others get copies: CPython
+        changes an exception's traceback when it raises it, and no lock guards that.
         """
         with self._lock:
             recorded = self._recorded
@@ -254,20 +254,20 @@ class Coordinator:
         stop_grace_period_secs: float = _GRACE,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Wait until the registered threads and `threads` have ended, then raise what was reported.
+        """Wait until the registered threads and `threads` have ended, then raise the reported exception.
 
         Waits without limit until a stop is requested or all threads have ended; after a stop, for at most the grace
         period. Threads are never interrupted. Threads that were not started count as ended.
 
         Args:
             threads: More threads to wait for.
-            stop_grace_period_secs: Seconds for the threads to end after a stop is requested.
+            stop_grace_period_secs: Seconds for the threads to end after a stop request.
             ignore_live_threads: Return normally even if threads are still running after the grace period.
 
         Raises:
             BaseException: The first reported exception.
-            RuntimeError: Threads are still running after the grace period; the text says what each is doing.
-            TypeError, ValueError: The grace period is not a number, or something else than a thread is waited for.
+            RuntimeError: Threads are still running after the grace period; the text describes what each is doing.
+            TypeError, ValueError: The grace period is not a number, or an item is not a thread.
         """
         more = [] if threads is None else items(threads, "join: threads", "threads")
         for each in more:
@@ -279,7 +279,7 @@ class Coordinator:
         _tell_running(waiting, ignore)
 
     def _wait_for(self, threads: Iterable[threading.Thread], grace: float) -> set[threading.Thread]:
-        """Wait as `join` does; return the threads, of which some may still run."""
+        """Wait as `join` does; return the threads, some possibly still running."""
         with self._lock:
             waiting = self._registered.union(threads)
         while any(map(is_running, waiting)) and not self._stop.wait(JOIN_INTERVAL):
@@ -301,10 +301,10 @@ class Coordinator:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop the registered threads, wait for them as `join` does, and raise what was reported.
+        """Stop the registered threads, wait for them as `join` does, and raise the reported exception.
 
-        An exception of the block counts as reported. It goes on as it is if it was the first. If it only follows from
-        what a thread had reported, as the OutOfRangeError of a queue that was closed, that is raised in its place. Does
+        The block's exception counts as reported. If it was the first, it propagates unchanged. If it only follows from
+        an error that a thread reported, such as a closed queue's OutOfRangeError, the thread's error replaces it. Does
         nothing after a `join` in the block.
         """
         if self._joined:
@@ -323,13 +323,13 @@ class Coordinator:
 
 
 def _check_thread(given: Any, what: str) -> None:
-    """Raise TypeError for objects that are neither threads nor end like one, such as a process."""
+    """Raise TypeError for objects that are neither threads nor thread-like, such as a process."""
     if not (hasattr(type(given), "is_alive") and hasattr(type(given), "join")):
         raise TypeError(f"{what} must be a threading.Thread, got {type(given).__name__} {given!r:.80}")
 
 
 def _follows(error: BaseException, first: BaseException) -> bool:
-    """Return whether an exception was raised because of another, or while that was handled."""
+    """Return whether an exception was raised because of another, or during its handling."""
     seen: set[int] = set()
     found: list[BaseException | None] = [error]
     while found:
@@ -343,7 +343,7 @@ def _follows(error: BaseException, first: BaseException) -> bool:
 
 
 def _tell_running(threads: Iterable[threading.Thread], ignore: bool) -> None:
-    """Raise RuntimeError if some of these threads still run; with `ignore` only log it."""
+    """Raise RuntimeError if any thread still runs; with `ignore` only log it."""
     running = sorted(filter(is_running, threads), key=lambda thread: thread.name)
     if running:
         names = " ".join(thread.name for thread in running)
@@ -354,10 +354,10 @@ def _tell_running(threads: Iterable[threading.Thread], ignore: bool) -> None:
 
 
 def _raise_as_reported(reported: Reported) -> NoReturn:
-    """Raise an exception that other threads may raise too, and leave it as it was reported.
+    """Raise an exception that other threads may raise too, and leave its traceback and context unchanged.
 
-    Each raise would lengthen its traceback. And raised while an OutOfRangeError is handled that has it as the cause,
-    it would have that error as its context: whoever walks the chain would never end.
+    Each raise would lengthen its traceback. If it were raised while handling an OutOfRangeError with it as the cause,
+    its context would be that error, and code that walks the chain would never end.
     """
     error, traceback, context = reported
     try:

@@ -1,4 +1,4 @@
-"""Copies of exceptions, for threads that raise the same one where no GIL keeps them apart."""
+"""Copy exceptions, for threads that raise the same one without a GIL."""
 
 import contextlib
 import copy
@@ -16,10 +16,10 @@ def gil_enabled() -> bool:
 
 
 def twin(error: Error) -> Error:
-    """Return an exception of the same class with the same arguments, attributes, cause and context, and no traceback.
+    """Return an exception with the same class, arguments, attributes, cause and context, and no traceback.
 
-    It is made as by `copy.copy`. That passes `args` to the class, which may take something else, or make another text
-    of them; then it is made without the class's own `__init__`. The exception itself if neither gives the same.
+    It is made as by `copy.copy`. That passes `args` to the class, whose signature may differ or which may change the
+    text; then the copy is made without the class's own `__init__`. If neither works, return the exception itself.
     """
     made = error
     for make in (copy.copy, _made_alone):
@@ -35,7 +35,7 @@ def twin(error: Error) -> Error:
 
 
 def _made_alone(error: Error) -> Error:
-    """Return a copy made by the built-in base class alone."""
+    """Return a copy made only by the built-in base class."""
     kind: Any = type(error)
     base = next(each for each in kind.__mro__ if each.__module__ == "builtins")
     args = base.__reduce__(error)[1]

@@ -1,4 +1,4 @@
-"""Enqueue and close operations of a QueueRunner, called directly or by a session."""
+"""A QueueRunner's enqueue and close operations, called directly or by a session."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class Fillable(Protocol):
-    """The interface of a QueueRunner's queue."""
+    """The interface for a QueueRunner's queue."""
 
     @property
     def name(self) -> str: ...
@@ -31,7 +31,7 @@ def make_callable(sess: Any, op: Any) -> Callable[[], object]:
 
 
 def op_name(op: Any) -> str:
-    """Return the name of an op for thread names and messages: a callable's `__qualname__`, else its `name`."""
+    """Return an op's name for thread names and messages: a callable's `__qualname__`, else its `name`."""
     while isinstance(op, functools.partial) and "__qualname__" not in vars(op):
         op = op.func
     for attribute in ("__qualname__", "name"):

@@ -1,4 +1,4 @@
-"""LooperThread: calls a function repeatedly until its Coordinator stops."""
+"""LooperThread: call a function repeatedly until its Coordinator stops."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LooperThread(threading.Thread):
     Override `start_loop`, `run_loop` and `stop_loop`, or pass a target. An exception goes to `coord.request_stop`.
 
     Args:
-        coord: The Coordinator of the thread.
+        coord: The thread's Coordinator.
         timer_interval_secs: Seconds between the starts of two calls; None for no pause. Late calls catch up.
         target: Called each time.
         args: Positional arguments for `target`.
@@ -78,7 +78,7 @@ class LooperThread(threading.Thread):
         return looper
 
     def run(self) -> None:
-        """The thread's body: start_loop, run_loop at each interval, stop_loop."""
+        """Run start_loop, run_loop at each interval, and stop_loop."""
         with self._coord.stop_on_exception():
             self.start_loop()
             if self._interval is None:

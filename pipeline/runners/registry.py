@@ -1,4 +1,4 @@
-"""The process-wide list of queue runners, and functions to start all runners of a list."""
+"""The process-wide list of queue runners, and functions to start all runners in a list."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _all_registered() -> list[QueueRunner]:
 
 
 def add_queue_runner(qr: QueueRunner, collection: list[QueueRunner] | None = None) -> None:
-    """Add a QueueRunner to the list of `start_queue_runners`.
+    """Add a QueueRunner to the list for `start_queue_runners`.
 
     Args:
         qr: The QueueRunner.
@@ -65,10 +65,10 @@ def start_queue_runners(
 
     Args:
         sess: The session for the ops; None calls them directly.
-        coord: Your Coordinator, which stops the threads and hears about their exceptions.
+        coord: Your Coordinator, which stops the threads and receives their exceptions.
         daemon: True if your program may exit without waiting for the threads.
         start: Start the threads; False only creates them.
-        collection: Your runners; None takes all runners registered by `add_queue_runner` and producers.
+        collection: Your runners; None takes all runners registered by `add_queue_runner` and by producers.
 
     Returns:
         The new threads. A runner that is already running adds none.
@@ -112,7 +112,7 @@ def reset() -> None:
 def _start_for(stops_with: Any, on_stop: Callable[[Callable[[], object]], None]) -> Coordinator:
     """Start the unstarted registered runners for an iterator; see `hooks.start_runners`.
 
-    Producers are not among them: they start when the iterator asks for rows.
+    Producers are not started here: they start when the iterator asks for rows.
     """
     coord: Coordinator | None = stops_with
     if coord is None:

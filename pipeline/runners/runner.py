@@ -1,7 +1,7 @@
-"""QueueRunner: threads that fill a queue, and one more that closes it when their Coordinator stops.
+"""QueueRunner: threads to fill a queue, and one thread to close it when their Coordinator stops.
 
-A failed thread reports its exception to the Coordinator, which stops; `_close_on_stop` then closes the queue, and the
-queue's errors have that exception as their cause (`diagnostics.causes`).
+A failed thread reports its exception to the Coordinator. Its stop makes `_close_on_stop` close the queue, and the
+exception becomes the cause of the queue's errors (`diagnostics.causes`).
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ _log = logger("pipeline.runners")
 class QueueRunner:
     """Run threads that fill a queue. Each calls one enqueue op until the input ends or the Coordinator stops.
 
-    When the input ends, the queue is closed, and its elements stay. With a Coordinator, an exception in a thread
-    stops all its threads and closes the queue, and `Coordinator.join` raises it. Without one it is logged and kept in
+    When the input ends, the queue is closed, and its elements stay. With a Coordinator, an exception in a thread stops
+    all its threads and closes the queue, and `Coordinator.join` raises it. Otherwise it is logged and kept in
     `exceptions_raised`.
 
     Thread safety: you may call every method from every thread.
 
     Args:
         queue: The queue to close at the end.
-        enqueue_ops: One callable without arguments for each thread.
+        enqueue_ops: One callable without arguments per thread.
         close_op: Called when the input ends; None closes your queue.
         cancel_op: Called when the coordinator stops; None closes the queue and cancels waiting enqueues.
         queue_closed_exception_types: OpError subclasses for the end of the input; None for `(OutOfRangeError,)`.
@@ -67,7 +67,7 @@ class QueueRunner:
     ) -> None:
         if not queue or not enqueue_ops:
             raise ValueError("Must provide queue and enqueue_ops.")
-        closes = close_op is None or cancel_op is None  # else it may be an operation of a session
+        closes = close_op is None or cancel_op is None  # otherwise it may be a session's operation
         if not hasattr(queue, "name") or (closes and not hasattr(queue, "close")):
             raise TypeError(f"QueueRunner: queue must be a queue, got {type(queue).__name__} {queue!r:.80}")
         if not isinstance(enqueue_ops, Sequence) or isinstance(enqueue_ops, (str, bytes)):
@@ -90,7 +90,7 @@ class QueueRunner:
             functools.partial(queue.close, cancel_pending_enqueues=True) if cancel_op is None else cancel_op
         )
         self._lock = threading.RLock()  # reentrant: a signal handler may use the runner
-        # By session: how many threads run; without a session the runner is the key. Sessions come and go.
+        # Running threads by session; without a session the runner is the key. Sessions are temporary.
         self._runs_per_session: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
         self._exceptions_raised: list[Exception] = []
         self._group = WorkerGroup(queue, len(enqueue_ops), list(map(op_name, enqueue_ops)))
@@ -112,17 +112,17 @@ class QueueRunner:
 
     @property
     def enqueue_ops(self) -> Sequence[Any]:
-        """The enqueue ops, one for each thread."""
+        """The enqueue ops, one per thread."""
         return self._enqueue_ops
 
     @property
     def close_op(self) -> Any:
-        """The operation at the end of the input."""
+        """The operation for the end of the input."""
         return self._close_op
 
     @property
     def cancel_op(self) -> Any:
-        """The operation when the coordinator stops."""
+        """The operation for a coordinator stop."""
         return self._cancel_op
 
     @property
@@ -132,7 +132,7 @@ class QueueRunner:
 
     @property
     def exceptions_raised(self) -> list[Exception]:
-        """The exceptions that ended threads without a coordinator; emptied when threads are created again."""
+        """Exceptions in threads without a coordinator; emptied when threads are created again."""
         return self._exceptions_raised
 
     @property
@@ -148,16 +148,16 @@ class QueueRunner:
     def create_threads(
         self, sess: Any = None, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
-        """Create one thread for each enqueue op and, with `coord`, one more that closes the queue when `coord` stops.
+        """Create one thread per enqueue op and, with `coord`, one more to close the queue when `coord` stops.
 
         Args:
             sess: The session for the ops; None calls them directly.
-            coord: The Coordinator that stops the threads and hears of their exceptions; the threads register with it.
+            coord: The Coordinator that stops the threads and receives their exceptions; the threads register with it.
             daemon: True if the interpreter may exit without waiting for the threads.
             start: Start the threads.
 
         Returns:
-            The threads; an empty list if threads of an earlier call (with the same session) are still running.
+            The threads; an empty list if threads from an earlier call (with the same session) are still running.
 
         Raises:
             TypeError: An argument is something else.
@@ -192,10 +192,10 @@ class QueueRunner:
                 if start:
                     thread.start()
                     started.append(thread)
-        except BaseException:  # the system cannot start another thread, or a signal handler raised
+        except BaseException:  # the system is out of threads, or a signal handler raised
             idle = [thread for thread in threads if thread not in started and thread.give_up()]
             with self._lock:
-                # Also those that were not made, as the system has no memory left.
+                # Including those not made because the system is out of memory.
                 unmade = len(self._enqueue_ops) - len(threads)
                 self._runs_per_session[key] -= len(idle) + unmade
             for thread in idle:
@@ -206,40 +206,40 @@ class QueueRunner:
         return [*threads, *closing]
 
     def _close_anyway(self, sess: Any, coord: Coordinator, daemon: bool) -> None:
-        """Have the queue closed for the threads that run although another could not be started."""
+        """Have the queue closed for the running threads although another thread could not be started."""
         closing = self._thread(self._close_on_stop, "close_on_stop", sess, self._cancel_op, coord)
         closing.daemon = daemon
         coord.register_thread(closing)
         try:
             closing.start()
-        except RuntimeError:  # no thread is left for that
+        except RuntimeError:  # the system is out of threads
             coord.request_stop()
             with because(coord.stopped):
                 self._quietly(sess, self._cancel_op)
 
     def _callable(self, sess: Any, op: Any) -> Callable[[], object]:
-        """The function called repeatedly for an enqueue op."""
+        """Return the function to call repeatedly for an enqueue op."""
         return self._single(sess, op)
 
     def _single(self, sess: Any, op: Any) -> Callable[[], object]:
-        """The function for a single run of an op."""
+        """Return the function for running an op once."""
         return make_callable(sess, op)
 
     def _group_for(self, sess: Any) -> WorkerGroup:
-        """The threads of a session."""
+        """Return a session's threads."""
         return self._group
 
     def _thread(self, target: Callable[..., None], what: str, *args: Any) -> EndingThread:
         own = "" if what == self.name else f"-{what}"
         return EndingThread(target, args, f"QueueRunnerThread-{self.name}{own}")
 
-    # `_thread_body` is the body of a thread that fills the queue, `_close_on_stop` that of the one that closes it.
-    # An exception such as MemoryError may strike anywhere, also while a thread reports another or leaves. So it does
-    # both twice, in _run and in _thread_body; the second time changes nothing.
+    # A filling thread runs `_thread_body`, the closing thread `_close_on_stop`. An exception such as MemoryError may
+    # strike anywhere, even while a thread reports another or leaves. So both happen twice, in _run and in _thread_body;
+    # the second time changes nothing.
 
     @property
     def _counts(self) -> bool:
-        """True if `_run` is the one of this class. Another one counts in `_runs_per_session` itself, as it must."""
+        """True if `_run` is not overridden. An override must count in `_runs_per_session` itself."""
         return type(self)._run is QueueRunner._run
 
     def _thread_body(
@@ -258,24 +258,24 @@ class QueueRunner:
             coord.request_stop(error)
         finally:
             self._leave(sess, worker)
-            worker.failure = None  # whose frames refer to the worker
+            worker.failure = None  # its frames refer to the worker
 
     def _run(self, sess: Any, enqueue_op: Any, coord: Coordinator | None = None) -> None:
         """Run an enqueue op until the input ends or the Coordinator stops. Subclasses may override it.
 
         Args:
             sess: The session; None calls the op directly.
-            enqueue_op: The op of this thread.
-            coord: The Coordinator of the thread.
+            enqueue_op: The thread's op.
+            coord: The thread's Coordinator.
         """
         worker = current_worker()
-        if worker is None:  # in a thread that the program made itself
+        if worker is None:  # the program's own thread
             worker = WorkerRecord(self._group_for(sess), 1)
             worker.group.begin(self.name, [threading.current_thread()])
             with worker.as_current():
                 self._fill(sess, enqueue_op, coord, worker)
         else:
-            worker.counted = True  # also if a subclass wraps this
+            worker.counted = True  # even if a subclass wraps this
             self._fill(sess, enqueue_op, coord, worker)
 
     def _fill(self, sess: Any, op: Any, coord: Coordinator | None, worker: WorkerRecord) -> None:
@@ -300,7 +300,7 @@ class QueueRunner:
             self._leave(sess, worker)
 
     def _note(self, error: BaseException, worker: WorkerRecord, alone: bool = True) -> None:
-        """Note the exception that ends a thread, in `exceptions_raised` too if no coordinator hears of it."""
+        """Record the exception that ends a thread, in `exceptions_raised` too if there is no coordinator."""
         if worker.failure is not None and worker.failure.error is error:
             return
         failure = worker.fail(error)
@@ -308,7 +308,7 @@ class QueueRunner:
             worker.group.failed(failure)
             if isinstance(error, Exception):
                 with self._lock:
-                    if any(each is error for each in self._exceptions_raised):  # a `_run` of the user's noted it
+                    if any(each is error for each in self._exceptions_raised):  # already recorded by the user's `_run`
                         return
                     self._exceptions_raised.append(error)
                 _log.error("Exception in QueueRunner: %s", error)
@@ -320,7 +320,7 @@ class QueueRunner:
             left = self._runs_per_session.get(key, 0)
             if worker.counted:
                 left = max(left - 1, 0)
-                self._runs_per_session[key], worker.counted = left, False  # at once: else it may count twice
+                self._runs_per_session[key], worker.counted = left, False  # together: otherwise it may count twice
         if not at_end:
             worker.group.leave()
         return left
@@ -329,12 +329,12 @@ class QueueRunner:
         try:
             self._wait_for_stop(coord)
         except BaseException as error:
-            coord.request_stop(error)  # nothing else closes the queue when the others stop
+            coord.request_stop(error)  # nothing else closes the queue if the others stop
         with because(coord.stopped):
             self._quietly(sess, cancel_op)
 
     def _wait_for_stop(self, coord: Coordinator) -> None:
-        """Wait until there is a reason to close the queue."""
+        """Wait for a reason to close the queue."""
         coord.wait_for_stop()
 
     def _quietly(self, sess: Any, op: Any) -> None:
@@ -346,7 +346,7 @@ class QueueRunner:
 
 
 def _check_op(op: Any, what: str) -> None:
-    if not (callable(op) or isinstance(op, str) or hasattr(op, "name")):  # a session may run what has a name
+    if not (callable(op) or isinstance(op, str) or hasattr(op, "name")):  # a session may run anything with a name
         raise TypeError(f"{what} must be a callable without arguments, not {op!r:.80}")
 
 

@@ -1,1 +1,1 @@
-"""decode_csv. Checks arguments in decode_csv.py, splits one record in record.py, a block of them in block.py."""
+"""decode_csv: arguments are checked in decode_csv.py, single records split in record.py, blocks in block.py."""

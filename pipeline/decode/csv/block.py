@@ -1,4 +1,4 @@
-"""A block of CSV records as columns: decoded by compiled code, and unusual records one by one in Python."""
+"""Decode many CSV records into columns in compiled code, and unusual records singly in Python."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pipeline._lines import all_bytes
 from pipeline.decode.csv.record import RecordFormat, to_bytes
 from pipeline.memory import keep_pages
 
-_WIDEST = 1 << 16  # columns; a CsvTable knows each, also those that nobody wants
+_WIDEST = 1 << 16  # columns; a CsvTable describes each, even unselected ones
 
 
 def decode_block(records: Iterable[Any], form: RecordFormat) -> list[NDArray[Any]]:
-    """Return the columns of a block of records, a Cut or any others, as arrays.
+    """Return the columns in many records, a Cut or any others, as arrays.
 
     Raises:
         InvalidArgumentError: A record is malformed; `error.record` is its index.
@@ -43,7 +43,7 @@ def decode_block(records: Iterable[Any], form: RecordFormat) -> list[NDArray[Any
 
 
 def _table(form: RecordFormat, arrays: Sequence[NDArray[Any]]) -> CsvTable | None:
-    """Return the compiled decoder; None if numbers may contain the delimiter, or for very many columns."""
+    """Return the compiled decoder; None if numbers may contain the delimiter, or for too many columns."""
     width = form.fields
     if form.delim in b' \r\n"-.+' or form.delim.isalnum() or width > _WIDEST or (form.quotes and b'"' in form.na):
         return None

@@ -1,4 +1,4 @@
-"""decode_csv: CSV records as typed values, one record or a block of them. This file checks the arguments."""
+"""decode_csv: one or many CSV records as typed values. This file checks the arguments."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def decode_csv(
     na_value: str | bytes = "",
     select_cols: Sequence[int] | None = None,
 ) -> list[Any]:
-    """Decode CSV records into one value, or one array, for each column.
+    """Decode CSV records into one value, or one array, per column.
 
-    A block is many times faster than single records. Thread safe.
+    Many records at once are many times faster than single records. Thread safe.
 
     Args:
         records: One record as bytes or str, or your records in a list or array, without line ends.
-        record_defaults: For each column its dtype and the value for a missing field: a number or string. An int means
-            int32, a float float32. An empty list, or a dtype, makes the field required.
+        record_defaults: One entry per column: its dtype and the value for a missing field, as a number or string. An
+            int means int32, a float float32. An empty list, or a dtype, makes the field required.
         field_delim: Character between fields.
         use_quote_delim: True if `"` quotes a field; `""` within quotes is one quote.
         na_value: Text that counts as missing, besides an empty field.
         select_cols: Columns to decode, as increasing indices; None decodes all.
 
     Returns:
-        A list with an entry for each column: a scalar for one record, an array for a block.
+        A list with one entry per column: a scalar for one record, an array for many.
 
     Raises:
-        InvalidArgumentError: A record has a wrong number of fields, or a field is missing or not valid. `error.record`
-            is the index of the record.
+        InvalidArgumentError: A record has a wrong field count, or a field is missing or not valid. `error.record` is
+            the record's index.
         TypeError: A record is neither bytes nor str.
 
     Examples:
@@ -95,7 +95,7 @@ def _record_format(
 
 
 def _hashable(default: Any) -> tuple[Any, ...]:
-    """Return a default as (class, dtype or None, values), for the cache of `_record_format`."""
+    """Return a default as (class, dtype or None, values), as a cache key for `_record_format`."""
     if isinstance(default, (type, np.dtype)):
         return ("dtype", default, ())
     if isinstance(default, (np.ndarray, np.generic)):
@@ -118,6 +118,6 @@ def _column_type(default: tuple[Any, ...], index: int) -> ColumnType:
             dtype = np.dtype(np.int32 if kind is int else np.float32 if kind in (float, None) else type(values[0]))
     if dtype.kind in "SUO":
         return ColumnType(STRING, to_bytes(values)[0] if values else None)
-    if dtype.name not in TYPE_NAMES or dtype.kind in "ub":  # TensorFlow takes none
+    if dtype.name not in TYPE_NAMES or dtype.kind in "ub":  # unsupported in TensorFlow
         raise invalid(f"record_defaults[{index}]: decode_csv does not support dtype {dtype}")
     return ColumnType(dtype, dtype.type(values[0]) if values else None)

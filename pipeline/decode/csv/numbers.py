@@ -1,4 +1,4 @@
-"""Converts the text of a CSV field to a number, as Python does but rounding only once, or to a bool."""
+"""Convert a CSV field's text to a number, as Python does but rounded only once, or to a bool."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 _LARGEST_FLOAT32 = 3.4028234663852886e38
-_SMALLEST_FLOAT32 = 2.0**-126  # of those with all digits
+_SMALLEST_FLOAT32 = 2.0**-126  # smallest with full precision
 
 _TRUTHS = {b"true": np.True_, b"1": np.True_, b"false": np.False_, b"0": np.False_}
 
 
 def number(field: bytes, dtype: np.dtype[Any]) -> Any:
-    """Return a text's number as a NumPy scalar, or None if it is not valid in that dtype."""
+    """Return the number in a text as a NumPy scalar, or None if it is not valid in that dtype."""
     text = field.strip()
-    if b"_" in text:  # valid in Python only
+    if b"_" in text:  # valid only in Python
         return None
     if dtype.kind == "b":
         return _TRUTHS.get(text.lower())
@@ -33,7 +33,7 @@ def number(field: bytes, dtype: np.dtype[Any]) -> Any:
 
 
 def _float32(value: float, text: bytes) -> np.float32:
-    """Return a text as a float32; `value` is the text as a float64.
+    """Return a text as a float32; `value` is the same text as a float64.
 
     TensorFlow and Arrow round once. Going through a float64 rounds twice, which matters if the float64 lies exactly
     halfway between two float32s and the text does not.

@@ -1,4 +1,4 @@
-"""One CSV record: how its fields are written, split apart and converted; errors name the field and the record."""
+"""Write, split and convert the fields in one CSV record; errors name the field and the record."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from pipeline.dtypes import utf8
 from pipeline.errors import InvalidArgumentError, invalid
 
 STRING = np.dtype(object)
-TYPE_NAMES = {  # in errors
+TYPE_NAMES = {  # for errors
     **{"float32": "float", "float64": "double", "int32": "int32", "int64": "int64", "uint64": "uint64"},
     "bool": "bool (true, false, 1 or 0)",
 }
 
 
 class ColumnType(NamedTuple):
-    """The form of one column in decode_csv.
+    """One column's form in decode_csv.
 
     Attributes:
-        dtype: Of its values; object for strings.
-        default: The value of a missing field; None if a missing field is an error.
-        text: True if strings become str, and not bytes; those that are not UTF-8 stay bytes.
+        dtype: The values' dtype; object for strings.
+        default: The value for a missing field; None if a missing field is an error.
+        text: True if strings become str rather than bytes; strings that are not UTF-8 stay bytes.
     """
 
     dtype: np.dtype[Any]
@@ -34,18 +34,18 @@ class ColumnType(NamedTuple):
 
 
 class RecordFormat(NamedTuple):
-    """The format and the dtypes of records: the checked arguments of decode_csv.
+    """The records' format and dtypes: the checked arguments of decode_csv.
 
     Attributes:
         columns: The columns to return.
         delim: The byte between fields.
         quotes: True if fields may be quoted.
-        na: The text of a missing field, besides the empty text.
-        select: The indices of the columns to return, increasing; None for all.
-        width: Fields per record; None for as many as there are columns, or, with `select`, at least as many
-            as it takes.
-        lenient: True if quotes may be anywhere, and fields that are missing at the end of a record are empty; `width`
-            is given then.
+        na: Text for a missing field, in addition to the empty text.
+        select: Increasing indices of the columns to return; None for all.
+        width: Fields per record; None for the number of columns, or, with `select`, at least up to the last selected
+            one.
+        lenient: True if quotes may be anywhere, and missing fields at a record's end count as empty; `width` must be
+            given.
     """
 
     columns: tuple[ColumnType, ...]
@@ -58,16 +58,16 @@ class RecordFormat(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        """True if a record with more fields is wrong."""
+        """True if a record with more fields is an error."""
         return self.select is None or self.width is not None
 
     @property
     def fields(self) -> int:
-        """How many fields of a record are looked at."""
+        """Number of fields to look at in each record."""
         return self.width or (len(self.columns) if self.select is None else self.select[-1] + 1)
 
     def decode(self, line: bytes, record: int) -> list[Any]:
-        """Return the values of one record; `record` is its index, for errors."""
+        """Return one record's values; `record` is its index, for errors."""
         fields = self.split(line, record)
         if len(fields) != len(self.columns):
             raise self._wrong_number(len(fields), record)
@@ -101,7 +101,7 @@ class RecordFormat(NamedTuple):
         )
 
     def value(self, field: bytes, index: int, record: int) -> Any:
-        """Return the value of a field in column `index`; InvalidArgumentError if it is invalid."""
+        """Return the value for a field in column `index`; InvalidArgumentError if it is invalid."""
         dtype, default, text = self.columns[index]
         if not field or field == self.na:
             if default is None:
@@ -126,16 +126,16 @@ def _text_or_bytes(field: bytes) -> str | bytes:
 def split_record(
     line: bytes, delim: bytes = b",", quotes: bool = True, record: int = 0, lenient: bool = False, drops: bool = True
 ) -> Iterator[bytes]:
-    """Split a record that may contain quotes or line ends, as TensorFlow does: no further than you take its fields.
+    """Split a record with quotes or line ends lazily, as in TensorFlow: only up to the fields that you take.
 
     Args:
         line: The record.
         delim: The byte between fields.
         quotes: True if fields may be quoted.
-        record: The index of the record, for errors.
-        lenient: True if quotes may be anywhere: in an unquoted field they are characters like any other, and what
-            follows the quotes of a field belongs to it.
-        drops: True if line ends before a field are dropped; else they are in the wrong place.
+        record: The record's index, for errors.
+        lenient: True if quotes may be anywhere: in an unquoted field they are ordinary characters, and text after a
+            quoted field's closing quote belongs to the field.
+        drops: True to drop line ends before a field; otherwise they are errors.
 
     Raises:
         InvalidArgumentError: A quote or line end is in the wrong place.
@@ -184,7 +184,7 @@ def _quoted_field(line: bytes, at: int, delim: bytes, record: int, lenient: bool
 
 
 def to_bytes(values: Iterable[Any]) -> list[bytes]:
-    """Return records or defaults as bytes; TypeError for other types than str and bytes."""
+    """Return records or defaults as bytes; TypeError for types other than str and bytes."""
     for value in values:
         if not isinstance(value, (str, bytes)):
             raise TypeError(f"a CSV record or default must be bytes or str, not {type(value).__name__} {value!r:.80}")
@@ -192,12 +192,12 @@ def to_bytes(values: Iterable[Any]) -> list[bytes]:
 
 
 def record_error(message: str, record: int, lines: int | None = None) -> InvalidArgumentError:
-    """Return an error with the index of its record as `error.record`.
+    """Return an error with its record's index as `error.record`.
 
     Args:
-        message: Its text.
-        record: The index.
-        lines: Of an error about a quoted field, how many lines of the record come before its quote: `error.lines`.
+        message: The text.
+        record: The record's index.
+        lines: In errors about a quoted field, the record's line count before the quote, stored as `error.lines`.
     """
     error = invalid(message)
     error.record = record  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""FixedLenFeature, VarLenFeature and FixedLenSequenceFeature: what you ask parse_example for, checked."""
+"""FixedLenFeature, VarLenFeature and FixedLenSequenceFeature: the checked feature specs for parse_example."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FixedLenFeature(NamedTuple):
     Attributes:
         shape: Its array's shape; every dimension is known.
         dtype: float32, int64 or strings.
-        default_value: The values for an example without the feature, as many as the shape has. None: the feature is
+        default_value: The values for an example without the feature, enough to fill the shape. None: the feature is
             required.
 
     Examples:
@@ -52,13 +52,13 @@ class VarLenFeature(NamedTuple):
 
 
 class FixedLenSequenceFeature(NamedTuple):
-    """A feature with as many rows as an example has, all equally shaped.
+    """A feature with any number of rows per example, all with the same shape.
 
     Attributes:
         shape: A row's shape.
         dtype: float32, int64 or strings.
         allow_missing: Must be True: an example without the feature has no rows.
-        default_value: The value that pads shorter examples in a block; None: 0 or an empty string.
+        default_value: The value for padding shorter examples in a block; None: 0 or an empty string.
 
     Examples:
         >>> from pipeline.proto import Example, Feature, Features, Int64List
@@ -79,11 +79,11 @@ class Wanted(NamedTuple):
     """A requested feature, checked.
 
     Attributes:
-        name: Its key as str; `key` is the same as bytes.
-        kind: The kind of list that it must be.
+        name: Its key as str; `key` is the same key as bytes.
+        kind: The required list kind.
         form: "fixed", "rows" or "any".
-        shape: The shape of its array, or of a row; `size` is the number of values in that.
-        default: An array of `size` values ("fixed") or of one ("rows"), or None.
+        shape: The shape of its array, or per row; `size` is the value count in that shape.
+        default: An array with `size` values ("fixed") or one value ("rows"), or None.
     """
 
     name: str
@@ -165,7 +165,7 @@ def _default(name: str, kind: ListKind, given: Any, size: int, shape: tuple[int,
         values = kind.scalar.check_all(
             [utf8(value, where) if strings and isinstance(value, str) else value for value in flat]
         )
-    except InvalidArgumentError:  # of `utf8`, which says where
+    except InvalidArgumentError:  # from `utf8`, with the position
         raise
     except (TypeError, ValueError) as error:
         raise type(error)(f"{where}: {error}") from None

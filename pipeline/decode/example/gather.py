@@ -1,4 +1,4 @@
-"""Gathers the values of one feature from many Examples: joins their bytes and reads all of them at once."""
+"""Gather one feature's values from many Examples by joining their bytes and reading all of them at once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _FLOAT = np.dtype("<f4")
 
 
 class FeatureValues(NamedTuple):
-    """The values of one feature: how many each example has, and all values, one example after the other."""
+    """One feature's values: the count per example, and all values in example order."""
 
     counts: NDArray[np.int64]
     values: NDArray[Any]
 
 
 def gather_values(kind: ListKind, found: Sequence[FoundList | None], default: NDArray[Any] | None) -> FeatureValues:
-    """Return the values of lists of one kind; an example without a list has the default, or no values.
+    """Return the values in lists with one kind; an example without a list has the default, or no values.
 
     Raises:
         WireError: A list is damaged.
@@ -35,13 +35,13 @@ def gather_values(kind: ListKind, found: Sequence[FoundList | None], default: ND
     if default is not None:
         absent = default.astype(_FLOAT).tobytes() if floats else pack_varints(default.tolist())
     packed = [_packed(kind, place) if place is not None and place[0] else absent for place in found]
-    joined = bytearray().join(packed)  # writable, so the array can use it as it is
+    joined = bytearray().join(packed)  # writable, so the array needs no copy
     sizes = np.fromiter(map(len, packed), np.int64, len(packed))
     if floats:
         if (sizes % 4).any():
             raise WireError("the size of a list of floats is not a multiple of 4 bytes")
         return FeatureValues(sizes // 4, np.frombuffer(joined, _FLOAT).astype(np.float32, copy=False))
-    last = np.frombuffer(joined, np.uint8) < 128  # the last byte of each number
+    last = np.frombuffer(joined, np.uint8) < 128  # each number's last byte
     ends = np.cumsum(sizes)
     if not last[ends[sizes > 0] - 1].all():
         raise WireError("the last number of a list has no end")
@@ -50,7 +50,7 @@ def gather_values(kind: ListKind, found: Sequence[FoundList | None], default: ND
 
 
 def _packed(kind: ListKind, place: FoundList) -> bytes:
-    """Return the numbers of a list as the bytes of a packed field."""
+    """Return a list's numbers as the bytes of a packed field."""
     _, data, begin, end = place
     if end - begin > 1 and data[begin] == 0x0A:
         size, at = data[begin + 1], begin + 2

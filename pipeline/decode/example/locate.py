@@ -1,22 +1,22 @@
-"""Finds where the features lie in the bytes of a serialized Example, without making message objects."""
+"""Locate the features in a serialized Example's bytes, without making message objects."""
 
 from __future__ import annotations
 
 from pipeline.proto.wire import LEN, WireError, fields, varint
 
-# The field number of the list in Feature (0: no list), the bytes that hold it, and where it begins and ends in them.
+# The list's field number in Feature (0: no list), the bytes that hold it, and its begin and end in them.
 FoundList = tuple[int, bytes, int, int]
 
-# Kind of a feature that is not empty but has no list of a known type.
+# Kind for a feature that is not empty but has no list with a known type.
 UNKNOWN = -1
 
 
 class FoundLists(dict[bytes, FoundList]):
-    """Where the list of each feature is, by the feature's name; of a name that comes twice, the last feature counts.
+    """Each feature's list position by feature name; for a repeated name, the last feature counts.
 
     Attributes:
-        hidden: The last feature with a list, of names whose last feature has none.
-        unknown: Features with a list of an unknown kind. One of them is enough: a later feature does not replace it.
+        hidden: For names whose last feature has no list: the last feature that has one.
+        unknown: Features that have a list with an unknown kind. One is enough: a later feature does not replace it.
     """
 
     def __init__(self) -> None:
@@ -24,13 +24,13 @@ class FoundLists(dict[bytes, FoundList]):
         self.unknown: dict[bytes, FoundList] = {}
 
     def with_list(self, key: bytes) -> FoundList | None:
-        """Return the last feature that has a list: in TensorFlow it counts for all but sparse and context features."""
+        """Return the last feature with a list: TensorFlow uses it except for sparse and context features."""
         found = self.get(key)
         return self.hidden.get(key, found) if found is not None and not found[0] else found
 
 
 def find_lists(data: bytes) -> FoundLists:
-    """Return where the list of each feature of an Example is, by the feature's name.
+    """Return each feature's list position in an Example, by feature name.
 
     Raises:
         WireError: The bytes are not an Example.
@@ -47,7 +47,7 @@ def find_lists(data: bytes) -> FoundLists:
 
 
 def _find_features(data: bytes, at: int, end: int, found: FoundLists) -> None:
-    """Find features as every writer writes them; others, such as with unknown fields, are left to `_entry`."""
+    """Find features in the usual encoding; others, such as with unknown fields, are left to `_entry`."""
     while at < end:
         if data[at] != 0x0A:
             for number, kind, begin, after in fields(data, at, end):
@@ -79,7 +79,7 @@ def _find_features(data: bytes, at: int, end: int, found: FoundLists) -> None:
 
 
 def _entry(data: bytes, at: int, end: int, found: FoundLists) -> None:
-    """Find one feature, however it is written. As in TensorFlow its first list counts."""
+    """Find one feature in any encoding. As in TensorFlow, its first list counts."""
     keys, values, place = [], 0, (0, data, at, at)
     for number, kind, begin, after in fields(data, at, end):
         if number == 1 and kind == LEN:

@@ -1,4 +1,4 @@
-"""Limits of padding: a block in which one example has very many values is rejected before memory runs out."""
+"""Padding limits: reject a block with one very long example before memory runs out."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from numpy.typing import NDArray
 from pipeline.errors import ResourceExhaustedError
 from pipeline.files.limits import MAX_RECORD_BYTES
 
-# A padded array may have more bytes than that if at least this part of it are values.
+# A padded array may have more bytes if at least this fraction holds values.
 LEAST_PART = 1 / 16
 
 
 def check_padding(name: str, counts: NDArray[np.int64], size: int) -> None:
-    """Check the share of padding in an array above 1 GiB.
+    """Check how much padding an array above 1 GiB has.
 
     Args:
         name: The feature.
-        counts: Number per example.
-        size: The bytes of one.
+        counts: Value count per example.
+        size: Bytes per value.
 
     Raises:
-        ResourceExhaustedError: It does; `record` is the index of the longest example.
+        ResourceExhaustedError: There is too much padding; `record` is the longest example's index.
     """
     most, values = int(counts.max(initial=0)), int(counts.sum())
     padded = len(counts) * most

@@ -25,12 +25,12 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], *, exampl
 
     Args:
         serialized: Your Example as bytes.
-        features: A FixedLenFeature, VarLenFeature or FixedLenSequenceFeature for each name.
+        features: One FixedLenFeature, VarLenFeature or FixedLenSequenceFeature per name.
         example_names: A name for error messages.
 
     Returns:
-        A dict with an array for each name: a scalar for shape (), `[n] + shape` for a FixedLenSequenceFeature, `[n]`
-        for a VarLenFeature. Strings are bytes in object arrays.
+        A dict with one array per name: a scalar for shape (), `[n] + shape` for a FixedLenSequenceFeature, `[n]` for a
+            VarLenFeature. Strings are bytes in object arrays.
 
     Raises:
         InvalidArgumentError: The bytes are not an Example, or a feature is missing or has another type or length.
@@ -50,16 +50,16 @@ def parse_single_example(serialized: Any, features: Mapping[str, Any], *, exampl
 
 
 def parse_example(serialized: Any, features: Mapping[str, Any], *, example_names: Any = None) -> dict[str, Any]:
-    """Parse a block of serialized Examples: many times faster than one at a time. Thread safe.
+    """Parse many serialized Examples, many times faster than one at a time. Thread safe.
 
     Args:
         serialized: Your Examples as bytes, in a list or 1-D array.
-        features: A FixedLenFeature, VarLenFeature or FixedLenSequenceFeature for each name.
+        features: One FixedLenFeature, VarLenFeature or FixedLenSequenceFeature per name.
         example_names: Names for error messages.
 
     Returns:
-        A dict with an array for each name. A FixedLenSequenceFeature is padded with its default; a VarLenFeature gives
-        a SparseTensorValue.
+        A dict with one array per name. A FixedLenSequenceFeature is padded with its default; a VarLenFeature gives a
+        SparseTensorValue.
 
     Raises:
         InvalidArgumentError: As for parse_single_example; `error.record` is the example's index.
@@ -92,13 +92,13 @@ def parse_example(serialized: Any, features: Mapping[str, Any], *, example_names
 
 
 def single_values(data: bytes, asked: Sequence[Wanted], name: str | None) -> list[Any]:
-    """Return the values of the features of one Example, in the order of `asked`; errors as for parse_single_example."""
+    """Return one Example's feature values, in the order of `asked`; errors as for parse_single_example."""
     lists = find_example(data, None, name)
     return [single_value(one, lists.with_list(one.key), name) for one in asked]
 
 
 def block_values(block: Sequence[bytes], asked: Sequence[Wanted], names: Sequence[str]) -> list[Any]:
-    """Return the values of the features of a block, in the order of `asked`; errors as for parse_example."""
+    """Return the feature values for a block, in the order of `asked`; errors as for parse_example."""
     columns = uniform_columns(block, asked)
     if columns is None:
         rows = [find_example(data, i, names[i]) for i, data in enumerate(block)]
@@ -107,14 +107,14 @@ def block_values(block: Sequence[bytes], asked: Sequence[Wanted], names: Sequenc
 
 
 def _lists_of(one: Wanted, rows: Sequence[FoundLists]) -> list[FoundList | None]:
-    """Return the list of a feature in each example."""
+    """Return a feature's list in each example."""
     if one.form == "any":
         return [row.get(one.key) for row in rows]
     return [row.with_list(one.key) for row in rows]
 
 
 def find_example(data: bytes, index: int | None, name: str | None) -> FoundLists:
-    """Return where the features of an Example, or of the context of a SequenceExample, are."""
+    """Return the feature positions in an Example, or in a SequenceExample's context."""
     try:
         return find_lists(data)
     except WireError as error:
@@ -127,7 +127,7 @@ def find_example(data: bytes, index: int | None, name: str | None) -> FoundLists
 
 
 def single_value(one: Wanted, found: FoundList | None, name: str | None) -> Any:
-    """Return the value of a feature of a single example."""
+    """Return a feature's value in a single example."""
     if found is None or not found[0]:
         if one.form == "fixed" and one.default is None:
             raise _missing(one, None, name)
@@ -156,7 +156,7 @@ def single_value(one: Wanted, found: FoundList | None, name: str | None) -> Any:
 
 
 def _column(one: Wanted, found: Sequence[FoundList | None], names: Sequence[str]) -> FeatureValues:
-    """Return the values of a feature of all examples."""
+    """Return a feature's values in all examples."""
     number, fixed = one.kind.number, one.form == "fixed"
     for i, place in enumerate(found):
         if place is None or not place[0]:
@@ -171,7 +171,7 @@ def _column(one: Wanted, found: Sequence[FoundList | None], names: Sequence[str]
 
 
 def _shaped(one: Wanted, column: FeatureValues, names: Sequence[str]) -> Any:
-    """Return the values of a feature in public form."""
+    """Return a feature's values in public form."""
     if one.form == "fixed":
         wrong = np.flatnonzero(column.counts != one.size)
         if len(wrong):
@@ -207,7 +207,7 @@ def _padded(one: Wanted, column: FeatureValues, names: Sequence[str]) -> NDArray
 
 
 def _places(counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return the mask of values in a matrix as wide as the largest count."""
+    """Return the value mask for a matrix as wide as the largest count."""
     return np.arange(counts.max(initial=0)) < counts[:, None]
 
 

@@ -1,4 +1,4 @@
-"""SparseTensorValue: a matrix with values in some places only, as lists of any length become one."""
+"""SparseTensorValue: a sparse matrix, made from lists with different lengths."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class SparseTensorValue(NamedTuple):
     """A matrix with values in some places only.
 
     Attributes:
-        indices: int64[n, 2]: the row and column of each value.
+        indices: int64[n, 2]: row and column per value.
         values: The n values.
-        dense_shape: int64[2]: the numbers of rows and columns.
+        dense_shape: int64[2]: row count and column count.
 
     Examples:
         >>> example = pipeline.proto.Example()

@@ -1,4 +1,4 @@
-"""The fast path for Examples with equal layout: a table of bytes, cut into columns."""
+"""The fast path for Examples with equal layout: a byte table, cut into columns."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pipeline.decode.example.gather import FeatureValues
 from pipeline.decode.example.locate import FoundList, find_lists
 from pipeline.proto.wire import WireError, unpack_varints
 
-_FEWEST = 8  # examples; fewer are faster one by one
-_LARGEST = 1 << 14  # bytes of an example; finding the features in a larger one costs nothing compared to copying it
+_FEWEST = 8  # examples; fewer are faster singly
+_LARGEST = 1 << 14  # bytes per example; for larger ones, finding the features costs nothing compared with copying
 _FLOAT = np.dtype("<f4")
 
 
 def uniform_columns(block: Sequence[bytes], asked: Sequence[Wanted]) -> list[FeatureValues] | None:
-    """Return the values of all features asked for, or None if each example needs a look by itself, for errors too."""
+    """Return the values of all requested features; None if examples must be parsed singly, also to find errors."""
     if len(block) < _FEWEST or not 0 < len(block[0]) <= _LARGEST:
         return None
     first, size = block[0], len(block[0])
@@ -32,11 +32,11 @@ def uniform_columns(block: Sequence[bytes], asked: Sequence[Wanted]) -> list[Fea
     if None in begins.values() or any(lists.get(one.key, (0,))[0] != one.kind.number for one in asked):
         return None
     table = np.frombuffer(b"".join(block), np.uint8).reshape(len(block), size)
-    fixed = np.ones(size, bool)  # the bytes that must be the same as in the first example
+    fixed = np.ones(size, bool)  # bytes that must match the first example
     for key, (number, _, _, end) in lists.items():
         begin = begins[key]
         fixed[begin:end] = False
-        if number == 3:  # as many numbers, each with as many bytes as in the first example
+        if number == 3:  # as many numbers, with the same bytes each, as in the first example
             last = table[:, begin:end] < 128
             if not last[0, -1] or (last != last[0]).any():
                 return None
@@ -50,13 +50,13 @@ def uniform_columns(block: Sequence[bytes], asked: Sequence[Wanted]) -> list[Fea
 
 
 def _values_begin(data: bytes, found: FoundList) -> int | None:
-    """Return where the values of a list begin if they fill the rest of it: one string, or packed numbers."""
+    """Return where a list's values begin if they fill the rest of it: one string, or packed numbers."""
     number, within, begin, end = found
     if within is not data or end - begin < 3 or data[begin] != 0x0A:
         return None
     size, at = data[begin + 1], begin + 2
     if size > 127:
-        size, at = size & 127 | data[at] << 7, at + 1  # a larger size does not fit, and is refused by the next line
+        size, at = size & 127 | data[at] << 7, at + 1  # a larger size does not fit, so the next line refuses it
     return at if at + size == end and (number != 2 or size % 4 == 0) else None
 
 

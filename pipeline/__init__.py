@@ -9,14 +9,14 @@
 - Input functions of TensorFlow 1: `batch`, `shuffle_batch`, `string_input_producer`, `TextLineReader`, `decode_csv`
 - Modules: `queues`, `errors`, `image`, `proto`, `testing`, `types`, `cluster`, `torch`, `jax`, `keras`, `compat.v1`
 
-Each name is imported when you first use it: a program that only reads queues loads no decoder.
+Each name is imported at its first use, so a program that only reads queues loads no decoder.
 """
 
 from importlib import import_module
 from os import environ as _environ
 from typing import TYPE_CHECKING, Any
 
-# The smallest compiled module: the second interpreter of a process is refused here, not at the first name.
+# The smallest compiled module. A second interpreter in the process is rejected here, not at the first name.
 try:
     from pipeline import _random as _random
 except ImportError as error:
@@ -27,7 +27,7 @@ except ImportError as error:
         "For functions that need a GIL of their own, take workers=pipeline.processes()"
     ) from error
 
-if TYPE_CHECKING:  # for type checkers and editors; at run time the table below says the same
+if TYPE_CHECKING:  # for type checkers and editors; at run time the table below does the same
     from pipeline import cluster, errors, image, proto, queues, types
     from pipeline._batch import concatenate, pad, stack
     from pipeline.batches.buckets import bucket_by_sequence_length
@@ -344,7 +344,7 @@ _ROOMS = {
     ".sources.webdataset": "webdataset",
     ".workers.choice": "processes threads",
 }
-# Names that live in a module of their own now. Programs of 0.2 find them here too; no list has them.
+# Names that moved to a submodule. They still work here, but no list has them.
 _MOVED = {
     "errors": "AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError "
     "FailedPreconditionError InternalError InvalidArgumentError NotFoundError OpError OutOfRangeError "
@@ -355,7 +355,7 @@ _MOVED = {
     "proto": "BytesList Example Feature Features FloatList Int64List",
     "types": "DatasetIterator Drawing IdentityReader LooperThread QueueBase QueueStats ReaderBase ReplayBuffer "
     "SparseTensorValue TFRecordCompressionType TFRecordOptions",
-    "files.tfrecord_cutter": "tf_record_iterator",  # `tfrecord` is the name now
+    "files.tfrecord_cutter": "tf_record_iterator",  # now called `tfrecord`
 }
 _MODULES = (
     "cluster",
@@ -369,12 +369,12 @@ _MODULES = (
     "testing",
     "torch",
     "types",
-)  # not in lists: some are an ImportError without a library
+)  # unlisted: some raise ImportError without a library
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names.split()}
 _OLD = {name: f".{module}" for module, names in _MOVED.items() for name in names.split()}
 
 
-# Replacements for names of version 0.2, and for expected names.
+# Replacements for names from version 0.2, and for names people expect.
 _INSTEAD = {
     **dict.fromkeys(
         ("maybe_batch", "maybe_batch_join", "maybe_shuffle_batch", "maybe_shuffle_batch_join"),
@@ -388,7 +388,7 @@ _INSTEAD = {
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES or name in ("dtypes", "hooks"):  # `from pipeline import hooks` asks here: no similar names
+    if name in _MODULES or name in ("dtypes", "hooks"):  # `from pipeline import hooks` looks here: no similar names
         return import_module(f"pipeline.{name}")
     home = _HOMES.get(name) or _OLD.get(name)
     if home is None:
@@ -404,13 +404,13 @@ def _similar(name: str) -> str:
         return ""
     if hint := import_module("pipeline.keywords").in_other_words(name):
         return str(hint)
-    import difflib  # 2 ms, which a program without the mistake need not wait for
+    import difflib  # 2 ms, needed only for this mistake
 
     near = difflib.get_close_matches(name, __all__, 3, 0.75)
     return f". Similar names: {', '.join(near)}" if near else ""
 
 
-# What `dir` leaves to `pipeline.queues`, so that datasets and sources are not lost among the names of TensorFlow 1.
+# Names that `dir` leaves to `pipeline.queues`, so TensorFlow 1's names do not hide datasets and sources.
 _OF_QUEUES = (
     *(".queues.frozen", ".queues.kinds", ".runners.coordinator", ".runners.registry", ".runners.runner"),
     *(".readers.fixed", ".readers.lmdb", ".readers.text", ".readers.tfrecord", ".readers.whole"),

@@ -19,7 +19,7 @@ def main() -> int:
     if ours:
         signal.signal(signal.SIGINT, strike)
     try:
-        from pipeline.command import cli  # here, as modules in C drop a KeyboardInterrupt while they are imported
+        from pipeline.command import cli  # here, because C modules swallow KeyboardInterrupt during import
     except KeyboardInterrupt:
         return INTERRUPTED
     finally:

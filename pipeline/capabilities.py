@@ -1,4 +1,4 @@
-"""Capabilities: optional methods of users' and other libraries' objects, one class each."""
+"""Capabilities: optional methods on users' and other libraries' objects, one class each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 @runtime_checkable
 class Stateful(Protocol):
-    """An iterable, a dataset or a sampler that knows its position, as torchdata's protocol of that name says."""
+    """An iterable, dataset or sampler with a position, as in torchdata's protocol with the same name."""
 
     def state_dict(self) -> dict[str, Any]:
         """Return the position."""
@@ -22,7 +22,7 @@ class SetsEpoch(Protocol):
     """A sampler or dataset with an order per epoch, such as a DistributedSampler."""
 
     def set_epoch(self, epoch: int) -> Any:
-        """Take the order of an epoch."""
+        """Use this epoch's order."""
 
 
 @runtime_checkable
@@ -42,23 +42,23 @@ class WrapsBatchSampler(Protocol):
 
 @runtime_checkable
 class ArrowTable(Protocol):
-    """A table or series readable by Arrow: of polars, pandas, DuckDB and others."""
+    """A table or series readable by Arrow: from polars, pandas, DuckDB and others."""
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """Return a stream of its batches."""
+        """Return a stream with its batches."""
 
 
 @runtime_checkable
 class LazyFrame(Protocol):
-    """A query of polars, without rows before `collect`."""
+    """A polars query, without rows before `collect`."""
 
     def collect_schema(self) -> Any:
-        """Return names and types of its columns."""
+        """Return its column names and types."""
 
 
 @runtime_checkable
 class Tensor(Protocol):
-    """A tensor of PyTorch."""
+    """A PyTorch tensor."""
 
     def resolve_conj(self) -> Any:
         """Return it with conjugation resolved."""

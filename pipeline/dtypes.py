@@ -19,24 +19,24 @@ STRING = np.dtype("S")
 
 MOST_WORKERS = 1 << 16  # upper limit for threads or processes
 
-_LONGEST = 1 << 30  # seconds, which are as good as forever, and which every wait of Python takes
+_LONGEST = 1 << 30  # seconds: as good as forever, and short enough for every wait in Python
 
 
 def parse_dtype(given: Any) -> np.dtype[Any]:
-    """Return the dtype of a component.
+    """Return a component's dtype.
 
     Args:
         given: Anything that `np.dtype` takes, or "string". All string types become `np.dtype("S")`, variable-length
             bytes; the byte order becomes the machine's.
 
     Raises:
-        TypeError: It is not a dtype, or a structured one that contains Python objects.
+        TypeError: It is not a dtype, or it is a structured one with Python objects.
     """
     if isinstance(given, str) and given == "string":
         return STRING
     try:
         dtype = np.dtype(given)
-    except Exception:  # NumPy has many errors, also those of what it asks for a length or a hash
+    except Exception:  # NumPy raises many classes, and so may the given object's length or hash
         dtype = None
     if dtype is None or given is None or (isinstance(given, (list, dict)) and not given):  # float64, and no bytes
         raise TypeError(f"expected a dtype, such as np.float32 or 'string', got {type(given).__name__} {given!r:.80}")
@@ -54,13 +54,13 @@ def numpy_dtype(given: Any, what: str) -> np.dtype[Any]:
         if given is not None:
             found: np.dtype[Any] = np.dtype(given)
             return found
-    except Exception:  # NumPy has many errors, also those of what it asks for a length or a hash
+    except Exception:  # NumPy raises many classes, and so may the given object's length or hash
         pass
     raise TypeError(f"{what} must be a dtype, such as np.float32, got {type(given).__name__} {given!r:.80}")
 
 
 def native(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array in the machine's byte order: a copy if it has another one."""
+    """Return an array in the machine's byte order, copied if necessary."""
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
@@ -117,22 +117,21 @@ def truth(given: Any, what: str) -> bool:
 
 
 def one_of(options: Sequence[str], given: Any, what: str) -> str:
-    """Return one of some words; `what` names it in the InvalidArgumentError for anything else."""
+    """Return `given` if it is in `options`; `what` names it in the InvalidArgumentError for anything else."""
     if isinstance(given, str) and given in options:
         return given
     raise invalid(f"{what} must be {' or '.join(map(repr, options))}, got {given!r:.80}")
 
 
 def items(given: Any, what: str, of: str) -> list[Any]:
-    """Return what a list, or another iterable, holds; `what` names it in the TypeError for anything else, `of` what
-    should be in it."""
+    """List an iterable's items; `what` names it in the TypeError for anything else, `of` the expected items."""
     if isinstance(given, (str, bytes, bytearray, Mapping)) or not hasattr(type(given), "__iter__"):
         raise TypeError(f"{what} must be a list of {of}, got {type(given).__name__} {given!r:.80}")
     return list(given)
 
 
 def texts(given: Any, what: str) -> list[str]:
-    """Return the texts of a list of names; `what` names it in the TypeError for anything else."""
+    """Return a list's names as texts; `what` names it in the TypeError for anything else."""
     found = items(given, what, "names")
     for each in found:
         if not isinstance(each, str):
@@ -148,9 +147,9 @@ def given_name(given: Any, what: str) -> str | None:
 
 
 def utf8(given: str, what: str) -> bytes:
-    """Return a text as UTF-8; `what` names it in the InvalidArgumentError for one with half a surrogate pair.
+    """Return a text as UTF-8; `what` names it in the InvalidArgumentError for half a surrogate pair.
 
-    Surrogates, by which `os.fsdecode` represents file names that are not UTF-8, become their bytes again.
+    `os.fsdecode` uses surrogates for file names outside UTF-8. They become the original bytes again.
     """
     try:
         return given.encode("utf-8", "surrogateescape")
@@ -168,13 +167,13 @@ def as_bytes(given: Any, what: str) -> bytes:
     """
     if isinstance(given, str):
         return utf8(given, what)
-    if not isinstance(given, (bytes, bytearray, memoryview)):  # of a number it would make as many zeros
+    if not isinstance(given, (bytes, bytearray, memoryview)):  # a number would become that many zeros
         raise TypeError(f"{what} must be bytes or text, got {type(given).__name__} {given!r:.80}")
     return bytes(given)
 
 
 def file_name(given: str | bytes | os.PathLike[Any], what: str) -> str:
-    """Return a path as text that a file system can have; `what` names it in the InvalidArgumentError for others."""
+    """Return a path as text for the file system; `what` names it in the InvalidArgumentError for impossible names."""
     path = os.fsdecode(given)
     try:
         os.fsencode(path)
@@ -186,7 +185,7 @@ def file_name(given: str | bytes | os.PathLike[Any], what: str) -> str:
 
 
 def seconds(given: Any, what: str) -> float:
-    """Return how long something may take, at most some decades; `what` names it in errors.
+    """Return a duration in seconds, capped at some decades; `what` names it in errors.
 
     Raises:
         TypeError: It is not a number.
@@ -204,11 +203,11 @@ def seconds(given: Any, what: str) -> float:
 
 
 def interval(given: Any, what: str) -> float:
-    """Return the seconds between two looks at something; `what` names them in errors.
+    """Return the seconds between two checks; `what` names them in errors.
 
     Raises:
         TypeError: It is not a number.
-        ValueError: It is not above 0, or longer than a wait can be.
+        ValueError: It is not above 0, or it is longer than the longest possible wait.
     """
     try:
         right = bool(0 < given <= threading.TIMEOUT_MAX)
@@ -235,11 +234,11 @@ def path_text(given: Any, what: str) -> str:
 
 
 def local_path(given: Any, what: str) -> str:
-    """Return a path of this machine as text; `what` names it in errors.
+    """Return a path on this machine as text; `what` names it in errors.
 
     Raises:
         TypeError: It is not a path.
-        ValueError: No file can have this name, or it is a URL: a folder `s3:` would be made.
+        ValueError: No file can have this name, or it is a URL (a folder `s3:` would be created).
     """
     path = path_text(given, what)
     if "://" in path:
@@ -248,15 +247,17 @@ def local_path(given: Any, what: str) -> str:
 
 
 def object_vector(values: Sequence[Any]) -> NDArray[Any]:
-    """Make a vector of these values, such as bytes, as they are: NumPy does not look into them."""
+    """Make an object vector from values such as bytes; NumPy does not look into them."""
     vector = np.empty(len(values), object)
     vector[:] = list(values)
     return vector
 
 
 def strings_as_bytes(array: NDArray[Any], where: str) -> NDArray[Any]:
-    """Return an array of strings as one of objects, all of them bytes; any other array as it is. `where` names it in
-    the InvalidArgumentError for text that cannot be bytes."""
+    """Return a string array as an object array with bytes, and other arrays unchanged.
+
+    `where` names it in the InvalidArgumentError for text without an encoding as bytes.
+    """
     if array.dtype.kind in "SUT" or (array.dtype == object and any(isinstance(each, str) for each in array.flat)):
         strings = np.empty(array.shape, object)
         flat = array.reshape(-1).tolist()
@@ -266,19 +267,20 @@ def strings_as_bytes(array: NDArray[Any], where: str) -> NDArray[Any]:
 
 
 def refuse_missing(given: Any, where: str) -> None:
-    """Raise InvalidArgumentError for masked values and nulls: NumPy would drop the mask, and make NaN of nulls.
+    """Raise InvalidArgumentError for masked values and nulls: NumPy would drop the mask, and turn nulls into NaN.
 
     Args:
-        given: Anything; what NumPy makes no array of has none.
+        given: Anything. Objects without an array form have no missing values.
         where: Their container, for errors.
     """
     missing: Any = 0
-    # To import numpy.ma takes 5 ms, and who has masked values has done it; another thread may be at it right now.
+    # Importing numpy.ma takes 5 ms. Programs with masked values have imported it; another thread may be doing so right
+    # now.
     masked = sys.modules.get("numpy.ma")
     if masked is not None and isinstance(given, getattr(masked, "MaskedArray", ())):
         missing = np.count_nonzero(given.mask)  # type: ignore[union-attr]
     elif hasattr(type(given), "__array__"):
-        missing = getattr(given, "null_count", 0)  # of polars a method
+        missing = getattr(given, "null_count", 0)  # a method in polars
         missing = missing() if callable(missing) else missing
         missing = missing or _missing_of_pandas(given)
     if isinstance(missing, (int, np.integer)) and missing:
@@ -287,7 +289,7 @@ def refuse_missing(given: Any, where: str) -> None:
 
 
 def _missing_of_pandas(given: Any) -> int:
-    """How many values are missing in what has a dtype of pandas, but for NaN and NaT, which NumPy has, too."""
+    """Count missing values in an object with a pandas dtype, except NaN and NaT, because NumPy has them too."""
     dtype: Any = getattr(given, "dtype", None)
     if not hasattr(dtype, "na_value"):
         return 0
@@ -297,10 +299,10 @@ def _missing_of_pandas(given: Any) -> int:
 
 
 def memory_of(out: Any) -> Any:
-    """Return an array over the memory of an output: of what offers DLPack or the buffer protocol; else `out` itself.
+    """Return an array over an output's memory, if it offers DLPack or the buffer protocol; else `out` itself.
 
     Raises:
-        ValueError: It offers its memory, but not to NumPy: on another device, or of a dtype that NumPy does not have.
+        ValueError: It offers its memory, but NumPy cannot use it: another device, or an unknown dtype.
     """
     if isinstance(out, np.ndarray):
         return out

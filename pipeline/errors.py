@@ -1,6 +1,6 @@
-"""The error classes of the pipeline, with TensorFlow's names and codes.
+"""The pipeline's error classes, with TensorFlow's names and codes.
 
-Where Python has a built-in exception for the same thing, the class derives from it too, so that `except ValueError` and
+If Python has a built-in exception for the same error, the class derives from it too, so `except ValueError` and
 `except TimeoutError` work as you expect.
 """
 
@@ -70,17 +70,17 @@ UNAUTHENTICATED = 16
 
 
 class OpError(Exception):
-    """Base class of the errors that pipeline operations raise.
+    """Base class for the errors raised by pipeline operations.
 
     Args:
-        node_def: The definition of the failed graph node, or None.
+        node_def: The failed graph node's definition, or None.
         op: The failed graph operation, or None.
         message: Description of the error.
-        error_code: One of this module's codes; None means that of the class.
+        error_code: A code from this module; None for the class's own code.
 
     Attributes:
-        stored: How many elements of the failed `enqueue` or `enqueue_many` are in the queue and stay there; None if no
-            enqueue failed, or if how many is unknown.
+        stored: Number of elements from the failed `enqueue` or `enqueue_many` that are in the queue and stay there;
+            None if no enqueue failed, or the number is unknown.
 
     Examples:
         >>> queue = pipeline.FIFOQueue(2, "int32", [()])
@@ -130,7 +130,7 @@ class CancelledError(OpError):
 
 
 class UnknownError(OpError):
-    """An error without a class of its own."""
+    """An error without its own class."""
 
     error_code = UNKNOWN
 
@@ -219,10 +219,10 @@ class ResourceExhaustedError(OpError):
 
 
 class FailedPreconditionError(OpError):
-    """The system is not in the state that the call requires.
+    """The system is not in the required state.
 
     Attributes:
-        uninitialized: The graph's variable that has no value yet; None if there is another reason.
+        uninitialized: The graph's variable without a value; None if there is another reason.
 
     Examples:
         >>> numbers = iter(pipeline.dataset(iter([1, 2, 3])))
@@ -282,13 +282,13 @@ class UnimplementedError(OpError, NotImplementedError):
 
 
 class InternalError(OpError):
-    """An invariant of the library is broken."""
+    """A library invariant is broken."""
 
     error_code = INTERNAL
 
 
 class UnavailableError(OpError):
-    """Something that the call needs is currently unavailable.
+    """Something required for the call is currently unavailable.
 
     Examples:
         >>> def load(path):
@@ -329,11 +329,11 @@ class StateMismatchError(InvalidArgumentError):
     Nothing has changed. TensorFlow has no such error.
 
     Args:
-        differences: A tuple (what, saved, here) for each; None where one of the two has no such thing.
-        message: A line for each, or for the first of very many; by default made of the tuples.
+        differences: A tuple (what, saved, here) for each difference; None where one side has nothing.
+        message: One line per difference, or only the first lines if there are many; by default made from the tuples.
 
     Attributes:
-        differences: The same, a list.
+        differences: The tuples as a list.
 
     Examples:
         >>> state = iter(pipeline.dataset(range(8)).batch(2)).state_dict()
@@ -356,7 +356,7 @@ _BY_CODE: dict[int, type[OpError]] = {kind.error_code: kind for kind in reversed
 
 
 def exception_type_from_error_code(error_code: int) -> type[OpError]:
-    """Return the error class of an `error_code`; KeyError for a code without one.
+    """Return the error class for an `error_code`; KeyError for an unknown code.
 
     Examples:
         >>> pipeline.errors.exception_type_from_error_code(pipeline.errors.OUT_OF_RANGE).__name__
@@ -366,7 +366,7 @@ def exception_type_from_error_code(error_code: int) -> type[OpError]:
 
 
 def error_code_from_exception_type(cls: type[OpError]) -> int:
-    """Return the code of the error class `cls`; UNKNOWN for a class without one.
+    """Return the code for the error class `cls`; UNKNOWN for a class without one.
 
     Examples:
         >>> pipeline.errors.error_code_from_exception_type(pipeline.errors.OutOfRangeError)
@@ -381,7 +381,7 @@ def invalid(message: str) -> InvalidArgumentError:
 
 
 def told(what: str, saved: Any, here: Any) -> str:
-    """Return the line of a StateMismatchError about one difference."""
+    """Return the line about one difference in a StateMismatchError."""
     then, now = ("not given" if value is None else repr(value) for value in (saved, here))
     return f"{what} was {then} when the state was saved and is {now} now"
 

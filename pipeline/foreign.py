@@ -1,4 +1,4 @@
-"""Arrays of other libraries as NumPy arrays, including tensors without a conversion in PyTorch."""
+"""Other libraries' arrays as NumPy arrays, including tensors that PyTorch cannot convert."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ _NUMBERS = frozenset({bool, int, float, complex})
 def numpy_of(value: Any) -> NDArray[Any]:
     """Return any array-like object as an array.
 
-    PyTorch tensors lose their gradient; bfloat16 and float8 become dtypes of ml_dtypes. A list of texts
-    becomes an array of objects.
+    PyTorch tensors lose their gradient; bfloat16 and float8 become ml_dtypes. A text list becomes an object array.
 
     Raises:
-        ValueError: The items of a list differ in shape.
+        ValueError: The items in a list differ in shape.
         InvalidArgumentError: It converts itself to a masked array with missing values.
-        TypeError: A tensor is no plain array on the CPU; the message says what to write.
+        TypeError: A tensor is not a plain array on the CPU; the message shows what to write.
         ImportError: ml_dtypes is not installed.
     """
     if isinstance(value, (list, tuple)) and holds_text(value):
@@ -42,20 +41,20 @@ def numpy_of(value: Any) -> NDArray[Any]:
 
 
 def holds_text(value: Any) -> bool:
-    """Return whether a list holds a text at any depth."""
+    """Return whether a list contains text at any depth."""
     if isinstance(value, (list, tuple)):
         return not all_of(value, _NUMBERS) and any(map(holds_text, value))
     return isinstance(value, (bytes, str))
 
 
 def array_of_texts(value: Any, where: str) -> NDArray[Any]:
-    """Return a list of texts as an array of objects; `where` names it in errors.
+    """Return a text list as an object array; `where` names it in errors.
 
-    NumPy's own arrays of texts drop zeros at the end, and take the room of the longest for each.
+    NumPy's own text arrays drop trailing zeros, and need the longest text's memory for each text.
 
     Raises:
-        ValueError: Its items differ in shape.
-        TypeError: It holds other values too, or both str and bytes.
+        ValueError: The items differ in shape.
+        TypeError: It contains other values too, or both str and bytes.
     """
     strings = np.asarray(value, object)
     kinds = set(map(type, strings.flat))
@@ -106,7 +105,7 @@ def _of_tensor(tensor: Any) -> NDArray[Any]:
 
 
 def _no_dtype(tensor: Any) -> TypeError:
-    """Return the error for a dtype of PyTorch alone, mostly packed numbers without operations."""
+    """Return the error for a dtype only PyTorch has, mostly packed numbers without operations."""
     bits = "int16" if tensor.element_size() == 2 else "uint8"
     hint = "to(torch.complex64)" if tensor.is_complex() else f"view(torch.{bits}), which are its bits"
     return TypeError(f"a tensor of {tensor.dtype} is not an array of NumPy, nor of ml_dtypes: write tensor.{hint}")

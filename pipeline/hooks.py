@@ -1,6 +1,6 @@
-"""Hooks: what the queues half of the package does when a dataset begins to read something of the user's.
+"""Hooks: called in the package's queues half when a dataset begins to read a user's object.
 
-The loader knows nothing of queues and their threads; a program that uses them sets the hooks by importing them.
+The loader does not depend on queues and their threads. Programs with queues set the hooks by importing them.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-# Starts the queue runners that are registered and were not started. It takes what may stop the iterator, or None, and
-# what to call with a function that stops them; it returns a Coordinator. None in a program without queue runners.
+# Starts the registered queue runners if they are not running. Arguments: an object that may stop the iterator, or None;
+# and a callback for a function that stops the runners. Returns a Coordinator. None in programs without queue runners.
 start_runners: Callable[[Any, Callable[[Callable[[], object]], None]], Any] | None = None
 
 
 class _LoopOfThread(threading.local):
-    """The state of the current thread.
+    """The current thread's state.
 
-    The attribute is set and reset by hand, because Ctrl-C may strike in calls: a thread that kept the Coordinator of an
-    iterator it had left would give it to its next producer.
+    The attribute is set and reset explicitly, because Ctrl-C may interrupt calls: otherwise a thread might keep the
+    Coordinator from an abandoned iterator, and give it to its next producer.
 
     Attributes:
-        coord: The Coordinator of the iterator that the thread takes from: it starts the producers that are read.
+        coord: The Coordinator for the thread's current iterator: it starts the producers being read.
     """
 
     coord: Any = None

@@ -15,10 +15,10 @@ _PLAIN = ("builtins", "itertools")
 
 
 def iterator_of(source: Iterable[T]) -> Iterator[T]:
-    """Return an iterator over `source` that stays where it is when `zip`, `islice` or `for` call `iter` of it.
+    """Return an iterator over `source` that keeps its position when `zip`, `islice` or `for` call `iter` on it.
 
-    The `__iter__` of a class may start over and return the object itself, as that of many loaders does. So `iter` is
-    called here, and nowhere else; steps in C ask what it returned by `__next__` alone.
+    A class's `__iter__` may start over and return the object itself, as many loaders do. So only this function calls
+    `iter`; steps in C only call `__next__` on the result.
     """
     made = iter(source)
     if isinstance(made, GeneratorType) or type(made).__module__ in _PLAIN:
@@ -27,7 +27,7 @@ def iterator_of(source: Iterable[T]) -> Iterator[T]:
 
 
 def why_async(source: Any) -> str | None:
-    """Say why a thread cannot read what is async; None for what is not."""
+    """Explain why a thread cannot read an async object; None for other objects."""
     for call in (source, type(source).__call__) if callable(source) else ():
         if inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call):
             return "an async function cannot run in a thread of a queue"

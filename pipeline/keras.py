@@ -1,4 +1,4 @@
-"""Keras: batches for `fit`. It needs `pip install keras` and a backend of Keras.
+"""Keras: batches for `fit`. It needs `pip install keras` and a Keras backend.
 
     model.fit(pipeline.keras.PyDataset(source.shuffle(seed=1).batch(128)), epochs=2)
 

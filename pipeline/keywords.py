@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Words of other libraries: what is called so here, and how it differs.
+# Other libraries' words: the name here, and the difference.
 _OTHER_WORDS = {
     "delimiter": ("field_delim", ""),
     "drop_last": ("allow_smaller_final_batch", " (which means the opposite)"),
@@ -20,7 +20,7 @@ _OTHER_WORDS = {
     "usecols": ("columns", ""),
 }
 
-# Methods and functions for datasets that tf.data, Grain, Hugging Face and torch have, and what to write here.
+# Dataset methods and functions in tf.data, Grain, Hugging Face and torch, and what to write here.
 _OTHER_METHODS = {
     "as_numpy_iterator": "iter(dataset)",
     "bucket_by_sequence_length": ".bucket(boundaries, batch_sizes)",
@@ -53,19 +53,19 @@ _OTHER_METHODS = {
     "zip": "pipeline.zip(a, b)",
 }
 
-# Options that only batch functions have, and those that only sources have: people pass them to each other.
+# Options only for batch functions and options only for sources, because people mix them up.
 _OF_LOOPS = frozenset(
     {
         *("allow_smaller_final_batch", "batch_size", "deterministic", "dynamic_pad", "min_after_dequeue"),
         "num_threads",
     }
 )
-# Options of the functions that a dataset calls, which people pass to sources and to batch functions.
+# Options for functions called by a dataset. People pass them to sources and batch functions.
 _OF_CALLS = frozenset({"max_errors", "on_error", "workers"})
 _OF_SOURCES = frozenset({"num_epochs", "shuffle"})
 
 
-# Arguments of other libraries' loaders, and the method of a dataset that replaces each.
+# Arguments of other libraries' loaders, and the dataset method replacing each.
 _IN_DATASETS = {
     "batch_sampler": ".batch({}), .bucket({}) or .pack({})",
     "batch_size": ".batch({})",
@@ -87,7 +87,7 @@ _IN_DATASETS = {
 }
 
 
-# Names that other libraries give to arguments of dataset methods; the first one that the method has is meant.
+# Other libraries' names for arguments of dataset methods. The first one accepted by the method is meant.
 _OF_DATASETS = {
     "batch_sizes": ("bucket_batch_sizes",),
     "boundaries": ("bucket_boundaries",),
@@ -113,12 +113,12 @@ _OF_DATASETS = {
 
 
 def tells_keywords(function: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function or method so that a wrong keyword argument is told as by `refusing_others`."""
+    """Wrap a function or method so that a wrong keyword argument is reported as in `refusing_others`."""
     return refusing_others(function, _names(function))
 
 
 def tells_keywords_too(more: Callable[..., object]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """As `tells_keywords`, for a function whose `**options` are the keyword arguments of another; `help` shows them."""
+    """Wrap as `tells_keywords` does, with another function's keyword arguments as `**options`; `help` shows them."""
     signature = inspect.signature(more)
     options = [each for each in signature.parameters.values() if each.kind is each.KEYWORD_ONLY]
 
@@ -138,7 +138,7 @@ def _names(function: Callable[..., object]) -> list[str]:
 
 
 def refusing_others(function: Callable[P, R], known: Sequence[str]) -> Callable[P, R]:
-    """Wrap a function so that a keyword argument of another name than these is a TypeError with a hint."""
+    """Wrap a function so that an unknown keyword argument is a TypeError with a hint."""
     names = frozenset(known)
 
     @functools.wraps(function)
@@ -151,10 +151,10 @@ def refusing_others(function: Callable[P, R], known: Sequence[str]) -> Callable[
 
 
 def unknown_keywords(function: str, names: Sequence[str], known: Sequence[str]) -> TypeError:
-    """Return the error for keyword arguments that a function does not have.
+    """Return the error for unknown keyword arguments.
 
     Args:
-        function: Its name.
+        function: The function's name.
         names: The arguments.
         known: The valid names.
     """
@@ -166,7 +166,7 @@ def unknown_keywords(function: str, names: Sequence[str], known: Sequence[str]) 
 
 
 def _meant(name: str, known: Sequence[str]) -> str | None:
-    """Return the argument of a dataset's method that has this name elsewhere; None if there is none."""
+    """Return a dataset method's argument with this name in other libraries; None if there is none."""
     return next((word for word, others in _OF_DATASETS.items() if word in known and name in others), None)
 
 
@@ -192,12 +192,12 @@ def _hint(function: str, name: str, known: Sequence[str]) -> str:
         )
     if word in _OF_SOURCES and "batch_size" in known:
         return f"{subject} is an argument of the sources, such as pipeline.arrays(data, {word}=...)."
-    import difflib  # 1 ms, which a program without the mistake need not wait for
+    import difflib  # 1 ms, needed only for this mistake
 
     near = [each for each in known if each.startswith(name)] or difflib.get_close_matches(name, known, 1, 0.6)
     return f"Did you mean '{near[0]}'?" if near else f"It takes {', '.join(known)}."
 
 
 def in_other_words(name: str) -> str:
-    """Return what to write for a name that another library has, as the end of an error; "" if unknown."""
+    """Return the replacement for another library's name, as the end of an error; "" if unknown."""
     return f": write {_OTHER_METHODS[name]}" if name in _OTHER_METHODS else ""

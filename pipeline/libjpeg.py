@@ -1,7 +1,7 @@
-"""The libjpeg-turbo of another library, with which a part of a JPEG image can be decoded alone.
+"""Use another library's libjpeg-turbo to decode part of a JPEG image.
 
-simplejpeg and Pillow decode whole images. Pillow's wheels for Linux and macOS bring a libjpeg-turbo that can do more,
-and so do most systems. A library that is found must decode a small image before it is used.
+simplejpeg and Pillow decode whole images. Pillow's wheels for Linux and macOS bundle a libjpeg-turbo that can do
+more, and most systems have one too. A library must decode a small image correctly before it is used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from pipeline._crops import frame_of, open_libjpeg, region_of_jpeg
 
-# 52 x 40 pixels whose parts are easily got wrong: colours have half the resolution, and change everywhere.
+# A 52 x 40 image that is easy to get wrong: its colours have half the resolution, and change everywhere.
 _TRIAL = base64.b64decode(
     """
     /9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdBRkxOUlNSMj5aYVpQ
@@ -36,11 +36,11 @@ _HEIGHT, _WIDTH = 40, 52
 _PARTS = ((3, 5, 20, 30), (16, 16, 33, 32), (10, 32, 20, 33), (10, 20, 40, 52))
 
 _lock = threading.Lock()
-_found: list[str] = []  # what was taken, or "": looked for once
+_found: list[str] = []  # the chosen library, or "": searched only once
 
 
 def libjpeg() -> str:
-    """Return what decodes parts of JPEG images, such as "libjpeg.so.62 (ABI 62)"; "" if nothing does. Thread safe."""
+    """Name the library for partial JPEG decoding, for example "libjpeg.so.62 (ABI 62)"; "" if none. Thread safe."""
     if not _found:
         with _lock:
             if not _found:
@@ -49,7 +49,7 @@ def libjpeg() -> str:
 
 
 def search() -> str:
-    """Look for a library, and take the first one that is right; returns what `libjpeg` does."""
+    """Find the first working library; return its description as in `libjpeg`."""
     for path in _candidates():
         version = open_libjpeg(os.fsencode(path))
         if version and _is_right():
@@ -59,7 +59,7 @@ def search() -> str:
 
 
 def _candidates() -> list[str]:
-    """Return paths and names of libraries, Pillow's first: it is newer than most systems'."""
+    """Return library paths and names, Pillow's first, because it is newer than most systems'."""
     if sys.platform == "win32":
         return []
     spec = importlib.util.find_spec("PIL")
@@ -75,7 +75,7 @@ def _candidates() -> list[str]:
 
 
 def _is_right() -> bool:
-    """Return whether parts have the pixels of the whole."""
+    """Return whether partial decoding gives the same pixels as full decoding."""
     frame = frame_of(_TRIAL)
     if frame is None:
         return False

@@ -1,4 +1,4 @@
-"""The loggers of the library, by their public names; a place that says the same again and again is held back."""
+"""The library's loggers, by their public names. Repeated warnings from one place are limited."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ NAMES = {
     "pipeline.workers": "workers that are chosen while a loop runs; functions that use shared random generators",
     "pipeline.monitoring": "monitors and traces: files that cannot be written any more, what a trace left out",
 }
-MOST = 5  # warnings of one place
+MOST = 5  # warnings per place
 SECONDS = 10.0  # within this time
 
 
 class Limit(logging.Filter):
-    """Lets pass MOST warnings of each place of the source in SECONDS; the next one tells how many were left out.
+    """Pass MOST warnings per source place in SECONDS; the next warning reports how many were left out.
 
     Thread safety: any thread may log; a lock guards the counts.
     """
@@ -35,7 +35,7 @@ class Limit(logging.Filter):
         self._places: dict[tuple[str, int], tuple[deque[float], list[int]]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record passes. Errors do: each ends something, so they do not come again and again."""
+        """Return whether a record passes. Errors always do, because each ends something and none repeats."""
         if record.levelno != logging.WARNING:
             return True
         now = time.monotonic()
@@ -51,7 +51,7 @@ class Limit(logging.Filter):
         return True
 
     def forget(self) -> None:
-        """Begin to count anew."""
+        """Restart the counts."""
         with self._lock:
             self._places.clear()
 
@@ -60,7 +60,7 @@ limit = Limit()
 
 
 def logger(name: str) -> logging.Logger:
-    """Return the logger of a name of NAMES. The library never sets a level, nor a handler that writes."""
+    """Return the logger for a name in NAMES. The library never sets a level, nor a handler that writes."""
     if name not in NAMES:
         raise ValueError(f"no public logger: {name!r}")
     found = logging.getLogger(name)
@@ -69,7 +69,7 @@ def logger(name: str) -> logging.Logger:
 
 
 def is_heard(log: logging.Logger) -> bool:
-    """Return whether the program has a handler for what this logger says."""
+    """Return whether the program has a handler for this logger's records."""
     while not any(not isinstance(handler, logging.NullHandler) for handler in log.handlers):
         if log.parent is None or not log.propagate:
             return False

@@ -1,4 +1,4 @@
-"""Nest: how an example is made of dicts, tuples, dataclasses and lists; its values as a flat list, and back."""
+"""Nest: an example's structure from dicts, tuples, dataclasses and lists; its values as a flat list, and back."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ _PLAIN_TYPES: frozenset[type] = frozenset(_PLAIN)
 
 
 class ListValue(list[Any]):
-    """A list as one value of an example. A batch keeps it unchanged, in an array of objects.
+    """A list as one value in an example. A batch keeps it unchanged, in an object array.
 
-    Wrap lists that vary in length and hold dicts or lists, such as your chats' messages. Other lists become arrays, or
-    part of the structure. Sources give lists whose items are structs or lists this way.
+    Wrap lists with varying lengths that contain dicts or lists, such as your chats' messages. Other lists become
+    arrays,
+    or part of the structure. Sources return lists of structs or lists this way.
 
     Examples:
         >>> chats = [
@@ -38,18 +39,19 @@ _ARRAY = frozenset({np.ndarray})
 
 
 class ListParts(list[Any]):
-    """A list that is part of the structure of a block, where other lists are columns of rows."""
+    """A list that is part of a block's structure, where other lists are columns."""
 
 
 class TupleParts(tuple[Any, ...]):
-    """A tuple that is part of the structure of a block, where one of plain values, or lists of them, is a column."""
+    """A tuple that is part of a block's structure, where a tuple with plain values, or lists of them, is a column."""
 
 
 def is_nested(value: Any, many: bool) -> bool:
-    """Return whether something inside an example has a structure: a dict, tuple or dataclass, or a list of such.
+    """Return whether a value inside an example has a structure: a dict, tuple or dataclass, or a list containing these.
 
-    A list of plain Python values is an array that is not made yet. In blocks every list is one, of the rows, and so is
-    a tuple of plain values.
+    A list with plain Python values is an array not made yet. In blocks every list is an array with the rows, and so is
+    a
+    tuple with plain values.
     """
     if type(value) is np.ndarray:
         return False
@@ -65,18 +67,18 @@ def is_nested(value: Any, many: bool) -> bool:
 
 
 def is_dataclass(value: Any) -> bool:
-    """Return whether this is an instance of a dataclass, and not an array that is one, as those of Zarr are."""
+    """Return whether this is a dataclass instance other than an array (Zarr's arrays are dataclasses)."""
     kind = type(value)
     return hasattr(kind, "__dataclass_fields__") and not hasattr(kind, "__array__")
 
 
 def make_like(kind: type[Any], parts: Sequence[Any]) -> Any:
-    """Make a named tuple of a class; a tuple or list for all other tuples and lists."""
+    """Make a named tuple from a class; a plain tuple or list for all other tuples and lists."""
     return maker_of(kind)(parts)
 
 
 def maker_of(kind: type[Any]) -> Callable[[Sequence[Any]], Any]:
-    """As `make_like`, for a class whose objects are made again and again."""
+    """Return a function like `make_like` for one class, for repeated use."""
     return getattr(kind, "_make", tuple if issubclass(kind, tuple) else list)
 
 
@@ -90,17 +92,17 @@ def parts_of(value: Any) -> Sequence[Any] | None:
 
 
 def has_nested(example: Any, many: bool) -> bool:
-    """Return whether an example, or a block of them, is more than a dict, list or tuple of values."""
+    """Return whether an example or block is more than a dict, list or tuple with plain values."""
     return is_dataclass(example) or any(is_nested(part, many) for part in parts_of(example) or ())
 
 
 def holds_arrays(block: Any) -> bool:
-    """Return whether this is a dict of NumPy arrays, as wide tables are, whose columns are looked at for each batch."""
+    """Return whether this is a dict of NumPy arrays, such as a wide table, where each batch checks every column."""
     return type(block) is dict and _ARRAY.issuperset(map(type, block.values()))
 
 
 def holds_rows(block: Any) -> bool:
-    """Return whether this is a tuple of columns that are NumPy's arrays, as a block of examples and labels."""
+    """Return whether this is a tuple of NumPy columns, such as a block with examples and labels."""
     return type(block) is TupleParts and all_of(block, _ARRAY)
 
 
@@ -117,7 +119,7 @@ def map_values(function: Callable[[Any], Any], block: Any) -> Any:
 
 
 def length(example: Any) -> int:
-    """How many examples a block has; 1 if its components have no length."""
+    """Count a block's examples; 1 if its components have no length."""
     component = next(iter(parts_of(example) or [example]))
     if component is not example and is_nested(component, True):
         return length(component)
@@ -127,14 +129,14 @@ def length(example: Any) -> int:
         return 1
 
 
-# Values that are none of several, of which some may be missing.
+# Types of single values: no part can be missing.
 _WHOLE: frozenset[type] = frozenset({np.ndarray, *_PLAIN, *np.sctypeDict.values()})
 
 
 def refuse_missing_in(example: Any, what: str, many: bool = False) -> None:
-    """Raise InvalidArgumentError for masked values and nulls in an example, or a block of them; `what` names it.
+    """Raise InvalidArgumentError for masked values and nulls in an example or block; `what` names it.
 
-    An array takes 0.1 us, a dict or tuple of arrays 0.3.
+    An array takes 0.1 us, a dict or tuple with arrays 0.3 us.
     """
     kind = type(example)
     if kind in _WHOLE or (kind is dict and all_of(example.values(), _WHOLE)):
@@ -152,7 +154,7 @@ def refuse_missing_in(example: Any, what: str, many: bool = False) -> None:
 
 
 def _is_whole(value: Any) -> bool:
-    """Return whether all values in a structure are `_WHOLE`: without a Nest, which takes 50 us."""
+    """Return whether all values in a structure are `_WHOLE`, without a Nest, because it takes 50 us."""
     if type(value) in _WHOLE:
         return True
     parts = value.values() if type(value) is dict else value if isinstance(value, tuple) else None
@@ -160,17 +162,17 @@ def _is_whole(value: Any) -> bool:
 
 
 class Nest:
-    """The structure of a nested value, by the rules of TensorFlow's `nest`: values of a dict are taken by sorted key.
+    """A nested value's structure, by the rules in TensorFlow's `nest`: dict values are sorted by key.
 
-    Lists are lists again, dicts are dicts, tuples and named tuples are of their class. So are dataclasses, whose
-    fields are set without a call of `__init__`.
+    Packing restores lists, dicts, tuples and named tuples with their class. Dataclasses are restored too; their fields
+    are set without calling `__init__`.
 
     Attributes:
-        names: Where each value is, such as "image/size/0".
+        names: The path to each value, such as "image/size/0".
 
     Args:
         value: A dict, list, tuple or dataclass.
-        many: It is a block of examples.
+        many: True for a block.
     """
 
     def __init__(self, value: Any, many: bool) -> None:
@@ -178,7 +180,7 @@ class Nest:
         if isinstance(value, (list, tuple)) and not hasattr(value, "_make"):
             self._kind = list if isinstance(value, list) else tuple
         self._keys: list[Any] = []
-        self._order: list[Any] = []  # the keys of a dict as they were given
+        self._order: list[Any] = []  # the dict's keys in the given order
         if isinstance(value, dict):
             self._keys, self._order = sorted(value, key=str), list(value)
             self._kind = dict
@@ -192,7 +194,7 @@ class Nest:
         ]
 
     def flatten(self, value: Any) -> list[Any]:
-        """Return the values of another example; ValueError if it has another structure."""
+        """Return another example's values; ValueError if it has another structure."""
         flat: list[Any] = []
         for part, child in zip(self._parts(value), self._children, strict=True):
             if child is None:
@@ -202,11 +204,11 @@ class Nest:
         return flat
 
     def pack(self, values: Sequence[Any], many: bool = False) -> Any:
-        """Put values, as many as `flatten` gives, into the structure; `many`: they are columns of a block."""
+        """Put values into the structure, as many as `flatten` returns; `many`: they are a block's columns."""
         return self._pack(iter(values), many)
 
     def __eq__(self, other: object) -> bool:
-        """Return whether another structure is the same, but for the order of the keys of dicts."""
+        """Return whether another structure is equal, ignoring the order of dict keys."""
         if not isinstance(other, Nest):
             return False
         return (self._kind, self._keys, self._children) == (other._kind, other._keys, other._children)
@@ -234,12 +236,12 @@ class Nest:
         return make_like(self._kind, parts)
 
     def _parts(self, value: Any) -> list[Any]:
-        """Return the direct items of a value; ValueError if they differ from those of the first."""
+        """Return a value's direct items; ValueError if they differ from the first value's."""
         if self._kind is dict:
             if isinstance(value, dict) and value.keys() == set(self._keys):
                 return [value[key] for key in self._keys]
         elif issubclass(self._kind, (list, tuple)):
-            # A function may return a list here and a tuple there, as it may without nesting.
+            # A function may alternate between lists and tuples, as it may without nesting.
             if isinstance(value, (list, tuple)) and len(value) == len(self._keys):
                 return list(value)
         elif isinstance(value, self._kind):
@@ -251,7 +253,7 @@ class Nest:
 
 
 def _printed(key: Any) -> str:
-    """A key as text that can be printed: those of JSON may have halves of surrogate pairs."""
+    """Return a key as printable text: JSON keys may have halves of surrogate pairs."""
     return str(key).encode(errors="backslashreplace").decode()
 
 
@@ -274,26 +276,26 @@ def _shown(value: Any) -> str:
 
 
 def only_plain(values: Any) -> bool:
-    """Return whether all values are plain ones of Python."""
+    """Return whether all values are plain Python values."""
     return all_of(values, _PLAIN_TYPES)
 
 
-# Types of values that cannot change: records can, as they are views of their arrays.
+# Immutable value types: records are not, because they are views of their arrays.
 CONSTANT: frozenset[type] = _WHOLE - _ARRAY - {np.void}
 
 
 def kept(example: Any, converts: bool = True) -> Any:
     """Return a private copy of an example, because a function may reuse its array or container.
 
-    Arrays, dicts, lists, tuples and dataclasses are copied, also those of derived classes; other objects are not. Other
+    Arrays, dicts, lists, tuples and dataclasses are copied, including derived classes; other objects are not. Other
     mappings become dicts.
 
     Args:
         example: The example.
-        converts: True if a tensor or the like becomes an array, alone or in a dict. Elsewhere it stays what it is.
+        converts: True if a tensor or similar object becomes an array, alone or in a dict. Elsewhere it is unchanged.
 
     Raises:
-        InvalidArgumentError: It has nulls, of which NumPy would make NaN.
+        InvalidArgumentError: It has nulls, and NumPy would turn them into NaN.
     """
     kind = type(example)
     if kind in CONSTANT:
@@ -303,7 +305,7 @@ def kept(example: Any, converts: bool = True) -> Any:
     if kind is dict:
         return {key: kept(value, converts) for key, value in example.items()}
     if kind is tuple or kind is list:
-        if only_plain(example):  # 1,024 records take 1 us so, and 70 one by one
+        if only_plain(example):  # 1 us for 1,024 records, compared with 70 us per record
             return kind(example)
         return kind([value if type(value) in CONSTANT else kept(value, False) for value in example])
     if isinstance(example, tuple) and all_of(example, CONSTANT):
@@ -313,11 +315,11 @@ def kept(example: Any, converts: bool = True) -> Any:
         return with_parts(example, [kept(part, converts) for part in inner_parts(example)])
     if isinstance(example, bytearray):
         return bytes(example)
-    if isinstance(example, Mapping):  # a structure, as a dict is: before its attributes, which may be its keys
+    if isinstance(example, Mapping):  # a structure like a dict: checked before attributes, which may be its keys
         return {key: kept(example[key], converts) for key in example}
     if converts and hasattr(example, "__array__") and not isinstance(example, np.generic):
         refuse_missing(example, "what a function returned")
-        return numpy_of(example).copy()  # np.array asks tensors for a copy, and warns as they do not know the word
+        return numpy_of(example).copy()  # np.array asks tensors for a copy, and warns because they lack the keyword
     return example
 
 
@@ -325,10 +327,10 @@ _NO_MAPPINGS: frozenset[type] = _WHOLE | {dict, list, tuple, ListValue}
 
 
 def without_mappings(examples: list[Any]) -> list[Any]:
-    """Return examples with dicts in the place of other mappings.
+    """Return examples with dicts in place of other mappings.
 
-    Whether there are some inside of dicts and tuples, the first example tells: to look into all of them would take half
-    as long as to batch them.
+    Only the first example decides whether dicts and tuples contain mappings, because checking all examples would take
+    half as long as batching them.
     """
     if all_of(examples, _NO_MAPPINGS) and not (examples and _has_mapping(examples[0])):
         return examples
@@ -354,12 +356,12 @@ def _as_dicts(value: Any) -> Any:
 
 
 def inner_parts(value: Any) -> list[Any]:
-    """Return what is directly in a dict, list, tuple or dataclass, also in a ListValue."""
+    """Return the direct items of a dict, list, tuple or dataclass, including a ListValue."""
     return list(value) if isinstance(value, ListValue) else list(parts_of(value) or ())
 
 
 def with_parts(value: Any, parts: Sequence[Any]) -> Any:
-    """Return a copy of a dict, list, tuple or dataclass with other parts, without a call of its `__init__`."""
+    """Return a copy of a dict, list, tuple or dataclass with other parts, without calling `__init__`."""
     made: Any
     if isinstance(value, tuple):
         made = tuple.__new__(type(value), parts)

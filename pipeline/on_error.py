@@ -1,4 +1,4 @@
-"""on_error="skip": examples that fail are left out; their errors are counted, and the first ones kept."""
+"""on_error="skip": examples that fail are left out; errors are counted, and the first ones kept."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ from pipeline.tracebacks import of_user
 
 KEPT = 100  # errors; further ones are only counted
 
-# The result of a call that failed and was skipped.
+# The result for a call that failed and was skipped.
 SKIPPED = object()
 
 
-# Errors of the process or the machine, such as a full disk: no record is to blame for them, and the next ones would
-# fail as well.
+# Errors from the process or the machine, such as a full disk: no record causes them, and the next ones would fail too.
 _OF_THE_MACHINE = frozenset(
     getattr(errno, name)
     for name in (
@@ -33,8 +32,10 @@ _OF_THE_MACHINE = frozenset(
 
 
 def of_record(error: BaseException) -> bool:
-    """Return whether an error may mean a bad record. A missing library, no memory, no more file descriptors, a disk
-    that fails and such do not; nor does what was raised from such an error."""
+    """Return whether an error may mean a bad record.
+
+    A missing library, no memory, no more file descriptors or a failing disk do not; nor do errors raised from these.
+    """
     link: BaseException | None = error
     seen: set[int] = set()
     while link is not None and id(link) not in seen:
@@ -47,22 +48,22 @@ def of_record(error: BaseException) -> bool:
 
 
 class Skips:
-    """Counts the examples that were left out, and keeps their errors.
+    """Counts skipped examples, and keeps their errors.
 
     Args:
         on_error: "raise" or "skip".
-        max_errors: How many may be skipped; None means no limit.
+        max_errors: The most examples to skip; None for no limit.
 
     Raises:
         ValueError: Other arguments, or `max_errors` together with "raise".
 
-    Thread safety: you may call every method from every thread; a lock guards the count and the list.
+    Thread safety: every method may be called from any thread; a lock guards the count and the list.
 
     Attributes:
         active: True if errors are skipped.
         count: Errors skipped so far.
-        errors: The first 100 of them, without their frames: these would keep alive what was in them, the loop too.
-            The text of a traceback is a note of its error (from Python 3.11 on).
+        errors: The first 100 errors, without frames, because frames would keep their objects alive, including the loop.
+            Each traceback's text is a note on its error (from Python 3.11 on).
     """
 
     def __init__(self, on_error: str, max_errors: int | None) -> None:
@@ -98,7 +99,7 @@ class Skips:
         return guarded
 
     def note(self, error: Exception) -> None:
-        """Count an error; raise it instead if it must not be skipped, or `max_errors` were skipped already."""
+        """Count an error; raise it if it must not be skipped, or if `max_errors` were skipped already."""
         if must_raise(error):
             raise error
         with self._lock:
@@ -117,17 +118,17 @@ class Skips:
 
 
 def ending(error: BaseException) -> None:
-    """Mark an error as one that nothing of the input comes after: it is raised in any case."""
+    """Mark an error as the end of the input: it is always raised."""
     set_on(error, "ends_input", True)
 
 
 def must_raise(error: BaseException) -> bool:
-    """Return whether an error is raised in any case: it ends the input, or no record is to blame for it."""
+    """Return whether an error is always raised: it ends the input, or no record causes it."""
     return getattr(error, "ends_input", False) or not of_record(error)
 
 
 class Note(str):
-    """A note of ours."""
+    """A note added by this library."""
 
     __slots__ = ()
 
@@ -135,7 +136,7 @@ class Note(str):
 def _told_before(error: BaseException) -> bool:
     """Return whether an error was skipped before: some functions raise one object again, such as `Future.result`.
 
-    It keeps the notes of the first time. More would grow without end, as the text of a traceback has all notes.
+    It keeps its first notes. More notes would grow without end, because a traceback's text contains all notes.
     """
     count, notes = getattr(error, "told", None), getattr(error, "__notes__", None)
     if count is not None and isinstance(notes, list):
@@ -144,7 +145,7 @@ def _told_before(error: BaseException) -> bool:
 
 
 def _forget_frames(error: BaseException) -> None:
-    """Replace the traceback of an error, and of what it came of, by its text."""
+    """Replace the tracebacks of an error and its causes by their text."""
     text = "".join(traceback.format_exception(type(error), error, of_user(error.__traceback__)))
     chain = [error]
     while chain:
@@ -157,32 +158,32 @@ def _forget_frames(error: BaseException) -> None:
 
 
 def set_on(error: BaseException, name: str, value: Any) -> None:
-    """Set an attribute of an exception, also where its class forbids that, as those of frozen dataclasses do."""
-    with contextlib.suppress(AttributeError):  # the class may have a property of this name
+    """Set an attribute on an exception, even if its class forbids it, as frozen dataclasses do."""
+    with contextlib.suppress(AttributeError):  # the class may have a property with this name
         BaseException.__setattr__(error, name, value)
 
 
 def add_note(error: BaseException, text: str) -> None:
-    """Add a note to an exception, whatever its class; before Python 3.11, which cannot show notes, do nothing."""
+    """Add a note to any exception; before Python 3.11, which cannot show notes, do nothing."""
     if not hasattr(BaseException, "add_note"):
         return
     if not hasattr(error, "__notes__"):
         set_on(error, "__notes__", [])
-    with contextlib.suppress(TypeError):  # its notes may be no list
+    with contextlib.suppress(TypeError):  # its notes may not be a list
         BaseException.add_note(error, Note(text))
 
 
 def in_short(error: BaseException) -> str:
-    """Return the class and text of an error, with the step and item that our first note names."""
+    """Return an error's class and text, with the step and item named by our first note."""
     notes = getattr(error, "__notes__", None)
     ours = [each for each in notes if type(each) is Note] if isinstance(notes, list) else []
     return " ".join([f"{type(error).__name__}: {error}", *(f"({each})" for each in ours[:1])])
 
 
 def name_item(error: Exception, key: str, text: str) -> None:
-    """Name the item that an error is about: in a note, and by `record_key` for the messages of a queue it closes.
+    """Name the item that caused an error: in a note, and in `record_key` for messages about a queue it closes.
 
-    A key of a record, which is bytes, says more, and stays.
+    An existing bytes key from a record is more precise, so it stays.
     """
     if not isinstance(getattr(error, "record_key", None), bytes):
         set_on(error, "record_key", key)

@@ -1,4 +1,4 @@
-"""QueueStats: the statistics of a queue."""
+"""QueueStats: a queue's statistics."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import NamedTuple
 
 
 class QueueStats(NamedTuple):
-    """Statistics of a queue since it was created: a consistent snapshot.
+    """A queue's statistics since its creation: a consistent snapshot.
 
     Attributes:
         capacity: Elements that fit; 2147483647 if unbounded.
         size: Elements in the queue now.
         closed: True if it is closed.
-        enqueued, dequeued: Elements that went in and came out.
+        enqueued, dequeued: Elements enqueued and dequeued so far.
         high_water: The largest size so far.
         enqueue_waits, dequeue_waits: Calls that had to wait.
-        enqueue_wait_s, dequeue_wait_s: Seconds that calls spent waiting, summed over all calls.
+        enqueue_wait_s, dequeue_wait_s: Seconds spent waiting, summed over all calls.
         empty_s: Seconds with no element available; an open shuffle queue holds back min_after_dequeue elements.
         full_s: Seconds with the queue full.
         age_s: Seconds since the queue was created.
-        waiting_enqueues, waiting_dequeues: Calls that are waiting now.
+        waiting_enqueues, waiting_dequeues: Calls waiting now.
 
     Examples:
         >>> queue = pipeline.FIFOQueue(10, "int32", [()])

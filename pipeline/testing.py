@@ -1,6 +1,6 @@
-"""Checks for the tests of your own project: does a dataset or a source resume exactly, and is every run the same?
+"""Checks for your own project's tests: does a dataset or source resume exactly, and is every run the same?
 
-They need no test framework: a check that fails raises `CheckFailed`, an AssertionError.
+They need no test framework: a failed check raises `CheckFailed`, an AssertionError.
 """
 
 from pipeline.checks.outcome import Checked, CheckFailed

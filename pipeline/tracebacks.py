@@ -1,4 +1,4 @@
-"""Tracebacks as users want them: from the first frame of theirs on, without ours that called it."""
+"""Tracebacks for users: they start at the first user frame, without our calling frames."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _STANDARD = os.path.dirname(os.__file__)
 
 
 def is_ours(frame: FrameType) -> bool:
-    """Return whether a frame is of this package."""
+    """Return whether a frame belongs to this package."""
     name = frame.f_globals.get("__name__") or ""
     return bool(name == _PACKAGE or name.startswith(_PACKAGE + "."))
 
 
 def of_user(traceback: TracebackType | None) -> TracebackType | None:
-    """Return a traceback from the first frame of the user's on, without ours that called it.
+    """Return a traceback from the first user frame on, without our frames before it.
 
-    Frames of the standard library that lead there, such as those of an executor, are left out too. A traceback with no
-    frame but ours stays whole.
+    Standard-library frames on the way there, such as an executor's, are left out too. A traceback with only our frames
+    stays whole.
     """
-    first: TracebackType | None = None  # that is not ours
+    first: TracebackType | None = None  # not ours
     each = traceback
     while each is not None:
         if not is_ours(each.tb_frame):
@@ -38,16 +38,16 @@ def of_user(traceback: TracebackType | None) -> TracebackType | None:
 
 
 class RemoteTraceback(Exception):
-    """The traceback of an exception in another process, as text: the `__cause__` of that exception here."""
+    """A traceback from another process, as text: used as the exception's `__cause__` here."""
 
     def __str__(self) -> str:
         return f'\n"""\n{self.args[0]}"""'
 
 
 def show_users(error: BaseException) -> None:
-    """Have the traceback of an error begin with the user's frames; see `of_user`.
+    """Start an error's traceback at the user's frames; see `of_user`.
 
-    Errors that happened in another process have none of ours: an AbortedError, and one whose frames there are text.
+    Errors from another process have no frames from this package: an AbortedError, or an error with frames as text.
     """
     traceback = of_user(error.__traceback__)
     elsewhere = isinstance(error, AbortedError) or isinstance(error.__cause__, RemoteTraceback)
@@ -58,22 +58,22 @@ def show_users(error: BaseException) -> None:
 
 
 def is_standard(frame: FrameType) -> bool:
-    """Return whether a frame is of the standard library."""
+    """Return whether a frame belongs to the standard library."""
     name = frame.f_code.co_filename
     return name.startswith("<frozen") or (name.startswith(_STANDARD) and "-packages" not in name)
 
 
 def from_handler(error: BaseException) -> BaseException | None:
-    """Return what a signal handler has raised, if that is an error or its cause; else None.
+    """Return an error raised by a signal handler, if it is `error` or its cause; else None.
 
-    It says nothing of what the main thread was doing.
+    Such an error is unrelated to the main thread's work.
     """
     if threading.current_thread() is not threading.main_thread():
         return None
     codes = {_code_of(signal.getsignal(number)) for number in signal.valid_signals()} - {None}
     cause: BaseException | None = error
     seen: list[BaseException] = []
-    while cause is not None and not any(cause is each for each in seen):  # a library may make a circle of causes
+    while cause is not None and not any(cause is each for each in seen):  # a library may create a cycle of causes
         seen.append(cause)
         each = cause.__traceback__
         while each is not None:
@@ -85,8 +85,8 @@ def from_handler(error: BaseException) -> BaseException | None:
 
 
 def _code_of(handler: Any) -> CodeType | None:
-    """Return the code of a signal handler; None for what is not written in Python."""
-    function = getattr(handler, "func", handler)  # of a partial
-    function = getattr(function, "__func__", function)  # of a method
+    """Return a signal handler's code; None if it is not written in Python."""
+    function = getattr(handler, "func", handler)  # for a partial
+    function = getattr(function, "__func__", function)  # for a method
     code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
     return code if isinstance(code, CodeType) else None

@@ -1,4 +1,4 @@
-"""Classes for annotations and `isinstance`: most of them are what functions return, so programs need not call them."""
+"""Classes for annotations and `isinstance`: functions return most of them, so programs need not call them."""
 
 from pipeline.datasets.iterator import DatasetIterator
 from pipeline.datasets.replay import ReplayBuffer

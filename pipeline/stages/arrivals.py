@@ -1,4 +1,4 @@
-"""Arrivals: examples of a stream one at a time, some held for a long time, for bucket and pack."""
+"""Arrivals: read a stream per example and hold some examples for a long time, for bucket and pack."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Arrival(NamedTuple):
     """An example without a reference to its block.
 
     Attributes:
-        place: Which arrival it was.
+        place: Its index among the arrivals.
         example: The example.
         number: Its number.
-        size: How many examples of the source it consists of.
-        names: Returns what errors call it, as that of example 0; None if it has no name.
+        size: Number of source examples in it.
+        names: Returns its name for errors, as for example 0; None if it has no name.
     """
 
     place: int
@@ -40,20 +40,20 @@ class Arrival(NamedTuple):
 
 
 def arrivals_of(places: Iterable[int], block: Block) -> list[Arrival]:
-    """Return the examples of a block as arrivals at these positions."""
+    """Return a block's examples as arrivals with these indexes."""
     names, sizes = block.names, sizes_of(block)
     rows = zip(places, map(handed_out, block.values.examples()), block.numbers.tolist(), sizes.tolist(), strict=True)
     return [Arrival(*row, None if names is None else names.after(i)) for i, row in enumerate(rows)]
 
 
 class Arrivals(Stage):
-    """Examples one at a time, with a journal to read held ones again.
+    """Examples one at a time, with a journal for reading held ones again.
 
     The state is [arrivals, input state, a journal note, held arrivals by group].
 
     Args:
-        node: The recipe of the examples.
-        run: Of the iterator.
+        node: The recipe.
+        run: The iterator's run.
         state: The state; None for the beginning.
     """
 
@@ -74,7 +74,7 @@ class Arrivals(Stage):
         super().__init__(Ahead(opened(node, run, before), whole(skip)))
 
     def restored(self) -> list[list[Arrival]]:
-        """Return what was held at the state, by group. To be called once, before anything is taken."""
+        """Return the examples held at the state, by group. Call this once, before taking anything."""
         if self._note is None:
             return [[] for _ in self._held]
         (arrival, _), self._note = self._note, None
@@ -98,7 +98,7 @@ class Arrivals(Stage):
         return self._looked[self._at - 1]
 
     def _settle(self) -> None:
-        """Take what was looked at and is done with."""
+        """Take the peeked examples already returned."""
         if self._at:
             self.source.drop(self._at)
             self._count += self._at
@@ -106,7 +106,7 @@ class Arrivals(Stage):
             self._at = 0
 
     def state_with(self, groups: list[list[Arrival]]) -> Any:
-        """Return the state while these are held."""
+        """Return the state while these examples are held."""
         if self._note is not None:
             return [self._count, None, self._note, self._held]
         self._settle()

@@ -1,4 +1,4 @@
-"""Block: consecutive examples of a stream, with their numbers."""
+"""Block: consecutive examples from a stream, with their numbers."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _SOME = 64  # examples sampled to estimate bytes, at 0.3 us each
 
 
 def listed(examples: list[Any], numbers: Any) -> Block:
-    """Return a block of a list of examples."""
+    """Return a block for a list of examples."""
     return Block(Examples(examples), np.asarray(numbers, np.int64))
 
 
 def failed(error: Exception) -> Block:
-    """Return a block of no examples and an error."""
+    """Return a block with an error and no examples."""
     return Block(Examples([]), np.empty(0, np.int64), error)
 
 
 def joined(blocks: Sequence[Block]) -> Block:
-    """Return one block with the examples of several and the error of the last."""
+    """Join blocks into one with all examples and the last block's error."""
     if len(blocks) == 1:
         return blocks[0]
     if not blocks:
@@ -52,7 +52,7 @@ def joined(blocks: Sequence[Block]) -> Block:
 
 
 def _names_in(parts: list[tuple[int, Names | None]]) -> Callable[[int], str | None]:
-    """Return the names of several blocks, given by their lengths and names."""
+    """Return joint names for several blocks, given by their lengths and names."""
 
     def name(i: int) -> str | None:
         for length, names in parts:
@@ -65,7 +65,7 @@ def _names_in(parts: list[tuple[int, Names | None]]) -> Callable[[int], str | No
 
 
 def sizes_of(block: Block) -> NDArray[np.int64]:
-    """Return the number of source examples in each element of a block."""
+    """Return the number of source examples in each of a block's elements."""
     return np.full(len(block), block.sizes) if isinstance(block.sizes, int) else block.sizes
 
 
@@ -86,7 +86,7 @@ def as_columns(block: Any, size: int) -> Columns:
     """Return examples as columns.
 
     Args:
-        block: Arrays or lists in the structure of one example; their first dimension counts the examples.
+        block: Arrays or lists in one example's structure; their first dimension counts the examples.
         size: The number of examples.
     """
     structure, arrays = flat(block)
@@ -94,7 +94,7 @@ def as_columns(block: Any, size: int) -> Columns:
 
 
 def flat(block: Any) -> tuple[Any, list[Any]]:
-    """Return the structure of a block, in the form used by `Columns`, and its columns."""
+    """Return a block's structure, in the form used by `Columns`, and its columns."""
     if type(block) is np.ndarray:
         return None, [block]
     if isinstance(block, dict) and (holds_arrays(block) or not has_nested(block, True)):
@@ -108,7 +108,7 @@ def flat(block: Any) -> tuple[Any, list[Any]]:
 
 
 def block_of(values: Columns) -> Any:
-    """Return columns in the structure of one example, with `TupleParts` and `ListParts` for tuples and lists."""
+    """Return columns in one example's structure, with `TupleParts` and `ListParts` for tuples and lists."""
     structure = values.structure
     if isinstance(structure, Nest):
         return structure.pack(values.arrays, True)
@@ -129,7 +129,7 @@ def is_plain(column: Any) -> bool:
 
 
 def size_of(values: Columns | Examples) -> int:
-    """Return an estimate of the size of examples in bytes, from a sample."""
+    """Estimate the size of examples in bytes, from a sample."""
     if type(values) is Columns:
         return sum([_sampled(each, len(each)) if type(each) is list else each.nbytes for each in values.arrays])
     return _sampled(values.examples(), len(values))
@@ -149,7 +149,7 @@ def _bytes_of(value: Any) -> int:
 
 
 def _alike(one: Columns, other: Columns) -> bool:
-    """Return whether two blocks have the same structure and equal dtypes and shapes of their columns."""
+    """Return whether two blocks match: the same structure, and equal column dtypes and shapes."""
     if one.structure != other.structure:
         return False
     return all(

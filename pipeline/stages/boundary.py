@@ -1,4 +1,4 @@
-"""Padding up to a bucket's boundary, of the components with the bucketed length."""
+"""Pad components with the bucketed length up to a bucket's boundary."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Component:
     """A component's first dimension in the examples so far.
 
     Attributes:
-        rows: The first dimension in all of them; None if it varies.
-        follows: True if it was always the length of the example.
+        rows: The first dimension in all examples; None if it varies.
+        follows: True if it was always the example's length.
         padded: True if a batch has been padded.
     """
 
@@ -26,7 +26,7 @@ class Component:
 
     @property
     def is_padded(self) -> bool:
-        """True if batches are padded: a fixed vector stays as it is."""
+        """True if batches are padded: a fixed vector is not."""
         return self.rows is None or self.follows
 
     def state(self) -> list[Any]:
@@ -37,9 +37,9 @@ class Component:
 class ToBoundary:
     """Pads batches up to boundaries.
 
-    Components that `fill` names are always padded, and no others. Without names, those are padded whose first
-    dimension has varied so far, or was always the length of the example: batches of short runs need not show that it
-    varies. As this depends on the examples so far, it is part of the state.
+    Only components named by `fill` are padded. Without names, a component is padded if its first dimension has varied
+    so far, or was always the example's length, because batches in short runs need not show variation. This depends on
+    earlier examples, so it is part of the state.
 
     Args:
         fill: Value used to pad rows, for all components or by name.
@@ -55,7 +55,7 @@ class ToBoundary:
         return None if self._seen is None else [each.state() for each in self._seen]
 
     def note(self, example: Any, length: Any) -> None:
-        """Note the shapes of an example with this length."""
+        """Note the shapes in an example with this length."""
         if isinstance(self._fill, Mapping):
             return
         values = _components(example)
@@ -67,10 +67,10 @@ class ToBoundary:
             seen.follows = seen.follows and rows == length
 
     def padded(self, batch: Any, boundary: int) -> Any:
-        """Return a batch with these rows in all padded components.
+        """Return a batch with `boundary` rows in all padded components.
 
         Raises:
-            InvalidArgumentError: A batch before was padded, and now it looks as if the component had a fixed size.
+            InvalidArgumentError: An earlier batch was padded, and now the component seems to have a fixed size.
         """
         nest = Nest(batch, False) if parts_of(batch) is not None else None
         names: list[Any] = ["the value"] if nest is None else nest.names
@@ -104,14 +104,14 @@ class ToBoundary:
 
 
 def _components(example: Any) -> list[Any]:
-    """Return the components of an example, in the order of those of its batch."""
+    """Return an example's components in their order within a batch."""
     if parts_of(example) is None or (isinstance(example, list) and is_array(example)):
         return [example]
     return Nest(example, False).flatten(example)
 
 
 def _rows(value: Any) -> int | None:
-    """Return the first dimension of a value; -1 for scalars, which are never padded."""
+    """Return a value's first dimension; -1 for scalars, which are never padded."""
     if isinstance(value, (list, tuple)):
         return -1 if isinstance(value, ListValue) else len(value)
     shape = getattr(value, "shape", None)

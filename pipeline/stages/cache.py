@@ -1,7 +1,7 @@
-"""cache: elements are computed once and stored. The first pass computes them in order; later ones read by index.
+"""cache: compute elements once and store them. The first pass computes them in order; later ones read by index.
 
-It is always indexed: its states are places, whether it is full or not. While it is not, recipes over it run as streams,
-and a step that needs all elements at once, such as shuffle(), fills it first.
+It is always indexed: its states are places, whether it is full or not. Until it is full, recipes over it run as
+streams, and a step such as shuffle() fills it first, because it needs all elements at once.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from pipeline.stages.stream import Stream, whole
 
 _FORMAT = 1
 
-# Seconds between checks of a cache that another process fills.
+# Seconds between checks on a cache filled by another process.
 _LOOK = 0.2
 
 
 class Cache(OneInput):
     """Elements computed once.
 
-    The input always runs as one and the same pass: its draws are kept with the elements.
+    The input always runs as one fixed pass, because its draws are kept with the elements.
 
     Args:
         source: The elements.
-        folder: Where they are kept; None for memory.
-        epoch: Which pass of the input.
-        rebuild: Remove what is in the folder.
-        verify: Compare what is there with its checksums.
+        folder: The storage folder; None for memory.
+        epoch: The input's pass.
+        rebuild: Remove the folder's contents.
+        verify: Compare stored elements with their checksums.
 
     Raises:
         InvalidArgumentError: The elements have no end.
-        StateMismatchError: The folder has elements of another recipe.
-        FailedPreconditionError: The folder holds something else, or another process writes what is to be removed.
+        StateMismatchError: The folder has another recipe's elements.
+        FailedPreconditionError: The folder holds something else, or another process writes to a folder being removed.
         DataLossError: The folder is damaged.
     """
 
@@ -84,7 +84,7 @@ class Cache(OneInput):
         return {"format": _FORMAT, "epoch": self._epoch, "key": self._key, "seeds": pairs}
 
     def rows(self) -> KeptRows:
-        """Return what is there now; raise StateMismatchError if that is of another recipe."""
+        """Return the stored rows; raise StateMismatchError if they belong to another recipe."""
         rows = self.store.rows()
         about = rows.about
         if about is None or self._key is None:
@@ -107,7 +107,7 @@ class Cache(OneInput):
 
     @property
     def complete(self) -> bool:
-        """True if all elements are there."""
+        """True if all elements are stored."""
         return self.store.rows().complete
 
     @property
@@ -161,7 +161,7 @@ class Cache(OneInput):
             with contextlib.closing(Filling(self, run, rows.count)) as stream:
                 if stream.begin_at_next(private=False):
                     stream.drop(ENDLESS)
-                else:  # another process fills it, or an interrupted filler of this one is not collected yet
+                else:  # another process fills it, or an interrupted stream here is not collected yet
                     gc.collect()
                     run.clock.bell.wait(_LOOK)
             rows = self.rows()
@@ -183,7 +183,7 @@ class Cache(OneInput):
         return made
 
     def begun(self, run: Run, place: int) -> tuple[KeptRows, RowWriter | None]:
-        """Return what is there, and what adds to it; None if another one does, or need not, as a place is there."""
+        """Return the stored rows and a writer; no writer if another stream has it, or if the place is stored."""
         rows = self.rows()
         if rows.complete or rows.count > place or (found := self.store.shelf.writer()) is None:
             return rows, None
@@ -201,7 +201,7 @@ class Cache(OneInput):
             raise
 
     def source_at(self, run: Run, rows: KeptRows) -> Stream:
-        """Return the elements of the input behind what is there."""
+        """Return the input's elements after the stored ones."""
         return opened(self.source, self._input(run, rows), copy.deepcopy(rows.state))
 
 
@@ -218,8 +218,8 @@ class _Some(Index):
 
     Args:
         rows: The stored rows.
-        source: All; None if the input has no index.
-        length: Their number.
+        source: All elements; None if the input has no index.
+        length: The number of elements.
     """
 
     ahead = False

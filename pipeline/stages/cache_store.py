@@ -1,4 +1,4 @@
-"""Store: a cache's elements and the stream that adds to them; one per folder and process."""
+"""Store: a cache's elements and the stream writing them; one per folder and process."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ class Writes(Protocol):
     """A writing stream."""
 
     def stop_writing(self) -> None:
-        """Keep what was computed, and write no more."""
+        """Keep all computed elements, and stop writing."""
 
 
 class Store:
-    """The elements of a cache, one store per folder and process; a pickled one becomes another.
+    """A cache's elements: one store per folder and process, so a pickled one becomes the other process's store.
 
     Args:
-        shelf: Storage of the elements.
+        shelf: Stores the elements.
     """
 
     def __init__(self, shelf: Shelf) -> None:
@@ -31,7 +31,7 @@ class Store:
 
     @classmethod
     def of(cls, path: str) -> Store:
-        """Return the one of a folder."""
+        """Return the folder's store."""
         folder = Folder(path, "cache")
         with _guard:
             found = _of_folders.get(folder.path)
@@ -40,7 +40,7 @@ class Store:
             return found
 
     def is_old(self) -> bool:
-        """Return whether it has all elements, and the folder has others by now, or none."""
+        """Return whether it is complete, but the folder now has other elements or none."""
         rows = self._rows
         return rows is not None and rows.complete and rows.lines is not self.shelf.lines()
 
@@ -48,7 +48,7 @@ class Store:
         return (Store.of, (self.shelf.path,)) if isinstance(self.shelf, Folder) else (Store, (Memory(),))
 
     def rows(self) -> KeptRows:
-        """Return what is there now, in whole chunks."""
+        """Return the rows stored so far, in whole chunks."""
         rows = self._rows
         if rows is None or not rows.complete:
             lines = self.shelf.lines()
@@ -61,7 +61,7 @@ class Store:
         self._filling = weakref.ref(filling)
 
     def stop_filling(self) -> None:
-        """Let a stream of this process write no more: it keeps what it has computed, and goes on without."""
+        """Stop the writing stream in this process: it keeps its computed elements, and continues without writing."""
         filling = None if self._filling is None else self._filling()
         if filling is not None:
             filling.stop_writing()

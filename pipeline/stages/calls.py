@@ -1,6 +1,6 @@
-"""User functions: their names, their checks, and their errors.
+"""User functions: their names, checks and errors.
 
-One that cannot give what is wanted is refused where the chain is written.
+Unsuitable functions are rejected at the user's line with the call.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pipeline.tracebacks import from_handler
 
 
 def check_function(what: str, function: Any, makes: str = "an example", many: bool = False) -> None:
-    """Raise TypeError for what cannot be called for a result.
+    """Raise TypeError unless a function can be called and returns a result.
 
     Args:
-        what: Its name in errors.
+        what: The function's name in errors.
         function: The function.
         makes: Its required result.
         many: True if it may be a generator function.
@@ -37,14 +37,14 @@ def check_function(what: str, function: Any, makes: str = "an example", many: bo
 
 
 def _is_usual(function: FunctionType) -> bool:
-    """Return whether a function returns, and takes one argument: `inspect` needs 20 us to say so."""
+    """Return whether a function returns a result and takes one argument. `inspect` would need 20 us for this."""
     code, defaults = function.__code__, function.__defaults__ or ()
     if code.co_flags & _OTHERS or code.co_kwonlyargcount or "__signature__" in vars(function):
         return False
     return code.co_argcount - len(defaults) <= 1 <= code.co_argcount
 
 
-# Flags of functions that return no result, or take any number of arguments.
+# Flags for functions that return no result, or take any number of arguments.
 _OTHERS = (
     inspect.CO_COROUTINE
     | inspect.CO_ASYNC_GENERATOR
@@ -55,7 +55,7 @@ _OTHERS = (
 
 
 def _check_takes_one(what: str, function: Any) -> None:
-    """Raise TypeError for a function that certainly cannot be called with one argument."""
+    """Raise TypeError if a function certainly cannot be called with one argument."""
     try:
         takes = inspect.signature(function, follow_wrapped=False)
     except (TypeError, ValueError):  # many built-in functions have no signature
@@ -69,13 +69,13 @@ def _check_takes_one(what: str, function: Any) -> None:
 
 
 def name_of(function: Any) -> str:
-    """Return what errors and reports call a function of the user's."""
-    inner = getattr(function, "func", function)  # of a partial
+    """Return a user function's name for errors and reports."""
+    inner = getattr(function, "func", function)  # for a partial
     return str(getattr(inner, "__qualname__", type(inner).__qualname__)).replace("<locals>.", "").split(".")[-1]
 
 
 def called(function: Callable[..., Any], argument: Any, about: Callable[[], str]) -> Any:
-    """Call a function of the user's, and return what it returns.
+    """Call a user function and return its result.
 
     Args:
         function: The function.
@@ -83,7 +83,7 @@ def called(function: Callable[..., Any], argument: Any, about: Callable[[], str]
         about: Returns the argument's name for errors.
 
     Raises:
-        RuntimeError: It raised what would look like the end of the input.
+        RuntimeError: It raised an exception that would look like the input's end.
         Exception: Its own error, with a note about both.
     """
     try:

@@ -1,4 +1,4 @@
-"""checksum: the iterator sums the bytes of what it hands out, for `fingerprint`."""
+"""checksum: include the bytes of delivered elements in `fingerprint`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOW, _WORD = 0x9E3779B97F4A7C15, (1 << 64) - 1
 
 
 class Checksum(OneForOne):
-    """Elements passed on, whose bytes enter the fingerprint."""
+    """Passes elements on and includes their bytes in the fingerprint."""
 
     kind = "checksum"
     stage = ""
@@ -42,11 +42,11 @@ class Checksum(OneForOne):
 
 
 class Sum:
-    """The sum of the bytes of all elements, in their order.
+    """Sums all elements' bytes, in order.
 
     Args:
-        batches: How many times elements are batched: so often they are taken apart again.
-        value: The sum of those before.
+        batches: Number of batchings after the checksum: batches are split again that many times.
+        value: The sum before this.
     """
 
     def __init__(self, batches: int, value: int = 0) -> None:
@@ -83,9 +83,9 @@ def _rows(batch: Any) -> Columns:
 
 
 def _sums_of_rows(rows: Columns) -> list[int] | None:
-    """Return `crc_of` for each row; None for rows other than numbers, or in a deeper structure.
+    """Return `crc_of` for each row; None for a deeper structure or rows other than numbers.
 
-    See bench `test_checksum`: `crc_of` for each row takes 20 times as long.
+    Calling `crc_of` for each row takes 20 times as long; see bench `test_checksum`.
     """
     keys = rows.structure
     if not all(map(_is_bytes, rows.arrays)) or not (keys is None or type(keys) in (int, tuple)):
@@ -104,7 +104,7 @@ def _sums_of_rows(rows: Columns) -> list[int] | None:
 
 
 def _is_bytes(column: Any) -> bool:
-    """Return whether rows of a column count by their bytes; single float64 numbers are Python's and count as text."""
+    """Return whether a column's rows count by their bytes; single float64 numbers are Python's and count as text."""
     return (
         type(column) is np.ndarray
         and not column.dtype.hasobject
@@ -118,7 +118,7 @@ def _bytes_of(array: Any) -> Any:
 
 
 def crc_of(value: Any, before: int) -> int:
-    """Return the CRC-32 of a value, after other ones: of its type or dtype, its shape, and its bytes.
+    """Return the CRC-32 of a value after earlier ones, from its type or dtype, its shape, and its bytes.
 
     Raises:
         TypeError: Its bytes would differ in another run.

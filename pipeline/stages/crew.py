@@ -35,12 +35,12 @@ from pipeline.workers.executor import Workers
 from pipeline.workers.generators import mark, scatter_generators, seed_generators
 from pipeline.workers.threads import AtOnce
 
-_MOST = 1024  # inputs of a chunk
-_CANCELLED = 9  # how often workers may cancel the same work
-_CHUNK_BYTES = 4 << 20  # limit for the results of a chunk
+_MOST = 1024  # inputs per chunk
+_CANCELLED = 9  # limit for how often workers may cancel the same work
+_CHUNK_BYTES = 4 << 20  # limit for a chunk's results
 _BUFFER_BYTES = 128 << 20  # limit for waiting results
 
-# Seconds for inputs that are taken together; a limit, so that results do not wait long.
+# Seconds for inputs taken together. This limits how long results wait.
 _INPUT_SECONDS = 0.004
 
 # Steps are sent to workers without their seeds, so they are equal in each epoch.
@@ -49,11 +49,11 @@ _SENT_APART = NoDraws("seeds come with each chunk")
 # Seconds between checks for `close`.
 _LOOK = 0.1
 
-# Seconds between checks for an input that is not ready, while workers are busy.
+# Seconds between checks for a late input while workers are busy.
 _SOON = 0.002
 
-# A worker's result for a chunk: blocks and skipped errors in order, and of each step its seconds, processor seconds and
-# how many outputs it had.
+# A worker's result for a chunk: blocks and skipped errors in order; and per step the seconds, processor seconds and
+# number of outputs.
 _Made = tuple[list[Any], list[tuple[float, float, int]]]
 
 
@@ -64,15 +64,15 @@ def make_chunk(
     draws: Sequence[tuple[int, ...] | NoDraws],
     block: Block,
 ) -> _Made:
-    """Make all outputs of a chunk. A worker calls it.
+    """Compute a chunk's outputs, in a worker.
 
     Errors become part of the result, so earlier outputs are not lost.
 
     Args:
         steps: The steps for each example.
-        home: The mark of the user's process.
-        within: Keys of the executors waiting for it.
-        draws: Seeds of `example_rng` in each step. Only these and the block differ from epoch to epoch.
+        home: The mark for the user's process.
+        within: Keys for the executors waiting for it.
+        draws: Seeds for `example_rng` in each step. Only these and the block differ between epochs.
         block: The examples.
     """
     working_for_others(True)
@@ -95,7 +95,7 @@ def make_chunk(
 
 
 class _InProcess:
-    """Makes chunks in a thread of this process, for a run with this clock."""
+    """Makes chunks in a thread in this process, for a run with this clock."""
 
     def __init__(self, call: Callable[..., _Made], clock: Clock) -> None:
         self._call, self._clock = call, clock
@@ -113,13 +113,13 @@ class Segment:
 
     Args:
         steps: The steps for each example.
-        own: The same for the consuming thread.
-        limits: Counters of skipped errors, one per step.
-        measured: Meters of each; None for a step without one.
-        stage: The meter of the stage; None if nothing is measured.
+        own: The same steps for the consuming thread.
+        limits: Counters for skipped errors, one per step.
+        measured: Meters for each step; None for a step without one.
+        stage: The stage's meter; None if nothing is measured.
         workers: Their executor; None for the consuming thread.
         owned: True if the workers end with the stage.
-        within: Keys of the executors waiting for the stage.
+        within: Keys for the executors waiting for the stage.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Segment:
                 each.workers = workers
 
     def skipped(self, part: SkippedAt) -> Skipped:
-        """Return a skipped error with what counts it."""
+        """Return a skipped error with the counter for it."""
         return Skipped(part.error, self.limits[part.step].note)
 
     def note(self, times: Sequence[tuple[float, float, int]], waited: float) -> None:
@@ -167,8 +167,7 @@ class Segment:
             yield part
 
     def over(self, parts: Iterator[Block | Skipped], n: int, named: Named) -> Iterator[Block | Skipped]:
-        """Yield what the steps make of blocks in the thread that takes, n outputs at most at once, and errors that
-        were skipped before."""
+        """Run the steps here over blocks; yield up to n outputs at once, and earlier skipped errors."""
         for part in parts:
             if isinstance(part, Skipped):
                 yield part
@@ -192,12 +191,12 @@ class Segment:
 
 
 class Chunk:
-    """Examples on their way through a stage's segments.
+    """Examples passing through a stage's segments.
 
     Attributes:
         parts: Their results in order: blocks, skipped errors, and `Task`s still with workers.
         segment: Index of the next segment.
-        inputs: How many examples of the input they were.
+        inputs: Number of input examples in it.
     """
 
     __slots__ = ("inputs", "parts", "segment")
@@ -206,7 +205,7 @@ class Chunk:
         self.parts, self.segment, self.inputs = parts, segment, inputs
 
     def due(self) -> bool:
-        """Return whether nothing is left for workers to do at this segment."""
+        """Return whether workers have nothing left to do in this segment."""
         return all([not isinstance(each, Task) or each.future.done() for each in self.parts])
 
 
@@ -215,8 +214,8 @@ class Task:
 
     Attributes:
         block: The block.
-        future: Gives what they make of it.
-        cancelled: How often they were given the block before, and cancelled it.
+        future: The workers' result.
+        cancelled: Number of times workers got the block before and cancelled it.
     """
 
     __slots__ = ("_watched", "block", "cancelled", "future")
@@ -226,7 +225,7 @@ class Task:
         self._watched = False
 
     def watch(self, bell: StopFlag) -> None:
-        """Have a flag set when the task is done."""
+        """Set a flag when the task is done."""
         if not self._watched:
             self._watched = True
             self.future.add_done_callback(functools.partial(_ring, bell))
@@ -236,9 +235,9 @@ class Pending:
     """The outputs of one input block, in one or several chunks.
 
     Attributes:
-        before: The state of the input before the block.
+        before: The input's state before the block.
         chunks: The chunks, in order.
-        complete: True if there are no more of them.
+        complete: True if there are no more chunks.
         count: Limit for the outputs; None if unknown.
     """
 
@@ -250,18 +249,18 @@ class Pending:
 
 
 class Crewed(Maker):
-    """The outputs of steps over a stream, some of them computed by workers.
+    """Steps applied to a stream, some of them by workers.
 
     Args:
         source: The inputs.
         segments: The steps, first to last.
-        run: Of the iterator.
-        ordered: True if results come in the order of their inputs.
-        patience: Where others make the inputs meanwhile, how many seconds to wait for one while workers have something
-            to do; else None, to wait as long as it takes.
+        run: The iterator's run.
+        ordered: True if results keep the order of their inputs.
+        patience: Seconds to wait for an input from other threads while workers are busy; None to wait as long as it
+            takes.
         timed: True if the inputs depend on time.
-        read_ahead: Has a thread read so many inputs ahead; None if there is no such thread.
-        named: Returns what errors call an input of a block.
+        read_ahead: Makes a thread read n inputs ahead; None if there is no such thread.
+        named: Returns the name for a block's input in errors.
     """
 
     def __init__(
@@ -287,16 +286,16 @@ class Crewed(Maker):
         self._counted = ordered and not any(each.renews for each in steps)  # at most one output per input
         self._patience, self._clock, self._named = patience, run.clock, named
         self._read_ahead = read_ahead
-        self._together = patience is not None and not timed  # there are no states within several timed batches
+        self._together = patience is not None and not timed  # timed batches taken together have no states between them
         self._bell = StopFlag()
         self._units: deque[Pending] = deque()
-        self._making: Iterator[Any] | None = None  # outputs of the first segment for the last unit
-        self._under_way = 0  # inputs in chunks not yet delivered
+        self._making: Iterator[Any] | None = None  # the first segment's outputs for the last unit
+        self._under_way = 0  # inputs in undelivered chunks
         self._size, self._bytes = 1, 0.0  # inputs per chunk; bytes per input and its results in the last chunk
-        self._inputs = self._outputs = 0.0  # decaying counts of the steps before the workers
+        self._inputs = self._outputs = 0.0  # decaying counts for the steps before the workers
         self._slow, self._at_once = False, 1  # whether inputs arrive slowly, and how many to take at once
-        self._ended: Any = None  # [state before the end of the input], once it was reached
-        self._failed: tuple[Any, Exception] | None = None  # of the input
+        self._ended: Any = None  # [state before the input's end], once it was reached
+        self._failed: tuple[Any, Exception] | None = None  # the input's error
         run.clock.on_stop(functools.partial(_stop, self._bell, [each.workers for each in segments]))
 
     # For the consuming thread
@@ -316,7 +315,7 @@ class Crewed(Maker):
         return Unit(_Delivered(self, n), self._units[0].count)
 
     def _workers(self) -> int:
-        """Return how many workers the segment with most of them has."""
+        """Return the largest worker count of any segment."""
         return max([each.workers.count for each in self._segments if each.workers is not None])
 
     def _stay(self) -> None:
@@ -330,7 +329,7 @@ class Crewed(Maker):
                 part.future.cancel()  # if it has not started; its block is then requeued
 
     def _made_here(self, n: int) -> Unit | None:
-        """Compute a unit of n inputs in the consuming thread, as without workers."""
+        """Compute a unit with n inputs in the consuming thread, as without workers."""
         try:
             block = self.source.take(n)
         except Exception as error:
@@ -349,7 +348,7 @@ class Crewed(Maker):
             self._units.popleft()
         if self._units:
             before = self._units[0].before
-        elif self._ended is not None:  # the input may have skipped elements of other hosts there
+        elif self._ended is not None:  # the input may have skipped other hosts' elements there
             (before,) = self._ended
         else:
             before = self.source.state() if self._failed is None else self._failed[0]
@@ -368,7 +367,7 @@ class Crewed(Maker):
         self.source.close()
 
     def next_chunk(self, n: int) -> Chunk | None:
-        """Return the next chunk of the first unit, when workers are done with it; None at the end of the unit."""
+        """Return the first unit's next chunk when workers are done with it; None at the unit's end."""
         self._fill(n)
         while True:
             unit = self._units[0]
@@ -392,11 +391,11 @@ class Crewed(Maker):
         unit.chunks.remove(chunk)
         self._under_way -= chunk.inputs
         if not unit.chunks and not unit.complete:
-            self._go_on()  # to learn the state after this chunk
+            self._go_on()  # to get the state after this chunk
         return chunk
 
     def outputs(self, chunk: Chunk, n: int) -> Iterator[Block | Skipped]:
-        """Yield what is handed out for a chunk: its parts, after the steps behind the last workers."""
+        """Yield a chunk's outputs: its parts, after the steps behind the last workers."""
         for part in chunk.parts:
             if isinstance(part, Skipped) or self._last is None:
                 yield part
@@ -407,9 +406,9 @@ class Crewed(Maker):
     # Sent to workers
 
     def _fill(self, n: int) -> bool:
-        """Have enough under way for n more examples; return whether a chunk or unit was added."""
+        """Keep enough work running for n more examples; return whether a chunk or unit was added."""
         added, wanted = False, self._wanted(n)
-        if self._read_ahead is not None:  # the thread that reads inputs goes on while the caller is busy
+        if self._read_ahead is not None:  # the thread reading inputs continues while the caller is busy
             self._read_ahead(wanted // 2)
         while self._under_way < wanted and (self._making is not None or self._may_take()):
             if self._making is None and not self._take():
@@ -420,7 +419,7 @@ class Crewed(Maker):
         return added
 
     def _go_on(self) -> bool:
-        """Give the workers the next part of the last unit; return whether there was one."""
+        """Give the workers the last unit's next part; return whether there was one."""
         part, unit = next(self._making, None), self._units[-1]  # type: ignore[arg-type]
         if part is not None:
             self._begin(unit, part)
@@ -437,12 +436,12 @@ class Crewed(Maker):
         return self._patience is None or not self._under_way or self.source.wait(self._patience)
 
     def _is_due(self) -> bool:
-        """Return whether workers are done with what is delivered next."""
+        """Return whether workers are done with the next delivery."""
         units = itertools.islice(self._units, 1 if self._ordered else None)
         return any(chunk.due() for unit in units for chunk in itertools.islice(unit.chunks, 1))
 
     def _wanted(self, n: int) -> int:
-        """Return how many inputs should be under way."""
+        """Return how many inputs should be in progress."""
         count = self._workers()
         if not count:  # inline executors work during submit
             return 1
@@ -478,7 +477,7 @@ class Crewed(Maker):
         return True
 
     def _with_more(self, block: Block, n: int) -> Block:
-        """Extend a block with inputs that are ready, up to n in all."""
+        """Extend a block with available inputs, up to n in all."""
         blocks, count = [block], len(block)
         while count < n and self.source.wait(0.0):
             before = self.source.state()
@@ -497,7 +496,7 @@ class Crewed(Maker):
         return joined(blocks)
 
     def _inputs_wanted(self) -> int:
-        """Return how many inputs to take, for the steps before the workers to make one chunk of them."""
+        """Return how many inputs to take so the steps before the workers make one chunk."""
         if self._first is None:
             return self._size
         return max(1, min(_MOST, int(self._size * self._inputs / max(self._outputs, 1.0))))
@@ -514,7 +513,7 @@ class Crewed(Maker):
         self._under_way += chunk.inputs
 
     def _submit(self, chunk: Chunk) -> None:
-        """Give a chunk to its next segment: submit its blocks, or run a segment of the caller's."""
+        """Give a chunk to its next segment: submit its blocks, or run the caller's segment."""
         segment = self._segments[chunk.segment]
         parts: list[Any] = []
         for part in chunk.parts:
@@ -530,7 +529,7 @@ class Crewed(Maker):
         chunk.parts, chunk.segment = parts, chunk.segment + 1
 
     def _tasks(self, segment: Segment, block: Block, cancelled: int = 0) -> list[Any]:
-        """Submit a block; return what stands for it: tasks, and the error that comes after it."""
+        """Submit a block; return its tasks, and the error that follows them."""
         workers = segment.workers
         assert workers is not None
         error, sent = block.error, Block(block.values, block.numbers)
@@ -553,7 +552,7 @@ class Crewed(Maker):
     # Received from workers
 
     def _advance(self, chunk: Chunk, wait: bool) -> bool:
-        """Take a chunk through its segments; return whether all are done with it.
+        """Advance a chunk through its segments; return whether all are done with it.
 
         Without `wait` it returns as soon as workers are busy with the chunk.
         """
@@ -574,7 +573,7 @@ class Crewed(Maker):
             self._submit(chunk)
 
     def _wait(self, parts: Sequence[Any]) -> None:
-        """Wait until one of these tasks is done, or a while. Meanwhile a live input may have more for the workers."""
+        """Wait for a limited time until a task is done. Meanwhile a live input may have more for the workers."""
         self._bell.clear()
         self._clock.check()
         self._stay()
@@ -589,7 +588,7 @@ class Crewed(Maker):
             self._fill(1)
 
     def _receive(self, chunk: Chunk, waited: float) -> None:
-        """Put what workers have made in the place of their tasks."""
+        """Replace tasks with their workers' results."""
         segment = self._segments[chunk.segment - 1]
         parts: list[Any] = []
         for part in chunk.parts:
@@ -603,7 +602,7 @@ class Crewed(Maker):
         chunk.parts = parts
 
     def _made(self, segment: Segment, task: Task, waited: float) -> list[Any]:
-        """Return what became of a task: its results; or other tasks, if its workers have failed."""
+        """Return a task's results, or other tasks if its workers failed."""
         future, block = task.future, task.block
         if future.cancelled():  # another stage has shut down its part of the executor
             if task.cancelled < _CANCELLED:
@@ -636,7 +635,7 @@ class Crewed(Maker):
         return parts
 
     def _broken(self, segment: Segment, block: Block, error: BaseException) -> list[Any]:
-        """Return the outcome of a block after its workers failed: further work, and an error."""
+        """Return a block's outcome after its workers failed: further work, and an error."""
         workers, alone = segment.workers, _alone(block)
         assert workers is not None
         if isinstance(error, BrokenExecutor):
@@ -651,7 +650,7 @@ class Crewed(Maker):
                 broken.__cause__ = error
             return [failed(broken)]
         index = error.index if isinstance(error, WorkerDied) else None
-        if len(block) > 1 and index is None:  # retry each example alone, to find the failing one
+        if len(block) > 1 and index is None:  # retry each example alone to find the failing one
             return [each for i in range(len(block)) for each in self._tasks(segment, alone.part(i, i + 1))]
         at = min(index or 0, len(block) - 1)
         if isinstance(error, WorkerDied):
@@ -687,7 +686,7 @@ class Crewed(Maker):
 
 
 class _Delivered(Iterator["Block | Skipped"]):
-    """The parts of the first unit of a stage, as workers are done with them. An interrupt while it waits loses none."""
+    """Parts of a stage's first unit, in order as workers finish them. An interrupt during a wait loses none."""
 
     def __init__(self, stage: Crewed, n: int) -> None:
         self._stage, self._n = stage, n

@@ -13,12 +13,12 @@ from pipeline._calls import Draw as Draw
 from pipeline._random import philox
 from pipeline.errors import FailedPreconditionError
 
-# Keeps the words of `example_rng` apart from those of shuffles and other draws with the same seeds.
+# Separates `example_rng` words from shuffles and other draws with the same seeds.
 _OF_EXAMPLES = 0x9E3779B97F4A7C15
 
 
 class NoDraws:
-    """Stands where a `Draw` would, in functions that must not draw: `example_rng` raises the reason."""
+    """Replaces a `Draw` in functions that must not draw: `example_rng` raises the reason."""
 
     made = None
     number = 0
@@ -34,12 +34,12 @@ class NoDraws:
 
 
 class _OfThread(threading.local):
-    """The state of the current thread.
+    """The current thread's state.
 
     Attributes:
-        draw: State of `example_rng`; None outside a dataset's functions.
-        serving: The clock of the iterator for which the thread works; None for others.
-        within: Keys of the executors waiting for this thread.
+        draw: `example_rng`'s state; None outside a dataset's functions.
+        serving: The clock of the iterator this thread works for; None for others.
+        within: Keys for the executors waiting for this thread.
     """
 
     draw: Any = None
@@ -53,12 +53,12 @@ this_thread = _OfThread()
 def example_rng() -> np.random.Generator:
     """Return random numbers for the current example: the same in every run, in any worker, and after a resume.
 
-    Within one call of your function, `example_rng()` always returns the same generator, so a second use continues
-    where the first one stopped. Two functions of a dataset never draw the same numbers.
+    Within one call to your function, `example_rng()` always returns the same generator, so a second use continues
+    where the first one stopped. Two functions in a dataset never draw the same numbers.
 
     Returns:
-        A NumPy Generator. Its key is the seed, the epoch, the example's number, and which function of the dataset
-        calls. The seed is that of `map(f, seed=)`, or the nearest one upstream, or that of `set_random_seed`.
+        A NumPy Generator. Its key is the seed, the epoch, the example's number, and the function's position in the
+        dataset. The seed is from `map(f, seed=)`, the nearest seed upstream, or `set_random_seed`.
 
     Raises:
         FailedPreconditionError: You called it outside a dataset's function.
@@ -79,7 +79,7 @@ def example_rng() -> np.random.Generator:
     if isinstance(draw, Draw) and draw.made is not None:
         return draw.made
     seed, seed2, number, *more = draw
-    # As an array, because NumPy turns a list with a number above 2**63 into floats, which are equal for close seeds.
+    # An array, because NumPy turns a list with a number above 2**63 into floats, and close seeds would become equal.
     key = np.array([seed ^ _OF_EXAMPLES, seed2], np.uint64)
     made = np.random.Generator(np.random.Philox(key=key, counter=[0, number, *(more or (0, 0))]))
     if isinstance(draw, Draw):
@@ -88,11 +88,11 @@ def example_rng() -> np.random.Generator:
 
 
 def uniform(pair: tuple[int, int], numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the draws with these indexes, from 0 up to 1. Each has 32 random bits.
+    """Return the draws with these indexes, from 0 up to 1, with 32 random bits each.
 
     Args:
         pair: The two seeds.
-        numbers: Indexes of draws; what else is drawn at once changes none of them.
+        numbers: Draw indexes. A draw does not depend on the others.
     """
     first = int(numbers.min()) // 4
     words = philox(*pair, first, int(numbers.max()) + 1 - 4 * first)

@@ -21,12 +21,12 @@ from pipeline.tracebacks import from_handler
 
 _log = logger("pipeline.batches")
 
-# Elements computed at once when none of them is requested.
+# Elements computed at once when none is requested.
 _AT_ONCE = 1024
 
 
 class Keeps(Protocol):
-    """The step of a cache, as `Filling` needs it."""
+    """A cache's step, as `Filling` needs it."""
 
     folder: str | None
     store: Store
@@ -36,21 +36,22 @@ class Keeps(Protocol):
         """The input."""
 
     def begun(self, run: Run, place: int) -> tuple[KeptRows, RowWriter | None]:
-        """Return what is there, and what adds to it; None if another stream does, or the place is there."""
+        """Return the stored rows and a writer; no writer if another stream has it, or if the place is stored."""
 
     def source_at(self, run: Run, rows: KeptRows) -> Stream:
-        """Return the elements of the input behind what is there."""
+        """Return the input's elements after the stored ones."""
 
 
 class Filling(Stream):
     """Elements in order: stored ones, then computed ones, which are stored. The state is the next index.
 
-    One stream writes. Others that run meanwhile, also in other processes, read what is there when they come to its
-    end, and compute the rest for themselves.
+    One stream writes. Other streams, including those in other processes, read stored elements up to the end, and
+    compute
+    the rest themselves.
 
     Args:
         node: The step.
-        run: Of the iterator.
+        run: The iterator's run.
         place: Start position.
     """
 
@@ -62,7 +63,7 @@ class Filling(Stream):
         self._writer: RowWriter | None = None
         self._over = self._told = False
         self._error: Exception | None = None  # the reason why elements cannot be stored
-        self._lock = threading.RLock()  # against `stop_writing`
+        self._lock = threading.RLock()  # guards against `stop_writing`
 
     def take(self, n: int) -> Block | None:
         with self._lock:
@@ -96,13 +97,13 @@ class Filling(Stream):
             return n - left + (super().drop(left) if left else 0)
 
     def begin_at_next(self, private: bool = True) -> bool:
-        """Read on, if more is there; else open the input behind what is there, to be kept.
+        """Continue with newly stored elements; otherwise open the input after them, with a writer.
 
         Args:
-            private: Open it even if another one writes.
+            private: Open the input even if another stream writes.
 
         Returns:
-            Whether that was done.
+            True if either was possible.
         """
         node = self._node
         rows, writer = node.begun(self._run, self._next)
@@ -146,7 +147,7 @@ class Filling(Stream):
         return Block(block.values, np.arange(first, self._at))
 
     def _keep(self, writer: RowWriter, block: Block | None) -> bool:
-        """Keep elements; None for the end. Return whether there are more to come."""
+        """Keep elements; None for the end. Return whether more will follow."""
         source = self._node.source
         try:
             if block is not None:
@@ -179,7 +180,7 @@ class Filling(Stream):
         return self._next
 
     def stop_writing(self) -> None:
-        """Keep what was computed, and write no more."""
+        """Keep all computed elements, and stop writing."""
         with self._lock:
             writer, self._writer = self._writer, None
             if writer is None:

@@ -1,7 +1,7 @@
 """map, filter and flat_map: functions called with one example at a time.
 
-Neighbouring steps are one stage. A chunk of examples passes through them in turn: what is written before the first
-`workers=` and behind the last one runs in the caller's thread.
+Neighbouring steps form one stage. A chunk of examples passes through them in turn. Steps before the first `workers=`
+and after the last one run in the caller's thread.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _IN_TIME = "the batches of batch(max_wait=...) depend on time, and there is no state between two elements that"
 
-# Seconds to wait for an example that `prefetch` has no room for yet, rather than leave workers without work.
+# Seconds to wait for an example when `prefetch` has no room yet, to keep workers busy.
 _PATIENCE = 0.001
 
 
@@ -40,7 +40,7 @@ class CallSettings(NamedTuple):
     Attributes:
         workers: None for the consuming thread, a number of threads, an executor, or "auto".
         ordered: True if results keep the order of the examples.
-        on_error, max_errors: Policy for examples on which it fails.
+        on_error, max_errors: Policy for failing examples.
         seed: Seed for `example_rng`; None for the nearest seed upstream.
     """
 
@@ -52,12 +52,12 @@ class CallSettings(NamedTuple):
 
 
 class Each(OneForOne):
-    """A function that is called with each example: the base of map, filter and flat_map.
+    """A function called with each example: base class for map, filter and flat_map.
 
     Args:
         source: The input.
         function: The function.
-        calls: How it is called.
+        calls: The call settings.
 
     Raises:
         TypeError: It is not callable, is async, or cannot be sent to the workers.
@@ -65,8 +65,8 @@ class Each(OneForOne):
 
     Attributes:
         does: The operation on its results.
-        alone: Whether it is one stage even beside others, with the state that its input would have in its place.
-        chosen: The workers that `workers="auto"` has found best so far; later iterators begin with these.
+        alone: True if it is one stage even next to others, with its input's state in its place.
+        chosen: The best workers found so far by `workers="auto"`; later iterators begin with these.
     """
 
     stage = "function"
@@ -94,7 +94,7 @@ class Each(OneForOne):
         return self.one_to_one and source.indexed
 
     def check(self, function: Any) -> None:
-        """Raise TypeError for what cannot be called with an example."""
+        """Raise TypeError unless a function can be called with an example."""
         check_function(f"{self.kind}: the function", function)
 
     @property
@@ -124,11 +124,11 @@ class Each(OneForOne):
         return {"function": self.name} | ({} if self.on_error == "raise" else {"on_error": self.on_error})
 
     def step_of(self, run: Run) -> Step:
-        """Return what is done to an example in a pass."""
+        """Return the step for one pass."""
         return self.does(self.function, self.name, self.on_error == "skip", self._draw(run), self._watch)
 
     def own_step_of(self, run: Run) -> Step:
-        """Return the same for the thread that takes, which stops when the iterator is closed."""
+        """Return the step for the consuming thread. It stops when the iterator is closed."""
         step = self.step_of(run)
         step.bell = run.clock.bell
         return step
@@ -185,15 +185,15 @@ class Each(OneForOne):
 
 
 def neighbours(node: Each, count: int | None = None) -> tuple[list[Each], Node]:
-    """Return the steps that run as one stage with a step, first to last, and their input.
+    """Return the steps that form one stage with this step, first to last, and their input.
 
     Args:
         node: The last step.
-        count: How many steps were one stage when a state was saved; None for a beginning. A prefetch among them may
-            have been written or removed since then. It has no thread then.
+        count: Number of steps in the stage when a state was saved; None at a beginning. A prefetch may have been added
+            or removed among them. It then has no thread.
 
     Raises:
-        InvalidArgumentError: There are not so many steps.
+        InvalidArgumentError: There are fewer steps.
     """
     found, source = [node], node.source
     while count is None or len(found) < count:
@@ -210,12 +210,12 @@ def neighbours(node: Each, count: int | None = None) -> tuple[list[Each], Node]:
 
 
 def _parts(nodes: Sequence[Each], run: Run, own: bool) -> tuple[list[Step], list[Limited], list[Measured | None]]:
-    """Return what is done to an example by each step, what counts the errors it skips, and what is measured of it.
+    """Return each step's function, its counter for skipped errors, and its meter.
 
     Args:
         nodes: The steps.
-        run: Of the iterator.
-        own: True if the thread that takes runs them.
+        run: The iterator's run.
+        own: True if the consuming thread runs them.
     """
     return (
         [each.own_step_of(run) if own else each.step_of(run) for each in nodes],
@@ -230,7 +230,7 @@ def _any_workers(segments: Sequence[Segment]) -> bool:
 
 
 def _segments(nodes: Sequence[Each], run: Run) -> list[Segment]:
-    """Return the steps of a stage by what runs them, neighbours with the same workers together."""
+    """Group a stage's steps by workers: neighbours with the same workers form one segment."""
     from pipeline.stages.crew import Segment  # imported lazily: executors cost 3 ms
     from pipeline.workers.given import workers_of  # as above
 
@@ -284,7 +284,7 @@ class FlatMap(Each):
 
 
 def check_on_error(on_error: str, max_errors: int | None, what: str) -> None:
-    """Raise InvalidArgumentError for a wrong `on_error` or `max_errors` of a transformation."""
+    """Raise InvalidArgumentError for a transformation's wrong `on_error` or `max_errors`."""
     one_of(("raise", "skip"), on_error, f"{what}: on_error")
     if max_errors is not None and on_error == "raise":
         raise invalid(f"{what}: max_errors needs on_error='skip'")

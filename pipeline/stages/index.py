@@ -1,4 +1,4 @@
-"""Index: examples by position. InOrder: an index as a stream, whose state is one integer."""
+"""Index: examples by position. InOrder: an index as a stream with an integer as its state."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Index:
     Thread safety: any thread may call it, if the user's sources and functions allow it.
 
     Attributes:
-        step: Example i has the place i * step. The place of a batch is that of its first example, and the place of an
-            example of `shard` is that of the first of its round of all hosts: so a place means the same for batches
-            of another size, and for another number of hosts.
-        ahead: True if examples may be made before they are asked for. Not where that calls a function of the user's.
-        of_numbers: True if all blocks are columns of numbers of the same dtypes and shapes.
-        of_sources: True if examples are those of sources, chosen or paired: then one that cannot be made can be left
-            out. Not where a function makes them, whose error must not be missed.
+        step: Example i has the place i * step. A batch has its first example's place. After `shard`, an example has the
+            place of the first example in its turn over all hosts. So a place is valid for other batch sizes and host
+            counts too.
+        ahead: True if examples may be made before they are requested. False if this would call a user function.
+        of_numbers: True if all blocks are number columns with the same dtypes and shapes.
+        of_sources: True if examples come from sources, chosen or paired: a failing one can then be left out. False if a
+            function makes them, because its error must not be missed.
     """
 
     step = 1
@@ -50,20 +50,20 @@ class Index:
         raise NotImplementedError
 
     def runs(self, starts: Numbers, size: int) -> Block | None:
-        """Return `size` neighbours from each of these places on, as one example each, with the number of the first.
+        """Return `size` neighbours from each place on, as one example each, with the first one's number.
 
         Returns:
-            None where `block` is as good.
+            None if `block` is as good.
         """
         return None
 
 
 class Spaced(Index):
-    """Examples of another index at equal distances. Its places are those of the other index, before `offset`.
+    """Another index's examples at equal distances. Its places are the other index's, before `offset`.
 
     Args:
         source: The other index.
-        offset: How far behind its place an example is found there.
+        offset: Added to a place for the other index.
         step, stop: See `Index`.
     """
 
@@ -83,12 +83,12 @@ class Spaced(Index):
 
 
 class Picked(Index):
-    """Examples of another index, in an order of its own. They keep their numbers.
+    """Another index's examples in a different order. They keep their numbers.
 
     Args:
         source: The other index.
-        length: Their number.
-        pick: Returns for places here the number of the example there.
+        length: The number of examples.
+        pick: Maps places here to example numbers there.
     """
 
     def __init__(self, source: Index, length: int, pick: Callable[[Numbers], Numbers]) -> None:
@@ -113,7 +113,7 @@ def _itself(places: Numbers) -> Numbers:
 
 
 class InOrder(Stream):
-    """The examples of an index in order. The state is the next place.
+    """An index's examples in order. The state is the next place.
 
     Args:
         index: The examples.
@@ -159,7 +159,7 @@ class InOrder(Stream):
         return count
 
     def _make(self, n: int) -> Block | None:
-        """Return the next examples; more than n if they may be made ahead and cost little. None at the end."""
+        """Return the next examples; more than n if making them ahead is allowed and cheap. None at the end."""
         step, left = self._step, -(-(self._stop - self._next) // self._step)
         if left < 1:
             return None

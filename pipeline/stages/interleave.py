@@ -1,4 +1,4 @@
-"""interleave: elements of several datasets in turn."""
+"""interleave: read several datasets in turn."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from pipeline.stages.stream import Stream, shorter, whole
 
 
 class Interleave(Node):
-    """Elements of several datasets in turn.
+    """Elements from several datasets in turn.
 
     Args:
         inputs: The datasets; one, if it is a dataset of datasets.
-        nested: True if elements of the only input are datasets themselves.
-        cycle_length: Number open at once.
-        block_length: Number of elements to take of one in a turn.
+        nested: True if the only input's elements are datasets themselves.
+        cycle_length: Number of open datasets.
+        block_length: Number of elements per turn.
     """
 
     kind = "interleave"
@@ -52,21 +52,21 @@ class Interleave(Node):
 
 
 class Listed:
-    """Recipes of a list, one after another. The state is the number of the next one."""
+    """Recipes in a list, one after another. The state is the next one's index."""
 
     def __init__(self, node: Interleave, run: Run, state: Any) -> None:
         self._nodes, self._run = node.inputs, run
         self._next = 0 if state is None else whole(state, len(self._nodes))
 
     def next(self) -> Callable[[int, Any], Stream] | None:
-        """Return what opens the next recipe, by which one it is and a state; None after the last."""
+        """Return a function that opens the next recipe, given its index and a state; None after the last."""
         if self._next == len(self._nodes):
             return None
         self._next += 1
         return self.at(self._next - 1)
 
     def at(self, state: Any) -> Callable[[int, Any], Stream]:
-        """Return what opens the recipe that came next at a state."""
+        """Return a function that opens the next recipe after a state."""
         node = self._nodes[whole(state, len(self._nodes) - 1)]
         return lambda which, at: opened(node, self._run.inner(which), at)
 
@@ -78,7 +78,7 @@ class Listed:
 
 
 class Nested:
-    """Recipes as elements of another recipe. The state is its stream's state."""
+    """Recipes as another recipe's elements. The state is its stream's state."""
 
     def __init__(self, node: Node, run: Run, seed: Seed, state: Any) -> None:
         self._node, self._run, self._seed = node, run, seed
@@ -124,7 +124,7 @@ class Slot:
     """An open recipe.
 
     Attributes:
-        found_at: Where it was found among the recipes.
+        found_at: Its position among the recipes.
         which: Its index.
         stream: Its elements.
     """
@@ -136,15 +136,15 @@ class Slot:
 
 
 def _no_name(number: int) -> None:
-    """Return the name of an element, by index if its recipe is gone."""
+    """Return an element's name, by index if its recipe is gone."""
 
 
 class Interleaving(Stream):
-    """Elements of several streams in turn, as in tf.data; an ended stream gives up its turn.
+    """Elements from several streams in turn, as in tf.data; an ended stream gives up its turn.
 
-    The state is [how many recipes were opened, whose turn it is, elements of the turn, whether there are no more
-    recipes, where the next recipe is found, the slots], and that of a slot [where its recipe was found, which one it
-    is, the state of its stream], or null for one that the next recipe fills.
+    The state is [number of opened recipes, current slot, elements taken in this turn, True if there are no more
+    recipes, position of the next recipe, slots]. A slot's state is [its recipe's position, its index, its stream's
+    state], or null if the next recipe fills it.
     """
 
     def __init__(self, recipes: Listed | Nested, cycle: int, block: int, state: Any) -> None:
@@ -184,7 +184,7 @@ class Interleaving(Stream):
         return n - left
 
     def _took(self, slot: Slot, count: int) -> None:
-        """Record n elements taken from the current slot; 0 if its stream has ended."""
+        """Record `count` elements taken from the current slot; 0 if its stream has ended."""
         if not count:
             slot.stream.close()
             self._slots[self._at] = None
@@ -195,7 +195,7 @@ class Interleaving(Stream):
     def _due(self) -> Slot | None:
         """Return the current slot; None if all have ended.
 
-        Its recipe is opened only now: an error in it comes after the elements before it.
+        Its recipe is opened only now, so an error in it follows the earlier elements.
         """
         if not self._ended and (self._at == len(self._slots) or self._slots[self._at] is None):
             found_at, found = self._recipes.state(), self._recipes.next()
@@ -225,6 +225,6 @@ class Interleaving(Stream):
 
 
 def _draws(node: Node) -> bool:
-    """Return whether a recipe draws with a generated seed. Functions report that when they draw."""
+    """Return whether a recipe draws with a generated seed. Functions report this when they draw."""
     steps = [each for each in nodes_of(node) if not isinstance(each, Each)]
     return any(seed.drawn for each in steps if (seed := each.seed()) is not None)

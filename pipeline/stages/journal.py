@@ -1,4 +1,4 @@
-"""Journal: input positions at arrivals, to read buffered examples again."""
+"""Journal: input positions at arrivals, for reading buffered examples again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.stages.stream import Stream, shorter
 
 
 class Journal:
-    """Notes: the number of an arrival, and the state of the input before it.
+    """Notes: an arrival's number, and the input's state before it.
 
     A state needs only the last note before the oldest held example; later notes are for later states.
 
@@ -37,7 +37,7 @@ class Journal:
 
     @property
     def first(self) -> tuple[int, Any]:
-        """The note where reading again begins."""
+        """The note to start reading again from."""
         return self._notes[0]
 
 
@@ -46,9 +46,9 @@ def read_again(source: Stream, arrival: int, wanted: Numbers, end: int) -> Itera
 
     Args:
         source: The input, before that arrival.
-        arrival: The number of its next example.
-        wanted: Numbers of arrivals, ascending.
-        end: The arrival before which to stop.
+        arrival: Its next example's number.
+        wanted: Arrival numbers, ascending.
+        end: The arrival to stop before.
 
     Yields:
         The places in `wanted`, and the examples.

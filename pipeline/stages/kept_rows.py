@@ -1,7 +1,7 @@
 """KeptRows: elements stored as columns on a shelf, by row. RowWriter: adds elements to a shelf.
 
-Rows whose elements have the same structure and kinds of columns are a segment; usually there is one. A structure is
-plain data: the number of a column, or ["dict", [[key, structure], ...]], or ["tuple" or "list", [structure, ...]].
+Rows form a segment if their elements have the same structure and column kinds; usually there is one segment. A
+structure is plain data: a column number, ["dict", [[key, structure], ...]], or ["tuple" or "list", [structure, ...]].
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _MANY = 128
 _DICT, _TUPLE = frozenset({dict}), frozenset({tuple})
 _TEXTS, _NUMBERS = frozenset({str, bytes}), frozenset({int, float})
 
-# Size and age at which a chunk is finished: the most that `kill -9` loses.
+# Size and age for finishing a chunk. `kill -9` loses at most this much.
 _CHUNK, _SECONDS = 64 << 20, 5.0
 
 
 def _columns_of(values: Columns | Examples) -> tuple[Any, list[Any]]:
-    """Return the structure of elements, and their columns."""
+    """Return the elements' structure and columns."""
     columns: list[Any] = []
     if type(values) is Columns:
         structure = _apart(block_of(values), columns)
@@ -50,7 +50,7 @@ def _columns_of(values: Columns | Examples) -> tuple[Any, list[Any]]:
 
 
 def _split(values: list[Any], columns: list[Any]) -> Any:
-    """Append columns of values to `columns`: of their parts, if all have the same; return the structure."""
+    """Append value columns to `columns`, one per part if all values have the same parts; return the structure."""
     kinds, first = frozenset(map(type, values)), values[0]
     if kinds == _DICT and all(type(key) is str for key in first):
         keys = list(first)
@@ -63,7 +63,7 @@ def _split(values: list[Any], columns: list[Any]) -> Any:
 
 
 def _apart(block: Any, columns: list[Any]) -> Any:
-    """Append the columns of a block to `columns`, and return the structure; None if it has others than are kept."""
+    """Append a block's columns to `columns` and return its structure; None for unsupported structures."""
     kind = type(block)
     parts: Any
     if kind is dict and all(type(key) is str for key in block):
@@ -87,7 +87,7 @@ def _together(structure: Any, columns: list[Any]) -> Any:
 
 
 def _values_of(structure: Any, columns: list[Any], count: int) -> Columns | Examples:
-    """Return elements of a structure and columns."""
+    """Return elements from a structure and columns."""
     if type(structure) is int:
         return Examples(columns[0]) if type(columns[0]) is list else Columns(columns, count)
     if not columns:  # empty dicts and tuples
@@ -103,15 +103,15 @@ class KeptRows:
         shelf: The shelf.
 
     Attributes:
-        about: Description of the shelf; None if it is empty.
+        about: The shelf's description; None if it is empty.
         count: Number of rows.
         complete: True if these are all elements.
-        state: The state of the input after the last row.
+        state: The input's state after the last row.
 
     Raises:
-        DataLossError: They are damaged.
+        DataLossError: The elements are damaged.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: every method may be called from any thread.
     """
 
     def __init__(self, shelf: Shelf) -> None:
@@ -136,7 +136,7 @@ class KeptRows:
 
     @functools.cached_property
     def index(self) -> KeptIndex:
-        """The elements by their place."""
+        """The elements by place."""
         return KeptIndex(self)
 
     def segment(self, i: int) -> _Segment:
@@ -156,7 +156,7 @@ class KeptRows:
         return found
 
     def lasts(self) -> dict[str, int]:
-        """Return where the last value of the last segment ends, by column."""
+        """Return the end of the last segment's last value, by column."""
         last, found = len(self.layouts) - 1, {}
         for i, kind in enumerate(self.layouts[last][1] if self.layouts else []):
             name = f"{last}-{i}-ends"
@@ -182,7 +182,7 @@ class KeptRows:
 
 @contextlib.contextmanager
 def _damage(shelf: Shelf) -> Iterator[None]:
-    """Raise DataLossError for bytes that do not decode."""
+    """Raise DataLossError for undecodable bytes."""
     try:
         yield
     except (ValueError, IndexError) as error:
@@ -193,15 +193,15 @@ def _damage(shelf: Shelf) -> Iterator[None]:
 
 
 class _Segment:
-    """The rows of a segment.
+    """A segment's rows.
 
     Attributes:
-        gatherer: A copier of rows if all columns are stackable arrays; else None.
-        structure: The structure then, as `Columns` has it.
+        gatherer: A row copier if all columns are stackable arrays; else None.
+        structure: The structure for the gatherer, as in `Columns`.
     """
 
     def __init__(self, structure: Any, kinds: list[Kind], parts: list[Any], rows: int) -> None:
-        keep_pages()  # of garbage elements: with fresh pages, 150 KB took 40 us instead of 20
+        keep_pages()  # keeps garbage elements' pages: with fresh pages, 150 KB took 40 us instead of 20
         self._structure, self._kinds = structure, kinds
         self._arrays = {
             i: array_of(kind, parts[i]["values"], rows)
@@ -222,7 +222,7 @@ class _Segment:
             self.gatherer, self.structure = Gatherer(tuple(made.arrays)), made.structure
 
     def values(self, rows: Numbers) -> Columns | Examples:
-        """Return elements by row of the segment."""
+        """Return elements by row within the segment."""
         if self.gatherer is not None:
             return Columns(self.gatherer.take(rows), len(rows), self.structure)
         columns: list[Any] = [None] * len(self._kinds)
@@ -258,7 +258,7 @@ class KeptIndex(Index):
 
 
 class RowWriter:
-    """Adds elements to a shelf, and finishes chunks of them.
+    """Adds elements to a shelf and finishes chunks.
 
     Args:
         writer: Writes to the shelf.
@@ -274,18 +274,18 @@ class RowWriter:
         self._writer, self._length = writer, length
         self._segment, self._layout = len(rows.layouts) - 1, rows.layouts[-1] if rows.layouts else None
         self._lasts = rows.lasts()  # end of the last value, by column
-        self._segments: list[Any] = []  # of this chunk: number, rows, and a new layout
+        self._segments: list[Any] = []  # for this chunk: number, rows, and a new layout
         self._waiting: list[Columns | Examples] = []
-        self._rows = self._bytes = 0  # of buffered elements
+        self._rows = self._bytes = 0  # for buffered elements
         self._since = time.monotonic()
         self.pickles = False
 
     def add(self, values: Columns | Examples) -> None:
-        """Add elements. They may be changed afterwards.
+        """Add elements. The caller may change them afterwards.
 
         Raises:
             ResourceExhaustedError: The disk is full.
-            TypeError: An element can be kept in no way.
+            TypeError: An element cannot be stored.
         """
         many = not self._waiting and len(values) >= _MANY
         size = 0 if many else _size_of(values)
@@ -342,7 +342,7 @@ class RowWriter:
         """Finish a chunk.
 
         Args:
-            state: The state of the input after it.
+            state: The input's state after the chunk.
             complete: True if these are all elements.
 
         Raises:
@@ -358,7 +358,7 @@ class RowWriter:
 
 
 def _size_of(values: Columns | Examples) -> int:
-    """Return about how many bytes elements have."""
+    """Estimate the elements' size in bytes."""
     columns = values.arrays if type(values) is Columns else [values.items]
     return sum([each.nbytes if type(each) is np.ndarray else _weight_of_all(each) for each in columns])
 

@@ -1,4 +1,4 @@
-"""Lengths of examples: by a function, or of a field."""
+"""Example lengths, from a function or a field."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.errors import invalid
 from pipeline.stages.calls import called, check_function, name_of
 from pipeline.stages.stream import MOST
 
-# The field name of bare sequences, also in `pack`.
+# The field name for bare sequences, also in `pack`.
 BARE = "tokens"
 
 
@@ -22,7 +22,7 @@ class Lengths:
 
     Args:
         what: The argument, for errors, such as "bucket: length".
-        given: A function from an example to its length, or the name of a field.
+        given: A function from an example to its length, or a field name.
 
     Raises:
         TypeError: It is neither.
@@ -43,10 +43,10 @@ class Lengths:
         return () if isinstance(self.given, str) else (self.given,)
 
     def whole(self, example: Any, name: Callable[[], str]) -> int:
-        """Return the length of an example, called `name` in errors.
+        """Return an example's length; errors call the example `name`.
 
         Raises:
-            InvalidArgumentError: It is not an integer from 0 to 2**62, or there is no such field.
+            InvalidArgumentError: It is not an integer from 0 to 2**62, or the field is missing.
         """
         if isinstance(self.given, str):
             length = self._of_field(example, name)
@@ -66,11 +66,12 @@ class Lengths:
         return number
 
     def wholes(self, examples: Sequence[Any], name: Callable[[int], str]) -> list[int]:
-        """Return the lengths of examples as integers: of the first alone if that calls a function of the user's, and of
-        those up to one without.
+        """Return example lengths as integers, up to the first example without one.
+
+        If this calls a user function, only the first example is measured.
 
         Raises:
-            InvalidArgumentError: The first has none.
+            InvalidArgumentError: The first example has no length.
         """
         if isinstance(self.given, str):
             try:
@@ -107,14 +108,14 @@ class Lengths:
 
 
 def _lengths_of_arrays(examples: Sequence[Any]) -> list[int]:
-    """Return the lengths of arrays; TypeError if something is not an array."""
+    """Return array lengths; TypeError unless all are arrays."""
     if any([type(each) is not np.ndarray for each in examples]):
         raise TypeError
     return list(map(len, examples))
 
 
 def rounded(length: int, multiple: int) -> int:
-    """Return the next multiple: at least one."""
+    """Return the next multiple, at least `multiple`."""
     return max(multiple, -(-length // multiple) * multiple)
 
 

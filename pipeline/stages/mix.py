@@ -1,4 +1,4 @@
-"""mix: elements of several datasets, drawn by weight, by examples or by tokens."""
+"""mix: elements from several datasets, drawn by weight, by examples or by tokens."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from pipeline.stages.run import Measured, Run
 from pipeline.stages.schedule import MixNotes, Schedule
 from pipeline.stages.stream import Ahead, Stream, whole
 
-# The state of an untouched input.
+# An untouched input's state.
 _UNREAD = [0, 0, 0, 0, [None, 0]]
 
 
 class LeftOut(StateMismatchError):
-    """An input was left out, and steps behind the mix hold elements of it."""
+    """An input was left out, but later steps hold its elements."""
 
 
 class Mix(Node):
-    """Elements of several datasets, drawn by weight.
+    """Elements from several datasets, drawn by weight.
 
-    Its state is [for each slot whether the input has ended, its examples, tokens, tokens in this phase, and its state;
-    the phase].
+    The state is [one entry per slot, phase]. A slot's entry is [True if the input has ended, its examples, tokens,
+    tokens in this phase, state].
 
     Args:
         inputs: The datasets.
         names: Their names; None if they have none.
-        schedule: How often each is drawn, relative to the others.
-        seed: Of the draws.
+        schedule: Relative weights by phase.
+        seed: Seed for the draws.
         ending: "all_exhausted" or "first_exhausted".
         by: Returns the lengths to weigh; None weighs examples.
     """
@@ -77,7 +77,7 @@ class Mix(Node):
         return total(self.inputs) if self.ending == "all_exhausted" else None
 
     def notes(self, run: Run) -> MixNotes:
-        """Return what an iterator notes of this mix in all passes."""
+        """Return an iterator's notes on this mix in all passes."""
         return run.mixed.setdefault(self.written, self.new_notes())
 
     def new_notes(self) -> MixNotes:
@@ -114,7 +114,7 @@ class Mix(Node):
 
 
 def _show(measured: Measured, node: Mix, drawn: Drawn) -> None:
-    """Let reports show what is drawn."""
+    """Show the drawn numbers in reports."""
     names = node.input_names()
 
     def counts() -> dict[str, Any]:

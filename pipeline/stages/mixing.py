@@ -18,8 +18,8 @@ from pipeline.stages.schedule import Schedule
 from pipeline.stages.stream import MOST, Ahead, Several
 from pipeline.tracebacks import from_handler
 
-# Limits for elements per block and for draws ahead. After a stream has ended, draws start small, because
-# with 4,096 for each of 2,000 short streams, mixing took twice as long.
+# Limits for elements per block and for draws ahead. After a stream has ended, draws start small, because with 4,096 for
+# each of 2,000 short streams, mixing took twice as long.
 _AT_ONCE, _DRAWN = 256, 4096
 
 # Examples to measure together.
@@ -30,12 +30,12 @@ class Drawn:
     """The number of elements drawn from each input.
 
     Args:
-        places: The state of each slot, which begins with [whether the input has ended, examples, tokens, tokens in this
+        places: Each slot's state, which begins with [True if the input has ended, examples, tokens, tokens in this
             phase].
-        slots: The slot of each input.
+        slots: Each input's slot.
 
     Attributes:
-        ended, examples, tokens, since: These numbers for each input; tokens are 0 where nothing measures them.
+        ended, examples, tokens, since: These numbers for each input; tokens are 0 if nothing measures them.
         all_examples, all_tokens: Their sums, removed inputs included.
     """
 
@@ -49,7 +49,7 @@ class Drawn:
         return np.array(self.ended, np.bool_)
 
     def state(self, i: int, source: Any) -> None:
-        """Note the state of input i."""
+        """Note input i's state."""
         now = [self.ended[i], self.examples[i], self.tokens[i], self.since[i], source]
         self.places[self.slots[i]] = now
 
@@ -60,9 +60,9 @@ class Mixing(Several):
     Args:
         sources: The streams.
         node: The step, a `Mix`.
-        run: Of the iterator: it notes how far draws have come.
+        run: The iterator's run; it notes the drawing progress.
         drawn: Numbers drawn so far; updated in place.
-        schedule: How often each is drawn.
+        schedule: Relative weights by phase.
     """
 
     def __init__(self, sources: list[Ahead], node: Any, run: Run, drawn: Drawn, schedule: Schedule) -> None:
@@ -78,11 +78,11 @@ class Mixing(Several):
         return not self._to_the_end and any(self._drawn.ended)
 
     def _picks(self, n: int) -> Sequence[int] | None:
-        """Return the streams of the next draws, at most n; None if all have ended."""
+        """Return the streams for the next draws, at most n; None if all have ended."""
         raise NotImplementedError
 
     def _end(self, which: int) -> None:
-        """Record the end of a stream."""
+        """Record a stream's end."""
         self._drawn.ended[which] = 1
         self._changed.add(which)
 
@@ -132,11 +132,11 @@ class Mixing(Several):
         return joined(blocks).picked(np.concatenate(places).argsort(kind="stable"))
 
     def _of(self, i: int, block: Block) -> Block:
-        """Return elements as those of stream i."""
+        """Return elements as belonging to stream i."""
         return block.renumbered(self._drawn.slots[i], self._names[i])
 
     def _one(self, which: int) -> Block | None:
-        """Return the next element of a stream; None if it has ended."""
+        """Return a stream's next element; None if it has ended."""
         block = self.sources[which].take(1)
         if block is None:
             self._end(which)
@@ -145,7 +145,7 @@ class Mixing(Several):
         return self._of(which, block)
 
     def _look(self, i: int, n: int, first: bool) -> Block | None:
-        """Look at elements of stream i. Its error is raised by the `first` draw; else it comes after those before."""
+        """Peek at stream i. The `first` draw raises its error; otherwise the error follows the earlier elements."""
         try:
             return self.sources[i].look(n)  # type: ignore[no-any-return]
         except Exception:
@@ -161,11 +161,11 @@ class Mixing(Several):
 
 
 class ByExamples(Mixing):
-    """Elements drawn by chance. A draw is the same whatever is taken at once.
+    """Elements drawn by chance. A draw does not depend on how many are taken at once.
 
     Args:
         sources, node, run, drawn, schedule: See `Mixing`.
-        pair: The two seeds of the draws.
+        pair: The two seeds for the draws.
     """
 
     def __init__(
@@ -225,14 +225,15 @@ class ByExamples(Mixing):
 
 
 class ByTokens(Mixing):
-    """Elements in an order with exact shares of tokens at any time, to one element.
+    """Elements in an order with exact token shares at any time, to one element.
 
-    The tokens of a stream, divided by its weight, are its time. An element takes up a stretch of that time, and is due
-    at a random point of the stretch; the element that is due first comes next. A new phase begins at time 0.
+    A stream's tokens, divided by its weight, are its time. Each element has a stretch of this time and a random due
+    point
+    within it; the element with the earliest point comes next. A new phase begins at time 0.
 
     Args:
         sources, node, run, drawn, schedule: See `Mixing`.
-        pairs: The two seeds of the points of each stream.
+        pairs: The two seeds for each stream's points.
         last: The phase; -1 before the first draw.
     """
 
@@ -250,10 +251,10 @@ class ByTokens(Mixing):
         self._by: Lengths = node.by
         self._phase, self._pairs = int(last), pairs
         self._plan: list[int] = []  # the next draws
-        # Per stream: the lengths of measured elements that were not taken, and the following ones.
+        # Per stream: the lengths of measured elements not taken yet, and these elements.
         self._lengths: list[list[int]] = [[] for _ in sources]
         self._looked: list[list[Any]] = [[] for _ in sources]
-        self._blocks: list[Block | None] = [None] * len(sources)  # the blocks that end with these elements
+        self._blocks: list[Block | None] = [None] * len(sources)  # blocks ending with these elements
         self._points: list[list[float]] = [[] for _ in sources]
         self._points_from = [0] * len(sources)
 
@@ -271,7 +272,7 @@ class ByTokens(Mixing):
         return self._plan[:n]
 
     def _planned(self, n: int) -> list[int] | None:
-        """Return the streams of the next draws; None if all have ended."""
+        """Return the streams for the next draws; None if all have ended."""
         drawn = self._drawn
         tokens = drawn.all_tokens
         phase, found = self._schedule.at(tokens, drawn.has_ended())
@@ -306,13 +307,15 @@ class ByTokens(Mixing):
         return picks
 
     def _without(self, which: int, n: int) -> list[int] | None:
-        """Return the next draws, as a stream has ended."""
+        """Return the next draws after a stream has ended."""
         self._end(which)
         return None if self._over else self._planned(n)
 
     def _length(self, i: int, k: int, begun: bool) -> int | None:
-        """Return the length of an element of stream i, after k others; None if there is none, or an error comes after
-        elements that were drawn before."""
+        """Return the length of stream i's element after k others.
+
+        None if there is none, or if an error must wait for elements drawn earlier.
+        """
         lengths = self._lengths[i]
         if k < len(lengths):
             return lengths[k]
@@ -324,7 +327,7 @@ class ByTokens(Mixing):
             return None
 
     def _measured(self, i: int, k: int) -> int | None:
-        """Measure element k of stream i, and more unless this calls a user function; None if there is none."""
+        """Measure element k in stream i, and more unless this calls a user function; None if there is none."""
         if not self._looked[i]:
             block = self.sources[i].look(k + _MEASURED, k)
             if block is None:
@@ -339,7 +342,7 @@ class ByTokens(Mixing):
         return found[0]
 
     def _point(self, i: int, k: int) -> float:
-        """Return where element k of stream i is due, from 0 up to 1."""
+        """Return the due point for stream i's element k, from 0 up to 1."""
         at = k - self._points_from[i]
         if not 0 <= at < len(self._points[i]):
             made = uniform(self._pairs[i], np.arange(k, k + _AT_ONCE))
@@ -361,6 +364,6 @@ class ByTokens(Mixing):
 
 
 def _named(node: Node, block: Block, i: int) -> str:
-    """Return what errors call example i of a block."""
+    """Return the name of a block's example i for errors."""
     name = None if block.names is None else block.names(i)
     return name or node.name_of(int(block.numbers[i])) or block.named(i)

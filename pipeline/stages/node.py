@@ -1,4 +1,4 @@
-"""Node: one step of a recipe. A recipe is an immutable tree of nodes; an iterator opens it as streams."""
+"""Node: one step in a recipe. A recipe is an immutable tree of nodes; an iterator opens it as streams."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ from pipeline.stages.stream import Stage, Stream, fitting, whole
 
 
 class Recipe:
-    """Base class of datasets and iterators, to recognise one returned by a user function."""
+    """Base class for datasets and iterators, to recognise one returned by a user function."""
 
     _node: Node
 
 
 class Node:
-    """One step of a recipe: immutable, and picklable if its functions are.
+    """One step in a recipe: immutable, and picklable if its functions are.
 
-    All attributes, and the results of all methods, are fixed when the node is written and never change.
+    All attributes and method results are fixed when the node is made, and never change.
 
     Attributes:
-        kind: Name of its public method or function.
+        kind: Its public method's or function's name.
         inputs: The nodes it reads from.
         indexed: True if elements can be read by place, through `index`.
-        step: The distance between the places of two elements; see `Index.step`.
+        step: The distance between two elements' places; see `Index.step`.
         works_ahead: True if threads or processes read ahead somewhere in the recipe.
-        streams: True if it has to run as streams although it may be indexed, because threads read ahead. Its states
-            are places all the same.
-        ordered: True if elements keep the order of the input.
-        exclusive: True for a single-pass source, which only one stream can read.
+        streams: True if it runs as streams although it may be indexed, because threads read ahead. Its states are still
+            places.
+        ordered: True if elements keep the input order.
+        exclusive: True for a single-pass source; only one stream can read it.
         queue: The queue read by the source; None for all other nodes.
-        starts_runners: True for a source that may depend on the user's queues, whose runners are then started.
-        stage: Its kind of row in a report: "source", "function" or "step"; "" for none.
-        written: The node in the user's program, where a recipe runs in another order; else this one.
-        made_at: The user's line that made it.
+        starts_runners: True for a source that may depend on the user's queues: their runners are then started.
+        stage: The kind of its row in a report: "source", "function" or "step"; "" for none.
+        written: The user program's node if a recipe runs in another order; else this one.
+        made_at: The user's line with the call.
         summed: The number of batchings after `checksum`; None without a checksum.
-        takes_workers: The function that makes this source with `workers=`; "" for all other nodes.
+        takes_workers: The function to call for this source with `workers=`; "" for all other nodes.
         takes_index: True for a stream that would be indexed with `index=True`.
     """
 
@@ -65,25 +65,25 @@ class Node:
     _written: Node | None = None
 
     def options(self) -> dict[str, Any]:
-        """Return the options that determine its elements as plain data, for repr and states."""
+        """Return the options determining its elements as plain data, for repr and states."""
         return {}
 
     def length(self) -> int | None:
-        """Return the number of elements in a pass; ENDLESS, or None if unknown."""
+        """Return the number of elements per pass; ENDLESS, or None if unknown."""
         return None
 
     def index(self, run: Run) -> Index:
-        """Return the elements of a pass by place. Only where `indexed`."""
+        """Return a pass's elements by place. Only if `indexed`."""
         raise NotImplementedError
 
     def stream(self, run: Run, state: Any = None) -> Stream:
-        """Return the elements of a pass in order, from a state or from the beginning."""
+        """Return a pass's elements in order, from a state or from the beginning."""
         raise NotImplementedError
 
     def state_at(self, place: int) -> Any:
         """Return the state of `stream` before the element at a place; None if it depends on an unknown length.
 
-        Only where `indexed`.
+        Only if `indexed`.
         """
         raise NotImplementedError
 
@@ -96,7 +96,7 @@ class Node:
         return ()
 
     def data(self) -> Sequence[Any]:
-        """Return the objects in memory read by its source, such as lists and arrays."""
+        """Return the in-memory objects read by its source, such as lists and arrays."""
         return ()
 
     @property
@@ -105,11 +105,11 @@ class Node:
         return self.inputs
 
     def is_share(self) -> bool:
-        """Return whether it is one shard of several for different processes."""
+        """Return whether it is one of several shards for different processes."""
         return False
 
     def shares_equally(self) -> bool:
-        """Return whether all shares are known to have equally many elements. Only where `is_share`."""
+        """Return whether all shards are known to have equal lengths. Only if `is_share`."""
         return False
 
     def seed(self) -> Seed | None:
@@ -117,20 +117,20 @@ class Node:
         return None
 
     def idle_shuffle(self) -> str | None:
-        """Return the reason for the random order of a source changing nothing; None if it changes something."""
+        """Return the reason if a source's random order changes nothing; else None."""
         return None
 
     def no_state(self) -> str | None:
-        """Return the reason for the recipe's having no states; None if it has states."""
+        """Return the reason if the recipe has no states; else None."""
         return next((reason for each in self.inputs if (reason := each.no_state()) is not None), None)
 
     def once(self) -> str | None:
-        """Return the reason for the recipe's having one pass only; None if it has several."""
+        """Return the reason if the recipe has only one pass; else None."""
         return next((reason for each in self.inputs if (reason := each.once()) is not None), None)
 
     @property
     def live(self) -> bool:
-        """True if its elements are made elsewhere and may be long in coming, as in a queue."""
+        """True if its elements are made elsewhere and may arrive late, as in a queue."""
         return any(each.live for each in self.inputs)
 
     @property
@@ -153,7 +153,7 @@ class Node:
 
     @property
     def waits(self) -> bool:
-        """True if one can wait for its stream with a timeout."""
+        """True if its stream supports waiting with a timeout."""
         return False
 
     @property
@@ -169,7 +169,7 @@ class Node:
         return self._written or self
 
     def run_as(self) -> Node:
-        """Return the recipe that runs instead of a source: one whose workers make the examples."""
+        """Return the recipe that runs instead of a source, if workers make its examples."""
         return self
 
     # Its name
@@ -192,11 +192,11 @@ class Node:
         return f".{self.kind}(...)"
 
     def name_of(self, number: int) -> str | None:
-        """Return the name of an example in errors, by its number; None if numbers lead to no source."""
+        """Return an example's name in errors, by its number; None if numbers lead to no source."""
         return None
 
     def note_place(self) -> None:
-        """Remember the line of the user's program.
+        """Remember the user program's line.
 
         Raises:
             InvalidArgumentError: It must not come after `checksum`.
@@ -210,7 +210,7 @@ class Node:
         """Return `summed` if an input has `batches` batchings after its checksum.
 
         Raises:
-            InvalidArgumentError: The elements of this step are neither the summed ones nor batches of them.
+            InvalidArgumentError: This step's elements are neither the summed ones nor batches of them.
         """
         text = f"{self.kind} comes after it: only batch(n) without pad= or collate=, and prefetch, may"
         raise invalid(f"checksum: {text}; write .checksum() behind {self.kind}")
@@ -220,7 +220,7 @@ class OneInput(Node):
     """A step with one input and one output per element."""
 
     def __init__(self, source: Node, written: bool = True) -> None:
-        """Make a step; one not `written` by the user is opened at once and stands in no recipe."""
+        """Make a step; one not `written` by the user is opened at once and is in no recipe."""
         self.inputs = (source,)
         self.indexed = self.indexed_over(source)
         if written:
@@ -248,13 +248,13 @@ class OneInput(Node):
         return self.source.name_of(number)
 
     def named(self, block: Block, i: int) -> str:
-        """Return the name of input i of a block for errors."""
+        """Return the name of a block's input i for errors."""
         name = None if block.names is None else block.names(i)
         return name or self.source.name_of(int(block.numbers[i])) or block.named(i)
 
 
 class OneForOne(OneInput):
-    """A step that keeps the positions of its input."""
+    """A step that keeps its input's positions."""
 
     @property
     def step(self) -> int:
@@ -268,7 +268,7 @@ class OneForOne(OneInput):
 
 
 def opened(node: Node, run: Run, state: Any = None) -> Stream:
-    """Return the stream of a recipe, from a state on.
+    """Return a recipe's stream, starting at a state.
 
     Raises:
         InvalidArgumentError: The state is malformed, as after an edit.
@@ -285,30 +285,30 @@ def opened(node: Node, run: Run, state: Any = None) -> Stream:
 
 
 def indexed(node: Node, run: Run) -> Index:
-    """Return the index of a recipe; its places are those of `Index.step`."""
+    """Return a recipe's index; its places are as in `Index.step`."""
     measured = run.measured.get(node.written)
     index = node.index(run)
     return index if measured is None else MeteredIndex(index, measured.meter)  # type: ignore[return-value]
 
 
 def index_of(node: Node, run: Run) -> Index:
-    """Return the index of a recipe; its places count the elements."""
+    """Return a recipe's index; its places count the elements."""
     return counted(indexed(node, run))
 
 
 def metered(stream: Stream, node: Node, run: Run) -> Stream:
-    """Return the stream of a step, measured."""
+    """Return a step's stream with measurements."""
     measured = run.measured.get(node.written)
     return stream if measured is None else Metered(stream, measured.meter, run.clock)  # type: ignore[return-value]
 
 
 def further(state: Any, more: int) -> Any:
-    """Return the state n elements further on; `opened` then skips them."""
+    """Return the state n elements later; `opened` then skips them."""
     return {"state": state, "more": more} if more else state
 
 
 class Further(Stage):
-    """A stream without its next elements. Until it is read, its state is the one before these."""
+    """A stream without its next elements. Until it is read, its state is from before these elements."""
 
     def __init__(self, source: Stream, more: int) -> None:
         super().__init__(source)
@@ -376,14 +376,14 @@ def nodes_of(node: Node) -> Iterator[Node]:
 
 
 def running(node: Node) -> Iterator[Node]:
-    """Yield the running nodes of a recipe, each after its inputs."""
+    """Yield a recipe's running nodes, each after its inputs."""
     for each in node.runs:
         yield from running(each)
     yield node
 
 
 def measured(node: Node) -> dict[Node, Measured]:
-    """Return the measurements of each step with a row in a report."""
+    """Return the measurements for each step with a row in a report."""
     return {
         each: Measured(number(), Meter(_noting(each)), each.label(), each.runs) for each in running(node) if each.stage
     }
@@ -394,7 +394,7 @@ def _noting(node: Node) -> Callable[[Exception], object]:
 
 
 def note_written(node: Node, error: Exception) -> None:
-    """Note on an error the step that raised it and its line in the user's program; the first note stays."""
+    """Note the failing step and its line in the user's program on an error; the first note stays."""
     if hasattr(error, "written_at") or isinstance(error, (CancelledError, DeadlineExceededError)):
         return
     place = "" if node.made_at is None else shown(node.made_at)
@@ -403,14 +403,14 @@ def note_written(node: Node, error: Exception) -> None:
 
 
 def name_of_recipe(node: Node) -> str:
-    """Return the name of an iterator in reports, taken from its source."""
+    """Return an iterator's name in reports, taken from its source."""
     while len(node.inputs) == 1:
         (node,) = node.inputs
     return node.label()
 
 
 def seeds_of(node: Node) -> list[Seed]:
-    """Return the seeds of a recipe, each once."""
+    """Return a recipe's seeds, each once."""
     found = [seed for each in nodes_of(node) if (seed := each.seed()) is not None]
     return list(dict.fromkeys(found))
 
@@ -423,12 +423,12 @@ def nearest_seed(node: Node) -> Seed | None:
 
 
 def functions_below(node: Node) -> int:
-    """Return the number of functions the recipe of a node calls for single examples; it numbers the next one."""
+    """Return the number of per-example functions in a node's recipe; it numbers the next one."""
     return sum(each.stage == "function" for each in nodes_of(node))
 
 
 def facts_of(node: Node) -> list[Any]:
-    """Return the facts checked by states: kind, options and inputs of each step that changes elements."""
+    """Return the facts checked by states: kind, options and inputs for each step that changes elements."""
     if node.kind in ("prefetch", "checksum"):
         return facts_of(node.inputs[0])
     return [node.kind, node.options(), [facts_of(each) for each in node.inputs]]

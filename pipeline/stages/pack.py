@@ -1,4 +1,4 @@
-"""pack: sequences in rows of one length, concatenated, or chosen whole from a buffer."""
+"""pack: sequences in rows with equal length, concatenated, or chosen whole from a buffer."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _AT_ONCE, _ROWS = 64, 64
 
 
 class Pack(OneInput):
-    """Rows of one length.
+    """Rows with equal length.
 
     Args:
-        source: Sequences: arrays or lists of rank 1 or more, or dicts of such, of one length.
+        source: Sequences: arrays or lists with rank 1 or more, or dicts of them with equal lengths.
         how: The arguments of `Dataset.pack`.
     """
 
@@ -63,8 +63,10 @@ def _plain(given: Any) -> Any:
 
 
 class Splitting(Stage):
-    """Full rows: a sequence continues in the next one. The state is [the state before the sequence, how much of it rows
-    have]."""
+    """Full rows: a sequence continues in the next row.
+
+    The state is [state before the sequence, number of its items already in rows].
+    """
 
     source: Ahead
 
@@ -101,7 +103,7 @@ class Splitting(Stage):
         return Block(Examples([row]), number, sizes=np.array([sizes], np.int64))  # type: ignore[arg-type]
 
     def _number(self, offset: int) -> Any:
-        """Return the number of a row beginning with the next sequence."""
+        """Return the number for a row beginning with the next sequence."""
         number = self._block.numbers[self._at : self._at + 1]  # type: ignore[union-attr]
         return mix_outputs(int(number[0]), offset, 1) if offset else number  # an earlier row began with this sequence
 
@@ -154,9 +156,9 @@ class Held:
 
 
 class Fitting(Maker):
-    """Rows of whole pieces from a buffer. Each begins with the oldest, so that none waits for longer than the buffer.
+    """Rows with whole pieces from a buffer. Each begins with the oldest piece, so none waits longer than the buffer.
 
-    A unit is some rows. Its state is [arrivals state, index of each held piece within its sequence].
+    A unit is some rows. Its state is [arrivals state, each held piece's index within its sequence].
     """
 
     source: Arrivals
@@ -231,7 +233,7 @@ class Fitting(Maker):
         return Block(Examples([row]), number, sizes=np.array([sizes], np.int64))
 
     def _first(self) -> list[Held]:
-        """Take the pieces of a row in order of arrival, as far as they fit."""
+        """Take a row's pieces in order of arrival, as far as they fit."""
         room, most, chosen = self._how.length, self._how.most, []
         for serial, held in self._held.items():
             if held.piece.length <= room:
@@ -242,7 +244,7 @@ class Fitting(Maker):
         return [self._held.pop(serial) for serial in chosen]
 
     def _best(self) -> list[Held]:
-        """Take the pieces of a row: the oldest, then always the longest that fits."""
+        """Take a row's pieces: the oldest, then always the longest that fits."""
         room, keys = self._how.length, self._keys
         key = next(iter(self._held.values())).key
         chosen: list[Held] = []

@@ -1,4 +1,4 @@
-"""Documents become pieces, and pieces become packed rows with segment ids, positions, labels and cumulative lengths."""
+"""Split documents into pieces, and pack pieces into rows with segment ids, positions, labels and cumulative lengths."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from pipeline.stages.collate import full_array
 METHODS = ("concat", "first_fit", "best_fit")
 LONG = ("split", "truncate", "drop", "error")
 
-# The field name of bare sequences.
+# The field name for bare sequences.
 BARE = "tokens"
 
-# The label of a token without a successor: the index that PyTorch's losses ignore.
+# The label for a token without a successor: PyTorch's losses ignore it.
 IGNORED = -100
 
 Fields = dict[str, NDArray[Any]]
@@ -28,15 +28,15 @@ class Packing(NamedTuple):
     """How sequences are packed: the arguments of `Dataset.pack`.
 
     Attributes:
-        length: The length of a row.
+        length: The row length.
         method: "concat", "first_fit" or "best_fit".
-        long: Treatment of sequences longer than a row: "split", "truncate", "drop" or "error".
+        long: Policy for sequences longer than a row: "split", "truncate", "drop" or "error".
         begin, end: Values before and after each sequence, for all fields or by name; None for nothing.
         labels: The field with the tokens to predict; True for the tokens; False for no labels.
         cu_seqlens: True if rows have cumulative lengths.
-        max_sequences: The most pieces of a row; None for any number.
-        buffer: How many sequences "first_fit" and "best_fit" choose from.
-        pad: Fills the end of a row, for all fields or by name.
+        max_sequences: The most pieces per row; None for no limit.
+        buffer: Number of sequences from which "first_fit" and "best_fit" choose.
+        pad: Value used to pad rows, for all fields or by name.
     """
 
     length: int
@@ -57,7 +57,7 @@ class Packing(NamedTuple):
 
     @property
     def most(self) -> int:
-        """The most pieces of a row."""
+        """The most pieces per row."""
         return self.length if self.max_sequences is None else self.max_sequences
 
     @property
@@ -72,8 +72,8 @@ class Piece(NamedTuple):
 
     Attributes:
         fields: The sequence.
-        begin, end: The part.
-        number: Which piece of its sequence it is.
+        begin, end: The part's bounds.
+        number: Its index among the sequence's pieces.
     """
 
     fields: Fields
@@ -95,7 +95,7 @@ class Documents:
         self._marks: dict[Any, list[Any]] = {}  # begin and end by field
 
     def prepared(self, example: Any, name: Callable[[], str]) -> Fields | None:
-        """Return a sequence as arrays by name, all of one length; None for an empty or dropped one.
+        """Return a sequence as arrays by name, all with the same length; None for an empty or dropped one.
 
         Raises:
             InvalidArgumentError: It is not a sequence, its fields differ in length, or it is too long.
@@ -118,7 +118,7 @@ class Documents:
         return {name: array[: how.length] for name, array in fields.items()}
 
     def pieces(self, fields: Fields) -> list[Piece]:
-        """Return the pieces of a prepared sequence, each of the length of a row at most."""
+        """Return a prepared sequence's pieces, none longer than a row."""
         length, size = length_of(fields), self._how.length
         if length <= size:
             return [Piece(fields, 0, length)]
@@ -177,7 +177,7 @@ class Documents:
         return made
 
     def _labelled(self, fields: Fields) -> NDArray[Any]:
-        """Return the source field of labels."""
+        """Return the source field for labels."""
         name = self._how.labels
         if name is True:
             name = next(iter(fields)) if len(fields) == 1 else BARE
@@ -188,7 +188,7 @@ class Documents:
 
 
 def labels_of(tokens: NDArray[Any]) -> NDArray[Any]:
-    """Return the successor of each token, and IGNORED for the last; in a signed dtype of at least 32 bits."""
+    """Return each token's successor, and IGNORED for the last; in a signed dtype with at least 32 bits."""
     dtype = np.promote_types(tokens.dtype, np.int32) if tokens.dtype.kind in "iu" else None
     if dtype is None or dtype.kind != "i" or tokens.ndim != 1:
         text = f"labels need integers of at most 64 bits with a sign, one for each position; got dtype {tokens.dtype}"
@@ -200,12 +200,12 @@ def labels_of(tokens: NDArray[Any]) -> NDArray[Any]:
 
 
 def length_of(fields: Fields) -> int:
-    """Return the length of a sequence."""
+    """Return a sequence's length."""
     return len(next(iter(fields.values())))
 
 
 class Rows:
-    """Makes rows of pieces."""
+    """Makes rows from pieces."""
 
     def __init__(self, how: Packing) -> None:
         self._how = how
@@ -215,8 +215,8 @@ class Rows:
         """Return one row.
 
         Raises:
-            InvalidArgumentError: Pieces differ in their fields or in the shape of these, or `pad` does not fit.
-            TypeError: They differ in dtype.
+            InvalidArgumentError: Pieces differ in their fields or field shapes, or `pad` does not fit.
+            TypeError: Their dtypes differ.
         """
         first, size = pieces[0].fields, self._how.length
         _check_names(self._how.pad, first, "pad")
@@ -239,7 +239,7 @@ class Rows:
         return row | self._cumulative(lengths) if self._how.cu_seqlens else row
 
     def _joined(self, name: str, arrays: list[NDArray[Any]], total: int) -> NDArray[Any]:
-        """Return a field of a row: arrays one after the other, then padding."""
+        """Return a row's field: arrays one after the other, then padding."""
         first, size = arrays[0], self._how.length
         dtype, shape = first.dtype, first.shape[1:]
         for array in arrays:
@@ -253,7 +253,7 @@ class Rows:
         return row
 
     def _filler(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
-        """Return what pads a field, as an array of rank 0."""
+        """Return a field's padding value as an array with rank 0."""
         if array.dtype.hasobject:
             return _filler(name, array, self._how)
         found = self._fillers.get((name, array.dtype))
@@ -262,8 +262,12 @@ class Rows:
         return found
 
     def _cumulative(self, lengths: list[int]) -> dict[str, Any]:
-        """Return where pieces begin and end, and the longest one. Padding is a last piece: kernels compute all of a
-        row. Rows of at most n pieces all have n + 2 numbers, the last of which repeat, so they stack."""
+        """Return the pieces' bounds, and the longest length.
+
+        Padding is a last piece, because kernels compute all of a row. Rows with at most n pieces all have n + 2 numbers
+        (the
+        last ones repeat), so they stack.
+        """
         how = self._how
         all_lengths = lengths + ([rest] if (rest := how.length - sum(lengths)) else [])
         size = len(all_lengths) + 1 if how.max_sequences is None else how.most + 2
@@ -277,7 +281,7 @@ _counted = np.arange(0, dtype=np.int32)
 
 
 def _counting(size: int) -> NDArray[np.int32]:
-    """Return the numbers from 0 to `size`, or more of them."""
+    """Return the numbers from 0 to `size`, or more."""
     global _counted
     if len(_counted) < size:
         _counted = np.arange(size, dtype=np.int32)
@@ -300,7 +304,7 @@ def _check_alike(name: str, first: NDArray[Any], array: NDArray[Any]) -> None:
 
 
 def _filler(name: str, array: NDArray[Any], how: Packing) -> NDArray[Any]:
-    """Return what pads a field, as an array of rank 0."""
+    """Return a field's padding value as an array with rank 0."""
     if name == "labels" and how.labels:
         return np.array(IGNORED, array.dtype)
     fill = how.pad.get(name, 0) if isinstance(how.pad, Mapping) else how.pad
@@ -312,7 +316,7 @@ def _filler(name: str, array: NDArray[Any], how: Packing) -> NDArray[Any]:
 
 
 def _mark(name: str, array: NDArray[Any], given: Any, what: str) -> NDArray[Any]:
-    """Return the begin or the end of a field, as an array of rank 0."""
+    """Return a field's begin or end as an array with rank 0."""
     if isinstance(given, Mapping) and name not in given:
         raise invalid(f"pack: {what}: there is no value for the field {name!r}; there are {list(given)}")
     value = given[name] if isinstance(given, Mapping) else given
@@ -320,7 +324,7 @@ def _mark(name: str, array: NDArray[Any], given: Any, what: str) -> NDArray[Any]
 
 
 def _exactly(name: str, array: NDArray[Any], value: Any, what: str) -> NDArray[Any]:
-    """Return a value as an array of rank 0 of a field's dtype; InvalidArgumentError if it changes by that."""
+    """Return a value as an array with rank 0 and a field's dtype; InvalidArgumentError if this changes it."""
     try:
         made = np.zeros((), array.dtype)
         made[()] = value

@@ -1,4 +1,4 @@
-"""Part: one of the two parts of `split`, for an indexed recipe."""
+"""Part: one of the two parts from `split`, for an indexed recipe."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SECOND_SEED = 0x73706C6974  # "split": other draws with the user's seed differ
 
 
 class Part(Choice):
-    """The elements of one part, in their order.
+    """One part's elements, in their order.
 
     Args:
         source: All elements.
-        fraction, seed: Of `split`.
+        fraction, seed: As in `split`.
         first: True for the first part, with the fraction.
-        classes: Class index of each element, for stratified parts; None for none.
+        classes: Each element's class index, for stratified parts; None for others.
     """
 
     kind = "split"
@@ -71,14 +71,14 @@ class Part(Choice):
         return [at, at * self.source.step]
 
     def has(self, begin: int, end: int) -> NDArray[np.bool_]:
-        """Return the membership of elements from one position up to another."""
+        """Return which elements from one position up to another are in this part."""
         if self._classes is not None:
             return self._of_classes[begin:end]
         return np.equal(position(self._given, np.arange(begin, end)) < self._fraction, self._first)
 
     @functools.cached_property
     def _of_classes(self) -> NDArray[np.bool_]:
-        """Which elements are in this part, where each class gets its share."""
+        """Return which elements are in this part; each class gets its share."""
         assert self._classes is not None
         return np.equal(_stratified(self._given, self._fraction, self._classes), self._first)
 
@@ -88,25 +88,25 @@ class Part(Choice):
         return Picked(source, len(places), places.__getitem__)
 
     def _places(self, length: int) -> NDArray[np.int64]:
-        """Return the places of the elements of this part."""
+        """Return the places of this part's elements."""
         if self._classes is None:
             return _places_of(self._given, self._fraction, length)[0 if self._first else 1]
         return np.flatnonzero(self._of_classes)
 
 
 class Parting(Stage):
-    """The elements of one part of a stream. The state is [elements read from the input, its state].
+    """One part of a stream. The state is [elements read from the input, its state].
 
     Args:
         source: All elements.
-        has: Returns the membership of elements from one position up to another.
-        at: How many elements were read.
+        has: Returns which elements from one position up to another are in the part.
+        at: Number of elements read.
     """
 
     def __init__(self, source: Stream, has: Callable[[int, int], NDArray[np.bool_]], at: int) -> None:
         super().__init__(source)
         self._has, self._at = has, at
-        self._known, self._begin = np.empty(0, np.bool_), at  # membership of the elements from index `at` on
+        self._known, self._begin = np.empty(0, np.bool_), at  # membership for the elements from index `at` on
 
     def take(self, n: int) -> Block | None:
         block = self.source.take(n) if (n := self._neighbours(n)) else None
@@ -123,7 +123,7 @@ class Parting(Stage):
         return n - left
 
     def _neighbours(self, n: int) -> int:
-        """Go to the next element of the part; return how many of it follow one another, n at most; 0 at the end."""
+        """Go to the part's next element; return how many follow without a gap, n at most; 0 at the end."""
         while True:
             known = self._known[self._at - self._begin :]
             others = int(np.argmax(known)) if known.any() else len(known)
@@ -144,7 +144,7 @@ class Parting(Stage):
 
 
 def position(seed: int, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return where elements lie between the two parts, from 0 up to 1: the first part has those below the fraction."""
+    """Return each element's position between the two parts, from 0 up to 1: below the fraction is the first part."""
     return uniform((seed & (1 << 64) - 1, _SECOND_SEED), numbers)
 
 
@@ -163,7 +163,7 @@ def _places_of(seed: int, fraction: float, length: int) -> tuple[NDArray[np.int6
 
 
 def _stratified(seed: int, fraction: float, classes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return the first part's elements: the share of each class, to one element."""
+    """Return which elements are in the first part: each class gets its share, to one element."""
     order = np.lexsort((position(seed, np.arange(len(classes))), classes))
     _, begins, counts = np.unique(classes[order], return_index=True, return_counts=True)
     chosen = np.zeros(len(classes), np.bool_)

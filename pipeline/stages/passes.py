@@ -22,7 +22,7 @@ class Repeat(OneInput):
     """Several passes, one after another.
 
     Args:
-        source: The elements of a pass.
+        source: A pass's elements.
         n: Number of passes; None for no end.
     """
 
@@ -43,7 +43,7 @@ class Repeat(OneInput):
         return min(ENDLESS, length * (ENDLESS if self.n is None else self.n))
 
     def _first(self, run: Run) -> int:
-        """Return the number of the first pass."""
+        """Return the first pass's number."""
         return run.epoch * (self.n or 1)
 
     def index(self, run: Run) -> Index:
@@ -108,7 +108,7 @@ class Concatenate(Node):
 
 
 class Passes:
-    """The indexes of all passes of a recipe. The last two are kept, as blocks reach across their border."""
+    """The indexes for all passes of a recipe. The last two are kept, because blocks may span two passes."""
 
     def __init__(self, node: Node, first: int, run: Run) -> None:
         self._node, self._first, self._run = node, first, run
@@ -128,8 +128,8 @@ class Chained(Index):
     Args:
         indexes: The indexes.
         sizes: Their lengths, or one length for all.
-        length: That of all together.
-        inputs: The inputs of the indexes, or one input for all.
+        length: Their total length.
+        inputs: The indexes' inputs, or one input for all.
     """
 
     def __init__(
@@ -181,11 +181,11 @@ class Chained(Index):
 
 
 class OneByOne(Stream):
-    """One stream after another. The state is [index of the stream, its state].
+    """One stream after another. The state is [current stream's index, its state].
 
     Args:
         part: Opens stream i at a state.
-        count: Their number; None for no end.
+        count: The number of streams; None for no end.
         node: The step.
         state: Start position; None for the beginning.
     """
@@ -219,13 +219,13 @@ class OneByOne(Stream):
         return n - left
 
     def _due(self) -> Stream | None:
-        """Return the stream of the next elements; None after the last."""
+        """Return the stream for the next elements; None after the last."""
         if self._stream is None and (self._count is None or self._which < self._count):
             self._stream, self._state = self._part(self._which, self._state), None
         return self._stream
 
     def _pass_on(self, stream: Stream) -> None:
-        """Go to the next stream, as this one has ended."""
+        """Go to the next stream, because this one has ended."""
         if self._count is None and self._empty:
             raise _no_elements(self._node)
         stream.close()
@@ -240,7 +240,7 @@ class OneByOne(Stream):
 
 
 class Enumerated(OneForOne):
-    """Pairs of a number and an element."""
+    """Pairs (number, element)."""
 
     kind = "enumerate"
     stage = ""
@@ -257,13 +257,13 @@ class Enumerated(OneForOne):
 
 
 def paired(numbers: Numbers, block: Block) -> Block:
-    """Return pairs of a number and an example of a block."""
+    """Pair numbers with a block's examples."""
     pairs = Examples(list(zip(numbers.tolist(), block.values.examples(), strict=True)))
     return Block(pairs, block.numbers, block.error, block.names, block.sizes)
 
 
 class EnumeratedIndex(Index):
-    """Pairs of a number and an element of an index."""
+    """Pairs (number, element) over an index."""
 
     def __init__(self, source: Index) -> None:
         self._source, self.ahead, self.step = source, source.ahead, source.step
@@ -281,7 +281,7 @@ class EnumeratedIndex(Index):
 
 
 class Enumerating(Stage):
-    """Pairs of a number and an element of a stream. The state is [the next number, the state of the input]."""
+    """Pairs (number, element) over a stream. The state is [next number, input state]."""
 
     def __init__(self, source: Stream, count: int) -> None:
         super().__init__(source)

@@ -1,6 +1,6 @@
-"""shuffle(n): examples drawn from a buffer of n. Draws come from a full buffer, so the order depends only on the seed.
+"""shuffle(n): draw examples from a full buffer of n, so the order depends only on the seed.
 
-They equal TensorFlow's shuffle queue when it is filled one by one and its consumer always waits.
+The order equals TensorFlow's shuffle queue, filled per example, with a consumer that always waits.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Shuffle(Choice):
 
     Args:
         source: The examples.
-        buffer_size: The size of the buffer, in examples.
-        seed: The seed of the draws, which differ in each pass.
+        buffer_size: The buffer's size, in examples.
+        seed: Seed for the draws, which differ in each pass.
         options: The arguments that gave the buffer's size; None if it was given directly.
     """
 
@@ -79,12 +79,12 @@ class Shuffle(Choice):
 
 
 class Drawn(Stream):
-    """Examples of an index, drawn from a buffer of places. The state is the number of draws.
+    """An index's examples, drawn from a buffer of places. The state is the number of draws.
 
     Args:
         index: The examples.
-        size: The size of the buffer, in places.
-        pair: The two seeds of the draws.
+        size: The buffer's size, in places.
+        pair: The two seeds for the draws.
         draws: The state.
     """
 
@@ -97,7 +97,7 @@ class Drawn(Stream):
         self._next = min(places + draws, self._total) if draws else 0  # the place to enter the buffer next
         self._draws = draws  # examples taken
         self._drawn = np.empty(0, np.int64)  # places drawn whose examples were not taken
-        self._error: Exception | None = None  # the error of the first of these
+        self._error: Exception | None = None  # the first one's error
 
     def take(self, n: int) -> Block | None:
         if self._error is not None:
@@ -148,15 +148,16 @@ def _held(pair: Pair, places: int, total: int | None, draws: int, ending: bool) 
 
 
 class Pooled(Stage):
-    """Examples of a stream, drawn from a buffer.
+    """A stream's examples, drawn from a buffer.
 
-    The state is [the number of draws, the length of the input once it has ended, a note of the journal: an arrival and
-    the input's state before it].
+    The state is [number of draws, the input's length once it has ended, a journal note: an arrival and the input's
+    state
+    before it].
 
     Args:
-        source: The examples, at the state of the note.
-        size: The size of the buffer, in examples.
-        pair: The two seeds of the draws.
+        source: The examples, at the note's state.
+        size: The buffer's size, in examples.
+        pair: The two seeds for the draws.
         state: The state.
     """
 
@@ -170,7 +171,7 @@ class Pooled(Stage):
         self._before = before
         self._pool: NumberPool | None = None
         self._slots, self._journal = Slots(), Journal(max(1024, size // 2))
-        self._first: list[Numbers] = []  # the slots of the examples that filled the buffer
+        self._first: list[Numbers] = []  # slots of the examples that filled the buffer
 
     def take(self, n: int) -> Block | None:
         pool = self._pool or self._begin()
@@ -195,7 +196,7 @@ class Pooled(Stage):
         return self._slots.put(block, np.arange(first, self._arrivals))
 
     def _fill(self) -> NumberPool:
-        """Fill the buffer. A smaller input is taken whole, and the buffer is then as small."""
+        """Fill the buffer. A smaller input is taken whole, and the buffer shrinks to its size."""
         while self._arrivals < self._places and self._total is None:
             self._first.append(self._arrive(min(self._places - self._arrivals, _AT_ONCE)))
         pool = NumberPool(*self._pair, self._arrivals)
@@ -204,7 +205,7 @@ class Pooled(Stage):
         return pool
 
     def _begin(self) -> NumberPool:
-        """Make the buffer; after a resume, by reading its examples again."""
+        """Make the buffer; after a resume, read its examples again."""
         draws, total, arrival = self._draws, self._total, self._arrivals
         if not draws and total is None:
             return self._fill()
@@ -220,7 +221,7 @@ class Pooled(Stage):
             slots[order[found]] = self._slots.put(block, wanted[found])
         self._arrivals = end
         if total is not None:
-            self.source.take(1)  # reaches the end, where an object of the user's may begin its next pass
+            self.source.take(1)  # reaches the end, where a user's object may begin its next pass
         pool = NumberPool(*self._pair, places, draws)
         pool.load(slots)
         self._pool = pool
@@ -233,10 +234,10 @@ class Pooled(Stage):
 
 
 class PooledPlaces(Pooled):
-    """Examples of an index run as streams. The state is the number of draws, as for `Drawn`.
+    """An index's examples run as streams. The state is the number of draws, as for `Drawn`.
 
     Args:
-        node: The recipe of the index.
+        node: The index's recipe.
         run: The iterator's run.
         size, pair: See `Pooled`.
         draws: The state.
@@ -258,7 +259,7 @@ class PooledPlaces(Pooled):
 
 
 def _known_length(node: Node, run: Run, end: int) -> int:
-    """Return the length of an input; if unknown, count its examples, up to `end`."""
+    """Return an input's length; if unknown, count its examples, up to `end`."""
     length = node.length()
     if length is not None:
         return length
@@ -267,7 +268,7 @@ def _known_length(node: Node, run: Run, end: int) -> int:
 
 
 class Slots:
-    """Held examples by slot: in columns while all are alike, else in one column of objects."""
+    """Held examples by slot: in columns while all are alike, else in one object column."""
 
     def __init__(self) -> None:
         self._rows: RowSlots | None = None  # numbers, arrivals, sizes, then the examples
@@ -275,7 +276,7 @@ class Slots:
         self._listed = False
 
     def put(self, block: Block, arrivals: Numbers) -> Numbers:
-        """Add the examples of a block; return their slots."""
+        """Add a block's examples; return their slots."""
         values: Any = block.values
         alike = not self._listed and type(values) is Columns and all([_fits_columns(each) for each in values.arrays])
         facts = [np.ascontiguousarray(block.numbers), arrivals, sizes_of(block)]
@@ -302,7 +303,7 @@ class Slots:
         self._listed = True
 
     def take(self, slots: Numbers) -> Block:
-        """Remove and return the examples of some slots."""
+        """Remove and return the examples in some slots."""
         assert self._rows is not None
         numbers, _, sizes, *arrays = self._rows.take(slots)
         if self._listed:
@@ -310,7 +311,7 @@ class Slots:
         return Block(Columns(arrays, len(numbers), self._structure), numbers, sizes=sizes)
 
     def oldest(self) -> int:
-        """Return the number of the oldest held arrival."""
+        """Return the oldest held arrival's number."""
         rows = self._rows
         return _NEVER if rows is None else int(rows.columns[1][rows.held()].min(initial=_NEVER))
 
@@ -321,7 +322,7 @@ def _fits_columns(column: Any) -> bool:
 
 
 def _listed(values: Columns | Examples) -> Any:
-    """Return examples as a vector of objects. Views into a block are copied, or they would keep the block alive."""
+    """Return examples as an object vector. Views into a block are copied, or they would keep the block alive."""
     vector = np.empty(len(values), object)
     for i, example in enumerate(values.examples()):
         vector[i] = handed_out(example)

@@ -1,4 +1,4 @@
-"""prefetch: a thread reads elements ahead. Each comes with the state after it."""
+"""prefetch: a thread reads elements ahead, together with the state after each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from pipeline.stages.run import Clock, Run
 from pipeline.stages.stream import Stage, Stream
 from pipeline.sync.ending import EndingThread
 
-# The tokens that allow a thread to take blocks; False ends it.
+# Tokens for a thread to take blocks; False ends it.
 Room: TypeAlias = "queue.SimpleQueue[int]"
 
 # Seconds between checks that the thread is alive.
@@ -39,7 +39,7 @@ class Prefetched(OneForOne):
 
     Args:
         source: The elements.
-        n: The largest number that may wait; 0 changes nothing.
+        n: The most elements that may wait; 0 changes nothing.
     """
 
     kind = "prefetch"
@@ -75,7 +75,7 @@ class Prefetched(OneForOne):
 
 
 def prefetch_meter(node: Node, run: Run) -> PrefetchMeter:
-    """Return the meter of the elements read ahead at a step."""
+    """Return the meter for elements read ahead at a step."""
     measured = run.measured.get(node.written)
     if measured is None:
         return PrefetchMeter()
@@ -86,18 +86,18 @@ def prefetch_meter(node: Node, run: Run) -> PrefetchMeter:
 def promptly(source: Node, run: Run, state: Any, n: int, needed: Callable[[], bool] | None = None) -> Stream:
     """Return a stream with timeouts.
 
-    Unless the source's can already, a thread reads n elements ahead, or as many as are asked for at once.
+    Unless the source supports timeouts, a thread reads n elements ahead, or more if more are requested at once.
 
     Args:
         source: The elements.
         run: The iterator's run.
         state: Start position.
         n: The number of elements to read ahead at first.
-        needed: Tells whether the thread is needed yet; None if it is needed from the beginning.
+        needed: Returns whether the thread is needed yet; None if it is needed from the beginning.
     """
     if source.waits:
         return opened(source, run, state)
-    # There are no states within several timed batches.
+    # Timed batches taken together have no states between them.
     return Fetching(opened(source, run, state), n, run, PrefetchMeter(), together=not source.timed, needed=needed)
 
 
@@ -109,9 +109,9 @@ class Fetching(Stage):
         n: The number of elements to read ahead.
         run: The iterator's run.
         meter: The meter for reports.
-        together: True if `take` gives all elements at hand, and the thread reads more than n ahead once a caller asks
-            for more.
-        needed: Tells whether to start the thread; None to start it. Until then `take` reads the source itself.
+        together: True if `take` returns all available elements, and the thread reads more than n ahead once a caller
+            requests more.
+        needed: Returns whether to start the thread; None to start it. Until then `take` reads the source itself.
     """
 
     def __init__(
@@ -165,7 +165,7 @@ class Fetching(Stage):
         return block
 
     def read_ahead(self, n: int) -> None:
-        """Have the thread read n elements ahead from now on, if that is more than before and it may."""
+        """Make the thread read n elements ahead from now on, if this is allowed and more than before."""
         if self._together and n > self._n:
             self._threads.add_room(n - self._n)
             self._n = n
@@ -188,8 +188,9 @@ def _is_block(found: tuple[Any, Any, Any]) -> bool:
 class Threads:
     """Threads that read streams ahead, one for each stream.
 
-    They share with the consumer only queues written in C, which Ctrl-C leaves unlocked. Each thread takes as many
-    blocks as the numbers in its own queue `room` allow, so no stream waits for another, and puts them into `_ready`.
+    They share only C queues with the consumer, because Ctrl-C leaves these unlocked. Each thread takes as many blocks
+    as
+    the numbers in its own queue `room` allow, so no stream waits for another, and puts them into `_ready`.
 
     Args:
         sources: The streams.
@@ -236,7 +237,7 @@ class Threads:
         self._begun = True
 
     def add_room(self, n: int) -> None:
-        """Read n more blocks of each stream ahead."""
+        """Read n more blocks ahead from each stream."""
         for room in self._rooms:
             room.put(n)
 
@@ -250,8 +251,9 @@ class Threads:
     def get(self, timeout: float, found: list[Any] | deque[Any]) -> bool:
         """Wait for the next item from any thread and append it; return whether one came in time.
 
-        An item is (a block, the state after it, the queue to put True into once there is room for another). Instead of
-        a block, None marks the end of a stream, and an exception its error.
+        An item is (block, state after it, queue that gets True once there is room for another). Instead of a block,
+        None
+        marks a stream's end, and an exception its error.
         """
         if spans.on and self._ready.empty():
             began = spans.begin("wait", f"wait: next of '{self._name}'", queue=self._name, side="dequeue")
@@ -266,7 +268,7 @@ class Threads:
         while True:
             left = max(0.0, deadline - time.monotonic())
             try:
-                # One call, so that Ctrl-C strikes before the block is taken or after it is kept.
+                # One call, so Ctrl-C arrives before the block is taken or after it is kept.
                 found.extend(itertools.starmap(self._ready.get, ((True, left),)))
             except queue.Empty:
                 return False
@@ -281,7 +283,7 @@ class Threads:
         found.extend(filter(_NOT_WOKEN, itertools.starmap(self._ready.get_nowait, there)))
 
     def close(self) -> None:
-        """End the threads, each of which closes its stream; close the streams without a thread."""
+        """End the threads (each closes its stream), and close the streams without a thread."""
         self._meter.end()
         _end(self._rooms, self._ready)
         with contextlib.suppress(queue.Empty):
@@ -291,7 +293,7 @@ class Threads:
 
 
 def kept_once(error: BaseException, found: list[Any] | deque[Any]) -> BaseException:
-    """Return an error about to be raised. An interrupt is not kept, as it would keep the caller's frames alive.
+    """Return an error about to be raised. An interrupt is not kept, because it would keep the caller's frames alive.
 
     After an interrupt the iterator does not read the stream again.
     """
@@ -318,7 +320,7 @@ def _fetch(
     clock: Clock,
     meter: PrefetchMeter,
 ) -> None:
-    """Take from a stream while there is room, until it ends, fails or is told to stop."""
+    """Take from a stream while there is room, until it ends, fails or is stopped."""
     try:
         source, room = unread.get_nowait()
     except queue.Empty:

@@ -1,4 +1,4 @@
-"""recipe_key: what decides the elements of a recipe, as far as that can be known: options, seeds, files, functions."""
+"""recipe_key: the known influences on a recipe's elements: options, seeds, files, functions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DEPTH = 100
 
 
 def key_of(node: Node) -> list[dict[str, Any]]:
-    """Return what decides the elements of a recipe, as plain data: facts of each step, after those of its inputs.
+    """Return the known influences on a recipe's elements as plain data: facts for each step, after its inputs' facts.
 
     Raises:
         OpError: A file cannot be opened.
@@ -66,13 +66,13 @@ def _identities(names: Sequence[str]) -> dict[str, Any]:
 def _identity(name: str) -> Any:
     try:
         status = os.stat(name)
-    except (OSError, ValueError):  # as of a URL
+    except (OSError, ValueError):  # for example for a URL
         return file_identity(name, ends=False)
     return [status.st_size, status.st_mtime_ns]
 
 
 def first_difference(saved: Any, here: Any) -> str | None:
-    """Return how two keys differ; None if they do not."""
+    """Return the difference between two keys; None if they are equal."""
     if [each["kind"] for each in saved] != [each["kind"] for each in here]:
         was, now = (" -> ".join(each["call"] for each in key) for key in (saved, here))
         return f"it was {was}, and is {now} now"
@@ -114,10 +114,9 @@ def _digest(parts: Any) -> str:
 
 
 def _parts_of(function: Any, walk: _Walk) -> dict[str, str]:
-    """Return what decides the results of a function, by name: digests, and plain values as "=" and their text.
+    """Return the influences on a function's results, by name: digests, and plain values as "=" and their text.
 
-    These are its code, defaults, attributes, closure, the globals it uses, and the functions of its module that it
-    calls.
+    These are its code, defaults, attributes, closure, the globals it uses, and the functions it calls in its module.
     """
     seen: set[int] = set()
     found: dict[str, str] = {}
@@ -145,7 +144,7 @@ def _parts_of(function: Any, walk: _Walk) -> dict[str, str]:
 
 
 def _free(name: str, found: dict[str, str]) -> str:
-    """Return a name that is not taken: two functions may have one name."""
+    """Return a free name, because two functions may have the same name."""
     return name if name not in found else f"{name} ({len(found)})"
 
 
@@ -156,9 +155,9 @@ def _text_or_digest(value: Any, walk: _Walk) -> str:
 
 
 def _used(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Yield what a function refers to, by name: its attributes, closure, and globals, and plain values of modules.
+    """Yield a function's references by name: its attributes, closure and globals, and plain values in modules.
 
-    Functions of other modules go by their names.
+    Functions in other modules are represented by their names.
     """
     yield from vars(function).items()
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -201,7 +200,7 @@ class _Walk:
 
 
 def _bytes_of(value: Any, walk: _Walk) -> Iterator[bytes]:
-    """Yield what tells a value from others, in bytes that are the same in another process."""
+    """Yield bytes that identify a value and are the same in other processes."""
     kind = type(value)
     yield f"{kind.__module__}.{kind.__qualname__}".encode()
     if kind in _PLAIN:
@@ -215,7 +214,7 @@ def _bytes_of(value: Any, walk: _Walk) -> Iterator[bytes]:
     found = next((parts for kinds, parts in _KINDS if isinstance(value, kinds)), _of_object)
     if isinstance(value, (types.FunctionType, type)) and _is_library(value.__module__):
         found = _of_name
-    if found in _CONTAINERS and kind.__module__ not in _LIBRARIES:  # which may have attributes too
+    if found in _CONTAINERS and kind.__module__ not in _LIBRARIES:  # containers may have attributes too
         found = _of_object
     if found in _CONTAINERS:
         walk.around.add(id(value))
@@ -223,7 +222,7 @@ def _bytes_of(value: Any, walk: _Walk) -> Iterator[bytes]:
         walk.around.discard(id(value))
         return
     if id(value) not in walk.known:
-        walk.known[id(value)] = value, b""  # within itself
+        walk.known[id(value)] = value, b""  # a reference to itself
         walk.around.add(id(value))
         walk.known[id(value)] = value, _digest(found(value, walk)).encode()
         walk.around.discard(id(value))
@@ -232,14 +231,14 @@ def _bytes_of(value: Any, walk: _Walk) -> Iterator[bytes]:
 
 @functools.cache
 def _is_library(module: str) -> bool:
-    """Return whether a module goes by its name: one of Python, of this package, or of another installed one."""
+    """Return whether a module is represented by its name: Python's, this package's, or another installed one."""
     first = module.partition(".")[0]
     file = getattr(sys.modules.get(module), "__file__", None) or ""
     return first in sys.stdlib_module_names or first == __name__.partition(".")[0] or "-packages" in file
 
 
 def _pickled(value: Any) -> bytes:
-    """Return the bytes of what lies too deep to be looked into."""
+    """Return the pickled bytes of a value nested too deeply to inspect."""
     try:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     except Exception as error:
@@ -298,9 +297,9 @@ def _of_dict(values: Any, walk: _Walk) -> Iterator[bytes]:
 
 
 def _of_name(value: Any, walk: _Walk) -> Iterator[bytes]:
-    """Return the name of a compiled function, such as one of a library."""
+    """Yield a compiled function's name, such as a library's."""
     yield f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}".encode()
-    wrapped = getattr(value, "__wrapped__", None)  # such as that of functools.lru_cache
+    wrapped = getattr(value, "__wrapped__", None)  # for example functools.lru_cache's
     if wrapped is not None:
         yield from _bytes_of(wrapped, walk)
     owner = getattr(value, "__self__", None)
@@ -319,7 +318,7 @@ def _of_class(kind: type, walk: _Walk) -> Iterator[bytes]:
 
 
 def _of_member(name: str, value: Any, walk: _Walk) -> Iterator[bytes]:
-    """A method, or another value that Python has not made itself."""
+    """Yield a method's bytes, or those of another value not generated by Python."""
     name_of = next((each for kind, each in _WRAPPED.items() if isinstance(value, kind)), None)
     function = value if name_of is None else getattr(value, name_of)
     if isinstance(function, types.FunctionType) or not (name in _MADE or name.startswith("__")):
@@ -328,9 +327,9 @@ def _of_member(name: str, value: Any, walk: _Walk) -> Iterator[bytes]:
 
 
 def _of_object(value: Any, walk: _Walk) -> Iterator[bytes]:
-    """The methods of an object, and what it holds: what a copy would get."""
+    """Yield bytes for an object's methods and its contents, as copied by `copy`."""
     yield from _bytes_of(type(value), walk)
-    if isinstance(getattr(value, "__name__", None), str):  # such as a ufunc of NumPy
+    if isinstance(getattr(value, "__name__", None), str):  # such as a NumPy ufunc
         yield from _of_name(value, walk)
     if hasattr(value, "__array__"):
         with contextlib.suppress(Exception):  # such as a tensor on another device
@@ -352,7 +351,7 @@ def _held(value: Any) -> list[Any]:
     return [function, arguments, state, list(items or ()), list(pairs or ())]
 
 
-# Wrappers of functions in classes, and the attribute with the function.
+# Function wrappers in classes, and the attribute with the function.
 _WRAPPED = {staticmethod: "__func__", classmethod: "__func__", property: "fget", functools.cached_property: "func"}
 
 # Attributes that Python adds to classes.

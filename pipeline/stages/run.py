@@ -1,4 +1,4 @@
-"""Run: the state shared by the streams of one iterator: seeds, files, meters, skipped errors and the stop signal."""
+"""Run: the state shared by an iterator's streams: seeds, files, meters, skipped errors and the stop signal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Stops(Protocol):
 
 
 class Clock:
-    """Knows whether the iterator was closed; every wait and every `take` checks it.
+    """Records whether the iterator was closed; every wait and every `take` checks it.
 
     Args:
         name: The iterator's name in errors.
@@ -44,9 +44,9 @@ class Clock:
 
     Attributes:
         bell: Set when the iterator is closed.
-        coord: The Coordinator of the queue runners started for the iterator; None if there are none.
+        coord: The Coordinator for the queue runners started with the iterator; None if there are none.
         threads: The threads that read ahead.
-        within: Keys of the executors that wait for an element. They cannot run functions for it.
+        within: Keys for the executors waiting for an element. They cannot run functions for it.
 
     Thread safety: every method may be called from any thread, signal handler or finalizer.
     """
@@ -82,30 +82,30 @@ class Clock:
         self.bell.set()
         while calls := tuple(self._calls):
             for call in reversed(calls):
-                call()  # if Ctrl-C strikes here, the next `stop` calls it again
+                call()  # if Ctrl-C arrives here, the next `stop` calls it again
                 with contextlib.suppress(ValueError):  # another thread or handler was first
                     self._calls.remove(call)
 
 
 class Seeds:
-    """The seeds of an iterator, fixed at their first use even if the recipe's change later."""
+    """An iterator's seeds, fixed at their first use even if the recipe's change later."""
 
     def __init__(self) -> None:
         self._pairs: dict[Seed, Pair] = {}
 
     def pair(self, seed: Seed) -> Pair:
-        """Return the two seeds of a stage."""
+        """Return a stage's two seeds."""
         return self._pairs.setdefault(seed, seed.pair)
 
 
 class DerivedSeeds(Seeds):
-    """The seeds of a recipe made by a user's function while the iterator runs.
+    """Seeds for a recipe made by a user function while the iterator runs.
 
-    Seeds left to chance are derived from those of the calling stage, as states save only these.
+    Seeds left to chance are derived from the calling stage's, because states save only these.
 
     Args:
-        base: The seeds of the calling stage.
-        which: The number of the recipe among those made by the stage.
+        base: The calling stage's seeds.
+        which: The recipe's index among those made by the stage.
     """
 
     def __init__(self, base: Pair, which: int) -> None:
@@ -123,26 +123,26 @@ class DerivedSeeds(Seeds):
 
 
 class Files:
-    """The files an iterator has read in all passes, with the identities by which a state detects changes.
+    """The files read by an iterator in all passes, with identities that let a state detect changes.
 
     Attributes:
-        saved: From a loaded state: the identities of the files its run had read.
+        saved: From a loaded state: file identities in the saved run.
     """
 
     def __init__(self) -> None:
         self._opened: dict[int, tuple[Any, Opened]] = {}
         self.saved: Mapping[str, Sequence[Any]] = {}
-        self._tables: dict[int, list[Any]] = {}  # each with the identities of its files, found on first request
+        self._tables: dict[int, list[Any]] = {}  # each with its files' identities, found on first request
 
     def of_parts(self, parts: Any, names: Names) -> Opened:
-        """Return an object that notes the files of a source as they are opened.
+        """Return an object that notes a source's files as they are opened.
 
         Args:
             parts: The source.
-            names: Returns the names of `count` files from number `first` on, in the order of the first pass.
+            names: Returns the names of `count` files from number `first` on, in the first pass's order.
 
         Raises:
-            StateMismatchError: The size of a file has changed since a saved run read it.
+            StateMismatchError: A file's size has changed since a saved run read it.
         """
         known = self._opened.get(id(parts))
         if known is None:
@@ -155,7 +155,7 @@ class Files:
         return known[1]
 
     def of_table(self, table: Any) -> None:
-        """Note all files of a table, as any of them may be read."""
+        """Note all of a table's files, because any may be read."""
         self._tables.setdefault(id(table), [table, None])
 
     def listed(self) -> dict[str, list[Any]]:
@@ -169,7 +169,7 @@ class Files:
 
 
 class Measured:
-    """The measurements of one step of the user's program.
+    """Measurements for one step in the user's program.
 
     Args:
         number: Identifies the step in reports.
@@ -178,8 +178,8 @@ class Measured:
         inputs: The steps before it.
 
     Attributes:
-        workers: The executor of its function, once started; None without one.
-        ahead: The buffer of elements read ahead; None for steps without one.
+        workers: Its function's executor, once started; None without one.
+        ahead: The buffer for elements read ahead; None for steps without one.
         drawn: Returns the number of elements drawn from each input, for steps that draw; None for others.
     """
 
@@ -191,14 +191,14 @@ class Measured:
 
 
 class Run:
-    """The state shared by the streams of one iterator.
+    """The state shared by an iterator's streams.
 
     Attributes:
-        epoch: The number of the pass.
-        path: A hash of the inputs between the iterator and a stage, so each input has its own `example_rng`.
-        hosts: True if several hosts make the same elements and each keeps its share, so all need equal seeds.
+        epoch: The pass's number.
+        path: A hash over the inputs between the iterator and a stage, so each input has its own `example_rng`.
+        hosts: True if several hosts make the same elements and each keeps its shard, so all need equal seeds.
         seeds, files, clock: See their classes.
-        measured: The measurements of each step in the user's program.
+        measured: The measurements for each step in the user's program.
         mixed: The notes on each mix.
         skipped: The skipped errors.
         fills: True if caches are filled; otherwise missing elements are computed and not kept.
@@ -218,7 +218,7 @@ class Run:
         return sum(self._dropped.copy().values())
 
     def note_dropped(self, step: Any, count: int) -> None:
-        """Note the examples of a step that fill no batch at the end of this pass."""
+        """Note a step's examples that fill no batch at the end of this pass."""
         self._dropped[step, self.epoch, self.path] = count
 
     def start_runners(self) -> None:
@@ -231,19 +231,19 @@ class Run:
             clock.coord = hooks.start_runners(clock.stops_with, clock.on_stop)
 
     def of(self, epoch: int) -> Run:
-        """Return the run of another pass."""
+        """Return the run for another pass."""
         other = copy.copy(self)
         other.epoch = epoch
         return other
 
     def inner(self, which: int) -> Run:
-        """Return the run of input number `which` of a stage that joins several."""
+        """Return the run for input `which` in a stage with several inputs."""
         other = copy.copy(self)
         other.path = int(mix_numbers(np.array([self.path], np.int64), which)[0])
         return other
 
     def derived(self, base: Pair, which: int) -> Run:
-        """Return the run of the recipe that a function made as number `which`; see DerivedSeeds."""
+        """Return the run for a function's recipe number `which`; see DerivedSeeds."""
         other = self.inner(which)
         other.seeds = DerivedSeeds(base, which)
         return other
@@ -263,7 +263,7 @@ class Run:
 
 
 class Limited(Skips):
-    """Counts the skipped errors of one step and passes them on to the iterator's."""
+    """Counts one step's skipped errors and passes them on to the iterator's."""
 
     def __init__(self, run: Run, on_error: str, max_errors: int | None) -> None:
         super().__init__(on_error, max_errors)

@@ -1,4 +1,4 @@
-"""Schedule: the weights of a mix in each phase, and the examples or tokens drawn before it."""
+"""Schedule: a mix's weights in each phase, and the examples or tokens drawn before it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Schedule(NamedTuple):
 
     Attributes:
         starts: The number of examples or tokens before each phase, ascending from 0.
-        weights: The weights of each phase.
+        weights: Each phase's weights.
     """
 
     starts: list[int]
@@ -28,7 +28,7 @@ class Schedule(NamedTuple):
         return weights[0] if len(weights) == 1 else [list(each) for each in zip(self.starts, weights, strict=True)]
 
     def by_slot(self, inputs: Sequence[int | None]) -> Schedule:
-        """Return the schedule by slot, given the input in each slot; weights are 0 where the input is gone."""
+        """Return the schedule by slot, given the input in each slot; weights are 0 if the input is gone."""
         return Schedule(self.starts, [_by_slot(each, inputs) for each in self.weights])
 
     def of(self, slots: Sequence[int]) -> Schedule:
@@ -36,7 +36,7 @@ class Schedule(NamedTuple):
         return Schedule(self.starts, [each[list(slots)] for each in self.weights])
 
     def draws(self, slot: int, begin: float, end: float) -> bool:
-        """Return whether a slot has a weight between two numbers of examples or tokens."""
+        """Return whether a slot has a weight at some point between two example or token counts."""
         ends = [*self.starts[1:], np.inf]
         phases = zip(self.starts, ends, self.weights, strict=True)
         return any(start < end and begin < stop and weights[slot] > 0 for start, stop, weights in phases)
@@ -79,12 +79,12 @@ def schedule_of(plain: Any, count: int) -> Schedule:
 
 
 class MixNotes:
-    """Notes on a mix in all passes of an iterator, for states.
+    """Notes on a mix in all of an iterator's passes, for states.
 
-    An input keeps its slot when others are added or left out, as its random numbers depend on the slot.
+    An input keeps its slot when others are added or left out, because its random numbers depend on the slot.
 
     Args:
-        inputs: The input of the recipe in each slot; None if it is gone.
+        inputs: The recipe's input in each slot; None if it is gone.
         furthest: The furthest pass, and the examples or tokens drawn in it.
         before: Earlier weights by slot, as [pass, drawn, weights] with the point up to which they held.
         ended: The last complete pass, or None.
@@ -102,7 +102,7 @@ class MixNotes:
         self.inputs, self.furthest, self.before, self.ended = inputs, furthest, list(before), ended
 
     def slots(self) -> list[int]:
-        """Return the slot of each input of the recipe."""
+        """Return each recipe input's slot."""
         found = {each: slot for slot, each in enumerate(self.inputs) if each is not None}
         return [found[i] for i in range(len(found))]
 
@@ -116,7 +116,7 @@ class MixNotes:
             self.furthest = epoch, drawn
 
     def in_effect(self, schedule: Schedule, epoch: int) -> Schedule:
-        """Return the schedule of a pass, by slot: those of earlier states, then the recipe's."""
+        """Return a pass's schedule by slot: first from earlier states, then the recipe's."""
         schedules = [schedule_of(plain, len(self.inputs)) for _, _, plain in self.before]
         schedules.append(schedule.by_slot(self.inputs))
         found = schedules[0]
@@ -128,10 +128,10 @@ class MixNotes:
         return found
 
     def needed_again(self, schedule: Schedule, epoch: int, drawn: int) -> list[int]:
-        """Return the slots of missing inputs whose elements have to be drawn again.
+        """Return the slots of missing inputs with elements that must be drawn again.
 
         Args:
-            schedule: The schedule of a pass, by slot.
+            schedule: The pass's schedule, by slot.
             epoch, drawn: The pass, and the amount already drawn in it.
         """
         furthest, most = self.furthest

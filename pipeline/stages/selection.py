@@ -1,7 +1,6 @@
 """take, skip, shard, shuffle() and sample: a choice of elements, and their order.
 
-A choice among the outputs of a one-to-one function is made among its inputs, so that it is called for the chosen ones
-only.
+Choices above a one-to-one function are made among its inputs, so the function is called only for chosen elements.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from pipeline.tracebacks import from_handler
 
 
 class Choice(OneInput):
-    """A choice among the elements of one input.
+    """A choice among one input's elements.
 
     Attributes:
-        counts: True if it counts the elements before a place, so that elements left out by a function must not count.
+        counts: True if it counts the elements before a place, so elements left out by a function must not count.
     """
 
     stage = ""
@@ -46,7 +45,7 @@ class Choice(OneInput):
 
 
 class Sliced(Choice):
-    """A run of neighbouring elements: take and skip."""
+    """A range of neighbouring elements: take and skip."""
 
     def places(self) -> tuple[int, int]:
         """Return the first element and the end, which is not included."""
@@ -81,7 +80,7 @@ class Behind:
 
 
 class Slicing(Stage):
-    """A run of neighbouring elements of a stream. The state is [elements read from the input, its state]."""
+    """A range of neighbouring elements in a stream. The state is [elements read from the input, its state]."""
 
     def __init__(self, source: Stream, start: int, stop: int, at: int) -> None:
         super().__init__(source)
@@ -146,7 +145,7 @@ class Skip(Sliced):
 
 
 class Until(Choice):
-    """The elements before a place, for inputs whose later ones would be dropped."""
+    """The elements before a place, for inputs whose later elements would be dropped."""
 
     kind = "take"
 
@@ -177,19 +176,19 @@ class Until(Choice):
 
 
 class Shard(Choice):
-    """Every n-th element from number i on: the share of one host.
+    """Every n-th element, starting at index i: one host's shard.
 
-    The place of an element is that of the first element of its round, so it is the same on all hosts.
+    An element has the place of the first element in its turn over all hosts, so places are the same on all hosts.
 
     Args:
-        source: The elements of all hosts.
-        i, n: The number of this host, and the number of hosts.
-        drop_remainder: True if all hosts get equally many elements.
+        source: All hosts' elements.
+        i, n: This host's index, and the number of hosts.
+        drop_remainder: True if all hosts get the same number of elements.
         alike: True if the other hosts have copies of this recipe, with equal seeds even if chance drew them.
         written: See `OneInput`.
 
     Attributes:
-        equal: True if all hosts get equally many elements for any input.
+        equal: True if all hosts get the same number of elements for any input.
     """
 
     kind = "shard"
@@ -229,7 +228,7 @@ class Shard(Choice):
         return length // self.n if self.drop_remainder else max(0, -(-(length - self.i) // self.n))
 
     def _of_hosts(self, run: Run) -> Run:
-        """Return the run of the source. Only in a stream do draws decide which host has an element."""
+        """Return the source's run. Only in a stream do draws decide which host has an element."""
         return run if self._alike or self.n == 1 or self.source.indexed else run.of_hosts()
 
     def index(self, run: Run) -> Index:
@@ -247,23 +246,23 @@ class Shard(Choice):
 
 
 class Sharding(Stage):
-    """One element of each round of all hosts. The state is [the input's state, elements before the next round].
+    """One element from each turn over all hosts. The state is [input state, elements before the next turn].
 
-    So it serves every host, and any number of hosts.
+    So the state is valid for every host, and any number of hosts.
 
     Args:
-        source: The elements of all hosts.
-        i, n, whole: The number of this host, the number of hosts, and whether all get equally many elements.
-        left: Elements before the next round.
-        rounds: True if a round is completed before its element is handed out, so a state loaded with other
-            weights of a mix changes no element already given to another host.
+        source: All hosts' elements.
+        i, n, whole: This host's index, the number of hosts, and whether all get the same number of elements.
+        left: Elements before the next turn.
+        rounds: True if a turn is completed before its element is delivered, so loading a state with other mix weights
+            changes no element already given to another host.
     """
 
     def __init__(self, source: Stream, i: int, n: int, whole: bool, left: int, rounds: bool = False) -> None:
         super().__init__(source)
         self._i, self._n, self._whole, self._left, self._rounds = i, n, whole, left, rounds
         self._reached = False  # whether the next element is this host's
-        self._before: Any = None  # the state after this host's element, if a later one of its round failed
+        self._before: Any = None  # the state after this host's element, if a later one in its turn failed
 
     def take(self, n: int) -> Block | None:
         mine = self.source.take(1) if self._reach() else None
@@ -276,7 +275,7 @@ class Sharding(Stage):
         return n - left
 
     def _reach(self) -> bool:
-        """Go to the next element of this host, and no earlier than it is wanted: one before it may fail."""
+        """Go to this host's next element, but only when it is requested, because an earlier one may fail."""
         if not self._reached:
             others = self._left + self._i
             self._reached = self.source.drop(others) == others
@@ -284,7 +283,7 @@ class Sharding(Stage):
         return self._reached
 
     def _pass_on(self) -> bool:
-        """Go past this host's element; return whether to hand it out, as all hosts have one if `whole`."""
+        """Go past this host's element; return whether to deliver it: all hosts must have one if `whole`."""
         self._reached, self._left = False, self._n - self._i - 1
         if self._whole:
             others, self._left = self._left, 0
@@ -294,7 +293,7 @@ class Sharding(Stage):
         return True
 
     def _complete(self) -> None:
-        """Leave out the rest of this round. An error in it comes after this host's element."""
+        """Skip the rest of this turn. An error in it follows this host's element."""
         before = self.source.state()
         try:
             self.source.drop(self._left)
@@ -310,7 +309,7 @@ class Sharding(Stage):
 
 
 class ShuffleAll(Choice):
-    """All elements in a random order, a new one in each pass."""
+    """All elements in a random order, different in each pass."""
 
     kind = "shuffle"
     counts = False
@@ -371,8 +370,8 @@ class WeightedSample(Choice):
 
     @functools.cached_property
     def _digest(self) -> str:
-        """A digest of all weights; their sum is often 1 and would tell nothing."""
-        return digest([object_vector([self._limits.tobytes()])])  # bytes, as only parts of an array enter a digest
+        """Digest all weights; their sum is often 1 and would distinguish nothing."""
+        return digest([object_vector([self._limits.tobytes()])])  # bytes, because only parts of an array enter a digest
 
     def length(self) -> int | None:
         return self.n
@@ -383,8 +382,10 @@ class WeightedSample(Choice):
 
 
 class Drawn(Index):
-    """Elements of an index, drawn by weight. Each draw is mixed into the element's number, so a function called twice
-    with one element draws different numbers."""
+    """An index's elements, drawn by weight.
+
+    Each draw is mixed into the element's number, so a function called twice with one element draws different numbers.
+    """
 
     def __init__(self, source: Index, n: int, pair: tuple[int, int], before: int, limits: NDArray[np.float64]) -> None:
         self._source, self._n, self._pair, self._before, self._limits = source, n, pair, before, limits

@@ -1,4 +1,4 @@
-"""sort: runs of n examples, each in the order of a key."""
+"""sort: runs of n examples, each sorted by a key."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from pipeline.tracebacks import from_handler
 
 _NO_DRAWS = NoDraws("the key of sort must not draw: draw in a map before it")
 
-# Examples per block: small, so that `close` can interrupt a run of slow ones.
+# Examples per block: small, so `close` can interrupt a run with slow ones.
 _AT_ONCE = 128
 
 _NEVER_NAN = frozenset({int, bool, str, bytes})
 
 
 class Sort(OneInput):
-    """Examples in runs, each of which is sorted.
+    """Examples in sorted runs.
 
     Args:
         source: The examples.
         n: Number per run; the last one may have fewer.
-        key: Returns what an example is sorted by.
-        reverse: True if the largest comes first. Equal ones keep their order in any case.
+        key: Returns an example's sort key.
+        reverse: True if the largest comes first. Equal ones always keep their order.
     """
 
     kind = "sort"
@@ -45,7 +45,7 @@ class Sort(OneInput):
         super().__init__(source)
 
     def indexed_over(self, source: Node) -> bool:
-        """Never: one element alone costs a whole run, and a pool behind it would have a run sorted for each draw."""
+        """Never: one element would cost a whole run, and a buffer after it would sort a run for each draw."""
         return False
 
     def functions(self) -> tuple[Any, ...]:
@@ -65,22 +65,22 @@ class Sort(OneInput):
 
 
 class Key(MapStep):
-    """Calls the function that returns the keys."""
+    """Calls the key function."""
 
     def returned_none(self) -> ValueError:
         return ValueError(f"{self.name} returned None, by which nothing can be sorted")
 
 
 class Sorting(Maker):
-    """Sorted runs of a stream: a unit is a run.
+    """A stream's sorted runs: a unit is a run.
 
     Args:
         source: The examples.
         size: Number per run.
-        key: Returns the key of each.
+        key: Returns an example's key.
         reverse: True if the largest comes first.
-        named: Returns what errors call an example.
-        clock: Says whether anyone waits for the run.
+        named: Returns an example's name for errors.
+        clock: Reports whether the iterator was closed.
     """
 
     def __init__(self, source: Stream, size: int, key: Key, reverse: bool, named: Named, clock: Clock) -> None:
@@ -95,7 +95,7 @@ class Sorting(Maker):
         return Unit(iter((made,)), len(made))
 
     def _run(self) -> tuple[Block, list[Any]]:
-        """Return the examples of the next run, and their keys; none at the end."""
+        """Return the next run's examples and their keys; none at the end."""
         blocks: list[Block] = []
         keys: list[Any] = []
         while len(keys) < self._size:
@@ -111,7 +111,7 @@ class Sorting(Maker):
         return joined(blocks), keys
 
     def _order(self, block: Block, keys: Sequence[Any]) -> Numbers:
-        """Return the places of the examples of a run, sorted.
+        """Return a run's places in sorted order.
 
         Raises:
             InvalidArgumentError: Keys cannot be compared.
@@ -129,7 +129,7 @@ class Sorting(Maker):
         return np.array(order, np.int64)
 
     def _incomparable(self, block: Block, keys: Sequence[Any], error: Exception) -> InvalidArgumentError:
-        """Return the error for keys of which two cannot be compared."""
+        """Return the error for two keys that cannot be compared."""
         try:
             sorted(map(_Told, keys, range(len(keys))), reverse=self._reverse)
         except _Pair as pair:
@@ -146,7 +146,7 @@ class _Pair(Exception):
 
 
 class _Told:
-    """A key that says with which other one it cannot be compared."""
+    """A key that names the other key if they cannot be compared."""
 
     def __init__(self, key: Any, place: int) -> None:
         self.key, self.place = key, place

@@ -1,7 +1,7 @@
-"""Stream: examples in order, with a state. Rest and Ahead: the unread rest of a block, and its state.
+"""Stream: examples in order, with a state. Rest and Ahead: a block's unread rest, and its state.
 
-One rule makes all states: after k examples of a block, the state of a stage is [the input's state before the block, k].
-To resume, the stage opens its input at that state, makes the block again and drops k examples.
+One rule makes all states: after k examples of a block, a stage's state is [input state before the block, k].
+To resume, the stage opens its input at this state, makes the block again and drops k examples.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from pipeline.errors import FailedPreconditionError, OpError, StateMismatchError
 from pipeline.stages.block import Block, failed, joined
 from pipeline.tracebacks import from_handler
 
-MOST = 2**62  # the largest count of examples
-_AT_ONCE = 1024  # examples left out at a time
+MOST = 2**62  # the largest example count
+_AT_ONCE = 1024  # examples skipped at a time
 
 
 class Stream:
     """Examples in order, for one thread at a time."""
 
     def take(self, n: int) -> Block | None:
-        """Return the next examples: at least 1 and at most n. None at the end, and from then on.
+        """Return the next examples: at least 1 and at most n. None at the end and afterwards.
 
-        A block holds no error: the call after its last example raises it, and so does each later call.
+        A block contains no error: the call after its last example raises it, and so does each later call.
         """
         raise NotImplementedError
 
     def drop(self, n: int) -> int:
-        """Leave out the next n examples; return their number, smaller only at the end.
+        """Skip the next n examples; return their number, smaller only at the end.
 
-        Sources do not make them. So `drop(1)` passes the one example that made `take` fail, if its source could not
-        make it; after any other error it fails likewise.
+        Sources do not make them. So `drop(1)` skips a single example that made `take` fail, if its source could not
+        make it;
+        after any other error it fails likewise.
         """
         left = n
         while left and (block := self.take(min(left, _AT_ONCE))) is not None:
@@ -41,8 +42,10 @@ class Stream:
         return n - left
 
     def state(self) -> Any:
-        """Return the state after the last example taken, as plain data. The iterator asks for it after each element,
-        so it is cheap."""
+        """Return the state after the last example taken, as plain data.
+
+        The iterator calls this after each element, so it is cheap.
+        """
         raise NotImplementedError
 
     def close(self) -> None:
@@ -52,7 +55,7 @@ class Stream:
         """Start the threads that read ahead, if there are any."""
 
     def wait(self, timeout: float) -> bool:
-        """Wait up to `timeout` seconds for the next example; return whether it, or the end, has come."""
+        """Wait up to `timeout` seconds for the next example; return whether it, or the end, has arrived."""
         raise cannot_wait()
 
 
@@ -67,7 +70,7 @@ class Stage(Stream):
         self.source = source
 
     def state(self) -> Any:
-        """Return the state of the input, as the stage holds no examples."""
+        """Return the input's state, because the stage holds no examples."""
         return self.source.state()
 
     def close(self) -> None:
@@ -93,7 +96,7 @@ class Several(Stream):
 
 
 class Skipped:
-    """A skipped error in its place among the outputs of a stage.
+    """A skipped error at its position among a stage's outputs.
 
     Args:
         error: The error.
@@ -107,11 +110,11 @@ class Skipped:
 
 
 class Unit:
-    """The outputs of a stage for one block of its input.
+    """A stage's outputs for one input block.
 
     Args:
-        parts: Blocks and skipped errors, made as they are asked for.
-        count: The largest number of examples to come; None if unknown.
+        parts: Blocks and skipped errors, made on request.
+        count: The most examples to expect; None if unknown.
     """
 
     __slots__ = ("count", "parts")
@@ -121,12 +124,12 @@ class Unit:
 
 
 class Maker(Stage):
-    """A stage that makes units for `Rest` to hand out. Its state is the beginning of the next unit."""
+    """A stage that makes units for `Rest` to deliver. Its state is the next unit's beginning."""
 
     def make(self, n: int) -> Unit | None:
-        """Take from the input and return a unit of about n examples, of any number in fact; None at the end.
+        """Take from the input and return a unit with about n examples (any number is allowed); None at the end.
 
-        An error stands in the place of the unit, even if part of its input was taken.
+        An error takes the unit's place, even if part of its input was taken.
         """
         raise NotImplementedError
 
@@ -135,22 +138,22 @@ class Maker(Stage):
 
 
 class Rest(Stream):
-    """Hands out the units of a maker, n examples at a time.
+    """Delivers a maker's units, n examples at a time.
 
     Args:
-        maker: The maker, at the beginning of a unit.
-        drop: How many examples of that unit to drop first: they were handed out before the state was saved.
-        once: The reason for having no states within a unit, as it could not be made again; None if it can.
+        maker: The maker, at a unit's beginning.
+        drop: Number of examples in this unit to drop first: they were delivered before the state was saved.
+        once: The reason if there are no states within a unit, because it could not be made again; else None.
     """
 
     def __init__(self, maker: Maker, drop: int = 0, once: str | None = None) -> None:
         self._maker, self._once = maker, once
         self._unit: Unit | None = None
-        self._block: Block | None = None  # the current block of the unit, while some of it is left
-        self._at = 0  # examples handed out from that block
-        self._part: Block | Skipped | None = None  # the part after that block, if it was looked at
-        self._before: Any = None  # the maker's state at the beginning of the unit
-        self._given = 0  # examples handed out from the unit
+        self._block: Block | None = None  # the unit's current block, if some examples are left
+        self._at = 0  # examples delivered from this block
+        self._part: Block | Skipped | None = None  # the part after this block, if it was peeked at
+        self._before: Any = None  # the maker's state at the unit's beginning
+        self._given = 0  # examples delivered from the unit
         self._drop = drop
 
     def take(self, n: int) -> Block | None:
@@ -222,11 +225,11 @@ class Rest(Stream):
 
 
 class Ahead(Stage):
-    """A stream that lets its reader look at examples before taking them.
+    """A stream that lets its reader peek at examples before taking them.
 
     Args:
         source: The stream.
-        skip: The number of examples to leave out first.
+        skip: The number of examples to skip first.
     """
 
     def __init__(self, source: Stream, skip: int = 0) -> None:
@@ -264,7 +267,7 @@ class Ahead(Stage):
         return self._between(after, min(n, self._size)) if self._size > after else None
 
     def _pass(self) -> None:
-        """Leave out the examples before the first one."""
+        """Skip the examples before the first one."""
         if self._skip:
             if self.source.drop(self._skip) < self._skip:
                 raise shorter()
@@ -292,7 +295,7 @@ class Ahead(Stage):
         return joined(found)
 
     def drop(self, n: int) -> int:
-        """Leave out the next examples, beginning with the held ones."""
+        """Skip the next examples, beginning with the held ones."""
         count = min(n, self._size)
         self._size -= count
         end = self._offset + count
@@ -334,7 +337,7 @@ def exactly(stream: Stream, n: int) -> list[Block]:
 
 
 def unknown_in(state: Any) -> str | None:
-    """Return the reason given by some part of a state for not being savable; None if there is none."""
+    """Return the reason if some part of a state cannot be saved; else None."""
     if isinstance(state, FailedPreconditionError):
         return state.message
     if isinstance(state, (list, tuple)):
@@ -343,7 +346,7 @@ def unknown_in(state: Any) -> str | None:
 
 
 def cannot_wait() -> FailedPreconditionError:
-    """Return the error for a timeout that cannot be kept, as no thread prepares elements."""
+    """Return the error for a timeout that cannot be kept, because no thread prepares elements."""
     text = "next(timeout=): the dataset makes elements in your own thread: end it with .prefetch(1)"
     return FailedPreconditionError(None, None, text)
 
@@ -356,7 +359,7 @@ def shorter() -> StateMismatchError:
 
 @contextlib.contextmanager
 def fitting() -> Iterator[None]:
-    """Turn errors within the context, caused by a malformed state, into InvalidArgumentError."""
+    """Turn errors caused by a malformed state into InvalidArgumentError."""
     try:
         yield
     except OpError:
@@ -366,10 +369,10 @@ def fitting() -> Iterator[None]:
 
 
 def whole(number: Any, most: int = MOST) -> int:
-    """Return a number of a state: a count, at most `most`.
+    """Return a number in a state: a count, at most `most`.
 
     Raises:
-        InvalidArgumentError: It is something else, as in a state that was edited.
+        InvalidArgumentError: It is something else, as in an edited state.
     """
     if type(number) is not int or not 0 <= number <= most:
         text = f"a number from 0 to {most:,}" if most < MOST else "a number of examples"

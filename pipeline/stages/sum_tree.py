@@ -1,4 +1,4 @@
-"""SumTree: weights that can be changed one by one, and draws by weight; both look at a few blocks of weights only."""
+"""SumTree: weights with single updates, and draws by weight; both touch only a few blocks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-# Children per node. NumPy's calls cost more than adding: with 16, a million weights need five levels, with 2 twenty.
+# Children per node. NumPy calls cost more than adding: with 16, a million weights need five levels, with 2 twenty.
 _WIDTH = 16
 
 # Number of changed weights after which sums are updated, unless a draw needs them earlier.
@@ -15,9 +15,9 @@ _LATE = 4096
 
 
 class SumTree:
-    """Weights, and sums of blocks of them, and sums of blocks of sums.
+    """Weights, sums of weight blocks, and sums of sum blocks.
 
-    Sums are added up again when a weight below changes, so rounding does not pile up.
+    Sums are computed again when a weight below changes, so rounding does not accumulate.
 
     Args:
         size: Number of weights; all are 0.
@@ -40,7 +40,7 @@ class SumTree:
         return float(self._levels[-1].sum())
 
     def set(self, places: NDArray[np.int64], weights: NDArray[np.float64]) -> None:
-        """Change weights; of a place that comes twice the last one counts."""
+        """Change weights; if a place occurs twice, the last one counts."""
         self._levels[0].reshape(-1)[places] = weights
         self._sum_over(places)
 
@@ -62,11 +62,11 @@ class SumTree:
             above.reshape(-1)[places] = level[places].sum(axis=1)
 
     def get(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the weights of some places."""
+        """Return the weights at some places."""
         return self._levels[0].reshape(-1)[places]
 
     def draw(self, fractions: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the places where fractions of the total, from 0 up to 1, are: each as often as its weight says."""
+        """Return the places at fractions of the total, from 0 up to 1: each in proportion to its weight."""
         if len(fractions) == 1:
             return np.array([self._place_at(float(fractions[0]) * self.total)])
         places = np.zeros(len(fractions), np.int64)
@@ -74,7 +74,7 @@ class SumTree:
         left = fractions * self.total
         for level in reversed(self._levels):
             ends = level[places].cumsum(axis=1)
-            left = np.minimum(left, np.nextafter(ends[:, -1], 0))  # as sums are rounded
+            left = np.minimum(left, np.nextafter(ends[:, -1], 0))  # because sums are rounded
             inside = (ends <= left[:, None]).sum(axis=1)
             left = left - np.where(inside > 0, ends[rows, inside - 1], 0)
             places = places * _WIDTH + inside
@@ -85,7 +85,7 @@ class SumTree:
         place = 0
         for level in reversed(self._levels):
             ends = level[place].cumsum()
-            left = min(left, math.nextafter(float(ends[-1]), 0.0))  # as sums are rounded
+            left = min(left, math.nextafter(float(ends[-1]), 0.0))  # because sums are rounded
             inside = int(ends.searchsorted(left, "right"))
             left -= float(ends[inside - 1]) if inside else 0.0
             place = place * _WIDTH + inside

@@ -1,4 +1,4 @@
-"""zip: tuples of the elements of several datasets."""
+"""zip: tuples with one element from each dataset."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.stages.stream import Ahead, Several, Stream, whole
 
 
 class Zip(Node):
-    """Tuples of the elements of several datasets, as long as all have one."""
+    """Tuples with one element from each dataset, until one ends."""
 
     kind = "zip"
 
@@ -45,7 +45,7 @@ class Zip(Node):
 
 
 def zipped(blocks: Sequence[Block]) -> Block:
-    """Return tuples of the examples of several blocks, which have as many."""
+    """Return tuples from several blocks with the same number of examples."""
     first, values = blocks[0], [each.values for each in blocks]
     made: Columns | Examples
     if all([type(each) is Columns for each in values]):
@@ -56,7 +56,7 @@ def zipped(blocks: Sequence[Block]) -> Block:
 
 
 class ZippedIndex(Index):
-    """Tuples of the elements of several indexes."""
+    """Tuples with one element from each index."""
 
     def __init__(self, sources: Sequence[Index]) -> None:
         self._sources = sources
@@ -84,7 +84,7 @@ class ZippedIndex(Index):
 
 
 class Zipping(Several):
-    """Tuples of the elements of several streams. The state is that of each."""
+    """Tuples with one element from each stream. The state is the list of their states."""
 
     def take(self, n: int) -> Block | None:
         blocks = []

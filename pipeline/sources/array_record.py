@@ -1,4 +1,4 @@
-"""array_record: the records of ArrayRecord files by number."""
+"""array_record: the records of ArrayRecord files, by index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pipeline.sources.source import TableSource
 
 _OPEN = 64  # files that stay open
 
-# Records are asked for by number, so that reading ahead of them would be wasted.
+# Records are read by index, so reading ahead would be wasted.
 _OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
 
 
@@ -35,22 +35,22 @@ def array_record(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> TableSource:
-    """Read the records of ArrayRecord files: each example is bytes.
+    """Read records from ArrayRecord files: each example is bytes.
 
-    Records are indexed. For random orders write files with `group_size:1`, as Grain asks for: else all records of a
-    group are decompressed for each of them.
+    Records are indexed. For random orders write files with `group_size:1`, as Grain requires: otherwise each record
+    costs decompressing its whole group.
 
     Args:
         paths: A path or pattern such as "train-*.array_record", or a list, on this machine.
-        num_epochs: How often to read the records; None repeats for ever.
-        shuffle, seed: Read records in random order, another one each epoch.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle, seed: Shuffle the records, in another order each epoch.
         shard: (index, count): read every count-th record.
 
     Raises:
         NotFoundError: No such file, or your pattern matches nothing.
-        DataLossError: A file is damaged or no ArrayRecord file.
+        DataLossError: A file is damaged or not an ArrayRecord file.
         ValueError, TypeError: An option is wrong.
-        FailedPreconditionError: When you iterate: a file has changed since you made the dataset.
+        FailedPreconditionError: When you iterate: a file changed after you made the dataset.
         ImportError: array_record is not installed.
 
     Examples:
@@ -97,7 +97,7 @@ class _Records(FileTable):
         return records
 
     def named(self, number: int) -> str:
-        """The path of a record, and its number there."""
+        """Return a record's path and its index there."""
         file, inside = self.place(number)
         return f"{self.names[file]}:{inside}"
 
@@ -112,7 +112,7 @@ class _File:
         name: Its path.
 
     Raises:
-        DataLossError: It is damaged, or no ArrayRecord file.
+        DataLossError: It is damaged, or not an ArrayRecord file.
     """
 
     def __init__(self, name: str) -> None:
@@ -128,14 +128,14 @@ class _File:
         return self._told(lambda: list(map(self._record, numbers)))  # type: ignore[no-any-return]
 
     def _record(self, number: int) -> Any:
-        # One by one: lists of numbers go to threads of the library, which takes 10 to 15 us per record instead of 2.6.
+        # Singly: lists of indices go through the library's threads, at 10 to 15 us per record instead of 2.6.
         if number != self._next:
             self._reader.seek(number)
         self._next = number + 1
         return self._reader.read()
 
     def _told(self, call: Callable[[], Any]) -> Any:
-        """Call what reads the file; its errors become the library's, with the name of the file."""
+        """Call a function that reads the file, and translate its errors into the library's, with the file's name."""
         try:
             return call()
         except (RuntimeError, ValueError, IndexError) as error:

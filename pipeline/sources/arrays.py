@@ -34,20 +34,20 @@ from pipeline.sources.strings import as_objects
 from pipeline.stages.block import flat
 from pipeline.stages.collate import as_array, refuse_masks
 
-# Files of up to so many bytes are read at once: then no row costs a call of the system.
+# Files up to this size are read at once, so rows cost no system calls.
 _WHOLE_BYTES = 64 << 20
 
 
 class ArrayColumn(Protocol):
-    """A column of a table of arrays."""
+    """A column in a table of arrays."""
 
     def __len__(self) -> int: ...
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        """Return the rows of these numbers."""
+        """Return rows by index."""
 
     def facts(self) -> Any:
-        """Return the identity of the column as plain data."""
+        """Return the column's identity as plain data."""
 
 
 @tells_keywords
@@ -90,7 +90,7 @@ def arrays(
 
 
 class _Form(NamedTuple):
-    """How columns are read: whether `.npy` files are mapped, and whether sparse rows are pairs."""
+    """How columns are read: with `.npy` files mapped, and with sparse rows as pairs."""
 
     mapped: bool = False
     pairs: bool = False
@@ -109,7 +109,7 @@ class _Arrays(Table):
             tensors = {key: _without_keys(each) for key, each in tensors.items()}
         if type(tensors) is tuple:
             tensors = tuple(map(_without_keys, tensors))
-        group = hasattr(type(tensors), "keys") and not isinstance(tensors, dict)  # one of zarr is a dataclass too
+        group = hasattr(type(tensors), "keys") and not isinstance(tensors, dict)  # zarr's is a dataclass too
         single = group or isinstance(tensors, list) or parts_of(tensors) is None
         self._nest = None if single else Nest(tensors, True)
         names = [""] if self._nest is None else self._nest.names
@@ -146,7 +146,7 @@ class _Arrays(Table):
 
     @functools.cached_property
     def at_hand(self) -> bool:  # type: ignore[override]
-        """True if a block of rows has only to be gathered; objects may be of several shapes, and come one by one."""
+        """True if a batch only gathers rows; objects may vary in shape, and are read per example."""
         return self._gathered is not None and in_memory(self._gathered)
 
     @functools.cached_property
@@ -183,9 +183,9 @@ class _Arrays(Table):
 
 
 def _without_keys(given: Any) -> Any:
-    """Return a sparse matrix that looks like a structure as something else, and anything else as it is.
+    """Return a sparse matrix that looks like a structure in another form, and anything else unchanged.
 
-    SciPy's format of keys is a dict, and a group of Zarr is a dataclass.
+    SciPy's format of keys is a dict, and a Zarr group is a dataclass.
     """
     if is_sparse_group(given):
         return SparseGroup(given)
@@ -211,12 +211,12 @@ def column(given: Any, where: str, form: _Form = _PLAIN) -> ArrayColumn:
     if is_frame(kind):
         hint = "pass a dict of its columns, or use pipeline.arrow"
         raise TypeError(f"arrays: {where} is a {kind.__name__}, whose items are columns: {hint}")
-    if hasattr(kind, "data_vars"):  # of xarray
+    if hasattr(kind, "data_vars"):  # xarray
         hint = 'pass a dict of those that are to be read, such as {"x": data["x"]}'
         raise TypeError(f"arrays: {where} is a {kind.__name__}, which has arrays by name: {hint}")
     if hasattr(kind, "__array__"):
         return _InMemory(_as_array(given, where))
-    if hasattr(kind, "keys") and hasattr(kind, "__getitem__"):  # groups of h5py and zarr, and `.npz` files
+    if hasattr(kind, "keys") and hasattr(kind, "__getitem__"):  # h5py and zarr groups, and `.npz` files
         raise TypeError(
             f"arrays: {where} is a {kind.__name__}, which has arrays by name: pass a dict of those that are to be "
             'read, such as {"x": data["x"]}'
@@ -234,7 +234,7 @@ def _as_array(given: Any, where: str) -> NDArray[Any]:
         array = as_array(given, f"arrays: {where}") if isinstance(given, list) else numpy_of(given)
     except ValueError as error:
         if isinstance(given, list) and all(isinstance(row, (int, float, np.number)) for row in given):
-            raise  # no dtype holds all of these numbers
+            raise  # no dtype holds all these numbers
         raise ValueError(
             f"arrays: {where} is a list of rows of different shapes: use pipeline.dataset(rows).batch(n, pad=0)"
         ) from error
@@ -251,7 +251,7 @@ class _InMemory:
         return len(self.array)
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        # `take` is the faster one, but copies an array whole first that is not contiguous.
+        # `take` is faster, but first copies the whole array if it is not contiguous.
         rows = self.array.take(numbers, axis=0) if self.array.flags.c_contiguous else self.array[numbers]
         return native(rows)
 
@@ -260,14 +260,14 @@ class _InMemory:
 
 
 class _Mapped(_InMemory):
-    """A mapped file. Its rows are read by the thread that takes them, not by the one that gets the batch."""
+    """A mapped file. Rows are read by the thread taking them, not by the batch's consumer."""
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
         return native(self.array[numbers])
 
 
 class _InFile:
-    """A file whose rows are read when they are taken."""
+    """A file with rows read when they are taken."""
 
     def __init__(self, file: NpyFile) -> None:
         self._file = file
@@ -297,7 +297,7 @@ def _of_file(path: str, where: str, mapped: bool) -> ArrayColumn:
     if not os.path.exists(name):
         raise no_such_file(text)
     file, where = NpyFile(name, f"arrays: {where}"), f"{where}: {text}"
-    if mapped and file.dtype.kind not in "SU":  # strings become objects, wherever they lie
+    if mapped and file.dtype.kind not in "SU":  # strings become objects, wherever they are stored
         return _Mapped(_as_array(np.load(text, mmap_mode="r", allow_pickle=False), where))
     if file.nbytes <= _WHOLE_BYTES or file.fortran or not file.shape or file.dtype.kind in "SU":
         return _InMemory(_as_array(file.whole(), where))
@@ -305,7 +305,7 @@ def _of_file(path: str, where: str, mapped: bool) -> ArrayColumn:
 
 
 class _Items:
-    """The items of a sequence."""
+    """A sequence's items."""
 
     def __init__(self, items: Any, where: str) -> None:
         self.items = items

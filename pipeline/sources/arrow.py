@@ -1,4 +1,4 @@
-"""arrow: the rows of Arrow tables."""
+"""arrow: rows of Arrow tables."""
 
 from __future__ import annotations
 
@@ -40,20 +40,19 @@ def arrow(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> TableSource:
-    """Read rows of an Arrow table in memory: each example is a dict with one value per column.
+    """Read rows from an Arrow table in memory: each example is a dict with one value per column.
 
     Numbers keep their dtype, strings become str, binaries bytes, lists and tensors arrays, structs dicts, times and
-    dates `datetime64`, times of day `timedelta64`, JSON str. Lists that hold structs or lists, and maps, become a
-    `ListValue`. Missing floats are NaN; other missing values are an error when you iterate, unless `defaults` fills
-    them.
+    dates `datetime64`, times of day `timedelta64`, JSON str. Lists of structs or lists, and maps, become a `ListValue`.
+    Missing floats are NaN; other missing values are an error when you iterate, unless `defaults` fills them.
 
     Args:
         table: Your pyarrow Table or RecordBatch, or a pandas or polars DataFrame.
-        columns: Columns to read; None reads all, except an unnamed index of pandas.
+        columns: Columns to read; None reads all, except an unnamed pandas index.
         defaults: Values for missing fields, by column, "struct/field" or "list/item"; NaT for times.
         dtypes: Dtypes to convert to, by the same names, such as {"price": float} for decimals, or bytes for strings.
-        codes: Names of categories, by the same names: a string becomes the index of its name, int64.
-        where: Expression of `pyarrow.compute`, such as `field("age") > 40`; rows must satisfy it.
+        codes: Category names, by the same names: a string becomes the index of its name, int64.
+        where: `pyarrow.compute` expression, such as `field("age") > 40`; rows must satisfy it.
         num_epochs: Number of epochs; None repeats forever.
         shuffle: Shuffle the rows, in another order each epoch.
         seed: Seed for the order.
@@ -61,7 +60,7 @@ def arrow(
 
     Raises:
         InvalidArgumentError: A column, default, dtype or code does not fit, or no row satisfies `where`. When you
-            iterate: a row has a missing value, or a string that is not among its codes.
+                iterate: a row has a missing value, or a string without a code.
         DataLossError: When you iterate: a string is not UTF-8.
         ValueError, TypeError, ImportError: An option is wrong, `table` is not a table, or pyarrow is missing.
 
@@ -90,11 +89,11 @@ def arrow(
 
 
 def _converted(given: Any, columns: Sequence[str] | None) -> Any:
-    """Return what pyarrow makes of another library's table; columns that nobody asked for may be of any type.
+    """Convert another library's table with pyarrow; columns nobody requested may have any type.
 
     Raises:
         InvalidArgumentError: Arrow has no type for a column.
-        TypeError: It is no table.
+        TypeError: It is not a table.
     """
     pyarrow, pandas = needs("pyarrow", "arrow"), sys.modules.get("pandas")
     try:
@@ -113,7 +112,7 @@ def _converted(given: Any, columns: Sequence[str] | None) -> Any:
 
 
 def _refuse_objects(table: Any, columns: Sequence[str] | None) -> None:
-    """Raise InvalidArgumentError for Python objects in a frame of polars, which gives Arrow their addresses."""
+    """Raise InvalidArgumentError for Python objects in a polars frame: Arrow would get their addresses."""
     polars = sys.modules.get("polars")
     if polars is None or not isinstance(table, polars.DataFrame):
         return
@@ -123,7 +122,7 @@ def _refuse_objects(table: Any, columns: Sequence[str] | None) -> None:
 
 
 def _rows_where(table: Any, names: list[str], where: Where, casts: Mapping[str, Any]) -> Any:
-    """The rows of some columns for which an expression is true, as they are read."""
+    """The rows with a true expression, and some of their columns, as they are read."""
     rows = table.select(names + [name for name in where.columns if name not in names])
     rows = takeable(table_as(rows, schema_as_read(rows.schema, casts), "arrow"))
     numbers = where.rows(rows.select(where.columns), "arrow")
@@ -154,7 +153,7 @@ class _Table(Table):
 
     @functools.cached_property
     def at_hand(self) -> bool:  # type: ignore[override]
-        """True if a block of rows has only to be gathered."""
+        """True if a batch only gathers rows."""
         arrays = self._rows.ready()
         return arrays is not None and gathers(tuple(arrays), len(self)) and in_memory(arrays)
 
@@ -173,12 +172,12 @@ class _Table(Table):
 
 
 def no_rows(kind: str, where: Where, count: int) -> Exception:
-    """Return the error for an expression that no row satisfies."""
+    """Return the error for an expression no row satisfies."""
     return invalid(f"{kind}: where={where.expression} is true for none of {count:,} rows")
 
 
 def without_index(schema: Any) -> list[str]:
-    """Return the names of columns, except for an unnamed pandas index, which contains row numbers."""
+    """Return column names, except an unnamed pandas index with row numbers."""
     unnamed = set()
     # The metadata may come from any program, or from a damaged file.
     with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError):

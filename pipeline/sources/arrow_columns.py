@@ -1,4 +1,4 @@
-"""Columns of Arrow as arrays, and the rows of tables as blocks."""
+"""Arrow columns as arrays, and table rows as blocks."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from pipeline.sources.strings import decoded, not_utf_8
 
 
 class ArrowRows:
-    """The rows of a Table, as blocks.
+    """A Table's rows, as blocks.
 
     Args:
         table: The rows.
-        arrays: Makes arrays of its columns.
-        ready: Columns that become arrays at once. Others are made for the rows that are asked for; so are those with
-            missing values, as the rest of their rows can be had.
+        arrays: Makes arrays from its columns.
+        ready: Columns converted to arrays at once. Other columns, and columns with missing values, are converted per
+            request, so that rows without missing values stay readable.
     """
 
     def __init__(self, table: Any, arrays: Arrays, ready: Sequence[str]) -> None:
@@ -55,7 +55,7 @@ class ArrowRows:
         return int(self._table.num_rows)
 
     def sample(self, numbers: NDArray[np.int64]) -> Any:
-        """The rows of these numbers as they are stored."""
+        """Return rows by index, as they are stored."""
         return self._table.take(numbers)
 
     def ready(self) -> list[NDArray[Any]] | None:
@@ -63,7 +63,7 @@ class ArrowRows:
         return None if self._others else list(self._arrays.values())
 
     def take(self, numbers: NDArray[np.int64]) -> dict[str, Any]:
-        """Return the rows of these numbers; InvalidArgumentError if a value is missing."""
+        """Return rows by index; InvalidArgumentError if a value is missing."""
         block: dict[str, Any] = dict.fromkeys(self._table.schema.names)  # in this order
         rows_of = RowSelection(numbers).of
         block |= {
@@ -79,29 +79,28 @@ class ArrowRows:
         try:
             return self._made.of(rows, name)
         except InvalidArgumentError:
-            self._made.of(self._table[name], name)  # tells how many values are missing in all
+            self._made.of(self._table[name], name)  # its error counts all missing values
             raise
 
 
 class Arrays:
-    """Makes arrays of columns, or dicts of arrays of structs; see `pipeline.arrow`.
+    """Makes arrays from columns, and dicts of arrays from structs; see `pipeline.arrow`.
 
     Args:
-        where: Prefix of error messages.
+        where: Prefix for error messages.
         fill: See `fillings`.
-        codes: The columns whose strings become numbers.
+        codes: The columns with strings to convert to codes.
     """
 
     def __init__(self, where: str, fill: Mapping[str, Any], codes: Codes | None = None) -> None:
         self._where, self._fill, self._codes = where, fill, codes
 
     def of(self, column: Any, name: str) -> Any:
-        """Return the array of a column, as it is read. Nobody may write to it: rows are views, and the next pass of the
-        iterator gets them again.
+        """Return a column's array. Do not write to it: rows are views, and the iterator's next epoch reuses them.
 
         Raises:
-            InvalidArgumentError: It has missing values, and is not of floats, or a string is not among its codes.
-            DataLossError: A value is none of its dictionary, or a string is not UTF-8.
+            InvalidArgumentError: A value is missing and not a float, or a string has no code.
+            DataLossError: A value is not in its dictionary, or a string is not UTF-8.
         """
         made = self._of(in_one(column), name)
         if type(made) is np.ndarray:
@@ -140,19 +139,19 @@ class Arrays:
             raise DataLossError(None, None, text) from error
 
     def _filled(self, column: Any, name: str) -> Any:
-        """The column with its default for missing values; InvalidArgumentError if there are others."""
+        """Fill a column's missing values with its default; InvalidArgumentError if others are missing."""
         types, default = arrow_types(), self._fill.get(name)
         if column.null_count and default is not None:
             if types.is_null(column.type):
                 return needs("pyarrow", self._where).repeat(default, len(column))
             column = column.fill_null(default)
-        stays = default is not None and not default.is_valid  # which is NaT, as for floats NaN
-        if not (types.is_floating(column.type) or types.is_struct(column.type) or stays):  # of a struct, its fields
+        stays = default is not None and not default.is_valid  # NaT, like NaN for floats
+        if not (types.is_floating(column.type) or types.is_struct(column.type) or stays):  # NaT; for floats NaN
             refuse_nulls(column, name, self._where, "see defaults=")
         return column
 
     def _ragged(self, column: Any, name: str) -> NDArray[Any]:
-        """The rows of a column of lists, each an array of its own."""
+        """Return a list column's rows, each as its own array."""
         values = self.of(column.flatten(), f"{name}/item")
         ends = np.cumsum(column.value_lengths().to_numpy(zero_copy_only=False))
         rows, first = np.empty(len(column), object), 0
@@ -161,7 +160,7 @@ class Arrays:
         return rows
 
     def _objects(self, column: Any, name: str) -> NDArray[Any]:
-        """The rows of a column of nested lists or maps, as lists of what Python has for their values."""
+        """Return the rows of a column with nested lists or maps, as lists of Python values."""
         pyarrow = needs("pyarrow", self._where)
         default: Any = self._fill[name].as_py() if name in self._fill else None
         if default is None:
@@ -177,7 +176,7 @@ class Arrays:
 
 
 def _values(column: Any) -> NDArray[Any]:
-    """The array of a column of numbers, bytes or times without missing values, but NaN and NaT."""
+    """Return an array for a column with numbers, bytes or times, without missing values except NaN and NaT."""
     pyarrow, kind = needs("pyarrow", "arrow"), column.type
     if is_clock(kind):  # NumPy has no times of day, but times since midnight
         column = column.view(f"int{kind.bit_width}").cast(pyarrow.int64()).view(pyarrow.duration(kind.unit))
@@ -196,7 +195,7 @@ def _texts(column: Any, name: str, where: str) -> NDArray[Any]:
 
 
 def _meant(kind: Any, values: Any) -> Any:
-    """The values of a column of an extension type, by what its storage holds."""
+    """Return an extension column's values, according to its storage."""
     if kind.extension_name == "arrow.fixed_shape_tensor":
         order = kind.permutation or range(len(kind.shape))
         values = values.reshape(len(values), *(kind.shape))
@@ -207,24 +206,24 @@ def _meant(kind: Any, values: Any) -> Any:
 
 
 def in_one(column: Any) -> Any:
-    """Return a column that may come in chunks as one array of Arrow."""
+    """Return a column, possibly in chunks, as one Arrow array."""
     pyarrow = needs("pyarrow", "arrow")
     if isinstance(column, pyarrow.ChunkedArray):
         column = column.combine_chunks()
-        if isinstance(column, pyarrow.ChunkedArray):  # of no chunk, with some versions
+        if isinstance(column, pyarrow.ChunkedArray):  # without chunks, in some versions
             column = pyarrow.concat_arrays(column.chunks) if column.num_chunks else pyarrow.array([], column.type)
     return column
 
 
 def refuse_nulls(column: Any, name: str, where: str, hint: str) -> None:
-    """Raise InvalidArgumentError if a column has missing values; the hint says what to do."""
+    """Raise InvalidArgumentError if a column has missing values; the hint names the remedy."""
     if column.null_count:
         count = f"{column.null_count:,} of {len(column):,}"
         raise invalid(f"{where}: column {name!r} of type {column.type} has missing values, {count}: {hint}")
 
 
 def table_as(table: Any, schema: Any, where: str) -> Any:
-    """Return a Table whose columns have the types of a schema; InvalidArgumentError if a value does not fit one."""
+    """Cast a Table to a schema's types; InvalidArgumentError if a value does not fit."""
     for i, (field, wanted) in enumerate(zip(table.schema, schema, strict=True)):
         if field.type != wanted.type:
             table = table.set_column(i, wanted, column_as(table.column(i), wanted.type, field.name, where))
@@ -232,7 +231,7 @@ def table_as(table: Any, schema: Any, where: str) -> Any:
 
 
 def column_as(column: Any, kind: Any, name: str, where: str) -> Any:
-    """Return a column with another type; InvalidArgumentError if a value does not fit it."""
+    """Cast a column to another type; InvalidArgumentError if a value does not fit."""
     pyarrow = needs("pyarrow", where)
     try:
         if isinstance(column, pyarrow.ChunkedArray):
@@ -252,10 +251,10 @@ def _converted(array: Any, kind: Any) -> Any:
 
 
 def _refuse_other_values(given: Any, made: Any) -> None:
-    """Raise ArrowInvalid for what Arrow casts to another value: numbers that become infinite, or True."""
+    """Raise ArrowInvalid if Arrow's cast changed a value: numbers became infinite, or True."""
     types, kind = arrow_types(), made.type
     if types.is_dictionary(given.type):
-        if not is_plain(given.type.value_type):  # such as views of texts, which Arrow does not decode
+        if not is_plain(given.type.value_type):  # such as text views, which Arrow does not decode
             return
         given = given.dictionary_decode()
     if types.is_struct(kind) and types.is_struct(given.type):
@@ -278,9 +277,9 @@ def _refuse_other_values(given: Any, made: Any) -> None:
 
 
 def _between(given: Any, wanted: Any) -> Any:
-    """The type by whose values Arrow comes from one type to another: texts for decimals that become floats.
+    """Return an intermediate type for Arrow's cast: text for decimals to floats.
 
-    At once they come out up to a unit in the last place off, 99.99 as 99.99000000000001 (pyarrow 26.0).
+    Cast directly, they are off by up to a unit in the last place, 99.99 as 99.99000000000001 (pyarrow 26.0).
     """
     pyarrow, types = needs("pyarrow", "arrow"), arrow_types()
     if types.is_dictionary(given):
@@ -299,7 +298,7 @@ def _between(given: Any, wanted: Any) -> Any:
 
 
 def _without_views(array: Any) -> Any:
-    """An array of Arrow with lists in place of views of lists and runs, also inside: Arrow casts neither."""
+    """Replace views of lists and runs in an Arrow array by lists, also inside: Arrow casts neither."""
     pyarrow, types, kind = needs("pyarrow", "arrow"), arrow_types(), array.type
     if types.is_run_end_encoded(kind):
         return _without_views(needs("pyarrow.compute", "arrow").run_end_decode(array))
@@ -325,9 +324,9 @@ def _has_views(kind: Any) -> bool:
 
 
 def takeable(table: Any) -> Any:
-    """Return a Table from which Arrow takes the right rows.
+    """Make a Table safe for Arrow's `take`.
 
-    Of slices of fixed-size lists of such lists it takes other rows, or foreign memory (pyarrow 26.0): they are copied.
+    On slices of nested fixed-size lists, `take` returns wrong rows or foreign memory (pyarrow 26.0): copy them.
     """
     pyarrow = needs("pyarrow", "arrow")
     for i, field in enumerate(table.schema):
@@ -341,7 +340,7 @@ def takeable(table: Any) -> Any:
 
 
 def _nests_fixed(kind: Any) -> bool:
-    """Return whether there are lists of fixed size in lists of fixed size."""
+    """Return True for fixed-size lists within fixed-size lists."""
     types = arrow_types()
     if is_extension(kind):
         return _nests_fixed(kind.storage_type)
@@ -366,8 +365,8 @@ def _is_sliced(array: Any) -> bool:
 
 
 def digest_of(table: Any) -> str:
-    """Return a digest of the values of a table, 16 hex digits; how they are laid out has no part in it."""
-    import hashlib  # 3 ms, as it loads OpenSSL, which a program that saves no state need not wait for
+    """Digest a table's values as 16 hex digits, independently of their layout."""
+    import hashlib  # 3 ms, as it loads OpenSSL; programs that save no state skip it
 
     state = hashlib.blake2b(digest_size=8)
     for name in table.schema.names:

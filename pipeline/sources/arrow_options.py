@@ -1,4 +1,4 @@
-"""The options of sources of Arrow: defaults for missing values, dtypes, and which rows to read."""
+"""Options of Arrow sources: defaults for missing values, dtypes, and row filters."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from pipeline.sources.extras import chosen, codes_of, needs
 
 
 def casts_of(schema: Any, dtypes: Mapping[str, Any] | None, where: str) -> dict[str, Any]:
-    """Return the types of Arrow for the dtypes of columns, by name.
+    """Return Arrow types for column dtypes, by name.
 
     Args:
         schema: The columns.
         dtypes: By column, "struct/field" or "list/item".
-        where: Prefix of error messages.
+        where: Prefix for error messages.
 
     Raises:
         InvalidArgumentError: There is no such column, or it cannot have the dtype.
-        TypeError: They have no names, or are no dtypes.
+        TypeError: They have no names, or are not dtypes.
     """
     kinds = _named(schema, dtypes, "dtypes", where)
     return {name: _cast(name, kind, (dtypes or {})[name], where) for name, kind in kinds.items()}
 
 
 def _named(schema: Any, given: Any, option: str, where: str) -> dict[str, Any]:
-    """The types of the columns that an option names."""
+    """Return the types of the columns named by an option."""
     if given is not None and not isinstance(given, Mapping):
         what = "dtypes" if option == "dtypes" else "values"
         raise TypeError(f"{where}: {option} must be a dict of {what} by column, not {given!r:.80}")
@@ -61,10 +61,10 @@ def _cast(name: str, kind: Any, given: Any, where: str) -> Any:
 
 
 def fillings(schema: Any, defaults: Mapping[str, Any] | None, where: str) -> dict[str, Any]:
-    """Return the defaults of columns, and of fields of structs, as scalars of Arrow.
+    """Return defaults for columns and struct fields, as Arrow scalars.
 
     Raises:
-        InvalidArgumentError: There is no such column, or one does not fit it.
+        InvalidArgumentError: There is no such column, or a default does not fit it.
         TypeError: They have no names.
     """
     kinds = _named(schema, defaults, "defaults", where)
@@ -72,7 +72,7 @@ def fillings(schema: Any, defaults: Mapping[str, Any] | None, where: str) -> dic
 
 
 def _kinds(fields: Any, before: str = "") -> dict[str, Any]:
-    """The type of each column, and of each field of a struct; of a dictionary that of its values."""
+    """Return each column's and struct field's type; for a dictionary, its values' type."""
     found = {}
     for field in fields:
         name, kind = before + field.name, stored(field.type)
@@ -86,7 +86,7 @@ def _kinds(fields: Any, before: str = "") -> dict[str, Any]:
 
 
 def _filling(name: str, kind: Any, given: Any, where: str) -> Any:
-    """The default of one column; that of times may be NaT, which is none, so that missing values stay missing."""
+    """Return one column's default; NaT for times means no default, so missing values stay missing."""
     pyarrow, value = needs("pyarrow", where), None
     timed = is_time(kind) or is_clock(kind)
     if timed and (type(given).__name__ == "NaTType" or isinstance(given, (np.datetime64, np.timedelta64))):
@@ -101,7 +101,7 @@ def _filling(name: str, kind: Any, given: Any, where: str) -> Any:
 
 
 def _time_of(name: str, kind: Any, given: Any, where: str) -> Any:
-    """The default of a column of times or dates, from a scalar of NumPy or the NaT of pandas."""
+    """Return the default for a column of times or dates, from a NumPy scalar or pandas' NaT."""
     pyarrow, unit = needs("pyarrow", where), "D" if arrow_types().is_date(kind) else kind.unit
     numpy_kind = "timedelta64" if arrow_types().is_duration(kind) or is_clock(kind) else "datetime64"
     own = given if isinstance(given, np.generic) else np.array("NaT", numpy_kind)[()]
@@ -122,19 +122,19 @@ def _scalar(value: Any, kind: Any) -> Any:
 
 
 class Codes:
-    """The numbers of categories.
+    """Category numbers.
 
     Args:
         schema: The columns, as they are read.
-        codes: The names of the categories, by column, "struct/field" or "list/item"; or None.
-        dtypes: The dtypes of columns, which have no codes too.
-        where: Prefix of error messages.
+        codes: Category names, by column, "struct/field" or "list/item"; or None.
+        dtypes: Column dtypes; a column has either a dtype or codes.
+        where: Prefix for error messages.
 
     Attributes:
         names: The names, by column.
 
     Raises:
-        InvalidArgumentError: There is no such column, it holds no strings, or a name is there twice.
+        InvalidArgumentError: There is no such column, it holds no strings, or a name is listed twice.
         TypeError: They are not lists of names by column.
     """
 
@@ -148,10 +148,10 @@ class Codes:
             self._values[name] = pyarrow.array(listed, pyarrow.large_binary())
 
     def of(self, column: Any, name: str, where: str) -> NDArray[np.int64]:
-        """Return the numbers of a column of strings without missing ones.
+        """Return the codes for a column of strings without missing values.
 
         Raises:
-            InvalidArgumentError: A string has no number.
+            InvalidArgumentError: A string has no code.
         """
         compute, values = needs("pyarrow.compute", where), self._values[name]
         numbers = compute.index_in(column.cast(values.type), values)
@@ -164,7 +164,7 @@ class Codes:
 
 
 def facts_of(fill: Mapping[str, Any], codes: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
-    """The defaults, if there are any, and the names of codes, as plain data."""
+    """Return any defaults, and the code names, as plain data."""
     facts: dict[str, Any] = {"defaults": {name: _as_text(value) for name, value in fill.items()}} if fill else {}
     return facts | ({"codes": {name: list(names) for name, names in codes.items()}} if codes else {})
 
@@ -172,24 +172,24 @@ def facts_of(fill: Mapping[str, Any], codes: Mapping[str, Sequence[str]] | None 
 def _as_text(value: Any) -> str:
     try:
         return str(value)
-    except ValueError:  # nanoseconds, which Python has not
+    except ValueError:  # nanoseconds, unsupported by Python
         return str(value.cast("string"))
 
 
 class Where:
-    """Which rows to read: an expression of pyarrow over columns, as they are read.
+    """A row filter: a pyarrow expression over columns, as they are read.
 
     Args:
         expression: The expression.
-        schema: All columns there are, as they are read.
-        where: Prefix of error messages.
+        schema: All available columns, as they are read.
+        where: Prefix for error messages.
 
     Attributes:
-        columns: The columns that it needs.
+        columns: The columns it needs.
 
     Raises:
-        TypeError: It is no expression.
-        InvalidArgumentError: It needs another column, or is no condition.
+        TypeError: It is not an expression.
+        InvalidArgumentError: It needs another column, or is not a condition.
     """
 
     def __init__(self, expression: Any, schema: Any, where: str) -> None:
@@ -198,17 +198,17 @@ class Where:
             text = "must be an expression such as pyarrow.compute.field('x') > 3"
             raise TypeError(f"{where}: where {text}, got {type(expression).__name__} {expression!r:.80}")
         self.expression, self._where = expression, where
-        fields = [field for field in schema if schema.get_field_index(field.name) >= 0]  # whose names are there once
+        fields = [field for field in schema if schema.get_field_index(field.name) >= 0]  # columns with unique names
         try:
             pyarrow.schema(fields).empty_table().filter(expression)
         except (pyarrow.ArrowException, TypeError) as error:
             names = ", ".join(map(repr, schema.names))
             raise invalid(f"{where}: where={expression}: {error}; the columns are {names}") from error
-        # At least one, so the number of rows is known.
+        # At least one, so the row count is known.
         self.columns = [field.name for field in self._needed([], fields) or fields[:1]]
 
     def _needed(self, others: Sequence[Any], fields: Sequence[Any]) -> list[Any]:
-        """Return the part of `fields` that the expression needs besides `others`."""
+        """Return the `fields` needed by the expression, in addition to `others`."""
         pyarrow = needs("pyarrow", self._where)
         with contextlib.suppress(pyarrow.ArrowException):
             pyarrow.schema(others).empty_table().filter(self.expression)
@@ -220,10 +220,10 @@ class Where:
         return [*first, *self._needed([*others, *first], right)]
 
     def rows(self, table: Any, place: str) -> NDArray[np.int64]:
-        """Return the numbers of the rows of a Table for which it is true.
+        """Return the indices of a Table's rows with a true expression.
 
         Raises:
-            InvalidArgumentError: It cannot be computed; `place` is where the rows are.
+            InvalidArgumentError: It cannot be computed; `place` is the location of the rows.
         """
         pyarrow, dataset = needs("pyarrow", place), needs("pyarrow.dataset", place)
         try:
@@ -238,7 +238,7 @@ class Where:
     def facts(self) -> dict[str, Any]:
         """Return its identity as plain data."""
         text = str(self.expression)
-        if "..." in text:  # long lists of values are shortened
+        if "..." in text:  # long value lists are shortened
             import hashlib
 
             text += " " + hashlib.blake2b(pickle.dumps(self.expression), digest_size=8).hexdigest()

@@ -1,4 +1,4 @@
-"""RowsByNumber: rows of an Arrow table. Arrow's own take copies all chunks of a column for each call."""
+"""RowsByNumber: an Arrow table's rows, by index. Arrow's own take copies all of a column's chunks in each call."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from pipeline.sources.extras import RowSelection, needs
 
-# Tables of several chunks up to this size are copied into one, from which Arrow takes 128 rows in 40 us: of 400 chunks
-# of 1,000 rows in 7 ms, and by slices in 500 us.
+# Tables up to this size are copied into one chunk. Arrow takes 128 rows from it in 40 us, compared with 7 ms from
+# 400 chunks with 1,000 rows each, and 500 us by slices.
 _COPIED = 256 << 20
 
 
 class RowsByNumber:
-    """The rows of a Table or RecordBatch.
+    """The rows in a Table or RecordBatch.
 
     Args:
-        table: The rows. Take no slice of nested lists of fixed size: see `takeable`.
-        numbers: The number of each row in the table; None if that is its place.
+        table: The rows. Take no slice of nested fixed-size lists: see `takeable`.
+        numbers: Each row's index in the table; None if that is its position.
 
     Thread safety: any thread may take rows.
     """
@@ -34,7 +34,7 @@ class RowsByNumber:
         return int(self._table.num_rows if self._numbers is None else len(self._numbers))
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        """Return the rows with these numbers, one at least, as a Table."""
+        """Return rows by index, at least one, as a Table."""
         if self._numbers is not None:
             numbers = self._numbers[numbers]
         neighbours = RowSelection(numbers).neighbours
@@ -50,7 +50,7 @@ class RowsByNumber:
 
     @functools.cached_property
     def _whole(self) -> Any:
-        """The table in one chunk; None if that would be a large copy, or Arrow takes no rows of its types."""
+        """The table in one chunk; None if the copy would be large, or Arrow's take does not support its types."""
         table = self._table
         if any("string_view" in str(field.type) or "binary_view" in str(field.type) for field in table.schema):
             return None
@@ -60,6 +60,6 @@ class RowsByNumber:
 
     @functools.cached_property
     def _batches(self) -> tuple[NDArray[np.int64], list[Any]]:
-        """The first number of each batch of rows, and the batches."""
+        """The first index of each batch of rows, and the batches."""
         batches = self._table.to_batches()
         return np.cumsum([0, *(len(each) for each in batches)])[:-1], batches

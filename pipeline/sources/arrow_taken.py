@@ -1,4 +1,4 @@
-"""TakenRows: rows of a table that a library returns by their numbers, as Arrow."""
+"""TakenRows: table rows returned by a library by index, as Arrow."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from pipeline.sources.arrow_types import check, columns_of, schema_as_read
 from pipeline.sources.extras import MANY, RowSelection, chosen, needs
 from pipeline.sources.nodes import Table
 
-# Rows that a digest looks at: each may cost a read, and they may be images.
+# Rows sampled by a digest: each may cost a read, and they may be images.
 _SAMPLED = 64
 
-# Rows that are read one after the other are read in pieces: so many rows, and about so many bytes. Pieces grow, as the
-# size of a row is not known before.
+# Sequential reads fetch pieces: least and most rows, and approximate bytes. Pieces grow, because a row's size is not
+# known in advance.
 _LEAST, _MOST, _PIECE_BYTES = 8, 4096, 8 << 20
 
 
 class Choice(NamedTuple):
-    """Which columns to read, and how: the arguments of `pipeline.arrow`."""
+    """The columns to read, and how: the arguments to `pipeline.arrow`."""
 
     columns: Sequence[str] | None
     defaults: Mapping[str, Any] | None
@@ -36,12 +36,12 @@ class Choice(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Neighbouring rows that were read together.
+    """Neighbouring rows, read together.
 
     Attributes:
-        begin: The first of them.
+        begin: The first row's index.
         rows: The rows.
-        size_of_next: How many to read after them.
+        size_of_next: Number of rows in the next read.
     """
 
     begin: int
@@ -50,13 +50,13 @@ class _Piece(NamedTuple):
 
 
 class TakenRows(Table):
-    """The rows of a table that is not in memory.
+    """A table's rows, not held in memory.
 
     Args:
-        kind: The function that reads it.
-        where: What errors begin with.
+        kind: The function for reading it.
+        where: Prefix for error messages.
         schema: Its columns.
-        choice: Which of them to read.
+        choice: Which columns to read.
 
     Raises:
         InvalidArgumentError, TypeError: As for `pipeline.arrow`.
@@ -81,15 +81,15 @@ class TakenRows(Table):
         self._arrays = Arrays(where, fill, codes)
         self._facts = facts_of(fill, codes.names)
         self._lock = threading.Lock()
-        self._next = 0  # the row after those that were asked for last
+        self._next = 0  # the row after the last request
         self._piece: _Piece | None = None
 
     def picked(self, numbers: NDArray[np.int64]) -> Any:
-        """Return the rows with these numbers, ascending, at least one, as a Table with these columns."""
+        """Return rows by index, ascending, at least one, as a Table with these columns."""
         raise NotImplementedError
 
     def neighbours(self, first: int, count: int) -> Any:
-        """Return rows from a number on, at least one, as a Table with these columns."""
+        """Return rows from an index on, at least one, as a Table with these columns."""
         return self.picked(np.arange(first, first + count))
 
     def take(self, numbers: NDArray[np.int64]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class TakenRows(Table):
         return {name: map_values(rows_of, self._arrays.of(rows[name], name)) for name in self.columns}
 
     def _following(self, numbers: NDArray[np.int64]) -> _Piece | None:
-        """Return the piece that has these rows, if they follow those before them."""
+        """Return the piece with these rows, if they follow the previous rows."""
         neighbours = RowSelection(numbers).neighbours
         if neighbours is None:
             return None
@@ -115,7 +115,7 @@ class TakenRows(Table):
                 try:
                     table = self._as_read(self.neighbours(first, min(size, len(self) - first)))
                 except (DataLossError, InvalidArgumentError):
-                    return None  # of a row that was not asked for yet, perhaps
+                    return None  # perhaps caused by a row not requested yet
                 following = min(_MOST, 2 * size) if 2 * table.nbytes <= _PIECE_BYTES else max(1, size // 2)
                 self._piece = _Piece(first, ArrowRows(table, self._arrays, self.columns), following)
                 return self._piece

@@ -1,4 +1,4 @@
-"""Types of Arrow: those of columns, the type in which a column is read, and the one type that two files agree on."""
+"""Arrow types: column types, the type for reading a column, and a common type for two files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from pipeline.errors import invalid
 from pipeline.sources.extras import needs
 
-_UNITS = ("s", "ms", "us", "ns")  # of times, the finest last
+_UNITS = ("s", "ms", "us", "ns")  # for times, finest last
 
 
 @functools.cache
@@ -25,54 +25,54 @@ def _arrow() -> Any:
 
 
 def is_plain(kind: Any) -> bool:
-    """Return whether values are numbers or bools, as NumPy has them."""
+    """Return True for numbers and bools, as in NumPy."""
     types = arrow_types()
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
 def is_clock(kind: Any) -> bool:
-    """Return whether values are times of day."""
+    """Return True for times of day."""
     return bool(arrow_types().is_time(kind))
 
 
 def is_time(kind: Any) -> bool:
-    """Return whether values are moments, dates or durations."""
+    """Return True for moments, dates and durations."""
     types = arrow_types()
     return bool(types.is_timestamp(kind) or types.is_date(kind) or types.is_duration(kind))
 
 
 def is_text(kind: Any) -> bool:
-    """Return whether values are strings."""
+    """Return True for strings."""
     types = arrow_types()
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def is_bytes(kind: Any) -> bool:
-    """Return whether values are bytes or strings."""
+    """Return True for bytes and strings."""
     types = arrow_types()
     binary = types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind)
     return bool(binary or is_text(kind))
 
 
 def is_extension(kind: Any) -> bool:
-    """Return whether a type adds a meaning to how it is stored, as that of UUIDs does."""
+    """Return True if a type adds a meaning to its storage, as UUIDs do."""
     return isinstance(kind, _arrow().BaseExtensionType)
 
 
 def is_list(kind: Any) -> bool:
-    """Return whether values are lists, as they are read."""
+    """Return True for lists, as they are read."""
     types = arrow_types()
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def is_list_view(kind: Any) -> bool:
-    """Return whether values are lists whose items may lie in any order."""
+    """Return True for lists with items in any order."""
     types = arrow_types()
     return bool(types.is_list_view(kind) or types.is_large_list_view(kind))
 
 
 def stored(kind: Any) -> Any:
-    """Return the type of what is stored: that of the values of a dictionary, or of an extension type."""
+    """Return the storage type: a dictionary's value type, or an extension's storage."""
     while True:
         if arrow_types().is_dictionary(kind):
             kind = kind.value_type
@@ -83,7 +83,7 @@ def stored(kind: Any) -> Any:
 
 
 def inside(kind: Any) -> Any:
-    """Return the type of what is in a list, through lists of fixed size."""
+    """Return a list's item type, through fixed-size lists."""
     inner = kind.value_type
     while arrow_types().is_fixed_size_list(inner):
         inner = inner.value_type
@@ -91,7 +91,7 @@ def inside(kind: Any) -> Any:
 
 
 def holds_objects(kind: Any) -> bool:
-    """Return whether a column of a type, or a field of a struct, has rows that become lists of Python objects."""
+    """Return True if a column's or struct field's rows become lists of Python objects."""
     types, kind = arrow_types(), stored(kind)
     if types.is_struct(kind):
         return any(holds_objects(field.type) for field in kind)
@@ -106,12 +106,12 @@ def _is_record(kind: Any) -> bool:
 
 
 def check(kind: Any, name: str, where: str, dtypes: bool = True) -> None:
-    """Raise InvalidArgumentError for a type that becomes no column of a batch.
+    """Raise InvalidArgumentError for a type unsupported in batches.
 
     Args:
         kind: The type, as it is read.
         name: The column.
-        where: Prefix of error messages.
+        where: Prefix for error messages.
         dtypes: True if the user can pass `dtypes=`.
     """
     types, kind = arrow_types(), stored(kind)
@@ -137,14 +137,14 @@ def check(kind: Any, name: str, where: str, dtypes: bool = True) -> None:
 
 
 def as_read(kind: Any, name: str = "", casts: Mapping[str, Any] | None = None) -> Any:
-    """Return the type in which columns of a type are read.
+    """Return the type for reading columns of a type.
 
-    Arrow cannot take rows of views, and casts those of lists wrongly (pyarrow 26.0).
+    Arrow cannot take rows from views, and casts list views wrongly (pyarrow 26.0).
 
     Args:
         kind: The type.
         name: The column.
-        casts: The types that were asked for, by name; see `casts_of`.
+        casts: The requested types, by name; see `casts_of`.
     """
     pyarrow, types = _arrow(), arrow_types()
     if casts and name in casts:
@@ -170,10 +170,10 @@ def as_read(kind: Any, name: str = "", casts: Mapping[str, Any] | None = None) -
 
 
 def counts_other_units(one: Any, other: Any, name: str, casts: Mapping[str, Any]) -> bool:
-    """Return whether a column, or a part of it, has times that become integers and are counted in several units.
+    """Return True if a column, or a part of it, has times read as integers but counted in several units.
 
     Args:
-        one, other: Two types of the column, as they are stored.
+        one, other: Two of the column's types, as they are stored.
         name, casts: As for `as_read`.
     """
     types = arrow_types()
@@ -191,13 +191,13 @@ def counts_other_units(one: Any, other: Any, name: str, casts: Mapping[str, Any]
 
 
 def schema_as_read(schema: Any, casts: Mapping[str, Any] | None = None) -> Any:
-    """Return a schema with the types in which its columns are read."""
+    """Return a schema with its columns' types for reading."""
     fields = [field.with_type(as_read(field.type, field.name, casts)) for field in schema]
     return _arrow().schema(fields, schema.metadata)
 
 
 def unified(one: Any, other: Any) -> Any:
-    """Return the type that holds the values of both types and gives the same arrays; None if there is none.
+    """Return a type for both types' values with the same resulting arrays; None if there is none.
 
     Args:
         one, other: Types as they are read.
@@ -212,7 +212,7 @@ def unified(one: Any, other: Any) -> Any:
     for alike in (types.is_integer, types.is_floating):
         if alike(one) and alike(other):
             kind = pyarrow.from_numpy_dtype(np.promote_types(one.to_pandas_dtype(), other.to_pandas_dtype()))
-            return kind if alike(kind) else None  # float64 is no answer for int64 and uint64
+            return kind if alike(kind) else None  # float64 cannot hold all int64 and uint64
     if is_text(one) and is_text(other):
         return pyarrow.large_string()
     if is_text(one) or is_text(other):
@@ -230,7 +230,7 @@ def _unified_times(one: Any, other: Any) -> Any:
         if not (alike(one) and alike(other)):
             continue
         unit = max(one.unit, other.unit, key=_UNITS.index)
-        if types.is_timestamp(one):  # both are moments, or both times of some wall clock
+        if types.is_timestamp(one):  # both are moments, or both wall clock times
             return pyarrow.timestamp(unit, one.tz) if (one.tz is None) == (other.tz is None) else None
         if types.is_duration(one):
             return pyarrow.duration(unit)
@@ -261,12 +261,12 @@ def _unified_nested(one: Any, other: Any) -> Any:
 
 
 def _size(kind: Any) -> int | None:
-    """The number of items in each list; None if it varies."""
+    """Return the items per list; None if it varies."""
     return kind.list_size if arrow_types().is_fixed_size_list(kind) else None
 
 
 def field_names(fields: Any) -> list[str]:
-    """The names of fields and of those inside them; UnicodeDecodeError if one is no text, as in a damaged file."""
+    """Return field names, also nested; UnicodeDecodeError if one is not text, as in a damaged file."""
     types, names = arrow_types(), []
     for field in fields:
         names.append(field.name)
@@ -281,5 +281,5 @@ def field_names(fields: Any) -> list[str]:
 
 
 def columns_of(schema: Any) -> list[list[str]]:
-    """Name and type of each column, as plain data."""
+    """Return each column's name and type, as plain data."""
     return [[field.name, str(field.type)] for field in schema]

@@ -1,4 +1,4 @@
-"""audio: the samples of sound files, whole or in windows of equal length."""
+"""audio: samples from sound files, whole or in windows of equal length."""
 
 from __future__ import annotations
 
@@ -45,28 +45,28 @@ def audio(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> TableSource:
-    """Read the samples of sound files: WAV, FLAC, OGG, MP3 and others that libsndfile reads.
+    """Read samples from sound files: WAV, FLAC, OGG, MP3 and other libsndfile formats.
 
     Each example is a dict: `samples` [frames, channels], `sample_rate` in Hz, `path`, and `start` in seconds. Both
     files and windows are indexed.
 
     Args:
         paths: A path or pattern such as "speech/**/*.flac", or a list. Whole files may be URLs.
-        window: Seconds in an example; None gives whole files.
-        hop: Seconds from the start of a window to the start of the next; None for `window`.
+        window: Seconds per example; None gives whole files.
+        hop: Seconds between the starts of consecutive windows; None for `window`.
         sample_rate, channels: Required of every file; None accepts any.
-        dtype: "float32" and "float64" give samples from -1 to 1, "int16" and "int32" the full range of integers.
-        drop_remainder: Leave out the end of a file that fills no window; False gives it as a shorter one.
-        num_epochs: How often to read the files; None repeats for ever.
-        shuffle, seed: Read files or windows in random order, another one each epoch.
+        dtype: "float32" and "float64" give samples from -1 to 1, "int16" and "int32" the full integer range.
+        drop_remainder: Drop a file's end if it fills no window; False gives a shorter last example.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle, seed: Shuffle files or windows, in another order each epoch.
         shard: (index, count): read every count-th file or window.
 
     Raises:
         NotFoundError: No such file, or your pattern matches nothing.
         DataLossError: A file is damaged, cut short or not a sound file. For whole files, when you iterate.
-        InvalidArgumentError: A file has another sample rate or number of channels, or is shorter than every window.
+        InvalidArgumentError: A file has another sample rate or channel count, or is shorter than a window.
         ValueError, TypeError: An option is wrong.
-        FailedPreconditionError: When you iterate: a file has changed since you made the dataset.
+        FailedPreconditionError: When you iterate: a file changed after you made the dataset.
         ImportError: soundfile is not installed.
 
     Examples:
@@ -98,7 +98,7 @@ def audio(
 
 
 def above_zero(given: Any, what: str) -> float:
-    """Return a time in seconds; `what` names it in the InvalidArgumentError or TypeError for others."""
+    """Return a time in seconds; `what` names it in the InvalidArgumentError or TypeError for other values."""
     found = seconds(given, what)
     if not found > 0:
         raise invalid(f"{what} must be above 0 seconds, got {given!r:.80}")
@@ -131,7 +131,7 @@ class _Files(FileTable):
         }
 
     def named(self, number: int) -> str:
-        """The path of a file."""
+        """Return a file's path."""
         return self.names[number]
 
     def facts(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class _Files(FileTable):
 
 
 class _Windows(FileTable):
-    """Windows of files, all of one shape unless `one_by_one`."""
+    """Windows from files, with equal shapes unless `one_by_one`."""
 
     kind = "audio"
     unit = "windows"
@@ -164,7 +164,7 @@ class _Windows(FileTable):
             return file.frames, file.sample_rate, file.channels
 
     def _counts(self, names: Sequence[str]) -> list[int]:
-        """How many windows each file has."""
+        """Return the window count per file."""
         full = np.maximum(0, (self._frames - self._sizes) // self._steps + 1)
         if not self._whole:
             ends = np.where(full > 0, (full - 1) * self._steps + self._sizes, 0)
@@ -183,7 +183,7 @@ class _Windows(FileTable):
     def take(self, numbers: NDArray[np.int64]) -> dict[str, Any]:
         files, begins = self._places(numbers)
         samples = np.empty((len(numbers), self._sizes[files[0]], self._channels[files[0]]), self._form.dtype)
-        for i in np.lexsort((begins, files)).tolist():  # neighbours one after the other: no seek between them
+        for i in np.lexsort((begins, files)).tolist():  # neighbours consecutively, without a seek between them
             self._samples(int(files[i]), int(begins[i]), samples[i])
         paths = object_vector([self.names[file] for file in files.tolist()])
         rates = self._rates[files]
@@ -200,7 +200,7 @@ class _Windows(FileTable):
         return Examples(examples)
 
     def _places(self, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the file of each window, and its first frame there."""
+        """Return each window's file, and its first frame there."""
         files = np.searchsorted(self._ends, numbers, "right")
         return files, (numbers - self._starts[files]) * self._steps[files]
 
@@ -211,7 +211,7 @@ class _Windows(FileTable):
         return out
 
     def named(self, number: int) -> str:
-        """The path of a window, and where it begins there."""
+        """Return a window's path and its start there."""
         files, begins = self._places(np.array([number]))
         return f"{self.names[files[0]]}:{begins[0] / self._rates[files[0]]:g}s"
 

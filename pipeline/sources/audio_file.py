@@ -1,4 +1,4 @@
-"""AudioFile: the samples of an open sound file, from any frame on."""
+"""AudioFile: samples from an open sound file, from any frame on."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from pipeline.files.opening import read_whole
 from pipeline.files.os_errors import translated
 from pipeline.sources.extras import needs
 
-_PIECE = 1 << 22  # frames that are read at once: a header may claim any number
+_PIECE = 1 << 22  # frames read at once: a header may claim any number
 
-# Frames that are decoded before the first one that is wanted, after a seek: decoders of these formats need the blocks
-# before it. Without them up to 200 samples of Vorbis are noise.
+# Frames decoded before the first wanted frame, after a seek: these formats' decoders need the preceding blocks.
+# Without them up to 200 Vorbis samples are noise.
 _BEFORE = {"OGG": 8192, "MP3": 8192}
 
-# The decoder of MP3 rounds by what it has decoded before, so each window is read from a file opened anew.
+# The MP3 decoder rounds depending on earlier input, so each window is read from a newly opened file.
 _OPENED_ANEW = ("MP3",)
 
-# What libsndfile logs about a header that claims more bytes than the file has; it reads the rest as if that were all.
+# libsndfile's log about a header claiming more bytes than the file has; libsndfile reads the rest as if complete.
 _CUT = re.compile(r"^\s*(?:data|riff|Riff size|SSND|Data Size)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
 
-# Programs that write to a pipe claim almost the largest number of their integers, as they cannot go back to the header.
+# Programs writing to a pipe claim almost the largest integer, because they cannot return to the header.
 _LARGEST = tuple(1 << bits for bits in (31, 32, 63, 64))
 _ALMOST = 8192
 
-_OGG_PAGE, _OGG_HEAD = 65_307, 27  # bytes of the longest page, and of a page's head without its table
+_OGG_PAGE, _OGG_HEAD = 65_307, 27  # bytes in the longest page, and in a page's head without its table
 
 
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
-_CAF_HEAD, _CAF_CHUNK = 8, struct.Struct(">4sq")  # bytes of the file's head; of a chunk, its name and size
+_CAF_HEAD, _CAF_CHUNK = 8, struct.Struct(">4sq")  # bytes in the file's head; a chunk's name and size
 
 
 class Form(NamedTuple):
-    """The samples that were asked for.
+    """The requested sample format.
 
     Attributes:
-        sample_rate, channels: Of every file; None for any.
+        sample_rate, channels: Required of every file; None for any.
         dtype: Its name.
     """
 
@@ -62,15 +62,15 @@ class AudioFile:
 
     Args:
         name: Its path or URL.
-        form: What was asked for.
+        form: The requested format.
 
     Raises:
-        DataLossError: It is no sound file, or is damaged or cut short.
-        InvalidArgumentError: It has another sample rate or number of channels.
+        DataLossError: It is not a sound file, or is damaged or cut short.
+        InvalidArgumentError: It has another sample rate or channel count.
         NotFoundError, ...: It cannot be opened.
 
     Attributes:
-        frames, sample_rate, channels: What its header says.
+        frames, sample_rate, channels: According to its header.
     """
 
     def __init__(self, name: str, form: Form) -> None:
@@ -90,10 +90,10 @@ class AudioFile:
 
         Args:
             begin: The first frame.
-            out: Where to put the samples.
+            out: The array to fill.
 
         Raises:
-            DataLossError: The file is damaged, or ends before.
+            DataLossError: The file is damaged, or ends earlier.
         """
         if self._file.format in _OPENED_ANEW:
             self._file = self._opened()
@@ -105,7 +105,7 @@ class AudioFile:
         self._fill(begin, out)
 
     def all(self) -> NDArray[Any]:
-        """Return the samples of a file that was just opened, [frames, channels]; errors as for `read`."""
+        """Return all samples from a newly opened file, [frames, channels]; errors as for `read`."""
         pieces = []
         for begin in range(0, max(1, self.frames), _PIECE):
             pieces.append(np.empty((min(_PIECE, self.frames - begin), self.channels), self._dtype))
@@ -120,18 +120,18 @@ class AudioFile:
 
     def _opened(self) -> Any:
         name = self._name
-        # Of a URL all bytes are needed, as callbacks that fetch ranges could not raise errors through libsndfile.
+        # A URL is read whole: callbacks fetching ranges could not raise errors through libsndfile.
         data = io.BytesIO(read_whole(os.fsencode(name), MAX_RECORD_BYTES)) if "://" in name else name
         return self._told(lambda: needs("soundfile", "audio").SoundFile(data))
 
     def _refuse_cut(self) -> None:
-        """Raise DataLossError if the header claims more than there is."""
+        """Raise DataLossError if the header claims more bytes than exist."""
         cut = _CUT.search(self._file.extra_info)
         if cut is not None:
             claimed, there = int(cut[1]), int(cut[2])
             if there < claimed and not any(0 < largest - claimed <= _ALMOST for largest in _LARGEST):
                 raise self._loss(f"its header claims {claimed:,} bytes, and {there:,} are there")
-        if (self._file.format, self._file.subtype) == ("RAW", "ULAW"):  # which libsndfile supposes of any .au file
+        if (self._file.format, self._file.subtype) == ("RAW", "ULAW"):  # libsndfile's guess for any .au file
             raise self._loss("it has no header")
         if self._file.format == "CAF" and "://" not in self._name and _is_cut_caf(self._name):
             raise self._loss("its header claims more bytes than are there")
@@ -139,7 +139,7 @@ class AudioFile:
             raise self._loss("it ends before its last page, or that is damaged")
 
     def _told(self, call: Callable[[], Any]) -> Any:
-        """Call what reads the file; errors of libsndfile become the library's, with the name of the file."""
+        """Call a function that reads the file, and translate libsndfile's errors into ours, with the file's name."""
         try:
             return call()
         except OpError:
@@ -157,21 +157,21 @@ class AudioFile:
 
 
 def _is_cut_caf(name: str) -> bool:
-    """Return whether a CAF file is cut short; libsndfile does not see that its last bytes are missing."""
+    """Return True for a CAF file cut short; libsndfile does not notice missing bytes at the end."""
     with open(name, "rb") as file:
         size, begin = os.fstat(file.fileno()).st_size, _CAF_HEAD
         while True:
             file.seek(begin)
             kind, length = _CAF_CHUNK.unpack(file.read(_CAF_CHUNK.size).ljust(_CAF_CHUNK.size, b"\0"))
             begin += _CAF_CHUNK.size + length
-            if length < 0 or begin > size:  # below 0: as far as the file goes
+            if length < 0 or begin > size:  # below 0: up to the file's end
                 return bool(length >= 0)
             if kind in (b"data", bytes(4)):
                 return False
 
 
 def _is_cut_ogg(name: str) -> bool:
-    """Return whether the last page of an Ogg file does not end its stream, is not whole, or has a wrong checksum."""
+    """Return True if an Ogg file's last page does not end its stream, is incomplete, or has a wrong checksum."""
     with open(name, "rb") as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _OGG_PAGE))
         data = file.read()
@@ -180,12 +180,12 @@ def _is_cut_ogg(name: str) -> bool:
         return True
     ends_stream, table = page[5] & 4, page[_OGG_HEAD : _OGG_HEAD + page[26]]
     size = _OGG_HEAD + page[26] + sum(table)
-    # Libraries leave out damaged pages, and so the length of the sound would be another one.
+    # Libraries skip damaged pages, and this would change the sound's length.
     return not ends_stream or len(page) < size or int.from_bytes(page[22:26], "little") != _ogg_crc(page[:size])
 
 
 def _ogg_crc(page: bytes) -> int:
-    """Return the checksum of a page: the CRC-32 of zlib with the bits of all bytes reversed, begun at 0."""
+    """Return a page's checksum: zlib's CRC-32 with each byte's bits reversed, starting at 0."""
     data = page[:22] + bytes(4) + page[26:]
     found = ~zlib.crc32(data.translate(_REVERSED), 0xFFFFFFFF) & 0xFFFFFFFF
     return int(f"{found:032b}"[::-1], 2)

@@ -1,4 +1,4 @@
-"""Braces in paths: the paths that `{a,b}` and `{000..146}` stand for, as in bash and WebDataset."""
+"""Braces in paths: expand `{a,b}` and `{000..146}`, as in bash and WebDataset."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _NUMBERS = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?", re.ASCII)
 _LETTERS = re.compile(r"([A-Za-z])\.\.([A-Za-z])(?:\.\.(-?\d+))?")
 _SPECIAL = re.compile(r"(\\*)([{},])")
 
-MOST = 1_000_000  # paths that one text may stand for
+MOST = 1_000_000  # maximum paths per text
 _DEEPEST = 50  # braces within braces
 
 
 class _Open(NamedTuple):
-    """A brace that is not closed yet.
+    """A brace not closed yet.
 
     Attributes:
-        begin: Where it is in the text.
+        begin: Its index in the text.
         choices: The parts before the commas seen so far.
         parts: The parts after the last comma: texts, and lists of expanded braces.
     """
@@ -32,15 +32,15 @@ class _Open(NamedTuple):
 
 
 def without_braces(text: str) -> list[str]:
-    """Return the texts that one with braces stands for, in the order of bash.
+    """Expand a text's braces, in the order used by bash.
 
-    `{a,b}` stands for each of its parts, which may have braces too. `{1..9}` stands for the numbers, `{9..1}` for them
-    downwards, `{1..9..2}` for every second one. Numbers have the same length if one begins with a zero. `{a..e}` stands
-    for letters. All other braces, such as `{a}` and those without a partner, are characters like any other. So is a
-    brace or comma after a backslash, which goes; two backslashes before one are a backslash.
+    `{a,b}` expands to each of its parts, possibly with braces too. `{1..9}` expands to the numbers, `{9..1}` downwards,
+    `{1..9..2}` to every second one. Numbers have the same length if one begins with a zero. `{a..e}` expands to
+    letters. All other braces, such as `{a}` and unpaired ones, are ordinary characters. So is a brace or comma after a
+    backslash, which is removed; two backslashes before one are a backslash.
 
     Raises:
-        InvalidArgumentError: It stands for more than 1,000,000 texts, or braces are nested more than 50 deep.
+        InvalidArgumentError: There are more than 1,000,000 results, or braces are nested more than 50 deep.
     """
     stack = [_Open(0, [], [])]
     end = 0
@@ -64,7 +64,7 @@ def without_braces(text: str) -> list[str]:
         else:
             top.parts.append([special])
     stack[-1].parts.append([text[end:]])
-    while len(stack) > 1:  # a brace without a partner, and the commas in it, are literal
+    while len(stack) > 1:  # an unpaired brace and its commas are literal
         top = stack.pop()
         stack[-1].parts.append(["{"])
         stack[-1].parts.extend(_literal(top))
@@ -72,7 +72,7 @@ def without_braces(text: str) -> list[str]:
 
 
 def _closed(top: _Open, text: str, end: int) -> list[str]:
-    """The expansion of a pair of braces; the text continues at `end`."""
+    """Expand a pair of braces; the text continues at `end`."""
     if top.choices:
         return _limited([*itertools.chain(*top.choices, _joined(top.parts, text))], text)
     inner = text[top.begin + 1 : end - 1]
@@ -97,7 +97,7 @@ def _numbers(first: str, last: str, step: str | None, text: str) -> list[str]:
 
 
 def _range(first: int, last: int, step: str | None) -> range:
-    """The numbers from one to another, upwards or downwards; the sign of a step says nothing, and 0 is 1."""
+    """Return the numbers from `first` to `last`, up or down; a step's sign is ignored, and 0 counts as 1."""
     stride = abs(int(step or 1)) or 1
     return range(first, last + 1, stride) if first <= last else range(first, last - 1, -stride)
 
@@ -110,7 +110,7 @@ def _literal(top: _Open) -> Iterator[list[str]]:
 
 
 def _joined(parts: list[list[str]], text: str) -> list[str]:
-    """All texts that have one of each part."""
+    """Combine one of each part in every way."""
     joined = [""]
     for part in parts:
         if len(joined) * len(part) > MOST:

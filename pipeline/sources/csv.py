@@ -1,4 +1,4 @@
-"""csv: the rows of CSV files as columns, which the header line names."""
+"""csv: rows of CSV files as columns, named by the header line."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ from pipeline.sources.stream import PartsSource
 from pipeline.sources.strings import encoding_hints, not_utf_8
 from pipeline.sources.text import Piece, PieceRecords, cut_pieces, lines_to_skip, opened
 
-_EXACT = 1 << 53  # float64 holds all integers up to that
-_LOOKED_AT = 1000  # rows that decide the dtypes that nobody gave
+_EXACT = 1 << 53  # float64 holds all integers up to this
+_LOOKED_AT = 1000  # rows used to infer dtypes
 _RECORD = re.compile(r" in record \d+")
 _WRONG_NUMBER = re.compile(r"^Expect (\d+) fields but have \d+$")
 
@@ -75,7 +75,7 @@ def csv(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> PartsSource:
-    """Read rows of CSV files: each example is a dict with one value per column.
+    """Read rows from CSV files: each example is a dict with one value per column.
 
     Args:
         paths: A path, URL or pattern such as "part-*.csv.gz", or a list.
@@ -111,13 +111,13 @@ def csv(
 
 
 class _Form(NamedTuple):
-    """How the rows of a file are read.
+    """How a file's rows are read.
 
     Attributes:
-        columns: The names of the columns, in its order.
-        records: The form of its records.
+        columns: The column names, in the file's order.
+        records: The record format.
         integers: Text formats of float columns that looked like integers.
-        values: Conversions of text columns.
+        values: Conversions for text columns.
     """
 
     columns: tuple[str, ...]
@@ -147,7 +147,7 @@ class _Form(NamedTuple):
         return arrays
 
     def _check_exact(self, name: str, texts: RecordFormat, records: Sequence[bytes], large: list[int]) -> None:
-        """Refuse an integer that a float has rounded."""
+        """Raise an error for an integer rounded by a float."""
         (found,) = decode_block([records[i] for i in large], texts)
         for i, text in zip(large, found.tolist(), strict=True):
             if is_rounded(text.decode(errors="replace")):
@@ -158,7 +158,7 @@ class _Form(NamedTuple):
 
 
 class _Whole:
-    """A piece, all of which is decoded when the first of its rows are wanted: to begin costs as much as 100 rows.
+    """A piece, decoded whole when its first rows are needed: starting costs as much as 100 rows.
 
     Args:
         form: How its rows are read.
@@ -167,11 +167,11 @@ class _Whole:
 
     def __init__(self, form: _Form, piece: Piece) -> None:
         self.form = form
-        self._untried = [piece]  # until a thread takes it out
+        self._untried = [piece]  # until a thread takes it
         self._arrays: dict[str, NDArray[Any]] | None = None
 
     def rows(self, first: int, count: int) -> dict[str, NDArray[Any]] | None:
-        """Some rows; None if one of the piece is wrong, and while another thread decodes it."""
+        """Return rows; None if the piece has an error, or another thread is decoding it."""
         if self._untried:
             with contextlib.suppress(IndexError, InvalidArgumentError, DataLossError):
                 self._arrays = self.form.decoded(self._untried.pop().records)
@@ -181,7 +181,7 @@ class _Whole:
 
 
 class _Rows(Parts):
-    """The rows of all files. The first file with rows decides what the columns are."""
+    """The rows of all files. The first file with rows decides the columns."""
 
     kind = "csv"
     unit = "files"
@@ -226,7 +226,7 @@ class _Rows(Parts):
                 self._columns[name] = described(name, dtype, defaults, is_text(given[name], syntax.encoding))
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
-        """Yield pieces; a place is the byte where one begins."""
+        """Yield pieces; a place is the byte offset of a piece."""
         name = self.names[part]
         with opened(name, self._syntax.encoding) as file:
             header = self._syntax.header(file, name)
@@ -250,7 +250,7 @@ class _Rows(Parts):
         return {name: arrays[name] for name in self._columns}
 
     def named(self, given: PieceRecords, i: int) -> str:
-        """The file of a row, and the line where it begins."""
+        """Return a row's file and starting line."""
         return given.piece.line(given.piece.lines_to(given.first + i))
 
     def facts(self) -> dict[str, Any]:
@@ -261,7 +261,7 @@ class _Rows(Parts):
         return {"files": len(self.names), "columns": columns, **self._syntax.facts()}
 
     def _look(self) -> tuple[str, list[str], Piece | None, list[bytes]]:
-        """Return the name of the first file with rows, its columns, its first piece, and some of the rows."""
+        """Return the first file with rows: its name, columns, first piece, and some rows."""
         found: tuple[str, list[str], Piece | None, list[bytes]] | None = None
         for name in self.names:
             _refuse_pipe(name)
@@ -278,7 +278,7 @@ class _Rows(Parts):
         return found
 
     def _tell_bad_field(self, nearly: NearlyNumbers, piece: Piece, rows: Sequence[bytes]) -> None:
-        """Warn of a field that made strings of a column of numbers; malformed rows before it are not in `rows`."""
+        """Warn about a field that turned a number column into strings; `rows` has no malformed rows."""
         record = list(piece.records[:_LOOKED_AT]).index(rows[nearly.row])
         line = 1 + piece.lines_before + piece.lines_to(record)
         tell(
@@ -289,7 +289,7 @@ class _Rows(Parts):
         )
 
     def _in_order(self, header: list[str], name: str) -> dict[str, ColumnType]:
-        """Return the columns in the order that they have in a file; InvalidArgumentError if it has others."""
+        """Return the columns in a file's order; InvalidArgumentError if the file has other columns."""
         there = set(header)
         differs = [f"it has no {each!r}" for each in self._columns if each not in there]
         if self._all:
@@ -302,7 +302,7 @@ class _Rows(Parts):
     def _told(
         self, error: InvalidArgumentError | DataLossError, given: PieceRecords
     ) -> InvalidArgumentError | DataLossError:
-        """The error of a record, with its file, line and column."""
+        """Return a record's error, with its file, line and column."""
         record: int = error.record  # type: ignore[union-attr]
         file = given.piece.name
         line = 1 + given.piece.lines_before + given.piece.lines_to(given.first + record)
@@ -323,7 +323,7 @@ class _Rows(Parts):
 
 
 def _refuse_pipe(name: str) -> None:
-    """Raise InvalidArgumentError for what can be read only once: what was looked at would be gone."""
+    """Raise InvalidArgumentError for a pipe: it can be read only once, and the first look would consume rows."""
     pipe = False
     with contextlib.suppress(OSError, ValueError):  # a URL, or no file at all
         pipe = stat.S_ISFIFO(os.stat(name).st_mode)

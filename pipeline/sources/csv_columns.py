@@ -1,4 +1,4 @@
-"""The columns of CSV files: the dtypes and defaults that were given, or what the first rows look like."""
+"""CSV columns: dtypes and defaults, given or inferred from the first rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.sources.csv_syntax import Syntax
 
 _GUESSES = (np.dtype(np.int64), np.dtype(np.uint64), np.dtype(np.float64))
-_FEW = 5  # one value of so many that is no number is rather a mistake
+_FEW = 5  # if at most one value in this many is not a number, it is probably a mistake
 _INTEGER = re.compile(rb"\s*[-+]?\d+\s*")
 _MISSING = re.compile(rb"\s*([-+]?nan\s*)?", re.IGNORECASE)  # blanks match in one way only: two take quadratic time
 FIELD = re.compile(r"^Field (\d+)")
@@ -29,13 +29,13 @@ FIELD = re.compile(r"^Field (\d+)")
 def guessed(
     names: Sequence[str], rows: list[bytes], header: Sequence[str], syntax: Syntax, defaults: Mapping[str, Any]
 ) -> dict[str, ColumnType]:
-    """Describe columns by the first dtypes that the values in all rows have, and their defaults fit.
+    """Describe columns by the first dtypes suitable for all rows' values and the defaults.
 
     Args:
-        names: Of the columns.
-        rows: The first rows of a file; those that are malformed go.
-        header: The names of all columns of the file.
-        syntax: How it is written.
+        names: The columns' names.
+        rows: A file's first rows; malformed rows are removed.
+        header: All column names in the file.
+        syntax: The file's syntax.
         defaults: By name.
     """
     text = syntax.encoding is not None
@@ -60,11 +60,11 @@ def guessed(
 
 
 class NearlyNumbers(NamedTuple):
-    """A guessed column of strings most of whose values are numbers.
+    """A column inferred as strings though most values are numbers.
 
     Attributes:
         name: Its name.
-        row: The first row, of those that were looked at, whose value is none.
+        row: Index of the first row, among the examined ones, with another value.
         text: That value.
     """
 
@@ -76,11 +76,11 @@ class NearlyNumbers(NamedTuple):
 def nearly_numbers(
     columns: Mapping[str, ColumnType], rows: Sequence[bytes], header: Sequence[str], syntax: Syntax
 ) -> list[NearlyNumbers]:
-    """Return the columns that a few bad fields have made strings.
+    """Return the columns inferred as strings because of a few bad fields.
 
     Args:
-        columns: As `guessed` describes them.
-        rows, header, syntax: As for `guessed`, which leaves no malformed rows.
+        columns: As described by `guessed`.
+        rows, header, syntax: As for `guessed`, without malformed rows.
     """
     strings = {
         name: ColumnType(STRING, b"")
@@ -98,7 +98,7 @@ def nearly_numbers(
 
 
 def _without_number(texts: NDArray[Any]) -> list[int]:
-    """Return which texts are neither empty nor numbers; none where these are many."""
+    """Return the indices of non-empty texts other than numbers; empty if there are many."""
     bad: list[int] = []
     for i, text in enumerate(texts):
         if text and number(text, _GUESSES[-1]) is None:
@@ -111,13 +111,12 @@ def _without_number(texts: NDArray[Any]) -> list[int]:
 def refuse_rounding(
     columns: Mapping[str, ColumnType], rows: Sequence[bytes], header: Sequence[str], syntax: Syntax, where: str
 ) -> None:
-    """Raise InvalidArgumentError for integers that would lose digits in a guessed column of floats, or be floats only
-    because no integer dtype holds all of them.
+    """Raise InvalidArgumentError for an inferred float column if its integers would lose digits or fit no integer dtype.
 
     Args:
-        columns: As `guessed` describes them.
-        rows, header, syntax: As for `guessed`, which leaves no malformed rows.
-        where: Prefix of the error message.
+        columns: As described by `guessed`.
+        rows, header, syntax: As for `guessed`, without malformed rows.
+        where: Prefix for the error message.
     """
     for name, fields in _integers(columns, rows, header, syntax):
         for text in fields:
@@ -141,21 +140,21 @@ def refuse_rounding(
 def integers_among(
     columns: Mapping[str, ColumnType], rows: Sequence[bytes], header: Sequence[str], syntax: Syntax
 ) -> set[str]:
-    """Return the guessed columns of floats whose values are integers, but for those that are missing."""
+    """Return the inferred float columns with only integers and missing values."""
     return {name for name, _ in _integers(columns, rows, header, syntax)}
 
 
 def _integers(
     columns: Mapping[str, ColumnType], rows: Sequence[bytes], header: Sequence[str], syntax: Syntax
 ) -> list[tuple[str, list[str]]]:
-    """Return these columns, and the values."""
+    """Return these columns, and their values."""
     floats = {name: ColumnType(STRING, b"") for name, column in columns.items() if column.dtype.kind == "f"}
     if not floats:
         return []
     texts, found = ordered(floats, header), []
     for name, array in zip(texts, decode_block(rows, syntax.form(header, texts)), strict=True):
         fields: list[str] = []
-        for field in array.tolist():  # the first number of a column of floats says so: 10 us, 500 for all of 1,000
+        for field in array.tolist():  # a float column's first number decides: 10 us instead of 500 for all 1,000
             if _INTEGER.fullmatch(field):
                 fields.append(field.decode())
             elif not _MISSING.fullmatch(field):
@@ -166,19 +165,19 @@ def _integers(
 
 
 def is_rounded(text: str) -> bool:
-    """Return whether float64 does not hold all digits of what is written, if that is an integer."""
+    """Return True if the text is an integer with more digits than float64 holds."""
     return _INTEGER.fullmatch(text.encode(errors="replace")) is not None and Decimal(text) != float(text)
 
 
 def ordered(columns: Mapping[str, ColumnType], header: Sequence[str]) -> dict[str, ColumnType]:
-    """The columns in the order of a header."""
+    """Order the columns as in a header."""
     return {name: columns[name] for name in header if name in columns}
 
 
 def _first_that_takes(
     name: str, defaults: Mapping[str, Any], text: bool, after: np.dtype[Any] | None = None
 ) -> ColumnType:
-    """Describe a column by the first dtype after one, of those to guess, that its default fits."""
+    """Describe a column by the first dtype, after the given one, suitable for its default."""
     for dtype in _GUESSES[0 if after is None else _GUESSES.index(after) + 1 :]:
         with contextlib.suppress(InvalidArgumentError):
             return described(name, dtype, defaults)
@@ -186,13 +185,13 @@ def _first_that_takes(
 
 
 def is_text(given: Any, encoding: str | None) -> bool:
-    """Return whether strings of a column with a dtype become str; `object` leaves that to the encoding."""
+    """Return True if a dtype's strings become str; for `object`, the encoding decides."""
     kind = np.dtype(given).kind
     return kind in "UT" or (kind == "O" and encoding is not None)
 
 
 def dtype_of(name: str, given: Any) -> np.dtype[Any]:
-    """Return the dtype of a column; InvalidArgumentError if there are no such columns, TypeError if it is none."""
+    """Return a column's dtype; InvalidArgumentError if it is unsupported, TypeError if it is not a dtype."""
     dtype = numpy_dtype(given, f"csv: dtypes of column {name!r}").newbyteorder("=")
     if dtype.kind in "SUTO":
         return STRING
@@ -204,12 +203,12 @@ def dtype_of(name: str, given: Any) -> np.dtype[Any]:
 
 
 def told(columns: Mapping[str, ColumnType]) -> str:
-    """The columns and their dtypes, as text."""
+    """List the columns and their dtypes as text."""
     return ", ".join(f"{name} {kind_of(column)}" for name, column in columns.items())
 
 
 def described(name: str, dtype: np.dtype[Any], defaults: Mapping[str, Any], text: bool = False) -> ColumnType:
-    """Describe a column, of whose strings `text` makes str; InvalidArgumentError if its default does not fit."""
+    """Describe a column; `text` converts strings to str. InvalidArgumentError if its default does not fit."""
     if dtype != STRING and name not in defaults:
         return ColumnType(dtype, dtype.type("nan") if dtype.kind == "f" else None)
     given = defaults.get(name, b"")
@@ -233,9 +232,9 @@ def described(name: str, dtype: np.dtype[Any], defaults: Mapping[str, Any], text
 
 def _is_time(given: Any) -> bool:
     times = (np.datetime64, np.timedelta64, datetime.date, datetime.timedelta)
-    return isinstance(given, times) or type(given).__name__ == "NaTType"  # that of pandas
+    return isinstance(given, times) or type(given).__name__ == "NaTType"  # pandas' NaT
 
 
 def kind_of(column: ColumnType) -> str:
-    """Return what the values of a column are called."""
+    """Return a name for a column's kind of values."""
     return ("str" if column.text else "bytes") if column.dtype == STRING else column.dtype.name

@@ -1,4 +1,4 @@
-"""How CSV files are written: the names of their columns, their records, and what to say of those that do not fit."""
+"""CSV syntax: column names, records, and hints for records with errors."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from pipeline.sources.extras import MANY
 from pipeline.sources.strings import not_utf_8
 from pipeline.sources.text import Piece, cut_pieces, skip
 
-_DELIMS = b",;\t|"  # those that people use
+_DELIMS = b",;\t|"  # common delimiters
 _PLUS = re.compile(rb"^\s*\+(?=\d)")
 
 
 class Syntax:
-    """How files are written.
+    """The syntax of files.
 
     Args:
         delim, quotes, na, names: As `field_delim`, `use_quote_delim`, `na_value` and `names` of `csv`.
@@ -41,8 +41,8 @@ class Syntax:
         comment, lenient, encoding: As for `csv`.
 
     Raises:
-        InvalidArgumentError: `delim` or `comment` is no single character, or there are no names, or one comes twice.
-        TypeError: Something is no string.
+        InvalidArgumentError: `delim` or `comment` is not a single character, or names are empty or repeated.
+        TypeError: An argument is not a string.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Syntax:
         self.names = None if names is None else _checked(items(names, "csv: names", "names"), "csv")
 
     def header(self, file: ReadBuffer, name: str) -> list[str] | None:
-        """Take what comes before the rows; returns the names of the columns, None if the file ends before them."""
+        """Skip to the rows; return the column names, or None if the file ends before them."""
         file.fill(LONGEST_MARK)
         refuse_binary(file.data, name, "csv")
         file.position += len(MARK) * file.data.startswith(MARK, file.position)
@@ -82,7 +82,7 @@ class Syntax:
         return None
 
     def _names(self, piece: Piece, name: str) -> list[str]:
-        """The names that the first record of a piece holds."""
+        """Return the names in a piece's first record."""
         (line,) = piece.records
         if 0 in line:
             raise invalid(f"csv: {name}: the line of names cannot be read: {likely_encoding(line)}")
@@ -109,7 +109,7 @@ class Syntax:
         return ""
 
     def _look_for_others(self, line: bytes, piece: Piece, name: str) -> None:
-        """Raise InvalidArgumentError if the only name is rather a line with another delimiter, as the next line is."""
+        """Raise InvalidArgumentError if the only name, and the next line, look like lines with another delimiter."""
         end = piece.text.find(line, piece.begin) + len(line)
         following = piece.text[end:].strip(b"\r\n").partition(b"\n")[0]
         if line[:1] == b"#" and following.count(self.delim) and self.delim not in line:
@@ -122,7 +122,7 @@ class Syntax:
                 raise invalid(f"{text}{_would_have(delim, count + 1)}; for one column pass names= and skip_lines=")
 
     def _other_delim(self, record: bytes, width: int) -> str:
-        """Return a hint if a record of one field has several with another delimiter."""
+        """Return a hint if a one-field record splits into several with another delimiter."""
         if self.delim not in record:
             for delim in _DELIMS:
                 if record.count(delim) == width - 1 > 0:
@@ -130,11 +130,11 @@ class Syntax:
         return ""
 
     def hint(self, record: bytes, width: int = 0) -> str:
-        """Return a hint for a malformed record: the option or the change of the file that helps.
+        """Return a hint for a malformed record: a helpful option or change to the file.
 
         Args:
             record: The record.
-            width: How many fields it should have; 0 if it is about something else.
+            width: Its required field count; 0 if the error is about something else.
         """
         if record[:1] == b"#" and not self.comment:
             return "; comment='#' leaves out lines that begin with #"
@@ -148,18 +148,18 @@ class Syntax:
         return "; see lenient=" if helps and not self.lenient else ""
 
     def cut(self, text: bytes, begin: int, end: int, last: bool, most: int = MANY) -> tuple[Sequence[bytes], int]:
-        """Cut records; see `Cutter` of text.py."""
+        """Cut records; see `Cutter` in text.py."""
         return cut_records(text, begin, end, self.delim, self.quotes, last, most, self.comment)
 
     def form(self, names: Sequence[str], columns: Mapping[str, ColumnType]) -> RecordFormat:
-        """Return the record format that selects these columns, in this order."""
+        """Return a record format for these columns, in this order."""
         places = {name: place for place, name in enumerate(names)}
         select = tuple(places[name] for name in columns)
         kinds = tuple(columns.values())
         return _RowFormat(kinds, self.delim, self.quotes, self.na, select, len(names), self.lenient)
 
     def facts(self) -> dict[str, Any]:
-        """Return the options for reading files as plain data."""
+        """Return the reading options as plain data."""
         texts = [each.decode("latin-1") for each in (self.delim, self.na)]
         lenience: dict[str, Any] = {"comment": self.comment.decode("latin-1")} if self.comment else {}
         if self.lenient:
@@ -169,7 +169,7 @@ class Syntax:
 
 
 class _RowFormat(RecordFormat):
-    """As `decode_csv` reads records, but integers may have a plus, which TensorFlow refuses."""
+    """Reads records as `decode_csv` does, but accepts integers with a plus, unlike TensorFlow."""
 
     __slots__ = ()
 
@@ -178,7 +178,7 @@ class _RowFormat(RecordFormat):
 
 
 def quote(error: Exception, line: int) -> str:
-    """Return a hint about the quote in a record that begins in this line; empty if there is none."""
+    """Return a hint about the quote in a record starting at this line; empty if there is none."""
     lines = getattr(error, "lines", None)
     return "" if lines is None else f"; the quote began in line {line + lines:,}"
 

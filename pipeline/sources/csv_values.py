@@ -1,4 +1,4 @@
-"""CSV fields as dates, times, and numbers of categories."""
+"""CSV fields as dates, times, and category numbers."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pipeline.dtypes import numpy_dtype, utf8
 from pipeline.errors import InvalidArgumentError, invalid
 from pipeline.sources.extras import codes_of
 
-# A year of more than four digits needs a month: 20240131 and 1706659200 are no years.
+# A year with more than four digits needs a month: 20240131 and 1706659200 are not years.
 _TIME = re.compile(rb"-?(?:\d{4}|\d{5,}(?=-))(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d(\.\d{1,18})?)?)?)?)?)?")
 
 
 class Values:
-    """The conversion of a column's fields.
+    """A column's field conversion.
 
     Attributes:
         kind: Its name in states.
@@ -27,12 +27,12 @@ class Values:
     kind: str
 
     def of(self, fields: list[bytes]) -> NDArray[Any]:
-        """Return the values; an error has the number of its field as `record`."""
+        """Return the values; an error's `record` is the index of its field."""
         raise NotImplementedError
 
 
 class Times(Values):
-    """Fields as `datetime64`: dates and times of ISO 8601 without a time zone; NaT for an empty field.
+    """Fields as `datetime64`: ISO 8601 dates and times without a time zone; NaT for an empty field.
 
     Args:
         dtype: The dtype, with a unit.
@@ -60,11 +60,11 @@ class Times(Values):
             except InvalidArgumentError as error:
                 vars(error)["record"] = i
                 raise
-        return np.concatenate([self.of([field]) for field in fields])  # their units have no common one
+        return np.concatenate([self.of([field]) for field in fields])  # their units have no common unit
 
 
 class Codes(Values):
-    """Fields as the numbers that they have in a list of names, int64.
+    """Fields as their index in a list of names, int64.
 
     Args:
         names: The names.
@@ -83,16 +83,16 @@ class Codes(Values):
 
 
 def values_of(dtypes: Mapping[str, Any], codes: Any, columns: Sequence[str], where: str) -> dict[str, Values]:
-    """Return what the fields of some columns become.
+    """Return conversions for some columns' fields.
 
     Args:
-        dtypes: The dtypes that were given, by column.
-        codes: The names of the categories, by column; or None.
-        columns: The columns that are read.
-        where: Prefix of error messages.
+        dtypes: The given dtypes, by column.
+        codes: Category names, by column; or None.
+        columns: The columns to read.
+        where: Prefix for error messages.
 
     Raises:
-        InvalidArgumentError, TypeError: Codes are no names by column, a column has a dtype too, or a unit is missing.
+        InvalidArgumentError, TypeError: Codes are not names by column, a column has a dtype too, or a unit is missing.
     """
     found: dict[str, Values] = {}
     for name in columns:

@@ -1,4 +1,4 @@
-"""Values that decoders make of bytes, as batches stack them."""
+"""Decoders' results, in the form batches stack."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pipeline.stages.collate import as_array
 
 
 def copied(decoder: Callable[[bytes], Any], data: bytes) -> Any:
-    """Return a copy of what a decoder of the user's makes: it may return one array again and again."""
+    """Copy a user decoder's result: it may return the same array each time."""
     return kept(decoder(data))
 
 
 def plain(value: Any) -> Any:
-    """Return a value as batches stack it: lists as arrays, numbers as NumPy's."""
+    """Convert a value for stacking: lists to arrays, numbers to NumPy's."""
     if is_nested(value, False):
         nest = Nest(value, False)
         return nest.pack([plain(inner) for inner in nest.flatten(value)])
@@ -29,18 +29,18 @@ def plain(value: Any) -> Any:
     try:
         return as_objects(as_array(value, "it"), "it")[()]
     except (TypeError, InvalidArgumentError) as error:
-        if type(value) is list:  # such as one of numbers and texts: `batch` says so
+        if type(value) is list:  # for example numbers mixed with texts: `batch` raises the error
             return value
-        raise ValueError(str(error)) from None  # of the record, not of the program
+        raise ValueError(str(error)) from None  # blames the record, not the program
 
 
 def failure(error: Exception, where: str, hint: str) -> Exception:
-    """Return the error to raise for a value that cannot be decoded: this one if no value is to blame for it.
+    """Return the error to raise for an undecodable value; `error` itself if no value is to blame.
 
     Args:
-        error: What its decoder has raised.
-        where: What the value is, such as "webdataset: a.tar: sample '7': 'txt'".
-        hint: How to read text that is not UTF-8.
+        error: The decoder's exception.
+        where: The value's location, such as "webdataset: a.tar: sample '7': 'txt'".
+        hint: How to read text other than UTF-8.
     """
     if isinstance(error, UnicodeDecodeError) and error.encoding == "utf-8":
         return not_utf_8(where, error.object, hint)

@@ -1,4 +1,4 @@
-"""Helpers of sources: lazily imported libraries, whole pieces, rows as blocks."""
+"""Helpers for sources: lazily imported libraries, whole pieces, rows as blocks."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from pipeline.stages.collate import as_array, telling
 
 E = TypeVar("E", bound=Exception)
 
-# Modules whose distribution has another name.
+# Modules with a differently named distribution.
 _DISTRIBUTIONS = {"lance": "pylance", "vortex": "vortex-data"}
 
-MANY = 1 << 62  # for tables whose rows may be taken in blocks of any size
+MANY = 1 << 62  # for tables with blocks of any size
 
 
 def needs(module: str, function: str, *, hint: str = "") -> Any:
-    """Import a module that a function needs.
+    """Import a module needed by a function.
 
     Args:
         module: The module.
         function: The function that needs it.
-        hint: Its own requirements, for the error if it is installed and cannot be imported.
+        hint: Its own requirements, for the error if it is installed but cannot be imported.
 
     Raises:
-        ImportError: It is not installed; the message says how to install it. Or something that it imports is not.
+        ImportError: It or one of its own imports is not installed; the message names the install command.
     """
     try:
         return importlib.import_module(module)
@@ -51,12 +51,12 @@ def needs(module: str, function: str, *, hint: str = "") -> Any:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Return whether this is what a library in Rust raises for a mistake of its own, which is no Exception."""
+    """Return True for a panic in a Rust library; it is not an Exception."""
     return type(error).__name__ == "PanicException"
 
 
 def names_of(columns: Any, where: str) -> list[str] | None:
-    """Return the names of the columns that were asked for, or None for all; TypeError for what is no list of names."""
+    """Return the requested column names, or None for all; TypeError if it is not a list of names."""
     if columns is None:
         return None
     if isinstance(columns, (str, bytes)):
@@ -65,11 +65,11 @@ def names_of(columns: Any, where: str) -> list[str] | None:
 
 
 def chosen(names: Sequence[str], columns: Sequence[str] | None, where: str) -> list[str]:
-    """Return which columns of these names to read: those that were asked for, each once, or all.
+    """Return the columns to read: each requested one once, or all.
 
     Raises:
         InvalidArgumentError: There is no such column, or none, or several have its name.
-        TypeError: `columns` is no list of names.
+        TypeError: `columns` is not a list of names.
     """
     wanted = names_of(columns, where)
     wanted = list(names) if wanted is None else wanted
@@ -85,12 +85,12 @@ def chosen(names: Sequence[str], columns: Sequence[str] | None, where: str) -> l
 
 
 def codes_of(codes: Any, dtypes: Mapping[str, Any] | None, where: str) -> dict[str, list[str]]:
-    """Return the names of categories, by column.
+    """Return category names, by column.
 
     Args:
         codes: The argument `codes`, or None.
-        dtypes: The dtypes of columns, which have no codes too.
-        where: Prefix of error messages.
+        dtypes: Column dtypes; a column has either a dtype or codes.
+        where: Prefix for error messages.
 
     Raises:
         InvalidArgumentError: A list is empty or has a name twice, or a column has a dtype too.
@@ -108,42 +108,42 @@ def codes_of(codes: Any, dtypes: Mapping[str, Any] | None, where: str) -> dict[s
 
 
 def of_record(error: E, key: str) -> E:
-    """Return an error that knows which record it is about, such as "rows.csv:7", as queues tell it."""
+    """Attach the name of a record, such as "rows.csv:7", to an error, for queues' messages."""
     vars(error)["record_key"] = os.fsencode(key)
     return error
 
 
 def is_frame(kind: type[Any]) -> bool:
-    """Return whether this is a table with named columns, such as a polars or pandas DataFrame or a pyarrow Table."""
+    """Return True for a table with named columns, such as a polars or pandas DataFrame or a pyarrow Table."""
     return hasattr(kind, "__dataframe__") or (issubclass(kind, ArrowTable) and hasattr(kind, "columns"))
 
 
 def is_closed(stored: Any) -> bool:
-    """Return whether this is a Dataset of h5py whose file was closed."""
+    """Return True for an h5py Dataset with a closed file."""
     return not getattr(getattr(stored, "id", None), "valid", True)
 
 
 def place_of(stored: Any) -> str:
-    """Return the location of an open h5py Dataset for errors, such as ", '/x' of 'a.h5',"; "" for other objects."""
+    """Return an open h5py Dataset's location for errors, such as ", '/x' of 'a.h5',"; "" for other objects."""
     is_open = getattr(getattr(stored, "id", None), "valid", False) and hasattr(stored, "file")
     return f", {stored.name!r} of {stored.file.filename!r}," if is_open else ""
 
 
 def closed(where: str) -> FailedPreconditionError:
-    """Return the error for a dataset whose file was closed."""
+    """Return the error for a dataset with a closed file."""
     text = f"{where} cannot be read, as its file was closed: keep that open for as long as batches are made"
     return FailedPreconditionError(None, None, text)
 
 
 def last_used(load: Callable[[int], Any], count: int = 2) -> Callable[[int], Any]:
-    """Return a function that calls `load`, one call at a time, and keeps the results that were used last."""
+    """Return a function that calls `load`, one call at a time, and caches the most recently used results."""
     kept: dict[int, Any] = {}
     lock = threading.Lock()
 
     def loaded(number: int) -> Any:
         with lock:
             found = kept.pop(number) if number in kept else load(number)
-            kept[number] = found  # the last one
+            kept[number] = found  # most recently used
             if len(kept) > count:
                 del kept[next(iter(kept))]
             return found
@@ -152,13 +152,13 @@ def last_used(load: Callable[[int], Any], count: int = 2) -> Callable[[int], Any
 
 
 def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = None, *, loose: bool = False) -> Any:
-    """Make a column of values: an array, or a dict or tuple of arrays if they are nested.
+    """Make a column from values: an array, or a dict or tuple of arrays if they are nested.
 
     Args:
         values: The values.
         where: Their location, for errors.
-        named: Returns what one of them is called, such as its file.
-        loose: True if arrays of several shapes become a column of objects.
+        named: Returns a value's name, such as its file.
+        loose: Let arrays with several shapes become a column of objects.
 
     Raises:
         InvalidArgumentError, TypeError, ValueError: They differ in shape, dtype or structure.
@@ -190,7 +190,7 @@ def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = 
             raise invalid(f"{where}: {error}") from error
         if loose:
             rows = np.empty(len(arrays), object)
-            for i, array in enumerate(arrays):  # NumPy would look into them
+            for i, array in enumerate(arrays):  # NumPy would convert nested arrays
                 rows[i] = array
             return rows
         first, second = (("" if named is None else f"{named(i)} has ") + show(arrays[i].shape) for i in (0, other))
@@ -201,9 +201,9 @@ def stacked(values: list[Any], where: str, named: Callable[[int], str] | None = 
 
 
 class Once:
-    """A function without arguments that is called once; its result is kept. It pickles as the function does.
+    """A function without arguments, called once; its result is cached. It pickles as the function does.
 
-    Thread safety: threads that ask first at once may each call it.
+    Thread safety: concurrent first calls may each call it.
     """
 
     def __init__(self, function: Callable[[], Any]) -> None:
@@ -220,10 +220,10 @@ class Once:
 
 
 class RowSelection:
-    """Rows with these numbers, one at least. Whether they are neighbours is looked at once for all columns.
+    """Rows by index, at least one. They are checked once for all columns for being neighbours.
 
     Attributes:
-        neighbours: The slice of the rows; None if they are no neighbours in order.
+        neighbours: The rows' slice; None if they are not neighbours in order.
     """
 
     def __init__(self, numbers: NDArray[np.int64]) -> None:
@@ -233,7 +233,7 @@ class RowSelection:
         self._numbers = numbers
 
     def of(self, array: NDArray[Any]) -> Any:
-        """Return the rows of an array: neighbours as a view."""
+        """Return an array's rows; neighbours are a view."""
         if self.neighbours is not None:
             return array[self.neighbours]
         return array.take(self._numbers, axis=0)

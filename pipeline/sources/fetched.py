@@ -1,4 +1,4 @@
-"""Fetch: the items of a sequence, made by workers: `dataset(x, workers=)`."""
+"""Fetch: a sequence's items, made by workers: `dataset(x, workers=)`."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from pipeline.stages.node import Node, further
 from pipeline.stages.run import Run
 from pipeline.stages.stream import Stage, Stream
 
-# Seeds what workers draw in `__getitem__`, apart from functions with seeds that users choose. It is fixed, so that a
-# state is the same with workers and without.
+# Seed for random draws in `__getitem__` by workers, separate from functions with seeds chosen by users. It is fixed,
+# so states are equal with and without workers.
 _SEED = 0x6A09E667
 
 
 class Fetch(Map):
-    """Runs instead of a source whose items workers make: fetches the items whose numbers its input gives.
+    """Runs instead of a source with items made by workers: fetches items by the indices in its input.
 
     Args:
-        numbers: Gives the numbers.
-        item: Returns an item by its number.
+        numbers: Yields the indices.
+        item: Returns an item by index.
         workers: As for `map`.
         written: The source in the user's program.
     """
@@ -51,7 +51,7 @@ class Fetch(Map):
 
 
 class _Fetching(Stage):
-    """The items, with the states that they have without workers: that of their numbers, and how many items further."""
+    """The items, with their states without workers: the state of their indices, and the items since."""
 
     def take(self, n: int) -> Block | None:
         return self.source.take(n)
@@ -71,7 +71,7 @@ class _Fetching(Stage):
 
 
 class ItemOf:
-    """Returns an item of a sequence by its number. It is pickled together with the sequence.
+    """Returns a sequence's item by index. It is pickled together with the sequence.
 
     Args:
         items: The sequence.
@@ -79,7 +79,7 @@ class ItemOf:
 
     def __init__(self, items: Any) -> None:
         self._items = items
-        self.__qualname__ = type(items).__name__  # what errors and reports call it
+        self.__qualname__ = type(items).__name__  # its name in errors and reports
 
     def __call__(self, number: int) -> Any:
         return self._items[number]
@@ -89,11 +89,11 @@ class ItemOf:
 
 
 class RowOf(ItemOf):
-    """Returns a row of a table by its number, as the table makes it.
+    """Returns a table's row by index, as the table makes it.
 
     Args:
         table: The table.
-        items: What the table reads.
+        items: The sequence read by the table.
     """
 
     def __init__(self, table: Table, items: Any) -> None:
@@ -105,10 +105,10 @@ class RowOf(ItemOf):
 
 
 class ItemNumbers(Node):
-    """The numbers of a sequence's items, in order.
+    """A sequence's indices, in order.
 
     Args:
-        length: How many items there are.
+        length: Number of items.
     """
 
     kind = "sequence"
@@ -138,7 +138,7 @@ class _Counted(Index):
 
 
 class RowNumbers(Table):
-    """The numbers of a table's rows, in the table's place: workers make the rows.
+    """A table's row indices in place of the table: workers make the rows.
 
     Args:
         table: The table.
@@ -161,10 +161,10 @@ class RowNumbers(Table):
 
 
 class OfRowNumbers(OfTable):
-    """The numbers of a table's rows, in the order of a source.
+    """A table's row indices, in a source's order.
 
     Args:
-        source: The source, which is the one that has a share and seeds.
+        source: The source, with its shard and seeds.
     """
 
     def __init__(self, source: OfTable) -> None:

@@ -1,4 +1,4 @@
-"""FileTable: rows of several files, each with its number in its file."""
+"""FileTable: rows from several files, each with its index in its file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pipeline.sources.nodes import Table
 
 
 class FileTable(Table):
-    """The rows of several files, one file after another.
+    """Rows from several files, one file after another.
 
     Args:
         names: The files.
-        counts: Number of rows.
+        counts: Rows per file.
     """
 
     def __init__(self, names: Sequence[str], counts: Sequence[int]) -> None:
@@ -28,16 +28,16 @@ class FileTable(Table):
         return int(self._ends[-1])
 
     def place(self, number: int) -> tuple[int, int]:
-        """Return which file a row is in, and its number there."""
+        """Return a row's file, and its index there."""
         which = int(np.searchsorted(self._ends, number, "right"))
         return which, number - (int(self._ends[which - 1]) if which else 0)
 
     def by_file(self, numbers: NDArray[np.int64], read: Callable[[int, NDArray[np.int64]], Sequence[Any]]) -> list[Any]:
-        """Return rows in the order of their numbers, those of each file read together.
+        """Return rows in the order of their numbers, reading each file's rows together.
 
         Args:
             numbers: The numbers.
-            read: Returns rows of a file, given the number of the file and those of the rows in it.
+            read: Returns a file's rows, given the file's index and the rows' indices in it.
         """
         files = np.searchsorted(self._ends, numbers, "right")
         inside = numbers - np.concatenate(([0], self._ends))[files]
@@ -58,6 +58,6 @@ class FileTable(Table):
         return self.names
 
     def identities(self) -> dict[str, Any]:
-        """Return the identities of the files; None if there are many, as `facts` covers them then."""
+        """Return the files' identities; None if there are many, because `facts` covers them then."""
         names = self.names if len(self.names) <= LISTED else ()
         return {name: identity for name in names if (identity := file_identity(name)) is not None}

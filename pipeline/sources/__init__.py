@@ -1,1 +1,1 @@
-"""Sources of examples that can be read again and again: arrays, tables, files."""
+"""Repeatable example sources: arrays, tables, files."""

@@ -60,7 +60,7 @@ def arrow(
 
     Raises:
         InvalidArgumentError: A column, default, dtype or code does not fit, or no row satisfies `where`. When you
-                iterate: a row has a missing value, or a string without a code.
+            iterate: a row has a missing value, or a string without a code.
         DataLossError: When you iterate: a string is not UTF-8.
         ValueError, TypeError, ImportError: An option is wrong, `table` is not a table, or pyarrow is missing.
 

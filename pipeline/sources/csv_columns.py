@@ -111,7 +111,7 @@ def _without_number(texts: NDArray[Any]) -> list[int]:
 def refuse_rounding(
     columns: Mapping[str, ColumnType], rows: Sequence[bytes], header: Sequence[str], syntax: Syntax, where: str
 ) -> None:
-    """Raise InvalidArgumentError for an inferred float column if its integers would lose digits or fit no integer dtype.
+    """Raise InvalidArgumentError for an inferred float column with integers that lose digits or fit no integer dtype.
 
     Args:
         columns: As described by `guessed`.

@@ -1,4 +1,4 @@
-"""fixed_length: the records of files in which all have the same number of bytes."""
+"""fixed_length: records from files with a fixed number of bytes per record."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fixed_length(
     index: bool = False,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
 ) -> Source:
-    """Read records of a fixed number of bytes.
+    """Read records with a fixed number of bytes.
 
     Names ending in .gz, .bz2, .xz, .zst or .zstd are decompressed. A resumed run continues mid-file.
 
@@ -46,9 +46,9 @@ def fixed_length(
         files: A path, URL or pattern such as "data_batch_*.bin", or a list.
         record_bytes: Bytes per record.
         dtype: Dtype of arrays, such as "uint8" or "<f4"; None reads bytes.
-        header_bytes: Number of bytes to skip at the start of each file.
-        footer_bytes: Number of bytes to skip at the end of each file.
-        drop_remainder: Drop an incomplete record at the end of a file; by default it is an error.
+        header_bytes: Bytes to skip at the start of each file.
+        footer_bytes: Bytes to skip at the end of each file.
+        drop_remainder: Drop an incomplete record at a file's end; by default it is an error.
         num_epochs: Number of epochs; None repeats forever.
         shuffle: Shuffle the files, in another order each epoch; add `.shuffle(n)` to mix records.
         seed: Seed for the order.
@@ -93,11 +93,11 @@ def _bytes(given: Any, name: str, least: int) -> int:
 
 
 class _Rows:
-    """Some records of a file, as rows of bytes.
+    """Records from a file, as rows of bytes.
 
     Args:
         name: The file.
-        first: The number of the first of them in the file.
+        first: The first record's index in the file.
         rows: The records.
     """
 
@@ -126,7 +126,7 @@ class _FixedLength(IndexedParts):
         self._header, self._footer = ends
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
-        """Yield rows of bytes; a place is the number of the first of them in the file."""
+        """Yield rows of bytes; a place is the first row's record index in the file."""
         name, size, footer = self.names[part], self._size, self._footer
         with opened(name) as file:
             number = place or 0
@@ -135,7 +135,7 @@ class _FixedLength(IndexedParts):
             if number:
                 file.go_to(self._header + number * size)
             while True:
-                # Up to the end of a chunk, so that whoever continues here gets the same rows.
+                # Up to the end of a chunk, so a run resumed here gets the same rows.
                 count = max(1, math.ceil((file.CHUNK - file.offset % file.CHUNK) / size))
                 more = file.fill(count * size + footer)
                 if not more:
@@ -174,11 +174,11 @@ class _FixedLength(IndexedParts):
         if self._dtype is None:
             return object_vector(given.rows.view(f"V{self._size}").reshape(-1).tolist())
         if self._dtype == np.bool_:
-            return given.rows != 0  # each byte of an array of bools must be 0 or 1
+            return given.rows != 0  # each byte in a bool array must be 0 or 1
         return native(given.rows.copy().view(self._dtype))
 
     def named(self, given: _Rows, i: int) -> str:
-        """The file of a record, and its number there."""
+        """Return a record's file, and its index there."""
         return f"{given.name}:{given.first + i}"
 
     def facts(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""grain: the elements of Grain's datasets and DataLoaders."""
+"""grain: elements from Grain's datasets and DataLoaders."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from pipeline.sources.source import Source, TableSource
 from pipeline.sources.stream import BlockPiece, PartsSource
 from pipeline.sources.strings import as_objects
 
-# Elements that are read at once.
+# Elements read at once.
 _PIECE = 64
 
 
@@ -36,14 +36,14 @@ def grain(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> Source:
-    """Read the elements of a Grain dataset or DataLoader.
+    """Read elements from a Grain dataset or DataLoader.
 
     A `MapDataset` is indexed. An `IterDataset` and a `DataLoader` are streams in Grain's order, with Grain's states.
     Each element costs some Python code.
 
     Args:
         data: A MapDataset, IterDataset or DataLoader; not an iterator.
-        batched: Split elements of a stream, which are batches, into rows.
+        batched: Split a stream's elements, if they are batches, into rows.
         num_epochs: Number of epochs; None repeats forever.
         shuffle: Shuffle, in another order each epoch; for a MapDataset.
         seed: Seed for the order.
@@ -78,7 +78,7 @@ def grain(
 
 
 class _Map(Table):
-    """A MapDataset, by number."""
+    """A MapDataset, by index."""
 
     kind = "grain"
     unit = "elements"
@@ -134,14 +134,14 @@ class _Stream(Parts):
         self._batched = batched
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
-        """Yield pieces, each after the state of Grain's iterator before it."""
+        """Yield pieces, each after the preceding state of Grain's iterator."""
         iterator = iter(self._data)
         try:
             if place is not None:
                 iterator.set_state(_as_given(place))
             yield from self._pieces(iterator, "start" if place is None else "place of the state")
         finally:
-            getattr(iterator, "close", int)()  # its threads and processes end; older ones leave that to chance
+            getattr(iterator, "close", int)()  # end its threads and processes; older versions leave that to chance
 
     def _pieces(self, iterator: Any, begin: str) -> Iterator[tuple[Any, Any]]:
         error, count = None, 0
@@ -150,7 +150,7 @@ class _Stream(Parts):
             piece: list[Any] = []
             try:
                 piece.extend(itertools.islice(iterator, 1 if self._batched else _PIECE))
-            except Exception as failed:  # what came before it is good
+            except Exception as failed:  # deliver the elements before it
                 error = failed
                 add_note(error, f"grain: in element {count + len(piece)} after the {begin}")
             count += len(piece)
@@ -175,7 +175,7 @@ def _column(values: Any) -> NDArray[Any]:
 
 
 def _plain(state: Any) -> Any:
-    """The state of an iterator; that of a DataLoader is text in bytes."""
+    """Return an iterator's state as plain data; a DataLoader's is text in bytes."""
     return state.decode() if isinstance(state, bytes) else copy.deepcopy(state)
 
 

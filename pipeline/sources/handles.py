@@ -1,4 +1,4 @@
-"""Handles: files that a library reads through an object with a position, open for as long as they are in use."""
+"""Handles: open files for libraries with a stateful reader, kept open while in use."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 from pipeline.errors import FailedPreconditionError
 from pipeline.files.offsets import identity_of
 
-# Handles that a parent process has opened. Closing them in a child could wait for threads that did not come along.
+# Handles opened by a parent process. Closing them in a child could wait for threads lost in the fork.
 _of_the_parent: list[Any] = []
 
 
 class Handles:
-    """The open files of a source, each of which must not change. It pickles, and each process opens its own.
+    """A source's open files. None may change. It pickles, and each process opens its own.
 
-    Thread safety: you may call every method from every thread; one at a time reads.
+    Thread safety: every method may be called from any thread; one at a time reads.
 
     Args:
-        kind: What errors begin with.
-        opened: Opens a file by its name.
-        count: How many files stay open.
+        kind: Prefix for error messages.
+        opened: Opens a file by name.
+        count: Number of files to keep open.
     """
 
     def __init__(self, kind: str, opened: Callable[[str], Any], count: int) -> None:
@@ -34,15 +34,15 @@ class Handles:
 
     @contextmanager
     def use(self, name: str, identity: tuple[int, int]) -> Iterator[Any]:
-        """Give an open file to a `with` block. If that raises, the file is opened anew for the next one.
+        """Yield an open file. If the `with` block raises, the file is reopened for the next one.
 
         Args:
             name: Its path.
-            identity: What `identity_of` returned for it when the source was made.
+            identity: The result of `identity_of` when the source was made.
 
         Raises:
-            FailedPreconditionError: It has changed since.
-            NotFoundError, ...: It is no longer there.
+            FailedPreconditionError: The file was changed afterwards.
+            NotFoundError, ...: It no longer exists.
         """
         with self._lock:
             if self._process != os.getpid():
@@ -55,10 +55,10 @@ class Handles:
             try:
                 yield handle
             except Exception:
-                self._check(name, identity)  # a change explains what went wrong
+                self._check(name, identity)  # a change explains the failure
                 raise
             self._check(name, identity)
-            self._open[name] = handle  # the last one
+            self._open[name] = handle  # most recently used
             if len(self._open) > self._count:
                 del self._open[next(iter(self._open))]
 

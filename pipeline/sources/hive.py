@@ -1,4 +1,4 @@
-"""Folders of Hive, such as `year=2024/`, as columns of the files in them."""
+"""Hive folders, such as `year=2024/`, as columns for the files in them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from pipeline.sources.extras import needs
 
 _FOLDER = re.compile(r"([^=]+)=(.*)", re.DOTALL)
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-_INTEGER = re.compile(r"-?[0-9]{1,18}")  # which int64 holds
+_INTEGER = re.compile(r"-?[0-9]{1,18}")  # always fits int64
 
 
 def as_written(dtypes: Any, codes: Any) -> set[str]:
-    """Columns that are strings also where all folders are called by integers; wrong options are told of later.
+    """Return the columns read as strings even if all folders are named by integers; invalid options raise later.
 
     Args:
         dtypes, codes: Arguments of `pipeline.parquet`.
@@ -31,17 +31,17 @@ def as_written(dtypes: Any, codes: Any) -> set[str]:
 
 
 def folder_columns(kind: str, names: Sequence[str], written: Container[str] = ()) -> list[dict[str, Any]]:
-    """Return the values that the folders of each file have, by column, as scalars of Arrow.
+    """Return the values in each file's folder names, by column, as Arrow scalars.
 
-    A column is of int64 if all of its values are integers, else of strings.
+    A column is int64 if all its values are integers, else strings.
 
     Args:
         kind: The source, for errors.
         names: The files.
-        written: Columns that are of strings in any case: 01 becomes no 1.
+        written: Columns always read as strings: 01 does not become 1.
 
     Raises:
-        InvalidArgumentError: The name of a folder is not UTF-8.
+        InvalidArgumentError: A folder's name is not UTF-8.
     """
     pyarrow = needs("pyarrow", "parquet")
     found = [_values(kind, name) for name in names]
@@ -69,7 +69,7 @@ def _values(kind: str, name: str) -> dict[str, str | None]:
             if pair is not None
         }
         "".join(each or "" for pair in found.items() for each in pair).encode()
-    except UnicodeError as error:  # else several folders would be one
+    except UnicodeError as error:  # otherwise several folders would be merged
         shown = os.fsencode(name).decode(errors="backslashreplace")
         raise invalid(f"{kind}: the name of a folder of '{shown}' is not UTF-8: rename the folder") from error
     return found

@@ -1,4 +1,4 @@
-"""huggingface: the examples of datasets of Hugging Face."""
+"""huggingface: examples from Hugging Face datasets."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from pipeline.sources.order import Epochs
 from pipeline.sources.source import Source, TableSource
 from pipeline.sources.stream import PartsSource
 
-# Examples of a stream that are read at once; fewer where they may be large.
+# Examples read from a stream at once; fewer if they may be large.
 _PIECE = 256
 
-# Rows of a Dataset that its digest looks at: they may be images.
+# Rows sampled by a Dataset's digest: they may be images.
 _SAMPLED = 64
 
 
@@ -52,7 +52,7 @@ def huggingface(
         num_epochs: Number of epochs; None repeats forever.
         shuffle: Shuffle, in another order each epoch. An IterableDataset reorders its shards by `set_epoch`.
         seed: Seed for the order; for a Dataset only.
-        shard: (index, count): read every count-th example, or shard of an IterableDataset.
+        shard: (index, count): read every count-th example, or every count-th shard of an IterableDataset.
 
     Raises:
         InvalidArgumentError: A column or default does not fit. When you iterate: a row has a missing value.
@@ -93,7 +93,7 @@ def _selected(dataset: Any, columns: Sequence[str] | None) -> Any:
 
 
 class _Rows(Table):
-    """A Dataset, by number."""
+    """A Dataset, by index."""
 
     kind = "huggingface"
     unit = "examples"
@@ -122,7 +122,7 @@ class _Rows(Table):
         return self._form.piece(self._dataset[numbers.tolist() if neighbours is None else neighbours])
 
     def data(self) -> list[Any]:
-        return [self._dataset._fingerprint]  # of its rows, and of what was done to them
+        return [self._dataset._fingerprint]  # identifies its rows and their transformations
 
     def facts(self) -> dict[str, Any]:
         sample = self._dataset.with_format("arrow")[sampled(len(self), _SAMPLED).tolist()]
@@ -134,13 +134,13 @@ class _Rows(Table):
 
 
 def _places(dataset: Any) -> NDArray[np.int64] | None:
-    """Return the place of each row in the table of a Dataset that was shuffled or selected; None if it was not."""
+    """Return each row's index in the table of a shuffled or selected Dataset; None for other Datasets."""
     places = dataset._indices
     return None if places is None else places.column(0).to_numpy().astype(np.int64)
 
 
 def _with_own_place(dataset: Any) -> Any:
-    """Return an IterableDataset with an epoch and a place of its own; what `copy.copy` makes shares them."""
+    """Return an IterableDataset with its own epoch and position; copies by `copy.copy` share them."""
     other = object.__new__(type(dataset))
     vars(other).update(vars(dataset))
     if "_ex_iterable" in vars(other):
@@ -149,7 +149,7 @@ def _with_own_place(dataset: Any) -> Any:
 
 
 def _own_steps(step: Any) -> Any:
-    """Copy what a stream consists of: each step keeps its place in itself, and has those that it reads from."""
+    """Copy a stream's steps: each stores its own position, and the steps it reads from."""
     other = copy.copy(step)
     if hasattr(step, "ex_iterable"):
         other.ex_iterable = _own_steps(step.ex_iterable)
@@ -172,13 +172,13 @@ class _Stream(Parts):
         self._shuffle = shuffle
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
-        """Yield pieces; a place is the state of the dataset before one, or nothing for the start."""
+        """Yield pieces; a place is the dataset's state before one, or nothing for the start."""
         dataset = _with_own_place(self._dataset)
         if self._shuffle:
             dataset.set_epoch(epoch + 1)  # 0 keeps the order
         if place:
             dataset.load_state_dict(copy.deepcopy(place))
-        before = place or {}  # what a dataset says before its first example is not its place
+        before = place or {}  # a dataset's state before its first example is not its position
         for piece in dataset.iter(batch_size=min(_PIECE, self.most)):
             yield before, self._form.piece(piece)
             before = copy.deepcopy(dataset.state_dict())

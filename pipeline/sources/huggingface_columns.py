@@ -1,4 +1,4 @@
-"""The columns of datasets of Hugging Face: their features, and not the rows at hand, say what they are."""
+"""Columns in Hugging Face datasets, described by their features, not by the rows read so far."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ Join = Callable[[list[Any], str], Any]
 
 _LEAVE_OUT = "leave out their rows, such as by its filter"
 
-# Fields of images and similar features in a dataset.
+# Fields of image features and similar ones in a dataset.
 _FILE = {"bytes", "path"}
 
-# Rows to decode at once, or to take in a format: they may be large.
+# Rows decoded, or taken in a format, at once: they may be large.
 _FEW = 64
 
 
 def apart(rows: list[Any], where: str) -> list[Any]:
-    """As `stacked`, but the shapes of rows may differ."""
+    """As `stacked`, but row shapes may differ."""
     return [next(as_columns(stacked([row], where), 1).examples()) for row in rows]
 
 
 class ArrowForm:
-    """Makes blocks of a dataset that nobody gave a format: it is read as Arrow, and what has to be is decoded.
+    """Makes blocks from a dataset without a format: it is read as Arrow and decoded if necessary.
 
     Args:
         dataset: The dataset; its features are known.
@@ -46,10 +46,10 @@ class ArrowForm:
         InvalidArgumentError, TypeError: As `pipeline.huggingface`.
 
     Attributes:
-        dataset: It, in the format in which it is read.
+        dataset: The dataset in the format for reading.
         most: Number of rows to read at once.
-        one_by_one: The shapes of rows are not known before they are decoded.
-        of_tables: Pieces are tables of Arrow as they are stored.
+        one_by_one: True if row shapes are unknown before decoding.
+        of_tables: True if pieces are Arrow tables as stored.
     """
 
     of_tables = True
@@ -64,7 +64,7 @@ class ArrowForm:
         self._fill = fillings(plain, defaults, "huggingface")
         self.one_by_one = any(map(_is_decoded, features.values()))
         self.most = _FEW if self.one_by_one else MANY
-        self._tokens = getattr(dataset, "_token_per_repo_id", None)  # a stream may open files when it decodes them
+        self._tokens = getattr(dataset, "_token_per_repo_id", None)  # decoding may open files
         self.dataset = dataset.with_format("arrow")
 
     def piece(self, rows: Any) -> Any:
@@ -72,11 +72,11 @@ class ArrowForm:
         return rows
 
     def block(self, rows: Any, join: Join = stacked) -> dict[str, Any]:
-        """Make a block of a piece; `join` makes columns of what is decoded."""
+        """Make a block from a piece; `join` makes columns from decoded values."""
         return {name: self._column(in_one(rows[name]), feature, name, join) for name, feature in self._features.items()}
 
     def facts(self) -> dict[str, Any]:
-        """Return everything that determines the values, as plain data."""
+        """Return everything affecting the values, as plain data."""
         return {"columns": _described(self._features), **facts_of(self._fill)}
 
     def _column(self, column: Any, feature: Any, name: str, join: Join) -> Any:
@@ -98,7 +98,7 @@ class ArrowForm:
         return _of_lists(decoded[name], feature, f"huggingface: column {name!r}", join)
 
     def _of_files(self, column: Any, name: str) -> Any:
-        """Images and the like that are not decoded: their bytes or their path may be missing, and is empty then."""
+        """Return undecoded images and similar values; missing bytes or paths become empty."""
         if f"{name}/bytes" not in self._fill:
             refuse_nulls(column, name, "huggingface", _LEAVE_OUT)
         scalar = needs("pyarrow", "huggingface").scalar
@@ -107,10 +107,10 @@ class ArrowForm:
 
 
 class RowsForm(ArrowForm):
-    """Makes blocks of a stream of rows that Python made, such as those of a generator, or after a `map` or `filter`.
+    """Makes blocks from a stream of Python rows, as from a generator, or after a `map` or `filter`.
 
-    As Arrow, the library would make a table of each row by what is in that row. A list that is empty and a value that
-    is missing have no type there, so the next row does not fit; and images would be encoded again.
+    As Arrow, the library would make a table per row from its values. An empty list and a missing value have no type
+    there, so the next row would not fit; and images would be encoded again.
     """
 
     def __init__(self, dataset: Any, defaults: Mapping[str, Any] | None) -> None:
@@ -118,11 +118,11 @@ class RowsForm(ArrowForm):
         self.dataset = dataset.with_format(None).decode(False)
 
     def piece(self, rows: Any) -> Any:
-        """As that of ArrowForm."""
+        """As in ArrowForm."""
         return BlockPiece(_typed(rows, self._features))
 
     def block(self, rows: Any, join: Join = stacked) -> dict[str, Any]:
-        """As that of ArrowForm."""
+        """As in ArrowForm."""
         return super().block(rows.block, join)
 
     def _column(self, column: Any, feature: Any, name: str, join: Join) -> Any:
@@ -145,9 +145,9 @@ class RowsForm(ArrowForm):
 
 
 class GivenForm:
-    """Makes blocks of a dataset in the format that it has, or, if its features are not known, as arrays.
+    """Makes blocks from a dataset in its own format, or as arrays if its features are unknown.
 
-    Attributes are those of ArrowForm.
+    Attributes as in ArrowForm.
     """
 
     most = _FEW
@@ -155,34 +155,34 @@ class GivenForm:
 
     def __init__(self, dataset: Any, kind: str | None) -> None:
         features = dataset.features or {}
-        self._features = {} if kind == "custom" else features  # what a transform gives is something else
-        # Lists of a transform may vary, and so may what nobody knows.
+        self._features = {} if kind == "custom" else features  # a transform returns other values
+        # A transform's lists may vary in length, and so may values without features.
         self.one_by_one = not self._features or any(map(_is_decoded, features.values()))
         self._described = _described(features)
         self.dataset = dataset.with_format("numpy") if kind is None else dataset
 
     def piece(self, rows: Any) -> Any:
-        """As that of ArrowForm."""
+        """As in ArrowForm."""
         return BlockPiece(dict(rows.items()))
 
     def block(self, piece: Any, join: Join = stacked) -> dict[str, Any]:
-        """As that of ArrowForm; `join` makes columns of what may have any shape."""
+        """As in ArrowForm; `join` makes columns from values with any shape."""
         features, where = self._features, "huggingface: column {!r}".format
         return {name: _given(each, features.get(name), where(name), join) for name, each in piece.block.items()}
 
     def facts(self) -> dict[str, Any]:
-        """As that of ArrowForm."""
+        """As in ArrowForm."""
         return {"columns": self._described}
 
 
 def form_of(dataset: Any, defaults: Mapping[str, Any] | None) -> ArrowForm | GivenForm:
-    """Return how to read a dataset.
+    """Choose how to read a dataset.
 
     Raises:
         InvalidArgumentError, TypeError: As `pipeline.huggingface`.
-        ValueError: There are defaults, and it is not read as Arrow.
+        ValueError: There are defaults, but it is not read as Arrow.
     """
-    # Only a Dataset tells its format.
+    # Only a Dataset has a `format`.
     kind = dataset.format["type"] if hasattr(dataset, "format") else _format_of_stream(dataset)
     kind = None if kind == "arrow" else kind
     if kind is None and dataset.features is not None:
@@ -201,13 +201,13 @@ def _format_of_stream(dataset: Any) -> Any:
 
 
 def _gives_tables(dataset: Any) -> bool:
-    """Return whether a dataset, or what a stream reads from, consists of tables of Arrow."""
-    steps = getattr(dataset, "_ex_iterable", None)  # of a stream
+    """Return True if a dataset, or a stream's input, consists of Arrow tables."""
+    steps = getattr(dataset, "_ex_iterable", None)  # a stream
     return steps is None or steps.iter_arrow is not None
 
 
 def _typed(rows: Mapping[str, list[Any]], features: Mapping[str, Any]) -> dict[str, Any]:
-    """Make columns of rows by their features: of Arrow, and what has to be decoded as an array of objects."""
+    """Make columns from rows by their features: Arrow columns, or arrays of objects to decode."""
     count = max(map(len, rows.values()), default=0)
     columns = {name: rows[name] if name in rows else [None] * count for name in features}
     plain = {name: column for name, column in columns.items() if not _is_decoded(features[name])}
@@ -226,7 +226,7 @@ def _table(columns: Mapping[str, list[Any]], features: Mapping[str, Any]) -> Any
 
 
 def _check_fits(name: str, column: list[Any], feature: Any) -> None:
-    """Raise InvalidArgumentError if a feature does not take a value of its column."""
+    """Raise InvalidArgumentError if a feature rejects a value in its column."""
     try:
         _table({name: column}, {name: feature})
     except Exception as error:
@@ -234,7 +234,7 @@ def _check_fits(name: str, column: list[Any], feature: Any) -> None:
 
 
 def _is_encoded(row: Any) -> bool:
-    """Return whether something is still to be decoded, or a list of such, as no function has looked at it."""
+    """Return True if a value, or a list's items, must still be decoded because no function has used it."""
     while isinstance(row, list) and row:
         row = row[0]
     return isinstance(row, dict)
@@ -245,24 +245,24 @@ def _described(features: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _is_decoded(feature: Any) -> bool:
-    """Return whether values have to be decoded, such as images."""
+    """Return True if values must be decoded, such as images."""
     features = needs("datasets.features.features", "huggingface")
     return bool(features.require_decoding(feature))
 
 
 def _is_special(kind: Any, feature: Any) -> bool:
-    """Return whether a column is more than what its type of Arrow says."""
+    """Return True if a column's meaning goes beyond its Arrow type."""
     return _is_decoded(feature) or isinstance(kind, needs("pyarrow", "huggingface").BaseExtensionType)
 
 
 def _is_of_files(kind: Any, feature: Any) -> bool:
-    """Return whether a feature is of images or the like that are not decoded."""
+    """Return True for undecoded images and similar features."""
     is_struct = needs("pyarrow.types", "huggingface").is_struct(kind)
     return getattr(feature, "decode", True) is False and is_struct and {field.name for field in kind} == _FILE
 
 
 def _check(kind: Any, feature: Any, name: str) -> None:
-    """Raise InvalidArgumentError for a type that does not become an array."""
+    """Raise InvalidArgumentError for a type unsupported in arrays."""
     if not _is_special(kind, feature):
         check(kind, name, "huggingface", dtypes=False)
     elif isinstance(feature, dict):
@@ -271,19 +271,19 @@ def _check(kind: Any, feature: Any, name: str) -> None:
 
 
 def _varies(feature: Any) -> bool:
-    """Return whether a feature says that its rows are arrays of varying length."""
-    if hasattr(feature, "shape"):  # Array2D and the others
+    """Return True if a feature describes arrays with varying length."""
+    if hasattr(feature, "shape"):  # Array2D and similar
         return feature.shape[0] is None
     return hasattr(feature, "feature") and getattr(feature, "length", -1) == -1
 
 
 def _by_shape(rows: Any, feature: Any) -> Any:
-    """The rows of an Array2D or the like."""
+    """Return an Array2D column's rows, or a similar feature's."""
     return object_vector(list(rows)) if _varies(feature) else rows
 
 
 def _of_lists(rows: list[Any], feature: Any, where: str, join: Join) -> Any:
-    """Make a column of decoded values, or of lists of them."""
+    """Make a column from decoded values, or from lists of them."""
     inner = getattr(feature, "feature", None)
     if inner is None:
         return join(rows, where)
@@ -292,7 +292,7 @@ def _of_lists(rows: list[Any], feature: Any, where: str, join: Join) -> Any:
 
 
 def _of_dicts(rows: Any, features: Mapping[str, Any], where: str, join: Join) -> dict[str, Any]:
-    """Make a column of rows that are dicts, with a feature for each key; None where that is not known."""
+    """Make a column from dicts, with a feature per key; None if unknown."""
     _refuse_none(rows, where)
     if any(row.keys() != features.keys() for row in rows):
         raise invalid(f"{where} has rows with other keys than the first, {', '.join(map(repr, features))}")
@@ -312,13 +312,13 @@ def _refuse_none(rows: Any, where: str) -> None:
 
 
 def _holds_dicts(row: Any) -> bool:
-    """Return whether a row is a list of dicts, such as the messages of a chat."""
+    """Return True if a row is a list of dicts, such as a chat's messages."""
     listed = isinstance(row, list) or (isinstance(row, np.ndarray) and row.dtype.hasobject and row.ndim == 1)
     return bool(listed and len(row) and isinstance(row[0], dict))
 
 
 def _plain(value: Any) -> Any:
-    """Lists and Python's own numbers in place of the arrays that the NumPy format makes of them."""
+    """Replace the NumPy format's arrays by lists and Python numbers."""
     if isinstance(value, (np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, dict):
@@ -327,7 +327,7 @@ def _plain(value: Any) -> Any:
 
 
 def _given(values: Any, feature: Any, where: str, join: Join) -> Any:
-    """Make a column of what a format gives for a feature; None where that is not known."""
+    """Make a column from a format's values for a feature; None if unknown."""
     if isinstance(values, dict):
         fields = feature if isinstance(feature, dict) else {}
         return {name: _given(inner, fields.get(name), where, join) for name, inner in values.items()}

@@ -1,4 +1,4 @@
-"""image_folder: images in folders that are named after their classes."""
+"""image_folder: images in folders named after their classes."""
 
 from __future__ import annotations
 
@@ -81,12 +81,12 @@ def image_folder(
 
 
 class ImageFolder(TableSource):
-    """The images of a folder; see `image_folder`.
+    """A folder's images; see `image_folder`.
 
     Attributes:
-        classes: The names of the classes, sorted; a label is a place in this list.
-        paths: The path of each image.
-        labels: The label of each image.
+        classes: The class names, sorted; a label is an index into this list.
+        paths: Each image's path.
+        labels: Each image's label.
     """
 
     def __init__(self, images: _Images, epochs: Epochs) -> None:
@@ -99,7 +99,7 @@ class ImageFolder(TableSource):
 class _Images(Table):
     kind = "image_folder"
     unit = "images"
-    most = 32  # the size of an image is not known
+    most = 32  # image sizes are unknown
     one_by_one = True
 
     def __init__(self, root: str, decode: Callable[[bytes], Any] | None, allow_empty: bool) -> None:
@@ -135,7 +135,7 @@ class _Images(Table):
     def _alone(self, path: str) -> Any:
         image = self._image(path)
         if any(self._decode is each for each in (None, rgb_image, upright_image)):
-            return image  # a function of the user's may return the same array each time
+            return image  # a user's function may return the same array each time
         (example,) = as_columns(stacked([image], self.kind), 1).examples()
         return example
 
@@ -152,7 +152,7 @@ class _Images(Table):
             raise invalid(f"image_folder: '{path}' cannot be decoded: {error}") from error
 
     def named(self, number: int) -> str:
-        """The path of an image."""
+        """Return an image's path."""
         return self.paths[number]
 
     def facts(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class _Images(Table):
 
 
 class _Found:
-    """The paths of the images of each class, and of the files that are left out, as they are found."""
+    """Image paths by class, and paths of ignored files, collected during the search."""
 
     def __init__(self) -> None:
         self.classes: dict[str, list[str]] = {}
@@ -173,7 +173,7 @@ class _Found:
             (images if is_file and name.lower().endswith(EXTENSIONS) else self.left_out).append(path)
 
     def warn(self, root: str) -> None:
-        """Say once how many files were left out, and of which kinds."""
+        """Warn once about ignored files, with their number and kinds."""
         if self.left_out:
             kinds = Counter(os.path.splitext(path)[1].lower() or "no ending" for path in self.left_out)
             told = ", ".join(f"{count:,} with {kind}" for kind, count in kinds.most_common(5))
@@ -187,7 +187,7 @@ class _Found:
 
 
 def _found(root: str) -> dict[str, list[str]]:
-    """Return the paths of the images of each class."""
+    """Return the image paths by class."""
     found = _Found()
     try:
         (_remote if "://" in root else _local)(root, found)
@@ -208,8 +208,10 @@ def _local(root: str, found: _Found) -> None:
 
 
 def _walk(root: str, folder: str, images: list[str], found: _Found) -> None:
-    """Add the images in a folder and those inside it, links to folders last. Each folder is read once, so that links
-    which lead back end; none is read that the classes lie in."""
+    """Add a folder's images and those inside it, links to folders last.
+
+    Each folder is read once, so cyclic links end; folders around the classes are not read.
+    """
     seen, waiting = {_identity(root)}, deque([folder])
     while waiting:
         place = waiting.popleft()
@@ -221,14 +223,14 @@ def _walk(root: str, folder: str, images: list[str], found: _Found) -> None:
             entries = sorted(scanned, key=lambda entry: entry.name, reverse=True)
         for entry in entries:
             if not _is(entry.is_dir):
-                # A link that leads nowhere is an error when it is read; a pipe would be waited for.
+                # A dangling link is an error when it is read; opening a pipe would block.
                 found.add(images, entry.name, entry.path, _is(entry.is_file) or not os.path.exists(entry.path))
             elif not entry.name.startswith("."):
                 (waiting.append if entry.is_symlink() else waiting.appendleft)(entry.path)
 
 
 def _is(kind: Callable[[], bool]) -> bool:
-    """Return the kind of an entry; False for a link to itself."""
+    """Return an entry's kind; False for a link to itself."""
     try:
         return kind()
     except OSError:

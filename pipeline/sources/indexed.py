@@ -1,4 +1,4 @@
-"""IndexedTable: the records of files by number, as an index of offsets says where each begins."""
+"""IndexedTable: file records by index, with an index of their offsets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pipeline.stages.block import Columns, Examples
 
 
 class Places(Protocol):
-    """Where the records of a file begin."""
+    """The positions of a file's records."""
 
     name: str
     identity: tuple[int, int]
@@ -32,17 +32,17 @@ class Places(Protocol):
     def __len__(self) -> int: ...
 
     def at(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the starts of records; for the index after the last one, its end."""
+        """Return record starts; for the index after the last record, its end."""
 
 
 class IndexedParts(Parts):
-    """Files whose records can be read from any of them on.
+    """Files readable from any record on.
 
     Attributes:
-        left_out: How many records at the start of each file are left out.
-        encoding: Of the files; None for bytes.
-        calls: True if making examples calls functions of the user's.
-        joins: True if the bytes of records that are not neighbours may be read together, one after the other.
+        left_out: Records skipped at the start of each file.
+        encoding: The files' encoding; None for bytes.
+        calls: True if making examples calls user functions.
+        joins: True if the bytes of separate records may be concatenated and read together.
     """
 
     takes_index = True
@@ -52,7 +52,7 @@ class IndexedParts(Parts):
     joins = True
 
     def places(self, name: str, folder: str | None) -> Places:
-        """Return where the records of a file begin.
+        """Return the positions of a file's records.
 
         Args:
             name: The file.
@@ -61,25 +61,25 @@ class IndexedParts(Parts):
         raise NotImplementedError
 
     def piece(self, name: str, data: bytes, begin: int) -> Any:
-        """Return a piece, as `read` yields them.
+        """Return a piece, in the form yielded by `read`.
 
         Args:
             name: The file.
-            data: The bytes of some neighbouring records.
-            begin: Where the first of them begins in the file.
+            data: The bytes of neighbouring records.
+            begin: The first record's offset in the file.
         """
         raise NotImplementedError
 
     def joined(self, pieces: Sequence[Any]) -> Any:
-        """Return one piece of the records of several.
+        """Join the records of several pieces in one.
 
-        Errors may name a wrong record of it: the one that fails is made again, alone.
+        Errors may name a wrong record in it: a failing record is made again, alone.
         """
         raise NotImplementedError
 
 
 def source_of(parts: IndexedParts, epochs: Epochs, index: bool, folder: Any) -> Source:
-    """Return the source of some files: indexed, or as a stream.
+    """Return a source for files: indexed, or as a stream.
 
     Raises:
         InvalidArgumentError: There is an `index_folder` without an index, or files cannot be indexed.
@@ -99,11 +99,11 @@ def source_of(parts: IndexedParts, epochs: Epochs, index: bool, folder: Any) -> 
 
 
 class _Found(NamedTuple):
-    """Records that were read, neighbours together.
+    """Records read from files, in groups of neighbours.
 
     Attributes:
-        files, data, begins: The file, the bytes, and where they begin, of each group of neighbours.
-        alone: The groups whose bytes must not be read together with others.
+        files, data, begins: Each group's file, bytes, and start offset.
+        alone: The groups with bytes that must not be read together with others.
     """
 
     files: list[int]
@@ -113,11 +113,11 @@ class _Found(NamedTuple):
 
 
 class IndexedTable(FileTable):
-    """The records of files.
+    """Records in files.
 
     Args:
         parts: The files.
-        places: Where the records of each begin.
+        places: The record positions per file.
     """
 
     unit = "records"
@@ -149,7 +149,7 @@ class IndexedTable(FileTable):
         return {**self._parts.facts(), **super().facts(), "index": True, "records": len(self)}
 
     def _read(self, numbers: NDArray[np.int64]) -> _Found:
-        """Read records: neighbours together, and those of a file one after the other."""
+        """Read records: neighbours together, and each file's records in sequence."""
         files = np.searchsorted(self._ends, numbers, "right")
         cuts = np.flatnonzero((np.diff(numbers) != 1) | (np.diff(files) != 0)) + 1
         if not len(cuts):
@@ -166,25 +166,25 @@ class IndexedTable(FileTable):
             places, ends = self._places[which[mine[0]]], inside[mine] + counts[mine]
             begins[mine] = places.at(inside[mine])
             data[mine] = self._files.read(places.name, places.identity, begins[mine].tolist(), places.at(ends).tolist())
-            alone += mine[ends == len(places)].tolist()  # a last line may have no end
+            alone += mine[ends == len(places)].tolist()  # a last line may lack an end
         return _Found(which.tolist(), data.tolist(), begins.tolist(), alone if self._parts.joins else range(len(data)))
 
     def _neighbours(self, file: int, number: int, count: int) -> _Found:
-        """Read neighbouring records of one file."""
+        """Read neighbouring records from one file."""
         places, first = self._places[file], number - (int(self._ends[file - 1]) if file else 0) + self._skip
         begin, end = places.at(np.array([first, first + count])).tolist()
         return _Found([file], self._files.read(places.name, places.identity, [begin], [end]), [begin], ())
 
 
 class Regular:
-    """The places of records of equal size.
+    """Positions of records with equal size.
 
     Args:
         name: The file.
         identity: Its size and time.
-        begin: Where the first begins.
-        size: Of a record, in bytes.
-        count: Their number.
+        begin: The first record's offset.
+        size: Bytes per record.
+        count: Number of records.
     """
 
     def __init__(self, name: str, identity: tuple[int, int], begin: int, size: int, count: int) -> None:

@@ -1,4 +1,4 @@
-"""batch_sizes: how many rows each record batch of an Arrow IPC file has, from its metadata: no column is read."""
+"""batch_sizes: row counts of an Arrow IPC file's record batches, from its metadata, without reading any column."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from pipeline.sources.extras import needs
 
 _END = b"ARROW1"
 
-# Places in the tables of the format's schemas, Footer, Message and RecordBatch (format/*.fbs of Arrow).
+# Field positions in the format's tables, Footer, Message and RecordBatch (Arrow's format/*.fbs).
 _RECORD_BATCHES, _HEADER, _LENGTH, _NODES = 3, 2, 0, 1
 
 
 def batch_sizes(file: Any) -> list[int]:
-    """Return the number of rows of each record batch, in order.
+    """Return the row count of each record batch, in order.
 
-    pyarrow tells it only of batches that it has read, with at least one column.
+    pyarrow offers this only for batches it has read, with at least one column.
 
     Args:
-        file: A binary file that can seek. Its position changes.
+        file: A seekable binary file. Its position changes.
 
     Raises:
         ArrowInvalid: The metadata is damaged.
@@ -36,7 +36,7 @@ def batch_sizes(file: Any) -> list[int]:
 
 
 def read_at(file: Any, start: int, size: int, end: int) -> bytes:
-    """Return some bytes of a file that ends there; struct.error if it does not have them."""
+    """Return bytes from a file with the given end; struct.error if they are missing."""
     if not 0 <= start <= start + size <= end:
         raise struct.error(f"bytes {start:,} to {start + size:,} are not in the file")
     file.seek(start)
@@ -50,7 +50,7 @@ def _rows(metadata: bytes) -> int:
 
 
 def checked_rows(batch: FlatTable) -> int:
-    """Return how many rows a RecordBatch has; struct.error if its columns have others."""
+    """Return a RecordBatch's row count; struct.error if its columns disagree."""
     rows, column = batch.int64(_LENGTH), batch.first_int64(_NODES)
     if rows < 0 or rows != column:
         raise struct.error(f"a batch says that it has {rows:,} rows, and its first column {column:,}")
@@ -58,7 +58,7 @@ def checked_rows(batch: FlatTable) -> int:
 
 
 class FlatTable:
-    """A table of FlatBuffers in some bytes."""
+    """A FlatBuffers table stored in bytes."""
 
     def __init__(self, data: bytes, place: int) -> None:
         self._data, self._place = data, place
@@ -68,29 +68,29 @@ class FlatTable:
         return cls(data, *struct.unpack_from("<I", data))
 
     def int64(self, number: int) -> int:
-        """A field that is a number; 0 if it is left out."""
+        """Return a numeric field; 0 if it is absent."""
         place = self._field(number)
         return 0 if place is None else self._at("<q", place)
 
     def uint8(self, number: int) -> int:
-        """A field that is a small number or a bool; 0 if it is left out."""
+        """Return a small numeric or bool field; 0 if it is absent."""
         place = self._field(number)
         return 0 if place is None else self._at("<B", place)
 
     def table(self, number: int) -> FlatTable:
-        """A field that is a table."""
+        """Return a table field."""
         place = self._field(number)
         if place is None:
             raise struct.error("a table is left out")
         return FlatTable(self._data, place + self._at("<I", place))
 
     def first_int64(self, number: int) -> int:
-        """The first number in a field that is a vector of structs; 0 if that is empty."""
+        """Return the first number in a field with a vector of structs; 0 if it is empty."""
         start, count = self._vector(number)
         return self._at("<q", start) if count else 0
 
     def blocks(self, number: int) -> list[tuple[int, int]]:
-        """Offset and size of the metadata of each Block in a field that is a vector of them."""
+        """Return each Block's offset and metadata size, from a field with a vector of Blocks."""
         start, count = self._vector(number)
         return [(self._at("<q", place), self._at("<i", place + 8)) for place in range(start, start + 24 * count, 24)]
 
@@ -102,7 +102,7 @@ class FlatTable:
         return start + 4, self._at("<I", start)
 
     def _field(self, number: int) -> int | None:
-        """Where a field is; None if it is left out."""
+        """Return a field's position; None if it is absent."""
         fields = self._place - self._at("<i", self._place)
         entry = 4 + 2 * number
         offset = self._at("<H", fields + entry) if entry < self._at("<H", fields) else 0

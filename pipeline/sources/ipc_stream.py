@@ -1,4 +1,4 @@
-"""Streams of Arrow IPC in files, such as the cache files of Hugging Face: where each record batch lies."""
+"""Arrow IPC streams in files, such as Hugging Face's cache files: the positions of their record batches."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from pipeline.sources.extras import needs
 from pipeline.sources.ipc_sizes import FlatTable, checked_rows, read_at
 
 _MARK = 0xFFFFFFFF
-_SCHEMA, _DICTIONARY, _BATCH = 1, 2, 3  # what a message is
+_SCHEMA, _DICTIONARY, _BATCH = 1, 2, 3  # message kinds
 
-# Places in the tables of the format's schemas, Message and DictionaryBatch (format/*.fbs of Arrow).
+# Field positions in the format's tables, Message and DictionaryBatch (Arrow's format/*.fbs).
 _KIND, _HEADER, _BODY_LENGTH, _ID, _IS_DELTA = 1, 2, 3, 0, 2
 
-Span = tuple[int, int]  # where a message begins, and how many bytes it has
+Span = tuple[int, int]  # a message's offset and size in bytes
 
 
 class StreamBatch(NamedTuple):
-    """Where a record batch lies.
+    """A record batch's position.
 
     Attributes:
         span: Its message.
-        dictionaries: The messages of the dictionaries that it needs.
-        rows: Number of items.
+        dictionaries: The messages with its dictionaries.
+        rows: Number of rows.
     """
 
     span: Span
@@ -32,13 +32,13 @@ class StreamBatch(NamedTuple):
 
 
 class StreamFile:
-    """A file that holds one stream.
+    """A file with one stream.
 
     Args:
-        file: A binary file that can seek.
+        file: A seekable binary file.
 
     Raises:
-        ArrowInvalid: It holds none, or is damaged.
+        ArrowInvalid: It has no stream, or is damaged.
     """
 
     def __init__(self, file: Any) -> None:
@@ -51,7 +51,7 @@ class StreamFile:
         self.schema = self._ipc.open_stream(self._message(self._schema)).schema
 
     def batch(self, number: int, fields: list[int]) -> Any:
-        """Return the columns with these numbers, in the order of the file, of a record batch."""
+        """Return a record batch's columns with these numbers, in file order."""
         batch = self.batches[number]
         parts = [self._message(span) for span in (self._schema, *batch.dictionaries, batch.span)]
         options = self._ipc.IpcReadOptions(included_fields=fields)
@@ -64,7 +64,7 @@ class StreamFile:
 
 
 def _batches(file: Any) -> tuple[Span, list[StreamBatch]]:
-    """The message of the schema, and the batches; struct.error if they are damaged."""
+    """Return the schema's message, and the batches; struct.error if they are damaged."""
     file.seek(0, 2)
     end, place = file.tell(), 0
     schema: Span | None = None
@@ -96,7 +96,7 @@ def _batches(file: Any) -> tuple[Span, list[StreamBatch]]:
         else:
             raise struct.error(f"a message of kind {kind} at byte {place:,}")
         place = sum(span)
-    else:  # the format allows that, but a writer that was killed leaves the same
+    else:  # the format allows that, but a killed writer leaves the same
         raise struct.error("it has no mark of its end, as if its writer had been stopped")
     if schema is None:
         raise struct.error("it is empty")
@@ -104,6 +104,6 @@ def _batches(file: Any) -> tuple[Span, list[StreamBatch]]:
 
 
 def _check_end(file: Any, place: int, end: int) -> None:
-    """struct.error if something follows the end of a stream, as where two were joined: nobody would read it."""
+    """Raise struct.error if data follows the end of a stream, as in joined files: it would be ignored."""
     if any(read_at(file, place, min(8, end - place), end)):
         raise struct.error(f"it goes on after its end at byte {place:,}")

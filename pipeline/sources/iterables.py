@@ -1,4 +1,4 @@
-"""Sources that are read in order: iterables, generator functions, iterators, and functions."""
+"""Sequential sources: iterables, generator functions, iterators, and functions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pipeline.stages.stream import Stream, shorter, whole
 
 
 class Named(Node):
-    """A source that is named after what it reads.
+    """A source named after its input.
 
     Args:
         name: The name.
@@ -55,12 +55,12 @@ class Named(Node):
 
 
 class OfIterable(Named):
-    """The items of an iterable, which starts over for each pass, or the results of a generator function.
+    """An iterable's items, from the start in each epoch, or a generator function's results.
 
     Args:
         make: Returns an iterator from the start.
         name: Its name.
-        length: Number of items; None if that is not known.
+        length: Number of items; None if unknown.
     """
 
     kind = "iterable"
@@ -81,7 +81,7 @@ class OfIterable(Named):
 
 
 class Iterated(Stream):
-    """Items of an iterator. The state is how many came: to resume, as many items are made again and dropped.
+    """An iterator's items. The state is their count: a resumed run makes as many again and drops them.
 
     Args:
         make: Returns the iterator from the start.
@@ -116,7 +116,7 @@ class Iterated(Stream):
         return Block(values_of(found), np.arange(first, self._count))
 
     def _begun(self) -> Any:
-        """Return the iterator, without the items that came before."""
+        """Return the iterator after dropping the items before the position."""
         iterator = self._make()
         if self._count and sum(1 for _ in itertools.islice(iterator, self._count)) < self._count:
             raise shorter()
@@ -126,7 +126,7 @@ class Iterated(Stream):
         return self._count
 
     def close(self) -> None:
-        close = getattr(self._iterator, "close", None)  # of a generator
+        close = getattr(self._iterator, "close", None)  # a generator
         if close is not None:
             try:
                 close()
@@ -136,16 +136,16 @@ class Iterated(Stream):
 
 
 class OneReader:
-    """Which stream reads an iterator now: several would take items from each other."""
+    """The stream currently reading an iterator: several would take items from each other."""
 
     def __init__(self) -> None:
         self._reading: Callable[[], Any] = _nobody
 
     def begin(self, stream: Stream, name: str) -> None:
-        """Let a stream read.
+        """Give a stream the iterator.
 
         Raises:
-            FailedPreconditionError: Another one has not ended.
+            FailedPreconditionError: Another stream has not ended.
         """
         if self._reading() is not None:
             text = f"{name} is an iterator, and another iterator is reading it: close that first, or pass a list"
@@ -153,7 +153,7 @@ class OneReader:
         self._reading = weakref.ref(stream)
 
     def end(self) -> None:
-        """Let another stream read."""
+        """Release the iterator for another stream."""
         self._reading = _nobody
 
     def __reduce__(self) -> Any:
@@ -165,7 +165,7 @@ def _nobody() -> None:
 
 
 class OfIterator(Named):
-    """The items of an iterator, which can be read once, and by one stream at a time.
+    """An iterator's items. It can be read once, by one stream at a time.
 
     Args:
         given: The iterator.
@@ -195,10 +195,10 @@ class OfIterator(Named):
 
 
 class Once(Iterated):
-    """The items that an iterator has left."""
+    """An iterator's remaining items."""
 
     def __init__(self, given: Iterator[Any], reader: OneReader, name: str) -> None:
-        # By `iter`, as in a `for` loop: some begin anew by that, or are not ready before.
+        # Call `iter`, as a `for` loop does: some iterators start over or become ready only then.
         super().__init__(lambda: iter(given), 0)
         self._reader = reader
         reader.begin(self, name)
@@ -211,7 +211,7 @@ class Once(Iterated):
 
 
 class OfStateful(Named):
-    """The items of an iterator, or iterable, with `state_dict` and `load_state_dict`.
+    """Items from an iterator or iterable with `state_dict` and `load_state_dict`.
 
     Args:
         given: The object.
@@ -235,9 +235,9 @@ class OfStateful(Named):
 
 
 class Stateful(Iterated):
-    """The items of an object that knows its state. The state is [how many came, the object's state].
+    """Items from an object with its own state. The state is [item count, the object's state].
 
-    The object is asked once for each block that is taken, and the answer is copied.
+    The object's `state_dict` is called once per block, and its result is copied.
     """
 
     def __init__(self, given: Any, reader: OneReader, name: str, alone: bool, state: Any) -> None:
@@ -261,7 +261,7 @@ class Stateful(Iterated):
         return self._make()
 
     def _asked(self) -> Any:
-        """Return the state of the object; or the error that says why it has none."""
+        """Return the object's state; or an error explaining why it has none."""
         whose = self._iterator if hasattr(self._iterator, "state_dict") else self._given
         try:
             state = copy.deepcopy(whose.state_dict())
@@ -271,7 +271,7 @@ class Stateful(Iterated):
             text = f"{self._name}.state_dict must return plain data that JSON gives back as it was, and here {odd}"
             return FailedPreconditionError(None, None, text)
         except FailedPreconditionError as error:
-            return FailedPreconditionError(None, None, error.message)  # without the frames, which keep it alive
+            return FailedPreconditionError(None, None, error.message)  # without frames, which would keep it alive
 
     def take(self, n: int) -> Block | None:
         block = super().take(n)
@@ -287,11 +287,11 @@ class Stateful(Iterated):
 
 
 class OfCallable(Named):
-    """The results of a function, one for each call, until it raises OutOfRangeError or StopIteration.
+    """A function's results, one per call, until it raises OutOfRangeError or StopIteration.
 
     Args:
         function: The function.
-        on_error, max_errors: Policy for examples on which it fails.
+        on_error, max_errors: Policy for failing calls.
     """
 
     kind = "callable"
@@ -323,7 +323,7 @@ class OfCallable(Named):
 
 
 class Called(Stream):
-    """Results of a function."""
+    """A function's results."""
 
     def __init__(self, function: Callable[[], Any], limit: Limited, run: Run, seed: Seed) -> None:
         self._limit, self._count, self._ended = limit, 0, False
@@ -333,7 +333,7 @@ class Called(Stream):
         self._results, self._name = Results(function, self._failed), name_of(function)
 
     def _failed(self, error: Exception) -> bool:
-        """Say why the input has ended, or where the function failed; return whether to leave the example out."""
+        """Record the end of the input, or the failed call; return True to skip the example."""
         if isinstance(error, CancelledError):
             return False
         if isinstance(error, OutOfRangeError):
@@ -356,7 +356,7 @@ class Called(Stream):
         self._results.of_thread(vars(reads))
         thread.draw = self._draw
         try:
-            if n == 1:  # threads take single examples, by 2 us faster than in a block
+            if n == 1:  # threads take single examples, 2 us faster than in a block
                 values: Columns | Examples = Examples([self._results.one(kept)])
             else:
                 values = self._several(self._draw, n)
@@ -374,7 +374,7 @@ class Called(Stream):
         return Block(values, np.arange(first, self._count))
 
     def _refuse_iterator(self, values: Columns | Examples) -> None:
-        """Refuse a function that makes an iterator in each call: as examples these would have no end."""
+        """Reject a function returning a new iterator per call: such examples would have no end."""
         example = values.first()
         if hasattr(type(example), "__next__"):
             self._error = TypeError(
@@ -384,7 +384,7 @@ class Called(Stream):
             raise self._error
 
     def _several(self, draw: Draw, n: int) -> Columns | Examples:
-        """Return up to n results: fewer before the end, or an error."""
+        """Return up to n results: fewer before the end or an error."""
         found, first = Kept(n, kept, np.empty), self._count
         try:
             while not self._ended and found.count < n:
@@ -403,4 +403,4 @@ class Called(Stream):
         return self._count
 
     def close(self) -> None:
-        """Keep what the function reads: it is the user's."""
+        """Do nothing: the function's resources belong to the user."""

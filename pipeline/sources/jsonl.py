@@ -1,4 +1,4 @@
-"""jsonl: the lines of JSON Lines files as dicts, which may differ in what they hold."""
+"""jsonl: lines from JSON Lines files as dicts; their keys may differ."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from pipeline.sources.strings import not_utf_8
 from pipeline.sources.text import Piece, cut_lines, cut_pieces, lines_of, opened
 from pipeline.stages.block import Examples
 
-# The compiled half of `json.loads`: for a short line the rest takes more time than it. It stands at the end of what it
-# has read. orjson takes 0.4 to 0.7 of its time, but gives floats for integers of more than 64 bits and has no NaN, so
-# that examples would depend on what is installed.
+# The compiled half of `json.loads`: for a short line the rest takes longer. It returns the end position, too.
+# orjson needs 0.4 to 0.7 of its time, but turns integers above 64 bits into floats and has no NaN, so examples would
+# depend on the installed libraries.
 _value: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
-# How to leave out lines that are no objects.
+# How to skip lines other than objects.
 _LENIENT = "; to skip such lines, use pipeline.text(paths).map(json.loads, on_error='skip')"
 
 _BLANK = " \t\r\n"
@@ -66,8 +66,8 @@ def jsonl(
     Args:
         paths: A path, URL or pattern such as "part-*.jsonl.gz", or a list.
         columns: Keys to read; None reads all keys of each line.
-        defaults: Values for keys that are missing or null, by key.
-        encoding: Encoding of the files, such as "latin-1".
+        defaults: Values for missing or null keys, by key.
+        encoding: The files' encoding, such as "latin-1".
         num_epochs: Number of epochs; None repeats forever.
         shuffle: Shuffle the files, in another order each epoch; add `.shuffle(n)` to mix lines.
         seed: Seed for the order.
@@ -75,7 +75,7 @@ def jsonl(
         index: Read lines by index: `shuffle`, `shuffle=True` and `shard=` then work on lines, and `len` and `d[i]`
             work. The offsets are computed once per machine. Files must be local and not compressed.
         index_folder: Folder for the index; None for the user's cache folder.
-        max_record_bytes: Limit for the length of a line; None for no limit.
+        max_record_bytes: Limit for a line's length; None for no limit.
 
     Raises:
         NotFoundError: A file is missing, or a pattern matches nothing.
@@ -125,7 +125,7 @@ class _Objects(IndexedParts):
         self._columns, self._defaults, self._limit = columns, defaults, limit
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
-        """Yield lists of lines; a place is the byte where the first of them begins."""
+        """Yield lists of lines; a place is the byte offset of the first line."""
         name = self.names[part]
         with opened(name, self._encoding) as file:
             if place is not None:
@@ -155,7 +155,7 @@ class _Objects(IndexedParts):
         return Examples([self._object(given, i, line) for i, line in enumerate(given.records)])
 
     def named(self, given: Records[Piece], i: int) -> str:
-        """The file of a line, and its number there."""
+        """Return a line's file, and its number there."""
         return given.source.line(given.places[i])
 
     def facts(self) -> dict[str, Any]:
@@ -196,7 +196,7 @@ class _Objects(IndexedParts):
         return chosen
 
     def _chosen(self, given: Records[Piece], i: int, found: dict[str, Any]) -> dict[str, Any]:
-        """Return the values of a line that were asked for, with defaults."""
+        """Return a line's requested values, with defaults."""
         if self._columns is not None:
             return {
                 name: found[name] if found.get(name) is not None else self._missing(given, i, found, name)
@@ -208,12 +208,12 @@ class _Objects(IndexedParts):
         return found
 
     def _default(self, name: str) -> Any:
-        """Return a default that no other row has."""
+        """Return a separate copy of a default for each row."""
         value = self._defaults.get(name)
         return value if isinstance(value, (str, bytes, int, float)) else copy.deepcopy(value)
 
     def _missing(self, given: Records[Piece], i: int, found: dict[str, Any], name: str) -> Any:
-        """Return what stands for a value that a line does not have, or that is null."""
+        """Return the replacement for a line's missing or null value."""
         if name in self._defaults or name in found:
             return self._default(name)
         names = ", ".join(map(repr, sorted(found))) or "nothing"
@@ -226,7 +226,7 @@ class _Objects(IndexedParts):
 
 
 def _filled(piece: Piece) -> Records[Piece]:
-    """Return the lines of a piece that are not blank."""
+    """Return a piece's non-blank lines."""
     lines = piece.records
     places: Sequence[int] = range(len(lines))
     if not all(map(bytes.strip, lines)):

@@ -1,4 +1,4 @@
-"""lance: the rows of Lance datasets by number."""
+"""lance: rows of Lance datasets by index."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def lance(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> TableSource:
-    """Read the rows of a Lance dataset: each example is a dict by column.
+    """Read rows from a Lance dataset: each example is a dict with one value per column.
 
-    Rows are indexed, and read by their numbers in blocks. The version that is there when you call this is read, also
-    if rows are added later.
+    Rows are indexed, and read by index in blocks. The dataset's current version is read, even if rows are added
+    later.
 
     Args:
-        dataset: A path or URL of the dataset, or a LanceDataset, such as one of another version.
+        dataset: The dataset's path or URL, or a LanceDataset, such as another version.
         columns, defaults, dtypes, codes: As for `arrow`. Only these columns are read.
-        num_epochs: How often to read the rows; None repeats for ever.
-        shuffle, seed: Read rows in random order, another one each epoch.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle, seed: Shuffle the rows, in another order each epoch.
         shard: (index, count): read every count-th row.
 
     Raises:
         NotFoundError: There is no such folder.
-        DataLossError: It is no Lance dataset, or a file of it is missing or damaged.
+        DataLossError: It is not a Lance dataset, or a file in it is missing or damaged.
         InvalidArgumentError: A column, default, dtype or code does not fit, or a value is missing.
         ValueError, TypeError, ImportError: An option or a library is wrong.
 
@@ -97,7 +97,7 @@ class _Rows(TakenRows):
 
 
 def _told(name: str, call: Callable[[], Any]) -> Any:
-    """Call what reads a dataset; its errors become the library's, with the name of the dataset."""
+    """Call a function that reads a dataset, and translate its errors into the library's, with the dataset's name."""
     try:
         return call()
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""Lists of JSON and similar formats: those that hold lists or objects are one value, whatever they hold."""
+"""Lists in JSON and similar formats: a list with lists or objects is one value, whatever it holds."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pipeline.nest import ListValue
 
 
 def marked(value: Any) -> Any:
-    """Return a value with a `ListValue` for each list that holds lists or objects.
+    """Replace each list containing lists or objects by a `ListValue`.
 
-    Which ones these are follows from the kinds of their items, not from their lengths, so an example never makes an
-    array of what another one cannot.
+    The choice depends on item kinds, not lengths, so the examples agree on what becomes an array.
     """
     if type(value) is dict:
         return {name: marked(each) for name, each in value.items()}

@@ -1,4 +1,4 @@
-"""mds: samples of the shards that Mosaic Streaming writes, by number."""
+"""mds: samples from Mosaic Streaming's shards, by index."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from pipeline.sources.paths import at_home
 from pipeline.sources.source import TableSource
 from pipeline.stages.block import Examples
 
-# Samples that are read at once, and about how many bytes of them.
+# Samples read at once, and their approximate bytes.
 _MOST, _BYTES = 1024, 1 << 22
 
-# Encodings whose values are arrays, strings or bytes as batches take them.
+# Encodings with arrays, strings or bytes as values, in the form batches use.
 _TO_CONVERT = ("json", "str_int", "str_float")
 
 
@@ -47,7 +47,7 @@ def mds(
     shard: tuple[int, int] | None = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
 ) -> TableSource:
-    """Read MDS shards of Mosaic Streaming: each sample is a dict with one value per column.
+    """Read Mosaic Streaming's MDS shards: each sample is a dict with one value per column.
 
     Uncompressed shards on a disk are indexed by sample. If a shard is compressed or remote, shards are read as a whole,
     one at a time: `shuffle` then orders the shards and the samples in each, and `shard` divides the shards.
@@ -58,12 +58,12 @@ def mds(
     Args:
         folders: The path or URL of a folder with an `index.json`, or a list of them.
         columns: Columns to read. None reads all.
-        decoders: Functions from bytes to a value, by column. They replace the decoder of the column's encoding.
-        verify: Check the hashes in the index before the first sample of a shard is read.
+        decoders: Functions from bytes to a value, by column. They replace the column encoding's decoder.
+        verify: Check the hashes in the index before reading a shard's first sample.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle, seed: Read in random order, another one each epoch.
+        shuffle, seed: Shuffle the samples, in another order each epoch.
         shard: (index, count): read every count-th sample, or shard.
-        max_record_bytes: Largest shard that is read as a whole; None for no limit.
+        max_record_bytes: Largest shard to read as a whole; None for no limit.
 
     Raises:
         NotFoundError: There is no such folder, index or shard.
@@ -73,7 +73,7 @@ def mds(
         ImportError: fsspec, Pillow, backports.zstd, pyarrow (brotli and snappy) or xxhash is missing.
         InvalidArgumentError: When you iterate: a value cannot be decoded.
         ResourceExhaustedError: When you iterate: a shard is too large.
-        FailedPreconditionError: When you iterate: a shard has changed since you made the dataset.
+        FailedPreconditionError: When you iterate: a shard changed after you made the dataset.
 
     Examples:
         >>> from streaming import MDSWriter  # doctest: +SKIP
@@ -106,7 +106,7 @@ def _check_decoders(decoders: Any) -> None:
 
 
 class _Field(NamedTuple):
-    """A column to read: its name, its place in a sample, and what decodes it."""
+    """A column to read: its name, its index in a sample, and its decoder."""
 
     name: str
     place: int
@@ -114,7 +114,7 @@ class _Field(NamedTuple):
 
 
 class _Layout:
-    """How the samples of a shard are cut up and decoded."""
+    """How to cut up and decode a shard's samples."""
 
     def __init__(self, columns: Columns, fields: Sequence[_Field]) -> None:
         self._sizes = columns.sizes
@@ -123,7 +123,7 @@ class _Layout:
         self.fields = fields
 
     def values(self, sample: bytes) -> list[bytes]:
-        """Return the bytes of each column; ValueError if they are not as many as the sample has."""
+        """Return each column's bytes; ValueError if their total differs from the sample's size."""
         if len(sample) < self._begin:
             raise ValueError(f"it has {len(sample):,} bytes, fewer than the sizes of its values")
         varying = iter(struct.unpack_from(self._head, sample))
@@ -208,18 +208,18 @@ class _Samples(FileTable):
             raise found from error
 
     def named(self, number: int) -> str:
-        """The shard of a sample, and its number there."""
+        """Return a sample's shard, and its index there."""
         file, inside = self.place(number)
         return f"{self.names[file]}:{inside}"
 
     def facts(self) -> dict[str, Any]:
-        # The index tells as much of the shards as their ends do, which other tables read.
+        # The index identifies the shards as well as their ends, used by other tables, would.
         index = {"files": len(self.names), **names_of(self.names), "index": digest_of(self._shards)}
         return {**index, "columns": self.columns, "whole": self.sizes is not None}
 
 
 def _chosen(shards: Sequence[Shard], columns: Any, decoders: Mapping[str, Any]) -> list[str]:
-    """Return the names of the columns to read, which all shards must have."""
+    """Return the names of the columns to read; all shards must have them."""
     first = shards[0]
     names = chosen(first.columns.names, columns, "mds")
     unknown = next((name for name in decoders if name not in names), None)

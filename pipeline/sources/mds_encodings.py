@@ -1,4 +1,4 @@
-"""The encodings of MDS, the format of Mosaic Streaming: what a column's bytes become. Pickles are not read."""
+"""Encodings in MDS, Mosaic Streaming's format: decoders for column bytes. Pickles are not read."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _SCALARS = (
     *("float16", "float32", "float64"),
 )
 
-# The first byte of an array whose dtype is not fixed.
+# An array's first byte, if its dtype is not fixed.
 _DTYPES = {
     **{8: "uint8", 9: "int8", 16: "uint16", 17: "int16", 18: "float16", 32: "uint32", 33: "int32", 34: "float32"},
     **{64: "uint64", 65: "int64", 66: "float64"},
 }
 
-# Modes of Pillow: the dtype, and how many values a pixel has.
+# Pillow modes: the dtype, and values per pixel.
 _MODES = {
     **{"L": ("u1", 1), "LA": ("u1", 2), "RGB": ("u1", 3), "RGBA": ("u1", 4), "CMYK": ("u1", 4), "YCbCr": ("u1", 3)},
     **{"HSV": ("u1", 3), "LAB": ("u1", 3), "I;16": ("<u2", 1), "I": ("<i4", 1), "F": ("<f4", 1)},
@@ -39,10 +39,10 @@ _PIL = struct.Struct("<3I")  # width, height, length of the mode
 
 
 def decoder_of(encoding: str) -> Decoder | None:
-    """Return what decodes a column's bytes; None if this encoding is not known.
+    """Return the decoder for a column's bytes; None if the encoding is unknown.
 
     Raises:
-        ValueError: The encoding is not written as its format is.
+        ValueError: The encoding's details are malformed.
     """
     name, _, details = encoding.partition(":")
     if name == "ndarray":
@@ -57,7 +57,7 @@ def _scalar(dtype: np.dtype[Any], data: bytes) -> Any:
 
 
 def _of_array(details: str) -> Decoder:
-    """Return the decoder of arrays: "", or a dtype, or "int32:3,4" with a shape too."""
+    """Return an array decoder for details: "", or a dtype, or "int32:3,4" with a shape too."""
     name, _, sides = details.partition(":")
     if name and name not in _SCALARS:
         raise ValueError(f"{name!r} is not a dtype of arrays")
@@ -94,7 +94,7 @@ def _pil(data: bytes) -> NDArray[Any]:
 
 
 def _list(decoder: Decoder, begin: int, data: bytes) -> ListValue:
-    """Return what a list holds, whose number, sizes and items begin at a byte."""
+    """Return a list's contents, with its count, sizes and items starting at `begin`."""
     count = int.from_bytes(data[begin : begin + 4], "little")
     at = begin + 4 * (count + 1)
     if len(data) < at:
@@ -125,9 +125,9 @@ _DECODERS: dict[str, Decoder] = {
     **{name: functools.partial(_scalar, np.dtype(name).newbyteorder("<")) for name in _SCALARS},
     "str_int": functools.partial(_number, int),
     "str_float": functools.partial(_number, float),
-    "str_decimal": bytes.decode,  # no array holds decimals, and a float would round them
+    "str_decimal": bytes.decode,  # arrays hold no decimals, and a float would round them
     **_IMAGES,
-    # The first four bytes of lists have no meaning yet.
+    # The first four bytes in lists have no meaning yet.
     **{f"list[{name}]": functools.partial(_list, each, 4) for name, each in _IMAGES.items()},
     **dict.fromkeys(("jpeg_array", "jpegarray"), functools.partial(_list, rgb_image, 0)),
     "json": _json,

@@ -1,4 +1,4 @@
-"""The nodes of sources: rows of tables, and parts such as files, in an order."""
+"""Source nodes: table rows, and parts such as files, in an order."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from pipeline.stages.run import Run
 from pipeline.stages.stream import Stream, whole
 from pipeline.tracebacks import from_handler
 
-# Bits of an example's number that count examples within a part.
+# Bits in an example's number that count examples within a part.
 _INSIDE = 36
 
-# Examples of a piece that are made together.
+# Most examples made together from a piece.
 _MOST = 1024
 
 _ENDS_BEFORE = "it ends before its saved position: it has fewer examples than when the state was saved"
@@ -39,9 +39,9 @@ class Rows:
     """Rows or examples as columns: the base class of tables and parts.
 
     Attributes:
-        kind: Name of the public function of the source.
-        unit: Name of the rows, groups or parts, in the plural.
-        most: How many rows to ask for at once.
+        kind: Name of the source's public function.
+        unit: Name for the rows, groups or parts, in the plural.
+        most: Number of rows to request at once.
         one_by_one: True if examples are made one at a time, so they may differ in shape.
     """
 
@@ -51,44 +51,44 @@ class Rows:
     one_by_one = False
 
     def facts(self) -> dict[str, Any]:
-        """Return what tells the rows from others, as plain data."""
+        """Return the identity of the rows, as plain data."""
         raise NotImplementedError
 
     def identities(self) -> Mapping[str, Sequence[Any]]:
-        """Return what tells the files of a table from changed ones, by name, as far as states list them."""
+        """Return identities of a table's files, by name, as far as states list them."""
         return {}
 
     def files(self) -> Sequence[str]:
-        """Return the names of all files that are read; see `Node.files`."""
+        """Return the names of all files to read; see `Node.files`."""
         return ()
 
     def data(self) -> Sequence[Any]:
-        """Return the objects in memory that are read; see `Node.data`."""
+        """Return the in-memory objects to read; see `Node.data`."""
         return ()
 
     def functions(self) -> tuple[Any, ...]:
-        """Return the user's functions that make examples; see `Node.functions`."""
+        """Return the user functions that make examples; see `Node.functions`."""
         return ()
 
 
 class Gathers(Protocol):
-    """Copies rows by their numbers. Several threads may ask at once."""
+    """Copies rows by index. Several threads may call it at once."""
 
     def take(self, numbers: NDArray[np.int64]) -> list[NDArray[Any]]:
-        """Return the rows with these numbers, an array for each column."""
+        """Return rows by index, one array per column."""
 
     def runs(self, starts: NDArray[np.int64], size: int) -> list[NDArray[Any]] | None:
-        """Return `size` neighbours from each row on, as an array of one dimension more; None if it cannot."""
+        """Return `size` neighbours from each row on, as arrays with one more dimension; None if it cannot."""
 
 
 class Table(Rows):
-    """Rows that can be had by number. Several threads may ask at once.
+    """Rows with random access. Several threads may call it at once.
 
     Attributes:
-        sizes: Rows per group, where the rows of a group can only be had together; else None.
-        at_hand: True if any rows lie in memory, and only have to be gathered.
-        ahead: True if rows may be made before they are asked for: making them calls no function of the user's.
-        by_epoch: True if each epoch has its own rows: row i of epoch e has the number `e * len(table) + i`.
+        sizes: Rows per group, if a group's rows must be read together; else None.
+        at_hand: True if rows are in memory, and only need gathering.
+        ahead: True if rows may be made before they are requested: making them calls no user function.
+        by_epoch: True if each epoch has its own rows: row i in epoch e has the number `e * len(table) + i`.
         takes_workers: See `Node.takes_workers`.
     """
 
@@ -100,39 +100,39 @@ class Table(Rows):
         raise NotImplementedError
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        """Return the rows with these numbers as columns; with `sizes`, all are of one group."""
+        """Return rows by index as columns; with `sizes`, all from one group."""
         raise NotImplementedError
 
     def loose(self, numbers: NDArray[np.int64]) -> Any:
-        """Return rows that may differ in shape, as `Examples`, or as columns with objects for arrays of several shapes.
+        """Return rows with varying shapes as `Examples`, or as columns with objects for arrays of several shapes.
 
-        Only where `one_by_one`.
+        Only if `one_by_one`.
         """
         return Examples([_only(self.take(numbers[i : i + 1])) for i in range(len(numbers))])
 
     def gatherer(self) -> tuple[Gathers, Any] | None:
-        """Return what gathers rows, all of the same dtypes and shapes, and their structure, as `Columns` has it.
+        """Return an object that gathers rows with equal dtypes and shapes, and their structure, as in `Columns`.
 
         Every iterator calls it once, before its first row.
 
         Returns:
-            None where `take` has to make the rows.
+            None if `take` must make the rows.
 
         Raises:
-            FailedPreconditionError: The rows are no longer those that the table was made of.
+            FailedPreconditionError: The rows have changed since the table was made.
         """
         return None
 
     def named(self, number: int) -> str | None:
-        """Return what errors call a row, such as its file; None for its number."""
+        """Return a row's name for errors, such as its file; None to use its index."""
         return None
 
     def fetch(self, source: OfTable) -> Node | None:
-        """Return the recipe that runs instead of a source of this table, if workers make its rows."""
+        """Return a recipe to run instead of this table's source, if workers make its rows."""
         return None
 
     def rows(self, numbers: NDArray[np.int64]) -> Columns | Examples:
-        """Return the rows with these numbers."""
+        """Return rows by index."""
         return _values(self.loose if self.one_by_one else self.take, numbers, self.one_by_one)
 
 
@@ -150,14 +150,14 @@ def _values(make: Callable[[Any], Any], which: Any, one_by_one: bool) -> Columns
 
 
 class Parts(Rows):
-    """Parts, such as files, each with pieces of several examples. A piece has a length and takes slices.
+    """Parts, such as files, each with pieces of several examples. A piece has a length and supports slices.
 
     Attributes:
-        names: The names of the parts that are files, in order; else one name of no file for each.
+        names: File names of the parts, in order; else one placeholder name per part.
         of_files: True if they are files.
         no_state: Why it has no states; None if it has.
-        count: How many examples all parts have; None if that is not known.
-        live: True if others write the files meanwhile, as they do with pipes.
+        count: Example count over all parts; None if unknown.
+        live: True if other programs write the files meanwhile, as with pipes.
         takes_index: See `Node.takes_index`.
     """
 
@@ -168,42 +168,42 @@ class Parts(Rows):
     count: int | None = None
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
-        """Yield the pieces of a part, each after the place where it begins.
+        """Yield a part's pieces, each after its start place.
 
-        A place is plain data, not None: in a file a count, as of bytes. `place` is where to begin, or None. A
-        FailedPreconditionError in its stead says why there is no state here.
+        A place is plain data, not None: in a file a count, such as bytes. Reading starts at `place`, or at the start if
+        it is None. A FailedPreconditionError instead of a place explains why there is no state here.
         """
         raise NotImplementedError
 
     def block(self, piece: Any) -> Any:
-        """Return the examples of a piece, or of a slice of one, as columns. Several threads may ask at once.
+        """Return the examples in a piece, or a slice of it, as columns. Several threads may call it at once.
 
-        Where `one_by_one`, it may return `Examples`.
+        If `one_by_one`, it may return `Examples`.
         """
         raise NotImplementedError
 
     def loose(self, piece: Any) -> Any:
-        """Return the examples of a piece as `block` does, with objects for arrays of several shapes.
+        """Return a piece's examples as `block` does, with objects for arrays of several shapes.
 
-        Only where `one_by_one`.
+        Only if `one_by_one`.
         """
         return self.block(piece)
 
     def named(self, piece: Any, i: int) -> str | None:
-        """Return what errors call example i of a piece, such as its file and line."""
+        """Return a name for example i in a piece, such as its file and line, for errors."""
         return None
 
     def rows(self, piece: Any) -> Columns | Examples:
-        """Return the examples of a piece."""
+        """Return a piece's examples."""
         return _values(self.loose if self.one_by_one else self.block, piece, self.one_by_one)
 
 
 class OfSource(Node):
-    """A dataset of a source, such as `arrays` or `csv`.
+    """A dataset read by a source, such as `arrays` or `csv`.
 
     Args:
         kind: The function.
-        facts: Returns what decides the examples besides their order, as plain data.
+        facts: Returns, as plain data, everything affecting the examples except their order.
         order: Number and order of epochs.
     """
 
@@ -225,7 +225,7 @@ class OfSource(Node):
         return {**self._facts(), **{key: value for key, value in self.order.facts().items() if key != "seeds"}}
 
     def numbered(self, run: Run) -> Numbered:
-        """Return the order of the rows or parts, by the seeds of this iterator."""
+        """Return the order of rows or parts, given this iterator's seeds."""
         numbered: Numbered = self.order.numbered()
         if self._seed is not None and numbered.shuffle is not None:
             numbered.shuffle = copy.copy(numbered.shuffle)
@@ -241,12 +241,12 @@ class OfSource(Node):
         return f"{self.kind}({self.about()}{shuffle}{epochs})"
 
     def about(self) -> str:
-        """Return how much there is."""
+        """Describe the amount of data."""
         raise NotImplementedError
 
 
 class OrderSeed(Seed):
-    """The seeds of the order of a source."""
+    """The seeds for a source's order."""
 
     def __init__(self, shuffle: Any) -> None:
         self._shuffle = shuffle
@@ -269,7 +269,7 @@ class OrderSeed(Seed):
 
 
 class OfTable(OfSource):
-    """The rows of a table.
+    """A table's rows.
 
     Args:
         table: The rows.
@@ -314,7 +314,7 @@ class OfTable(OfSource):
         return self.table.named(number % rows) if rows else None
 
     def index(self, run: Run) -> Index:
-        if len(self.table) != self.order.rows:  # such as a Dataset of PyTorch to which examples were added
+        if len(self.table) != self.order.rows:  # such as a PyTorch Dataset after examples were added
             text = (
                 f"{self.call()}: there were {self.order.rows:,} {self.table.unit} when the dataset was made, and there "
                 f"are {len(self.table):,} now: make another one"
@@ -331,13 +331,13 @@ class OfTable(OfSource):
 
 
 class TableRows(Index):
-    """The rows of a table by their place in its order.
+    """A table's rows by their position in its order.
 
     Args:
         table: The rows.
         numbered: Their order, through all epochs.
-        begin: Which element of that order has place 0.
-        length: Their number.
+        begin: The position in that order of element 0.
+        length: Number of elements.
     """
 
     of_sources = True
@@ -359,7 +359,7 @@ class TableRows(Index):
         return self._length
 
     def block(self, places: Numbers) -> Block:
-        if self._plain and self._gatherer is not None:  # the places are the rows
+        if self._plain and self._gatherer is not None:  # positions are row indices
             return Block(Columns(self._gatherer.take(places), len(places), self._structure), places)
         if not len(places):
             return Block(Examples([]), places)
@@ -387,7 +387,7 @@ class TableRows(Index):
         return Block(Columns(arrays, len(starts), self._structure), numbers, sizes=size)
 
     def _rows_of(self, places: Numbers) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
-        """Return the epoch and the row of each place; None for the first epoch of all."""
+        """Return each position's epoch and row; None for the first epoch overall."""
         wanted = self._begin + places if self._begin else places
         numbered, length = self._numbered, self._numbered.length
         low, high = bounds(wanted)
@@ -410,7 +410,7 @@ class TableRows(Index):
         return epochs, rows
 
     def _order_of(self, epoch: int) -> NDArray[np.int64]:
-        """Return the rows of an epoch in order; the last two orders are kept."""
+        """Return an epoch's rows in order; the last two orders are cached."""
         if epoch not in self._orders:
             order = self._numbered.order(epoch)
             if order is None:
@@ -421,7 +421,7 @@ class TableRows(Index):
 
 
 class GroupRows(Index):
-    """The rows of a table of groups, each of which is read as a whole, in order."""
+    """A table's rows in groups, each read as a whole, in order."""
 
     of_sources = True
 
@@ -434,7 +434,7 @@ class GroupRows(Index):
         return self._length
 
     def block(self, places: Numbers) -> Block:
-        """Return examples at consecutive places, up to the end of a group."""
+        """Return examples at consecutive positions, up to a group's end."""
         first = self._begin + int(places[0])
         rows = self._numbered.numbers(first, min(len(places), self._table.most))
         epoch = first // self._numbered.length
@@ -444,7 +444,7 @@ class GroupRows(Index):
 
 
 def made_before_error(make: Callable[[Any], Columns | Examples], which: Any) -> tuple[Columns | Examples, Any]:
-    """Return rows that are made together, up to the first that cannot be made, and why that cannot."""
+    """Make rows together, up to the first error; return them and the error."""
     try:
         return make(which), None
     except Exception as raised:
@@ -461,15 +461,15 @@ def made_before_error(make: Callable[[Any], Columns | Examples], which: Any) -> 
 
 
 class OfParts(OfSource):
-    """The examples of files, or of other parts, one part after another.
+    """Examples from files, or from other parts, one part after another.
 
     Args:
         parts: The parts.
         facts, order: As for OfSource.
-        stream: The class of the streams.
+        stream: The stream class.
 
     Attributes:
-        errors: `on_error` and `max_errors`: what happens when a part fails, and the stream can read those after it.
+        errors: `on_error` and `max_errors`: the policy for a failing part, if later parts are readable.
     """
 
     def __init__(self, parts: Parts, order: Any, stream: type[PartsStream]) -> None:
@@ -491,7 +491,7 @@ class OfParts(OfSource):
         return f"shuffle=True orders {self.parts.unit}, and there is one, so it changes nothing"
 
     def skipping(self, on_error: str, max_errors: int | None) -> OfParts:
-        """Return the same that does this with the rest of a part that fails, if there is something after it."""
+        """Return the same source with this policy for the rest of a failing part, if anything follows it."""
         other = copy.copy(self)
         other.errors = on_error, max_errors
         return other
@@ -500,7 +500,7 @@ class OfParts(OfSource):
         return f"{len(self.parts.names):,} {self.parts.unit}"
 
     def total(self) -> int | None:
-        """Return how many examples all epochs have; None if there is no end, or that is not known."""
+        """Return the example count over all epochs; None if it is infinite or unknown."""
         count, epochs = self.parts.count, self.order.num_epochs
         return None if count is None or epochs is None else count * epochs
 
@@ -530,7 +530,7 @@ class OfParts(OfSource):
 
 
 class _NamesOf:
-    """Return the facts about file names that states check."""
+    """Returns facts about file names, checked by states."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
@@ -540,7 +540,7 @@ class _NamesOf:
 
 
 class _FactsOf:
-    """Return everything except the order that determines the examples of parts."""
+    """Returns everything affecting the examples in parts, except the order."""
 
     def __init__(self, parts: Parts, names: Callable[[], dict[str, Any]]) -> None:
         self._parts, self._names = parts, names
@@ -550,10 +550,10 @@ class _FactsOf:
 
 
 class PartsStream(Stream):
-    """The examples of parts that are read one after another.
+    """Examples from parts, read one after another.
 
-    The state is [the epoch, the part in its order, the place of a piece, examples of that piece that were taken,
-    examples of the part before that piece].
+    The state is [the epoch, the part's index in its order, a piece's place, examples taken from that piece, examples in
+    the part before it].
     """
 
     def __init__(self, node: OfParts, run: Run, state: Any) -> None:
@@ -563,18 +563,18 @@ class PartsStream(Stream):
         self.first_epoch = run.epoch * (self.order.num_epochs or 0)
         self._opened = run.files.of_parts(self.parts, self._names)
         self._failed: BaseException | None = None
-        self._taken = False  # whether this epoch has had an example so far
+        self._taken = False  # True once this epoch has had an example
         epoch, part, place, offset, before = (0, 0, None, 0, 0) if state is None else state
         self.epoch, self.part = whole(epoch), whole(part, self.order.length)
         self.place = whole(place) if self.parts.of_files and place is not None else place
         self._offset, self._before = whole(offset), whole(before)
-        self._pieces: Generator[tuple[Any, Any]] | None = None  # of the part, from `place` on
-        self._piece: Any = None  # whose examples from `_offset` on come next
-        self._number = 0  # of the first example of the part
-        self._prepared: list[bytes] = []  # remote files that are fetched ahead
-        self._made: Columns | Examples | None = None  # examples of the piece that were made together
-        self._made_at = 0  # where in the piece these begin
-        self._error: Exception | None = None  # that comes after these
+        self._pieces: Generator[tuple[Any, Any]] | None = None  # pieces of the part, from `place` on
+        self._piece: Any = None  # next: its examples from `_offset` on
+        self._number = 0  # the part's first example
+        self._prepared: list[bytes] = []  # remote files fetched ahead
+        self._made: Columns | Examples | None = None  # examples made together from the piece
+        self._made_at = 0  # their start in the piece
+        self._error: Exception | None = None  # raised after these
 
     def take(self, n: int) -> Block | None:
         return self._block(n) if self._reach() else None
@@ -588,12 +588,12 @@ class PartsStream(Stream):
         return n - left
 
     def _reach(self) -> bool:
-        """Have the piece of the next example; return False at the end."""
+        """Fetch the piece with the next example; return False at the end."""
         if self._failed is not None:
             raise self._failed
         while self._piece is None or self._offset >= len(self._piece):
             try:
-                self.run.clock.check()  # as many examples may be left out
+                self.run.clock.check()  # many examples may be skipped
                 if not self._read_on():
                     return False
             except OutOfRangeError as error:
@@ -606,13 +606,13 @@ class PartsStream(Stream):
         return True
 
     def _block(self, n: int) -> Block:
-        """Return the next examples of the piece."""
+        """Return the piece's next examples."""
         piece, begin = self._piece, self._offset
         made = self._made
         if made is None or not self._made_at <= begin < self._made_at + len(made):
             if made is not None and self._error is not None and begin == self._made_at + len(made):
                 raise self._error
-            # Several times n, so that few blocks have to be joined; the first one reaches to where a batch begins.
+            # Several times n, so few blocks must be joined; the first one ends at a batch boundary.
             count = n if self.parts.one_by_one or not begin else n * max(1, _MOST // n)
             count = min(count, self.parts.most, len(piece) - begin)
             made, self._error = made_before_error(self.parts.rows, piece[begin : begin + count])
@@ -629,13 +629,13 @@ class PartsStream(Stream):
         return Block(values, np.arange(first, first + end - at), names=names)
 
     def _fail(self, error: BaseException) -> None:
-        """Raise the error of a read, now and later: nothing comes after it."""
+        """Raise a read error, now and on later calls: nothing follows it."""
         self._failed = error
         ending(error)
         raise error
 
     def _read_on(self) -> bool:
-        """Get the next piece, of this part or the next one; return False at the end."""
+        """Get the next piece from this part or the next; return False at the end."""
         order, pieces = self.order, self._pieces
         if pieces is None:
             if order.num_epochs is not None and self.epoch >= order.num_epochs:
@@ -666,7 +666,7 @@ class PartsStream(Stream):
         return True
 
     def open(self, part: int, epoch: int) -> Generator[tuple[Any, Any]]:
-        """Return the pieces of a part, from `place` on."""
+        """Return a part's pieces, from `place` on."""
         return self.parts.read(part, epoch, self.place)
 
     def _next_part(self) -> None:
@@ -685,9 +685,9 @@ class PartsStream(Stream):
         self._opened.note(os.fsencode(name), file_identity(name), number, self.place is not None)
 
     def _prepare(self, before: int) -> None:
-        """Begin to fetch this file and those after it if they are remote, given the number of parts before the epoch.
+        """Begin to fetch this file and later ones if they are remote, given the number of parts before the epoch.
 
-        Not the first of these if it is to be read from its middle on.
+        Skips the first if reading starts in its middle.
         """
         first = self.part + (self.place is not None)
         count = min(REMOTE_AHEAD, self.order.length - first)
@@ -698,7 +698,7 @@ class PartsStream(Stream):
         self._prepared = names
 
     def _names(self, first: int, count: int) -> list[str]:
-        """Return the names of parts, in the order of the first epoch."""
+        """Return part names, in the first epoch's order."""
         count = min(count, self.order.length - first)
         return [self.parts.names[part] for part in self.numbered.numbers(first, max(0, count)).tolist()]
 

@@ -1,4 +1,4 @@
-"""npz: files of arrays, each of which is one example."""
+"""npz: files with arrays, one example per file."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def npz(
     shard: tuple[int, int] | None = None,
     max_record_bytes: int | None = MAX_RECORD_BYTES,
 ) -> TableSource:
-    """Read files of NumPy arrays, one example per file.
+    """Read NumPy array files, one example per file.
 
-    The arrays of an `.npz` file are a dict, and the array of an `.npy` file is the example itself. Nothing is
-    unpickled. To read the rows of an array, use `arrays`.
+    An `.npz` file becomes a dict with its arrays, and an `.npy` file's array is the example itself. Nothing is
+    unpickled. To read an array's rows, use `arrays`.
 
     Args:
         paths: A path, URL or pattern such as "train/*.npz", or a list of them.
         keys: Names of the arrays to read from each `.npz` file. None reads all.
-        verify: Check the checksum of each array in an `.npz` file. Without it, large uncompressed arrays are read
-            several times as fast, and damage may go unnoticed.
+        verify: Check each array's checksum in an `.npz` file. Without it, large uncompressed arrays are read several
+            times as fast, and damage may go unnoticed.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle, seed: Read in random order, another one each epoch.
+        shuffle, seed: Shuffle the files, in another order each epoch.
         shard: (index, count): read every count-th file.
         max_record_bytes: Largest example; None for no limit.
 
@@ -56,7 +56,7 @@ def npz(
         ValueError, TypeError, ImportError: An option is wrong, or fsspec is missing.
         DataLossError: When you iterate: a file is damaged or truncated, or neither `.npz` nor `.npy`.
         InvalidArgumentError: When you iterate: a file lacks a key, or holds Python objects.
-        ResourceExhaustedError: When you iterate: the arrays of a file are too large.
+        ResourceExhaustedError: When you iterate: a file's arrays are too large.
 
     Examples:
         >>> np.savez("0.npz", x=np.arange(3), y=7)
@@ -75,7 +75,7 @@ def npz(
 class _Files(FileTable):
     kind = "npz"
     unit = "files"
-    most = 32  # the size of a file is not known
+    most = 32  # file sizes are unknown
     one_by_one = True
     ahead = True
 
@@ -106,14 +106,14 @@ class _Files(FileTable):
         return {key: _value(array, f"npz: {name}: {key!r}") for key, array in found.items()}
 
     def named(self, number: int) -> str:
-        """The name of a file."""
+        """Return a file's name."""
         return self.names[number]
 
     def facts(self) -> dict[str, Any]:
-        # Not the ends of all files, as of other tables: there may be a million of them.
+        # Unlike other tables, this skips the files' ends: there may be a million files.
         return {"files": len(self.names), **names_of(self.names), "keys": self._keys}
 
 
 def _value(array: NDArray[Any], where: str) -> Any:
-    """Return an array as examples have it: strings as objects, and a number instead of an array without dimensions."""
+    """Return an array in the form of examples: strings as objects, and a number for an array without dimensions."""
     return as_objects(native(array), where)[()]

@@ -1,4 +1,4 @@
-"""Orders: which row each element of a source is, epoch after epoch."""
+"""Orders: the row for each element in each epoch."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pipeline.errors import invalid
 from pipeline.orders.epochs import EpochLimit, EpochShuffle
 from pipeline.orders.numbered import Numbered, parse_shard
 
-# Sets the words for the rows of a group apart from those for the order of the groups, which have the same seeds.
+# Separates the random words for rows in a group from those for the group order; both use the same seeds.
 _OF_ROWS = 0x5851F42D4C957F2D
 
 
 class Epochs(NamedTuple):
-    """How often and in which order a source is read: the arguments that all sources share.
+    """How often and in which order to read a source: the arguments shared by all sources.
 
     Attributes:
-        num_epochs: How often; None means without end.
-        shuffle: True if the order is random, and another one in each epoch.
-        seed: Of the random orders.
-        shard: (index, count) of the share to read.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle: True for a random order, different in each epoch.
+        seed: Seed for random orders.
+        shard: (index, count) of the shard to read.
     """
 
     num_epochs: int | None = 1
@@ -35,24 +35,24 @@ class Epochs(NamedTuple):
 
 
 class Order:
-    """The order of the rows of a table, for any number of epochs. Each reader asks `numbered` for one of its own.
+    """A table's row order, for any number of epochs. Each reader gets its own from `numbered`.
 
     Attributes:
         num_epochs: None means no limit.
-        rows: The number of rows.
-        length: The number of elements of an epoch.
-        shuffle: The shuffle; None keeps the order of the table.
+        rows: Number of rows.
+        length: Number of elements per epoch.
+        shuffle: The shuffle; None keeps the table's order.
 
     Args:
-        rows: The number of rows.
-        sizes: Rows per group, if groups are read as a whole: then their order is shuffled, and the rows
-            within each. None shuffles all rows.
+        rows: Number of rows.
+        sizes: Rows per group, if groups are read as a whole: then the groups are shuffled, and the rows within each.
+            None shuffles all rows.
         epochs: The requested epochs.
         what: Name of the units that `shard` splits, for messages.
 
     Raises:
         ValueError: `num_epochs` is less than 1; the shard does not exist, or there are fewer rows or groups than
-            shards; there are no rows and no limit of epochs; or a random order that hosts share has no seed.
+            shards; there are no rows and no limit on epochs; or a random order split among hosts has no seed.
         TypeError: A number is not an integer.
     """
 
@@ -76,13 +76,13 @@ class Order:
         self.length = self.numbered().length
 
     def numbered(self) -> Numbered:
-        """Return the elements by number, through any number of epochs; for one thread at a time."""
+        """Return the elements by index, through any number of epochs; for one thread at a time."""
         if self._sizes is None:
             return Numbered(self.rows, None, self.shuffle, self._shard)
         return _Groups(self.rows, self._sizes, self.shuffle, self._shard)
 
     def facts(self) -> dict[str, Any]:
-        """Return everything that determines the order, as plain data."""
+        """Return everything affecting the order, as plain data."""
         return {**self.numbered().facts(), "num_epochs": self.num_epochs}
 
 
@@ -94,12 +94,12 @@ class _Groups(Numbered):
         ends = np.cumsum(np.asarray(sizes, np.int64))
         self._sizes = np.asarray(sizes, np.int64)[shard[0] :: shard[1]]
         self._starts = (ends - np.asarray(sizes, np.int64))[shard[0] :: shard[1]]
-        self._ends = np.cumsum(self._sizes)  # of the groups in the order of the epoch, in elements
-        self._rows_of: tuple[int, int, NDArray[np.int64]] | None = None  # of an epoch and a group
+        self._ends = np.cumsum(self._sizes)  # group ends in the epoch's order, in elements
+        self._rows_of: tuple[int, int, NDArray[np.int64]] | None = None  # by epoch and group
         self.length = int(self._sizes.sum())
 
     def numbers(self, first: int, count: int) -> NDArray[np.int64]:
-        """As Numbered, but fewer at the end of a group."""
+        """As Numbered, but returns fewer at a group's end."""
         if count < 1 or not self.length:
             return np.empty(0, np.int64)
         epoch, begin = divmod(first, self.length)
@@ -114,7 +114,7 @@ class _Groups(Numbered):
         return start + self._shuffled(epoch, group)[inside:end]
 
     def order(self, epoch: int) -> NDArray[np.int64] | None:
-        """Return the numbers of the groups of an epoch, in order; None if they are in the order of the input."""
+        """Return an epoch's group indices, in order; None if they are in input order."""
         if self.shuffle is None:
             return None
         groups = self.shuffle.order(epoch)
@@ -129,7 +129,7 @@ class _Groups(Numbered):
         if self._rows_of is None or self._rows_of[:2] != (epoch, group):
             assert self.shuffle is not None
             size, (seed, seed2) = int(self._sizes[group]), self.shuffle.seeds
-            words = -(-size // 4)  # each epoch uses up whole blocks of four words, as in EpochShuffle
+            words = -(-size // 4)  # each epoch uses up whole blocks with four words, as in EpochShuffle
             key = (seed2 + group + 1) & ((1 << 64) - 1)
             self._rows_of = epoch, group, permutation(seed ^ _OF_ROWS, key, epoch * words % (1 << 64), size)
         return self._rows_of[2]

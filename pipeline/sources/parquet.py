@@ -1,4 +1,4 @@
-"""parquet and feather: the rows of files of tables, group by group."""
+"""parquet and feather: rows of table files, group by group."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def parquet(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> TableSource:
-    """Read rows of Parquet files: each example is a dict by column.
+    """Read rows from Parquet files: each example is a dict with one value per column.
 
     Files are read by row group. Folders such as `year=2024/` become columns.
 
@@ -75,10 +75,10 @@ def feather(
     shard: tuple[int, int] | None = None,
     memory_map: bool = False,
 ) -> TableSource:
-    """Read rows of Feather files (Arrow IPC) by record batch, as `parquet` does.
+    """Read rows from Feather files (Arrow IPC) by record batch, as `parquet` does.
 
-    Files in the stream format of Arrow IPC, such as the cache files of Hugging Face, are read too. Each record batch
-    is checked in full, so a damaged file is an error.
+    Files in Arrow IPC's stream format, such as Hugging Face's cache files, are read too. Each record batch is checked
+    in full, so a damaged file is an error.
 
     Args:
         paths, columns, defaults, dtypes, codes, where, num_epochs, shuffle, seed, shard: As for `parquet`.

@@ -1,4 +1,4 @@
-"""Paths: the files that a path, a pattern or a list of them names, here or behind a URL."""
+"""Paths: expand paths, patterns and lists of them to filenames, local or behind URLs."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def expanded(paths: Any, function: str) -> list[str]:
-    """Return the names of files, those of each pattern sorted.
+    """Expand paths and patterns to filenames, sorted per pattern.
 
     Args:
         paths: A path, URL or pattern (`*`, `**`, `?`, `[a-z]`; see `files_below`), or an iterable of them; `~` is the
-            home folder. A URL that has a pattern is expanded by fsspec.
+            home folder. fsspec expands URL patterns.
         function: For messages.
 
     Raises:
         NotFoundError: A local path is not there, a pattern matches nothing, or there are no paths.
-        TypeError: They are no paths.
+        TypeError: They are not paths.
         ImportError: A pattern is a URL, and fsspec is not installed.
     """
     if isinstance(paths, (str, bytes, os.PathLike)):
@@ -45,10 +45,10 @@ def expanded(paths: Any, function: str) -> list[str]:
 
 
 def local_files(paths: Any, function: str) -> list[str]:
-    """Return the names of files as `expanded` does, for sources that seek in local files.
+    """Return filenames as `expanded` does, for sources with random access to local files.
 
     Raises:
-        InvalidArgumentError: One is a URL, a folder, a pipe or a device.
+        InvalidArgumentError: A name is a URL, a folder, a pipe or a device.
         NotFoundError, TypeError: As for `expanded`.
     """
     names = [name.removeprefix("file://") for name in expanded(paths, function)]
@@ -63,9 +63,9 @@ def local_files(paths: Any, function: str) -> list[str]:
 
 
 def at_home(path: str) -> str:
-    """Return a path with the home folder for the `~` or `~user` that it begins with, as a shell does.
+    """Replace a leading `~` or `~user` by the home folder, as a shell does.
 
-    A file of this very name comes first, and URLs stay.
+    A file with this very name takes precedence, and URLs stay unchanged.
     """
     if not path.startswith("~") or "://" in path or os.path.exists(path):
         return path

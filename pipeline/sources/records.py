@@ -1,4 +1,4 @@
-"""Records: some records of a file, each with its place there."""
+"""Records: some of a file's records, each with its position there."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ T = TypeVar("T")
 
 
 class Records(Generic[T]):
-    """Some records of a file.
+    """Some of a file's records.
 
     Args:
-        source: Their origin: the name of a file, or a piece of it.
+        source: Their origin: a filename, or a piece of the file.
         records: The records.
-        places: Where each is in that.
+        places: Each record's position in the source.
     """
 
     __slots__ = ("places", "records", "source")
@@ -27,7 +27,7 @@ class Records(Generic[T]):
 
     @classmethod
     def joined(cls, several: Sequence[Records[T]]) -> Records[T]:
-        """Return the records of several as of the source of the first."""
+        """Join several into one, with the first one's source."""
         places = [place for each in several for place in each.places]
         return cls(several[0].source, [record for each in several for record in each.records], places)
 

@@ -1,4 +1,4 @@
-"""OfSequence: the items of a list, or of anything else with a length and items."""
+"""OfSequence: items from a list, or from any object with a length and items."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from pipeline.stages.index import ENDLESS, Index
 from pipeline.stages.node import Node
 from pipeline.stages.run import Run
 
-# Types whose items are there already, so that reading them calls nothing of the user's.
+# Types with items in memory, so reading them calls no user code.
 STORED = (list, tuple, range)
 
 
 class OfSequence(Node):
-    """The items of a list, or of anything else with a length and items.
+    """Items from a list, or from any object with a length and items.
 
     Args:
         items: The sequence.
-        workers: They fetch the items, as for `map`; None for the thread that takes.
+        workers: Workers to fetch the items, as for `map`; None fetches them in the consuming thread.
 
     Raises:
         TypeError: The workers cannot fetch the items.
@@ -83,7 +83,7 @@ class OfSequence(Node):
 
 
 class Items(Index):
-    """Items of a sequence."""
+    """A sequence's items."""
 
     of_sources = True
 
@@ -120,7 +120,7 @@ class Items(Index):
 
 
 def _sample(items: Any) -> str:
-    """Return a digest of some items that are plain values."""
+    """Digest a sample of plain-valued items."""
     if type(items) not in STORED:
         return ""
     picked = [items[i] for i in range(0, len(items), max(1, len(items) // 64))][:64]
@@ -129,6 +129,6 @@ def _sample(items: Any) -> str:
 
 
 def sequence_of(given: Any) -> bool:
-    """Return whether something has its items by number."""
+    """Return True if an object has items by index."""
     kind = type(given)
     return hasattr(kind, "__len__") and hasattr(kind, "__getitem__") and not hasattr(kind, "keys")

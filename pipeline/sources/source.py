@@ -1,4 +1,4 @@
-"""Source: examples that can be read again and again; TableSource: those that are rows with numbers."""
+"""Source: repeatable examples; TableSource: examples stored as numbered rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pipeline.sources.order import Epochs, Order
 
 
 class Source(Dataset[Any]):
-    """A source of examples: a dataset that reads them from arrays, tables or files.
+    """A source: a dataset with examples from arrays, tables or files.
 
-    Thread safety: you may call every method from every thread.
+    Thread safety: every method may be called from any thread.
     """
 
     name: str
@@ -23,36 +23,36 @@ class Source(Dataset[Any]):
 
     @property
     def total(self) -> int | None:
-        """The number of examples of all epochs; None if there is no end, or nobody knows."""
+        """The number of examples over all epochs; None if it is infinite or unknown."""
         return None
 
 
 class TableSource(Source):
-    """The rows of a table. A sequence too: `source[i]` is example number i of all epochs, `len(source)` their number.
+    """A table's rows. Also a sequence: `source[i]` is example i over all epochs, and `len(source)` their number.
 
     Args:
         table: The rows.
         epochs: Number and order of epochs.
 
     Raises:
-        ValueError, TypeError: As Order.
+        ValueError, TypeError: As for Order.
     """
 
     def __init__(self, table: Table, epochs: Epochs) -> None:
         self.name = self.__qualname__ = table.kind
         self.table = table
         self.order = Order(len(table), table.sizes, epochs, table.unit)
-        self.facts = Once(table.facts)  # it takes time if there are many rows, or files
+        self.facts = Once(table.facts)  # this takes time with many rows or files
         super().__init__(OfTable(table, self.facts, self.order))
 
     def __len__(self) -> int:
-        """How many examples all epochs have. TypeError if they do not end, or are more than `len` can return."""
+        """Count the examples in all epochs. TypeError if they do not end, or exceed `len`'s range."""
         if self.total is None:
             raise TypeError(f"{self.name}: with num_epochs=None there is no number of examples")
         return as_length(self.total, f"{self.name}: the number of examples")
 
     def __getitem__(self, index: int) -> Any:
-        """Return example number `index`. IndexError if there is none, TypeError if it is not an integer."""
+        """Return example `index`. IndexError if there is none, TypeError if it is not an integer."""
         number, total = integer(index, f"{self.name}: an index"), self.total
         if number < 0 and total is not None:
             number += total
@@ -68,12 +68,12 @@ class TableSource(Source):
 
     @property
     def total(self) -> int | None:
-        """The number of examples of all epochs; None if there is no end."""
+        """The number of examples over all epochs; None if it is infinite."""
         return None if self.order.num_epochs is None else self.order.num_epochs * self.order.length
 
 
 def as_length(number: int, what: str) -> int:
-    """Return a number that `len` is to return; TypeError for one that it cannot, as for things without a length."""
+    """Return a value for `len`; TypeError if `len` cannot return it, as for objects without a length."""
     if number > sys.maxsize:
         raise TypeError(f"{what} is {number:,}, which is more than len() can return")
     return number

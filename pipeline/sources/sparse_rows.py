@@ -1,4 +1,4 @@
-"""SparseRows: a column of the rows of a sparse matrix of SciPy, dense or as indices and values."""
+"""SparseRows: a column with a SciPy sparse matrix's rows, dense or as indices and values."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from pipeline.orders.numbered import digest
 
 
 def is_sparse(given: Any) -> bool:
-    """Return whether this is a sparse matrix or array of SciPy."""
+    """Return True for a SciPy sparse matrix or array."""
     return hasattr(type(given), "tocsr") and hasattr(given, "nnz")
 
 
 class SparseRows:
-    """The rows of a sparse matrix.
+    """A sparse matrix's rows.
 
     Args:
-        given: The matrix, in any format of SciPy.
-        where: Prefix of error messages.
+        given: The matrix, in any SciPy format.
+        where: Prefix for error messages.
         pairs: True if a row is (indices, values), and not an array with all zeros.
 
     Raises:
-        ValueError: It has not two dimensions.
+        ValueError: It does not have two dimensions.
     """
 
     def __init__(self, given: Any, where: str, pairs: bool) -> None:
         if given.ndim != 2:
             raise ValueError(f"{where} is a sparse array of rank {given.ndim}: only those of rank 2 have sparse rows")
         rows = given.tocsr()
-        if not rows.has_canonical_format:  # values that are there twice count as their sum
+        if not rows.has_canonical_format:  # values stored twice count as their sum
             rows = rows.copy()
             rows.sum_duplicates()
         self._starts, self._indices, self._values = rows.indptr, rows.indices, rows.data
@@ -43,7 +43,7 @@ class SparseRows:
         return self._shape[0]
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        """Return the rows of these numbers."""
+        """Return rows by index."""
         first = self._starts[numbers]
         counts = self._starts[numbers + 1] - first
         ends = np.cumsum(counts)
@@ -56,12 +56,12 @@ class SparseRows:
         return made
 
     def facts(self) -> Any:
-        """Return what tells the column from others."""
+        """Return the column's identity."""
         return [list(self._shape), self._pairs, digest([self._starts, self._indices, self._values])]
 
 
 def _cut(values: NDArray[Any], ends: NDArray[Any]) -> NDArray[Any]:
-    """Return the rows of some values, each of which ends there."""
+    """Split values into rows at the given ends."""
     rows, first = np.empty(len(ends), object), 0
     for i, end in enumerate(ends.tolist()):
         rows[i], first = values[first:end], end

@@ -1,4 +1,4 @@
-"""Columns that are stored in pieces: arrays of HDF5, Zarr and dask. They are read a piece at a time."""
+"""Columns stored in pieces: HDF5, Zarr and dask arrays. They are read one piece at a time."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ from pipeline.orders.numbered import digest
 from pipeline.sources.extras import RowSelection, closed, is_closed, last_used, place_of
 from pipeline.sources.strings import as_objects, decoded
 
-# Stored arrays are read in pieces of at least this many bytes of all of them: whole chunks.
+# Minimum piece size over all stored arrays, in bytes; pieces are whole chunks.
 _PIECE_BYTES = 1 << 20
 
-# How many pieces of a stored array its digest reads, and of how many bytes at least.
+# Pieces sampled by a stored array's digest, and their minimum size in bytes.
 _SAMPLES, _SAMPLED_BYTES = 16, 64 << 10
 
-# Pieces do not become larger than this only for the chunks of all columns to end where they do.
+# Maximum piece size for aligning all columns' chunks with the piece ends.
 _ALIGNED_BYTES = 16 << 20
 
-# Each host gets at least about so many pieces, if there are chunks enough: then shares hardly differ in size.
+# Approximate minimum number of pieces per host, given enough chunks: then shards hardly differ in size.
 _PIECES_OF_A_HOST = 8
 
 
 def is_stored(given: Any) -> bool:
-    """Return whether this is an array of a store, such as HDF5, Zarr or dask."""
-    if hasattr(given, "chunksizes") and given.chunks is None:  # of xarray: one array, which NumPy loads
+    """Return True for an array in a store, such as HDF5, Zarr or dask."""
+    if hasattr(given, "chunksizes") and given.chunks is None:  # xarray: one array, loaded by NumPy
         return False
     return hasattr(given, "chunks") and isinstance(getattr(given, "shape", 0), (tuple, type(None)))
 
 
 class InPieces(Protocol):
-    """A column that is read in pieces of whole chunks.
+    """A column read in pieces with whole chunks.
 
     Attributes:
-        chunk: How many rows are stored together.
-        row_bytes: How many bytes a row has.
+        chunk: Number of rows stored together.
+        row_bytes: Bytes per row.
     """
 
     chunk: int
     row_bytes: int
 
     def pieces(self, step: int) -> Any:
-        """Return the column, read in pieces of so many rows."""
+        """Return the column, read in pieces with `step` rows each."""
 
 
 def step_of(columns: Sequence[InPieces], rows: int, hosts: int) -> int:
-    """Return how many rows of stored columns to read at once, for `hosts` that share them.
+    """Choose how many rows to read at once from stored columns, for `hosts` shards.
 
-    Chunks of all columns end where a piece does, unless the pieces would be too large, or too few for the hosts. Then
-    the chunks of the widest rows do: parts of the narrower ones are cheap to read twice.
+    Pieces end at chunk boundaries in all columns, unless they would become too large, or too few for the hosts. Then
+    they end at chunk boundaries in the widest rows, because parts of narrower ones are cheap to read twice.
     """
     row_bytes = sum(each.row_bytes for each in columns)
     if not rows:
@@ -70,36 +70,36 @@ def step_of(columns: Sequence[InPieces], rows: int, hosts: int) -> int:
 
 
 def _rows_of_chunk(chunks: Any) -> int:
-    """Return how many rows are stored together; those of dask may differ, and are a tuple."""
+    """Return the number of rows stored together; dask's may differ, and are a tuple."""
     rows = chunks[0] if isinstance(chunks, tuple) else 1
     return max(1, int(max(rows) if isinstance(rows, tuple) else rows))
 
 
 def _is_text(dtype: Any) -> bool:
-    """Return whether this is the dtype of text in HDF5, which h5py reads as bytes."""
+    """Return True for HDF5's text dtype: h5py reads it as bytes."""
     told = getattr(dtype, "metadata", None) or {}
     return told.get("vlen") is str or told.get("h5py_encoding") == "utf-8"
 
 
 class Stored:
-    """An array of HDF5, Zarr, dask or the like.
+    """An array in HDF5, Zarr, dask or a similar store.
 
     Attributes:
-        dtype: Of its values.
-        chunk: How many rows are stored together.
+        dtype: The values' dtype.
+        chunk: Number of rows stored together.
         row_bytes: Bytes per row.
     """
 
     def __init__(self, stored: Any, where: str) -> None:
         if not stored.shape:
-            what = "the scalar" if stored.shape == () else "an empty one,"  # of HDF5: it has no shape
+            what = "the scalar" if stored.shape == () else "an empty one,"  # HDF5: it has no shape
             raise ValueError(f"arrays: {where} must have rank 1 or more, got {what} {stored!r:.80}")
         if not isinstance(stored.shape[0], (int, np.integer)):
             raise ValueError(f"arrays: {where} has an unknown number of rows: call its compute_chunk_sizes() before")
         self._stored = stored
         self._rows = int(stored.shape[0])
         self._where = f"arrays: {where}{place_of(stored)}"
-        self._lock = threading.Lock()  # what is thread safe differs from store to store
+        self._lock = threading.Lock()  # stores differ in thread safety
         self._text = _is_text(stored.dtype)
         self.dtype = stored.dtype
         self.chunk = _rows_of_chunk(stored.chunks)
@@ -109,11 +109,11 @@ class Stored:
         return self._rows
 
     def take(self, numbers: NDArray[np.int64]) -> Any:
-        """Return the rows from the first of these numbers to the last.
+        """Return the rows from the first number to the last.
 
         Raises:
             DataLossError: Its file is damaged, or a text is not UTF-8.
-            InvalidArgumentError: Values are missing, or not of the dtype of the array.
+            InvalidArgumentError: Values are missing, or have another dtype than the array.
         """
         first, end = int(numbers[0]), int(numbers[-1]) + 1
         with self._lock:
@@ -126,10 +126,10 @@ class Stored:
                     raise
                 text = f"{self._where} rows {first:,} to {end - 1:,} cannot be read: {error}"
                 raise DataLossError(None, None, text) from error
-            if hasattr(type(found), "compute"):  # of dask, which drops a mask where NumPy asks for the array
+            if hasattr(type(found), "compute"):  # dask drops a mask when NumPy asks for the array
                 found = found.compute()
             rows = numpy_of(found)
-            if rows.shape != (end - first, *self._stored.shape[1:]):  # functions make the blocks of dask
+            if rows.shape != (end - first, *self._stored.shape[1:]):  # functions make dask's blocks
                 raise self._of_block(first, end)
             rows = as_objects(self._of_its_dtype(rows, first), self._where)
             if not self._text:
@@ -138,7 +138,7 @@ class Stored:
             return decoded(rows, f"{self._where} rows {first:,} to {end - 1:,}", hint)
 
     def _of_its_dtype(self, rows: NDArray[Any], first: int) -> NDArray[Any]:
-        """Return rows with the dtype that the array says it has: blocks of dask may have another one."""
+        """Cast rows to the array's declared dtype: dask blocks may have another one."""
         wanted = self._stored.dtype
         if rows.dtype == wanted or rows.dtype.kind not in "biufc" or not isinstance(wanted, np.dtype):
             return rows
@@ -148,7 +148,7 @@ class Stored:
         return rows.astype(wanted)
 
     def _of_block(self, first: int, end: int) -> DataLossError:
-        """The error for rows with a block of another shape than the array declares."""
+        """Return the error for rows with a block whose shape differs from the declared one."""
         sizes = self._stored.chunks[0]
         sizes = sizes if isinstance(sizes, tuple) else [int(sizes)] * -(-self._rows // int(sizes))
         text, begin = f"{self._where}: rows {first:,} to {end - 1:,} are not as the array declares", 0
@@ -162,11 +162,11 @@ class Stored:
         return DataLossError(None, None, text)
 
     def pieces(self, step: int) -> Pieces:
-        """Return the column, read in pieces of so many rows."""
+        """Return the column, read in pieces with `step` rows each."""
         return Pieces(self, step)
 
     def digest(self) -> str:
-        """A digest of up to 16 evenly spaced pieces, whole chunks of 64 KiB at least."""
+        """Digest up to 16 evenly spaced pieces, with whole chunks and at least 64 KiB each."""
         step = max(1, _SAMPLED_BYTES // self.row_bytes // self.chunk) * self.chunk
         pieces = max(1, -(-self._rows // step))
         starts = sorted({place * (pieces - 1) // (_SAMPLES - 1) * step for place in range(_SAMPLES)})
@@ -178,9 +178,9 @@ class Stored:
 
 
 class Pieces:
-    """A stored column that is read piece by piece, `step` rows each; the last few stay in memory.
+    """A stored column, read in pieces with `step` rows each; the last few stay in memory.
 
-    Rows are copies: whoever writes to them would change those of the next epoch.
+    Rows are copies: writing to views would change the next epoch's rows.
     """
 
     def __init__(self, whole: Stored, step: int) -> None:
@@ -194,7 +194,7 @@ class Pieces:
     def take(self, numbers: NDArray[np.int64]) -> Any:
         piece = int(numbers[0]) // self._step
         rows: NDArray[Any] = RowSelection(numbers - piece * self._step).of(self._load(piece)).copy()
-        if rows.dtype.hasobject:  # such as arrays of several lengths
+        if rows.dtype.hasobject:  # such as arrays with several lengths
             inside = rows.reshape(-1)
             for i, each in enumerate(inside):
                 inside[i] = each.copy() if isinstance(each, np.ndarray) else each
@@ -206,4 +206,4 @@ class Pieces:
         return rows
 
     def facts(self) -> Any:
-        return [*self._whole.facts(), self._step]  # which decides the random orders
+        return [*self._whole.facts(), self._step]  # random orders depend on it

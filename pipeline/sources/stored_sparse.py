@@ -1,4 +1,4 @@
-"""Sparse matrices in groups of HDF5 and Zarr, as AnnData writes them: CSR, read a piece of rows at a time."""
+"""Sparse matrices in HDF5 and Zarr groups, in AnnData's format: CSR, read in pieces with several rows each."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from pipeline.sources.stored import Stored, is_stored
 
 _PARTS = ("data", "indices", "indptr")
 
-# Attributes of a group: AnnData's, and those of its first versions.
+# Group attributes: AnnData's current ones, and its first versions'.
 _FORMATS = ("encoding-type", "h5sparse_format")
 _SHAPES = ("shape", "h5sparse_shape")
 
 
 def is_sparse_group(given: Any) -> bool:
-    """Return whether this is a group of HDF5 or Zarr with the arrays of a sparse matrix by rows or columns."""
+    """Return True for an HDF5 or Zarr group with a sparse matrix's arrays, by rows or columns."""
     if not (hasattr(type(given), "keys") and hasattr(given, "attrs")) or is_closed(given):
         return False
     return all(name in given and is_stored(given[name]) for name in _PARTS)
 
 
 class SparseGroup:
-    """A group with the arrays of a sparse matrix, as a value that has no structure."""
+    """A group with a sparse matrix's arrays, as a value without structure."""
 
     def __init__(self, group: Any) -> None:
         self.group = group
@@ -40,7 +40,7 @@ class StoredSparse:
 
     Args:
         group: The group.
-        where: What errors call it.
+        where: Its name in errors.
         pairs: True if a row is (indices, values), and not an array with all zeros.
 
     Raises:
@@ -49,8 +49,8 @@ class StoredSparse:
         ImportError: SciPy is missing.
 
     Attributes:
-        chunk: About how many rows are stored together.
-        row_bytes: How many bytes a row has on average.
+        chunk: Approximate number of rows stored together.
+        row_bytes: Average bytes per row.
     """
 
     def __init__(self, group: Any, where: str, pairs: bool) -> None:
@@ -73,14 +73,14 @@ class StoredSparse:
         return self._shape[0]
 
     def take(self, numbers: NDArray[np.int64]) -> SparseRows:
-        """Return the rows from the first of these numbers to the last, in memory.
+        """Return the rows from the first number to the last, in memory.
 
         Raises:
-            DataLossError: A value is in no column; or as `Stored.take`.
+            DataLossError: A value is in no column; or as for `Stored.take`.
         """
         first, end = int(numbers[0]), int(numbers[-1]) + 1
         begin, last = int(self._starts[first]), int(self._starts[end]) - 1
-        # Without values the arrays are asked for no rows.
+        # If there are no values, read no rows from the arrays.
         found = [
             each.take(np.array([begin, last])) if last >= begin else np.empty(0, each.dtype)
             for each in (self._values, self._indices)
@@ -95,7 +95,7 @@ class StoredSparse:
         return SparseRows(rows, self._where, self._pairs)
 
     def pieces(self, step: int) -> SparsePieces:
-        """Return the column, read in pieces of so many rows."""
+        """Return the column, read in pieces with `step` rows each."""
         return SparsePieces(self, step)
 
     def facts(self) -> Any:
@@ -104,10 +104,10 @@ class StoredSparse:
 
 
 def _shape_of(group: Any, rows: int, where: str) -> tuple[int, int]:
-    """Return the shape of a matrix with so many rows, or columns.
+    """Return a matrix's shape, given its row or column count.
 
     Raises:
-        ValueError: It has none, or these are columns.
+        ValueError: It has none, or is stored by columns.
     """
     attributes: Mapping[str, Any] = group.attrs
     found = next((attributes[name] for name in _SHAPES if name in attributes), None)
@@ -127,7 +127,7 @@ def _shape_of(group: Any, rows: int, where: str) -> tuple[int, int]:
 
 
 class SparsePieces:
-    """The rows of a sparse matrix that is read piece by piece, `step` rows each; the last few stay in memory."""
+    """A sparse matrix's rows, read in pieces with `step` rows each; the last few stay in memory."""
 
     def __init__(self, whole: StoredSparse, step: int) -> None:
         self._whole, self._step = whole, step
@@ -145,4 +145,4 @@ class SparsePieces:
         return self._whole.take(np.array([first, min(first + self._step, len(self)) - 1]))
 
     def facts(self) -> Any:
-        return [*self._whole.facts(), self._step]  # which decides the random orders
+        return [*self._whole.facts(), self._step]  # random orders depend on it

@@ -1,4 +1,4 @@
-"""Sources of examples that come in order, part by part; a state says where in the files the next one begins."""
+"""Sequential sources, read part by part; a state stores the next example's position in the files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.sources.source import Source, as_length
 
 
 class BlockPiece:
-    """A piece that is a block already."""
+    """A piece in block form."""
 
     def __init__(self, block: Any) -> None:
         self.block = block
@@ -24,15 +24,15 @@ class BlockPiece:
 
 
 class PartsSource(Source):
-    """The examples of parts, one part after another.
+    """Examples from parts, one part after another.
 
     Args:
         parts: The examples.
         epochs: Number and order of epochs.
-        stream: The class of the streams.
+        stream: The stream class.
 
     Raises:
-        ValueError, TypeError: As Order.
+        ValueError, TypeError: As for Order.
     """
 
     def __init__(self, parts: Parts, epochs: Epochs, stream: type[PartsStream] = PartsStream) -> None:
@@ -46,7 +46,7 @@ class PartsSource(Source):
         return f"<{self.name}: {len(self.parts.names):,} {self.parts.unit}, num_epochs={self.order.num_epochs}>"
 
     def __len__(self) -> int:
-        """How many examples all epochs have. TypeError if they do not end, or nobody knows."""
+        """Count the examples in all epochs. TypeError if they are infinite or unknown."""
         if self.order.num_epochs is None:
             raise TypeError(f"{self.name}: with num_epochs=None there is no number of examples")
         if self.total is None:
@@ -54,7 +54,7 @@ class PartsSource(Source):
         return as_length(self.total, f"{self.name}: the number of examples")
 
     def __bool__(self) -> bool:
-        return True  # not whether there are examples, which may not be known
+        return True  # independent of the number of examples, possibly unknown
 
     @property
     def total(self) -> int | None:

@@ -1,4 +1,4 @@
-"""strings: the rule of all sources: text is str, binary data is bytes; and the error for text that is not UTF-8."""
+"""strings: the rule for all sources (text is str, binary data is bytes), and the error for text not in UTF-8."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.files.encoding import likely_encoding
 
 
 def as_objects(array: NDArray[Any], where: str) -> NDArray[Any]:
-    """Return an array of strings as objects, str or bytes; any other array as it is.
+    """Return a string array as objects, str or bytes; any other array unchanged.
 
     Raises:
         TypeError: It has both; `where` names it.
@@ -28,10 +28,10 @@ def as_objects(array: NDArray[Any], where: str) -> NDArray[Any]:
 
 
 def decoded(array: NDArray[Any], where: str, hint: str) -> NDArray[Any]:
-    """Return an array of bytes that are text as an array of str.
+    """Decode an array of UTF-8 bytes to an array of str.
 
     Raises:
-        DataLossError: One is not UTF-8; `where` and `hint` are for the error.
+        DataLossError: A value is not UTF-8; `where` and `hint` are for the error.
     """
     texts: list[Any] = array.reshape(-1).tolist()
     for i, each in enumerate(texts):
@@ -44,7 +44,7 @@ def decoded(array: NDArray[Any], where: str, hint: str) -> NDArray[Any]:
 
 
 def not_utf_8(where: str, text: bytes, *hints: str) -> DataLossError:
-    """Return the error for text that is not UTF-8.
+    """Return the error for text not in UTF-8.
 
     Args:
         where: The function, and the file, line or column.
@@ -55,5 +55,5 @@ def not_utf_8(where: str, text: bytes, *hints: str) -> DataLossError:
 
 
 def encoding_hints(text: bytes, as_bytes: str) -> Sequence[str]:
-    """Return the hints about text of a source with `encoding=`; `as_bytes` is how to get bytes."""
+    """Return hints about text from a source with `encoding=`; `as_bytes` explains how to get bytes."""
     return likely_encoding(text), as_bytes

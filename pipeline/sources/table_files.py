@@ -1,4 +1,4 @@
-"""The rows of files of tables, group by group: what their schemas agree on, and which rows to read."""
+"""Table files, read group by group: their common schema, and the rows to read."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from pipeline.sources.hive import as_written, folder_columns
 from pipeline.sources.nodes import Table
 from pipeline.sources.table_formats import ArrowFile, ParquetFile
 
-_SHOWN = 60  # characters of a list of columns in an error
+_SHOWN = 60  # characters of a column list in an error
 
 
 class Options(NamedTuple):
-    """The options of a table file: the arguments of `pipeline.parquet`."""
+    """A table file's options: the arguments to `pipeline.parquet`."""
 
     columns: Sequence[str] | None
     defaults: Mapping[str, Any] | None
@@ -40,15 +40,15 @@ class Options(NamedTuple):
 
 
 class Schemas:
-    """The columns of all files, with the types on which these agree, whatever their order.
+    """All files' columns, with types common to the files, in any order.
 
     Args:
-        kind: The function that reads them.
+        kind: The function for reading them.
         options: Selection and conversion of columns.
 
     Attributes:
         names: The columns to read.
-        where: Filter of rows; None reads all.
+        where: Row filter; None reads all.
     """
 
     names: list[str]
@@ -57,18 +57,18 @@ class Schemas:
     def __init__(self, kind: str, options: Options) -> None:
         self._kind, self._options = kind, options
         self._wanted = listed_names(options.columns, kind)
-        self._first = self._where = ""  # the first file, and what errors begin with
-        self._last: Any = None  # the last schema, which most files share
-        self._kinds: dict[str, dict[Any, str]] = {}  # by column its types, and the first file that has each
-        self._without: dict[str, str] = {}  # by column the first file that lacks it
-        self._read: dict[str, None] = {}  # the columns to read where none are chosen
-        self._agreed: dict[str, Any] = {}  # the type of a column
+        self._first = self._where = ""  # the first file, and the prefix for errors
+        self._last: Any = None  # the last schema, shared by most files
+        self._kinds: dict[str, dict[Any, str]] = {}  # each column's types, with the first file for each type
+        self._without: dict[str, str] = {}  # by column, the first file without it
+        self._read: dict[str, None] = {}  # the columns to read if none are chosen
+        self._agreed: dict[str, Any] = {}  # each column's type
 
     def add(self, schema: Any, name: str) -> None:
-        """Take the schema of a file into account.
+        """Add a file's schema.
 
         Raises:
-            InvalidArgumentError: Several of its columns to read have one name.
+            InvalidArgumentError: Several columns to read have the same name.
         """
         if self._last is not None and self._last.equals(schema, check_metadata=True):
             return
@@ -87,18 +87,17 @@ class Schemas:
         self._first, self._last = self._first or name, schema
 
     def end(self) -> None:
-        """Take it that all files are known.
+        """Finish: all files have been added.
 
         Raises:
-            InvalidArgumentError: A file lacks a column that is read, files have no common type for it, or it becomes no
-                array.
+            InvalidArgumentError: A file lacks a column to read, or files have no common or no supported type for it.
         """
         options, wanted = self._options, self._wanted
         self._where = f"{self._kind}: {self._first}"
         first = needs("pyarrow", self._kind).schema([(name, next(iter(kinds))) for name, kinds in self._kinds.items()])
         casts = casts_of(first, options.dtypes, self._where)
         self.names = chosen(first.names, list(self._read) if wanted is None else wanted, self._where)
-        differing: list[tuple[str, str, str]] = []  # file, column, and what is said of it
+        differing: list[tuple[str, str, str]] = []  # file, column, and text for the error
         for column, kinds in self._kinds.items():
             self._agreed[column], odd = _common(column, kinds, casts)
             differing += odd
@@ -111,7 +110,7 @@ class Schemas:
             check(self._agreed[name], name, self._where)
 
     def _lacked(self) -> list[tuple[str, str, str]]:
-        """The files that lack a column without a default, the column, and what is said of it."""
+        """Return files without a required column, the column, and a text for the error."""
         return [
             (file, name, f"column {name!r} is not there, but in '{next(iter(self._kinds[name].values()))}'")
             for name, file in self._without.items()
@@ -119,7 +118,7 @@ class Schemas:
         ]
 
     def _refuse(self, differing: list[tuple[str, str, str]], lacked: list[tuple[str, str, str]]) -> None:
-        """Raise the error about the first file that differs from others or lacks a column, if there is one."""
+        """Raise the error about the first file with a different or missing column, if any."""
         told = differing + lacked
         if not told:
             return
@@ -139,7 +138,7 @@ class Schemas:
         return fillings(self.of(self.names), self._options.defaults, self._where)
 
     def codes(self) -> Codes:
-        """Return the numbers of categories."""
+        """Return the category numbers."""
         return Codes(self.of(self.names), self._options.codes, self._options.dtypes, self._where)
 
     def of(self, names: Sequence[str]) -> Any:
@@ -148,12 +147,12 @@ class Schemas:
 
 
 def _common(column: str, kinds: Mapping[Any, str], casts: Mapping[str, Any]) -> tuple[Any, list[tuple[str, str, str]]]:
-    """Return the type in which a column is read; and files whose type does not fit, the column, and what is said of it.
+    """Return the type for reading a column; and for each file with another type, the column and a text for the error.
 
     Args:
         column: The column.
-        kinds: Its types, and the first file that has each.
-        casts: The types that were asked for.
+        kinds: Its types, with the first file for each.
+        casts: The requested types.
     """
     agreed, before, odd = None, "", []
     first, its_file = next(iter(kinds.items()))
@@ -172,12 +171,12 @@ def _common(column: str, kinds: Mapping[Any, str], casts: Mapping[str, Any]) -> 
 
 
 class _Group(NamedTuple):
-    """Rows that are read together.
+    """Rows read together.
 
     Attributes:
-        file: The number of their file.
-        number: That of the group in it.
-        first: The number of its first row there.
+        file: Their file's index.
+        number: The group's index in it.
+        first: The first row's index there.
         size: Number of rows.
     """
 
@@ -188,14 +187,14 @@ class _Group(NamedTuple):
 
 
 class TableFiles(Table):
-    """The groups of all files.
+    """The groups in all files.
 
     Args:
-        kind: The function that reads them.
+        kind: The function for reading them.
         unit: Name of the groups.
         names: The files.
         options: Selection and conversion of columns.
-        opened: Opens one.
+        opened: Opens a file.
     """
 
     most = MANY
@@ -239,19 +238,19 @@ class TableFiles(Table):
         return rows.take(numbers - self._starts[group])
 
     def named(self, number: int) -> str:
-        """The file of a row, and its number there."""
+        """Return a row's file, and its index there."""
         place = int(np.searchsorted(self._starts, number, "right")) - 1
         group, row = self._groups[place], number - self._starts[place]
         name = self._names[group.file]
         if self._schemas.where is not None:
             try:
                 row = int(self._numbers(place)[row])
-            except OpError:  # it cannot be read, as the error that names this row says
+            except OpError:  # unreadable, as the error about this row explains
                 return f"{name}:{group.first}"
         return f"{name}:{group.first + row}"
 
     def _numbers(self, place: int) -> NDArray[np.int64]:
-        """The rows of a group that are read, by their numbers there."""
+        """Return the indices, within a group, of the rows to read."""
         numbers: NDArray[np.int64] = self._load(place)[1]
         return numbers
 
@@ -271,13 +270,14 @@ class TableFiles(Table):
         return self._names
 
     def identities(self) -> dict[str, Any]:
-        """Return the identities of local files, unless `facts` covers them as there are many; of remote ones only the
-        number of rows is known."""
+        """Return identities for local files, unless `facts` covers them because there are many; for remote files, only
+        row counts are known.
+        """
         local = (name for name in self._names if "://" not in name and len(self._names) <= LISTED)
         return {name: identity for name in local if (identity := file_identity(name)) is not None}
 
     def _add(self, number: int) -> None:
-        """Take a file into account: its columns, those of its folders, and its groups."""
+        """Add a file: its columns, its folders' columns, and its groups."""
         name, file = self._names[number], self._open(number)
         pyarrow = needs("pyarrow", self.kind)
         _told(name, functools.partial(field_names, file.schema))
@@ -288,12 +288,12 @@ class TableFiles(Table):
         self._groups += [_Group(number, i, *each) for i, each in enumerate(zip(firsts, sizes, strict=False))]
 
     def _of_folders(self, number: int) -> dict[str, Any]:
-        """The columns of a file that are not in it."""
+        """Return a file's columns from its folder names."""
         names = self._open(number).schema.names
         return {key: value for key, value in self._folders[number].items() if key not in names}
 
     def _select(self, where: Where) -> list[int]:
-        """Leave out groups without rows for which an expression is true; return how many the others have."""
+        """Drop groups without rows satisfying an expression; return the other groups' row counts."""
         kept, sizes, count = [], [], sum(group.size for group in self._groups)
         for number, groups in itertools.groupby(self._groups, lambda group: group.file):
             may_hold = self._may_hold(where, number)
@@ -319,7 +319,7 @@ class TableFiles(Table):
         return _told(self._names[number], lambda: self._opened(self._names[number], self._remote))
 
     def _group(self, number: int) -> tuple[ArrowRows, Any]:
-        """The rows of a group, and, where not all are read, their numbers in it."""
+        """Return a group's rows, and, if not all are read, their indices in it."""
         group, numbers, names = self._groups[number], None, self._schemas.names
         if self._schemas.where is None:
             rows = self._rows(group, names)
@@ -336,7 +336,7 @@ class TableFiles(Table):
         return f"{self.kind}: {self._names[group.file]}, {self._open(group.file).unit} {group.number}"
 
     def _rows(self, group: _Group, columns: list[str]) -> Any:
-        """All rows of a group, as they are read."""
+        """Return all rows in a group, as they are read."""
         pyarrow = needs("pyarrow", self.kind)
         file, folders = self._open(group.file), self._of_folders(group.file)
         stored = [name for name in columns if name in file.schema.names]
@@ -352,18 +352,18 @@ class TableFiles(Table):
         return table_as(pyarrow.Table.from_arrays(arrays, columns), schema, self._place(group))
 
     def _stored(self, group: _Group, columns: list[str]) -> Any:
-        """Columns of a group that are in its file."""
+        """Return a group's columns stored in its file."""
         name = self._names[group.file]
         try:
             rows = _told(name, lambda: self._open(group.file).group(group.number, columns))
         except Exception:
-            self._refuse_changed(group.file, shorter=False)  # of one that was cut, the error tells that
+            self._refuse_changed(group.file, shorter=False)  # for a truncated file, the original error is better
             raise
         self._refuse_changed(group.file)
         return rows
 
     def _refuse_changed(self, number: int, shorter: bool = True) -> None:
-        """Raise FailedPreconditionError if a file is no longer the one that is known: its bytes may mean anything."""
+        """Raise FailedPreconditionError if a file has changed: its bytes may mean anything."""
         name, before = self._names[number], self._changed[number]
         now = _last_change(name)
         if now is not None and before is not None and now != before and (shorter or now[0] >= before[0]):
@@ -372,7 +372,7 @@ class TableFiles(Table):
 
 
 def _last_change(name: str) -> tuple[int, int] | None:
-    """Size and time of the last change of a local file; None for a URL, and for a file that is no longer there."""
+    """Return a local file's size and modification time; None for a URL, and for a file no longer there."""
     if "://" in name:
         return None
     try:
@@ -383,7 +383,7 @@ def _last_change(name: str) -> tuple[int, int] | None:
 
 
 def _told(name: str, call: Callable[[], Any]) -> Any:
-    """Call what reads a file; its errors become the library's, with the name of the file."""
+    """Call a function that reads a file, and translate its errors into the library's, with the file's name."""
     pyarrow = needs("pyarrow", name)
     try:
         return call()

@@ -1,4 +1,4 @@
-"""Files of tables, open: row groups of Parquet files, record batches of Arrow files and streams."""
+"""Open table files: Parquet row groups, and record batches in Arrow files and streams."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pipeline.sources.extras import needs
 from pipeline.sources.ipc_sizes import batch_sizes
 from pipeline.sources.ipc_stream import StreamFile
 
-_LARGE = 4 << 20  # bytes of a row group from which on it pays to decode its columns in several threads
-_FLOATS = 3  # columns of floats of an expression up to which statistics are used: each doubles the work
+_LARGE = 4 << 20  # bytes in a row group from which decoding its columns in several threads pays off
+_FLOATS = 3  # maximum float columns in an expression using statistics: each doubles the work
 
 
 class ParquetFile:
@@ -24,7 +24,7 @@ class ParquetFile:
 
     Args:
         name: The file.
-        remote: Opens it, if that is a URL.
+        remote: Opens a URL.
     """
 
     unit = "row group"
@@ -32,7 +32,7 @@ class ParquetFile:
     def __init__(self, name: str, remote: SeekableFiles) -> None:
         library = needs("pyarrow.parquet", "parquet")
         self._name, self._remote = name, remote
-        few = "://" in name  # to read columns in as few ranges as possible
+        few = "://" in name  # read columns in as few ranges as possible
         self._file = library.ParquetFile(self._data(), page_checksum_verification=True, pre_buffer=few)
         self.schema = self._file.schema_arrow
 
@@ -40,7 +40,7 @@ class ParquetFile:
         return self._remote.open(self._name) if "://" in self._name else self._name
 
     def sizes(self) -> list[int]:
-        """How many rows each group has."""
+        """Return each group's row count."""
         metadata = self._file.metadata
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         if min(sizes, default=0) < 0 or sum(sizes) != metadata.num_rows:
@@ -50,26 +50,26 @@ class ParquetFile:
         return sizes
 
     def group(self, number: int, columns: list[str]) -> Any:
-        """Return the rows of a group."""
+        """Return a group's rows."""
         large = self._file.metadata.row_group(number).total_byte_size >= _LARGE
         return self._file.read_row_group(number, columns=columns, use_threads=large).select(columns)
 
     def may_hold(self, where: Where, schema: Any, folders: Any) -> set[int]:
-        """Return the groups that may hold rows for which an expression is true, by their statistics.
+        """Return the groups that, by their statistics, may hold rows satisfying an expression.
 
         Args:
             where: The expression.
-            schema: The columns that it needs, as they are read.
-            folders: An expression that is true for all rows: what the folders of the file say.
+            schema: The columns it needs, as they are read.
+            folders: An expression true for all rows, from the file's folder names.
         """
         dataset, compute = needs("pyarrow.dataset", "parquet"), needs("pyarrow.compute", "parquet")
         groups = range(self._file.metadata.num_row_groups)
         here = [field for field in schema if self.schema.get_field_index(field.name) >= 0]
         floats = [field.name for field in here if arrow_types().is_floating(field.type)]
-        # Numbers of one type may be out of order in another, as in texts.
+        # Numbers of one type may sort differently in another, such as text.
         if len(floats) > _FLOATS or any(self.schema.field(field.name).type != field.type for field in here):
             return set(groups)
-        # The statistics leave out NaN, for which the expression may be true.
+        # The statistics leave out NaN, but NaN may satisfy the expression.
         found: set[int] = set()
         for names in itertools.chain.from_iterable(itertools.combinations(floats, n) for n in range(len(floats) + 1)):
             known = [compute.field(name) == compute.scalar(math.nan) for name in names]
@@ -79,17 +79,17 @@ class ParquetFile:
         return found
 
     def _source(self) -> tuple[Any, ...]:
-        """Return the format options of a fragment."""
+        """Return a fragment's format options."""
         data = self._data()
         return (data, needs("pyarrow.fs", "parquet").LocalFileSystem()) if data is self._name else (data,)
 
 
 class ArrowFile:
-    """An open file of Arrow IPC: the file format, also called Feather, or the stream format.
+    """An open Arrow IPC file: the file format, also called Feather, or the stream format.
 
     Args:
         name: The file.
-        remote: Opens it, if that is a URL.
+        remote: Opens a URL.
         mapped: Map it into memory.
     """
 
@@ -110,11 +110,11 @@ class ArrowFile:
         self.schema = self._ipc.open_file(self._data).schema if self._stream is None else self._stream.schema
 
     def sizes(self) -> list[int]:
-        """How many rows each batch has."""
+        """Return each batch's row count."""
         return batch_sizes(self._data) if self._stream is None else [batch.rows for batch in self._stream.batches]
 
     def group(self, number: int, columns: list[str]) -> Any:
-        """Return the rows of a batch."""
+        """Return a batch's rows."""
         fields = [self.schema.get_field_index(name) for name in columns]
         if self._stream is None:
             self._data.seek(0)
@@ -127,7 +127,7 @@ class ArrowFile:
         return needs("pyarrow", "feather").Table.from_batches([rows])
 
     def may_hold(self, where: Where, schema: Any, folders: Any) -> set[int]:
-        """As that of ParquetFile; there are no statistics."""
+        """As in ParquetFile; there are no statistics."""
         dataset = needs("pyarrow.dataset", "feather")
         file = dataset.IpcFileFormat().make_fragment(
             needs("pyarrow", "feather").BufferReader(b""), partition_expression=folders

@@ -1,4 +1,4 @@
-"""text: the lines of files; and how lines and records are cut out of files, so that a place says what comes next."""
+"""text: lines of files; and how to cut lines and records out of files, with resumable positions."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class _Lines(IndexedParts):
         self._cut = functools.partial(cut_lines, as_text=encoding is not None)
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
-        """Yield lists of lines; a place is the byte where the first of them begins."""
+        """Yield lists of lines; a place is the byte offset of the first line."""
         name = self.names[part]
         with opened(name, self._encoding) as file:
             if place is None:
@@ -105,7 +105,7 @@ class _Lines(IndexedParts):
                 yield piece.offset, PieceRecords(piece, 0, piece.records)
 
     def _mark(self, begin: bytes) -> int:
-        """Return how many bytes of the beginning of a file are no text."""
+        """Return the length of a byte order mark at a file's beginning."""
         return len(MARK) if self._encoding is not None and begin.startswith(MARK) else 0
 
     def places(self, name: str, folder: str | None) -> Places:
@@ -133,7 +133,7 @@ class _Lines(IndexedParts):
         return object_vector(records)
 
     def named(self, given: PieceRecords, i: int) -> str:
-        """The file of a line, and its number there."""
+        """Return a line's file, and its number there."""
         return given.piece.line(given.first + i)
 
     def facts(self) -> dict[str, Any]:
@@ -141,7 +141,7 @@ class _Lines(IndexedParts):
 
 
 class _Begin:
-    """Where the reading of a file began.
+    """The start position for reading a file.
 
     Args:
         name: The file.
@@ -154,7 +154,7 @@ class _Begin:
 
     @functools.cached_property
     def lines(self) -> int:
-        """How many lines of the file end before. For errors: it reads the file up to there."""
+        """Count the file's lines ending before it. For errors: it reads the file up to there."""
         count, left = 0, self.offset
         if not left:  # a pipe can be read only once
             return 0
@@ -165,31 +165,31 @@ class _Begin:
 
 
 class Piece:
-    """Neighbouring records of a file.
+    """Neighbouring records in a file.
 
     Args:
-        begin: Where the reading of the file began.
-        lines: How many lines end between there and the piece.
-        records: The lines, or the records of CSV, each of which is made when it is asked for.
-        offset: The byte of the file, decompressed, where the first record begins or empty ones before it.
+        begin: The start position for reading the file.
+        lines: Number of lines ending between `begin` and the piece.
+        records: The lines, or CSV records made on access.
+        offset: The decompressed file's offset of the first record, or of empty ones before it.
         text: Their origin.
-        at: The byte of the text that is at `offset` in the file.
+        at: The byte in the text corresponding to `offset` in the file.
     """
 
     def __init__(self, begin: _Begin, lines: int, records: Sequence[Any], offset: int, text: bytes, at: int) -> None:
         self.name, self._began, self._lines = begin.name, begin, lines
         self.records, self.offset, self.text, self.begin = records, offset, text, at
-        self._counted = at, 0  # a byte of the text, and how many lines of the piece end before it
+        self._counted = at, 0  # a byte in the text, and the piece's lines ending before it
 
     @property
     def lines_before(self) -> int:
-        """How many lines of the file end before the piece."""
+        """Count the file's lines ending before the piece."""
         return self._began.lines + self._lines
 
     def lines_to(self, record: int) -> int:
-        """How many lines of the piece end before one of its records, which are a Cut.
+        """Count the piece's lines ending before a record; its records are a Cut.
 
-        It is counted from the record that was asked for last: errors come one after the other.
+        Counting starts from the previously requested record, because errors arrive in order.
         """
         at = self.records.offset(record)  # type: ignore[attr-defined]
         last, lines = self._counted
@@ -198,7 +198,7 @@ class Piece:
         return lines
 
     def line(self, lines: int) -> str:
-        """The file and the number of a line, which comes after so many of the piece; the file alone if it has gone."""
+        """Return the file, and the number of the piece's line after `lines` others; the file alone if it is gone."""
         try:
             return f"{self.name}:{self.lines_before + lines + 1}"
         except OpError:
@@ -206,13 +206,13 @@ class Piece:
 
 
 class PieceRecords:
-    """Some records of a piece.
+    """Some of a piece's records.
 
     Args:
         piece: The piece.
-        first: The place of the first of them there.
+        first: The index of the first one there.
         records: The records.
-        how: How they are read, if that differs from file to file.
+        how: How to read them, if that differs between files.
     """
 
     __slots__ = ("first", "how", "piece", "records")
@@ -227,8 +227,8 @@ class PieceRecords:
         return PieceRecords(self.piece, self.first + (rows.start or 0), self.records[rows], self.how)
 
 
-# Cuts the part of a text that begins and ends at these bytes into records, and says where the first one begins that is
-# not complete. Whether the text ends there: then all that is left is a record.
+# Cuts a text's part between two byte offsets into records, and returns the start of the first incomplete one. If the
+# text ends there, the rest is a record.
 Cutter = Callable[[bytes, int, int, bool], tuple[Sequence[bytes], int]]
 
 
@@ -237,12 +237,12 @@ def cut_pieces(
 ) -> Iterator[Piece]:
     """Yield the rest of a file, cut into records.
 
-    A piece ends with the last complete record before a multiple of `ReadBuffer.CHUNK`. The pieces depend only on
-    the start of a piece, so a resumed run at any piece gets the same ones.
+    A piece ends with the last complete record before a multiple of `ReadBuffer.CHUNK`. Pieces depend only on their
+    start, so a run resumed at any piece gets the same ones.
 
     Raises:
-        ResourceExhaustedError: A record has more bytes than the limit, MAX_RECORD_BYTES if that is None, and more than
-            a chunk.
+        ResourceExhaustedError: A record exceeds both the limit (MAX_RECORD_BYTES if that is None) and the chunk
+            size.
         OpError: Reading fails.
     """
     given = limit is not None
@@ -261,12 +261,12 @@ def cut_pieces(
         elif end - file.offset > limit:
             raise too_long(f"{name}: what begins at byte {file.offset:,} has", limit, given)
         lines += records.lines if isinstance(records, Cut) else len(records)
-        # A record that is longer is looked for in twice as much, but no further than the limit.
+        # For a longer record, double the search range, but not beyond the limit.
         chunks = 1 if file.position > begin else min(2 * chunks, limit // file.CHUNK + 2)
 
 
 def cut_lines(text: bytes, begin: int, end: int, last: bool, as_text: bool = False) -> tuple[list[Any], int]:
-    """Cut lines; see Cutter. `as_text`: as str, but lines that are not UTF-8 stay bytes."""
+    """Cut lines; see Cutter. `as_text`: as str, but lines not in UTF-8 stay bytes."""
     past = text.rfind(b"\n", begin, end) + 1
     if last and text[max(begin, past) : end] not in (b"", b"\r"):
         return split_lines(text, begin, end, as_text), end
@@ -274,7 +274,7 @@ def cut_lines(text: bytes, begin: int, end: int, last: bool, as_text: bool = Fal
 
 
 def lines_of(name: str, data: bytes, offset: int, cut: Cutter = cut_lines, begin: int = 0) -> Piece:
-    """Return the lines of a part of a file, from byte `begin` of the part on."""
+    """Return the lines in a part of a file, from the part's byte `begin` on."""
     return Piece(_Begin(name, offset, None), 0, cut(data, begin, len(data), True)[0], offset, data, begin)
 
 
@@ -284,7 +284,7 @@ def opened(name: str, encoding: str | None = None) -> Iterator[ReadBuffer]:
 
     Args:
         name: The file.
-        encoding: Its encoding, to read it as UTF-8; None to read its bytes, as for UTF-8.
+        encoding: Its encoding, for reading it as UTF-8; None reads its bytes, as for UTF-8.
     """
     file = open_file(os.fsencode(name), compression_of(name))
     if encoding is not None and is_converted(encoding):
@@ -296,14 +296,14 @@ def opened(name: str, encoding: str | None = None) -> Iterator[ReadBuffer]:
 
 
 def skip(file: ReadBuffer, lines: int, name: str) -> None:
-    """Skip lines, up to the end of the file."""
+    """Skip lines, up to the file's end."""
     for _ in range(lines):
         if not first_line(file, name):
             return
 
 
 def first_line(file: ReadBuffer, name: str) -> bytes:
-    """Take one line, with its end; b"" at the end of the file."""
+    """Take one line, with its end; b"" at the file's end."""
     wanted = 1
     while True:
         more = file.fill(wanted)
@@ -318,7 +318,7 @@ def first_line(file: ReadBuffer, name: str) -> bytes:
 
 
 def lines_to_skip(given: Any, function: str) -> int:
-    """Return `skip_lines` as a number; ValueError if it is negative, TypeError if it is not an integer."""
+    """Validate and return `skip_lines`; ValueError if it is negative, TypeError if it is not an integer."""
     number = integer(given, f"{function}: skip_lines")
     if number < 0:
         raise ValueError(f"{function}: skip_lines must be at least 0, got {number}")

@@ -1,4 +1,4 @@
-"""tf_data: the elements of a tf.data.Dataset."""
+"""tf_data: elements of a tf.data.Dataset."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipeline.sources.nodes import Parts
 from pipeline.sources.order import Epochs
 from pipeline.sources.stream import BlockPiece, PartsSource
 
-# Elements of one shape are batched by TensorFlow, so many bytes at once, but not more elements than this.
+# TensorFlow batches elements with equal shapes: about this many bytes, and at most this many elements.
 _PIECE_BYTES = 1 << 20
 _PIECE = 256
 
@@ -30,14 +30,14 @@ def tf_data(
     num_epochs: int | None = 1,
     shard: tuple[int, int] | None = None,
 ) -> PartsSource:
-    """Read the elements of a `tf.data.Dataset`; strings become bytes.
+    """Read elements from a `tf.data.Dataset`; strings become bytes.
 
-    It is a stream in TensorFlow's order. Elements of known shape are read in blocks; others cost some Python each. It
-    cannot save its position, because TensorFlow's iterators cannot.
+    It is a stream in TensorFlow's order. Elements with known shapes are read in blocks; others cost some Python each.
+    It cannot save its position, because TensorFlow's iterators cannot.
 
     Args:
         dataset: The dataset; not an iterator.
-        batched: Split its elements, which are batches, into rows.
+        batched: Split its elements, if they are batches, into rows.
         num_epochs: Number of epochs; None repeats forever.
         shard: (index, count): keep every count-th element. TensorFlow computes the others too.
 
@@ -88,7 +88,7 @@ class _Stream(Parts):
         self._shapes = [[str(each.dtype.name), str(each.shape)] for each in specs]
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
-        """Yield pieces. Nobody asks for a place, so that one is like the other."""
+        """Yield pieces, with placeholder places: this source has no states."""
         elements, number = self._dataset.as_numpy_iterator(), 0
         while True:
             try:
@@ -111,7 +111,7 @@ class _Stream(Parts):
         return {"components": self._shapes, "batched": self._batched}
 
     def _column(self, value: Any, varies: bool, ragged: bool) -> Any:
-        """A component of what the dataset gives, as a column."""
+        """Return an element's component as a column."""
         if self._whole:
             return value
         if self._batched:

@@ -1,4 +1,4 @@
-"""tfrecord: the records of TFRecord files, as they are or parsed as Examples."""
+"""tfrecord: records from TFRecord files, as bytes or parsed as Examples."""
 
 from __future__ import annotations
 
@@ -85,12 +85,12 @@ def tfrecord(
     """
     asked = None if features is None else wanted(features)
     for one in asked or ():
-        if one.form == "rows" and one.default is not None:  # which pads, in TensorFlow
+        if one.form == "rows" and one.default is not None:  # in TensorFlow, it pads
             text = f"tfrecord: feature {one.name!r} has a default_value, and batch pads here"
             raise invalid(f"{text}: leave it out, and write .batch(n, pad={{{one.name!r}: {one.default[0]!r}}})")
     if compression is not None:
         TFRecordOptions.get_compression_type_string(compression)
-    crc_function()  # an error now, not at the first example
+    crc_function()  # raise an error now, not at the first example
     records = RecordFiles(expanded(files, "tfrecord"), asked, compression, byte_limit(max_record_bytes))
     if index and compression:
         raise invalid(
@@ -100,16 +100,16 @@ def tfrecord(
 
 
 class RecordFiles(IndexedParts):
-    """The records of TFRecord files.
+    """Records in TFRecord files.
 
     Args:
         names: The files.
         asked: The features to parse; None for bytes.
-        compression: Of all files; None to go by their names.
-        limit: Limit for the bytes in a record.
+        compression: All files' compression; None to go by their names.
+        limit: Limit for a record's bytes.
 
     Attributes:
-        strict: True if a file that ends within the header of a record is an error. For TensorFlow it is complete.
+        strict: Treat a file ending within a record's header as an error. TensorFlow treats it as complete.
     """
 
     kind = "tfrecord"
@@ -124,7 +124,7 @@ class RecordFiles(IndexedParts):
         self._asked, self._compression, self._limit = asked, compression, limit
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
-        """Yield lists of records; a place is the byte where the first of them begins."""
+        """Yield lists of records; a place is the byte offset of the first record."""
         name = self.names[part]
         compression = compression_of(name) if self._compression is None else self._compression
         file = open_file(os.fsencode(name), compression)
@@ -156,7 +156,7 @@ class RecordFiles(IndexedParts):
             return object_vector(given.records)
         count = len(given)
         try:
-            # Values that vary in number are padded only on request.
+            # Values varying in number are padded only on request.
             plain = [one if one.form == "fixed" else one._replace(form="any") for one in self._asked]
             values = block_values(given.records, plain, ["<unknown>"] * count)
             named = zip(self._asked, values, strict=True)
@@ -165,7 +165,7 @@ class RecordFiles(IndexedParts):
             raise self._told(error, given) from error
 
     def named(self, given: Records[str], i: int) -> str:
-        """The file of a record, and the byte where it begins."""
+        """Return a record's file, and its byte offset there."""
         return f"{given.source}:{given.places[i]}"
 
     def facts(self) -> dict[str, Any]:
@@ -179,9 +179,9 @@ class RecordFiles(IndexedParts):
 
 
 def _groups(cut: Callable[[], tuple[list[bytes], list[int]]], name: str, chunk: int) -> Iterator[Records[str]]:
-    """Yield records in groups: those that begin in the same chunk of the file.
+    """Yield records in groups: records beginning in the same chunk of the file.
 
-    So whoever continues at any group gets the same ones, however much of the file was read at once.
+    A run resumed at any group thus gets the same groups, however much of the file was read at once.
     """
     records: list[bytes] = []
     places: list[int] = []
@@ -189,7 +189,7 @@ def _groups(cut: Callable[[], tuple[list[bytes], list[int]]], name: str, chunk: 
         try:
             found, begins = cut()
         except Exception:
-            if records:  # they come before the error
+            if records:  # deliver them before the error
                 yield Records(name, records, places)
             raise
         for record, place in zip(found, begins, strict=True):
@@ -205,10 +205,10 @@ def _groups(cut: Callable[[], tuple[list[bytes], list[int]]], name: str, chunk: 
 
 
 def _rows_of(one: Wanted, found: SparseTensorValue, count: int) -> Any:
-    """Return the values of a feature that vary in number: an array for each example.
+    """Return a feature's values if they vary in number: one array per example.
 
     Raises:
-        InvalidArgumentError: They do not fill rows of the feature's shape; `record` says in which example.
+        InvalidArgumentError: They do not fill rows with the feature's shape; `record` is the example's index.
     """
     counts = np.bincount(found.indices[:, 0], minlength=count)
     if one.form == "rows" and len(wrong := np.flatnonzero(counts % one.size)):

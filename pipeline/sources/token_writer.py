@@ -1,4 +1,4 @@
-"""write_tokens: documents of token ids as a raw file, with Megatron's index beside it or not."""
+"""write_tokens: token documents as a raw file, optionally with Megatron's index next to it."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from pipeline.keywords import tells_keywords
 def write_tokens(
     path: Any, documents: Iterable[Any], *, dtype: Any = "uint16", end: int | None = None, index: bool = False
 ) -> int:
-    """Write documents of token ids into a `.bin` file, one behind the other.
+    """Write token documents into a `.bin` file, one after another.
 
-    `pipeline.tokens` reads it; so do nanoGPT and, with `index=True`, Megatron. The file is replaced only once all of it
-    is written, so an error leaves the old one.
+    `pipeline.tokens` reads it; so do nanoGPT and, with `index=True`, Megatron. The file is replaced only once it is
+    completely written, so an error leaves the old one.
 
     Args:
-        path: The file; with `index=True` its name ends in .bin, and the index is written beside it as .idx.
-        documents: An iterable of lists or one-dimensional arrays of token ids. One document at a time is in memory.
-        dtype: Of the ids in the file: an integer dtype.
+        path: The file; with `index=True` its name ends in .bin, and the index is written next to it as .idx.
+        documents: An iterable over lists or one-dimensional arrays of token ids. One document at a time is in memory.
+        dtype: Integer dtype for the ids in the file.
         end: A token to write after each document, such as 50256 for GPT-2; None for none.
-        index: Also write Megatron's index, which has the boundaries of documents.
+        index: Also write Megatron's index with document boundaries.
 
     Returns:
         The number of tokens in the file.
 
     Raises:
-        InvalidArgumentError: A token does not fit `dtype`, `dtype` is not one of the index, or the path does not end in
-            .bin. The error names the document. Or there is an index beside the file, and `index` is False.
+        InvalidArgumentError: A token does not fit `dtype`, the index does not support `dtype`, or the path does not end
+            in .bin. The error names the document. Or there is an index next to the file, and `index` is False.
         TypeError: A document is not a sequence of integers, or an option has a wrong type.
         OpError: The file cannot be written, such as a NotFoundError or PermissionDeniedError.
 
@@ -74,7 +74,7 @@ def write_tokens(
             lengths = _written(files.enter_context(replacing(target)), documents, kind, ended)
             if beside is not None:
                 _write_index(beside, lengths, kind, code or 0)
-                with contextlib.suppress(FileNotFoundError):  # a kill must not leave it beside the new file
+                with contextlib.suppress(FileNotFoundError):  # a kill must not leave it next to the new file
                     os.unlink(beside_it)
     except OSError as error:
         raise translated(target, error) from error
@@ -82,7 +82,7 @@ def write_tokens(
 
 
 def _is_index(name: bytes) -> bool:
-    """Return whether a file is an index of Megatron's."""
+    """Return True if a file is a Megatron index."""
     try:
         with open(name, "rb") as file:
             return file.read(len(MEGATRON)) == MEGATRON
@@ -91,7 +91,7 @@ def _is_index(name: bytes) -> bool:
 
 
 def _written(file: BinaryIO, documents: Iterable[Any], kind: np.dtype[Any], end: NDArray[Any] | None) -> list[int]:
-    """Write documents; return the number of tokens of each."""
+    """Write documents; return each one's token count."""
     lengths = []
     for number, document in enumerate(documents):
         ids = _ids(document, kind, f"document {number:,}")
@@ -101,7 +101,7 @@ def _written(file: BinaryIO, documents: Iterable[Any], kind: np.dtype[Any], end:
 
 
 def _ids(document: Any, kind: np.dtype[Any], what: str) -> NDArray[Any]:
-    """Return token ids as an array of a dtype."""
+    """Return token ids as an array with a dtype."""
     refuse_missing(document, f"write_tokens: {what}")
     try:
         given = np.asarray(document)
@@ -122,7 +122,7 @@ def _ids(document: Any, kind: np.dtype[Any], what: str) -> NDArray[Any]:
 
 
 def _write_index(file: BinaryIO, lengths: list[int], kind: np.dtype[Any], code: int) -> None:
-    """Write Megatron's index of documents of one sequence each."""
+    """Write Megatron's index for documents with one sequence each."""
     sizes = np.asarray(lengths, np.int64)
     if sizes.size and sizes.max() > np.iinfo(np.int32).max:
         raise invalid("write_tokens: Megatron's index has no documents of 2 ** 31 tokens and more")

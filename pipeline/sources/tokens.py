@@ -1,4 +1,4 @@
-"""tokens: rows, or documents, of files of token ids that are mapped into memory."""
+"""tokens: rows, or documents, from memory-mapped token files."""
 
 from __future__ import annotations
 
@@ -39,21 +39,20 @@ def tokens(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> TableSource:
-    """Read rows of token ids from the token files of language models.
+    """Read rows of token ids from language models' token files.
 
-    A file may be raw (nanoGPT's `.bin`, also named `.npy`), a `.npy` file of one dimension, one of llm.c, or a `.bin`
-    beside Megatron's `.idx`. Rows span the documents of a file, but no two files. They are indexed: `shuffle(seed=1)`,
-    `sample`, `shard` and `d[i]` need no buffer. Files are mapped into memory: truncating one while it is read ends the
-    process.
+    A file may be raw (nanoGPT's `.bin`, also named `.npy`), a one-dimensional `.npy` file, llm.c's format, or a `.bin`
+    next to Megatron's `.idx`. Rows span documents, but not files. They are indexed: `shuffle(seed=1)`, `sample`,
+    `shard` and `d[i]` need no buffer. Files are mapped into memory: truncating one while it is read ends the process.
 
     Args:
         paths: A path or pattern such as "train_*.bin", or a list; for Megatron's files also a path without .bin.
         length: Tokens per row.
-        dtype: Dtype of raw files, such as "uint16"; other files store theirs. Rows have the dtype of the files.
+        dtype: Dtype for raw files, such as "uint16"; other files store theirs. Rows keep the files' dtype.
         stride: Distance between the starts of two rows, in tokens; None for `length`.
         drop_remainder: Drop tokens at the end of each file if they do not fill a row; False returns one shorter
             row.
-        labels: Return tuples (x, y) of `length` tokens each, where y starts one token later.
+        labels: Return tuples (x, y) with `length` tokens each; y starts one token later.
         documents: Return whole documents, without `length`; this needs Megatron's index.
         num_epochs: Number of epochs; None repeats forever.
         shuffle, seed: Shuffle the rows, in another order each epoch.
@@ -61,10 +60,10 @@ def tokens(
 
     Raises:
         NotFoundError: A file is missing, or a pattern matches nothing.
-        DataLossError: A file does not consist of whole tokens, or an index is damaged or does not fit its file.
+        DataLossError: A file ends within a token, or an index is damaged or does not fit its file.
         ValueError, TypeError: A file has fewer tokens than a row, has no dtype, or another dtype than
             the others; or an option is wrong.
-        FailedPreconditionError: When you iterate: a file has changed since you made the dataset.
+        FailedPreconditionError: When you iterate: a file changed after you made the dataset.
 
     Examples:
         >>> _ = pipeline.write_tokens("train.bin", [[1, 2, 3, 4], [5, 6, 7, 8, 9]])
@@ -88,7 +87,7 @@ def tokens(
 
 
 def _names(paths: Any) -> list[str]:
-    """Return the names of the files; of Megatron's, a path without .bin is one too."""
+    """Return the filenames; for Megatron's files, a path without .bin works too."""
     given = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths
     if isinstance(given, (list, tuple)):
         given = [_with_ending(each) for each in given]
@@ -114,7 +113,7 @@ def _opened(names: Sequence[str], dtype: np.dtype[Any] | None) -> list[TokenFile
 
 
 class _Tokens(FileTable):
-    """The options of token files."""
+    """The options for token files."""
 
     kind = "tokens"
     most = MANY
@@ -134,7 +133,7 @@ class _Tokens(FileTable):
 
 
 class _Rows(_Tokens):
-    """Rows of equal length, but for a shorter one at the end of each file where `whole` is False."""
+    """Rows with equal length, except a shorter one at each file's end if `whole` is False."""
 
     def __init__(self, files: Sequence[TokenFile], length: int, stride: int, whole: bool, labels: bool) -> None:
         self._length, self._stride, self._whole, self._labels = length, stride, whole, labels
@@ -143,7 +142,7 @@ class _Rows(_Tokens):
         self._rows: RunGatherer | None = None
 
     def _count(self, file: TokenFile) -> int:
-        """Return how many rows a file has."""
+        """Return a file's row count."""
         needed = self._length + self._labels
         full = max(0, (file.count - needed) // self._stride + 1)
         if self._whole and not full:
@@ -180,7 +179,7 @@ class _Rows(_Tokens):
         return (found[:-1].copy(), found[1:].copy()) if self._labels else found
 
     def named(self, number: int) -> str:
-        """The file of a row, and the first of its tokens there."""
+        """Return a row's file, and its first token's index there."""
         which, row = self.place(number)
         return f"{self.names[which]}:{row * self._stride}"
 
@@ -211,7 +210,7 @@ class _Documents(_Tokens):
         return self._files[which].tokens()[begin:end].copy()
 
     def named(self, number: int) -> str:
-        """The file of a document, and its number there."""
+        """Return a document's file, and its index there."""
         which, inside = self.place(number)
         return f"{self.names[which]}:{inside}"
 

@@ -1,4 +1,4 @@
-"""video: clips of video files, frames at equal times."""
+"""video: clips from video files, with frames at equal intervals."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from pipeline.stages.block import Examples
 
 _log = logger("pipeline.sources")
 
-_OPEN = 8  # files that stay open: a decoder holds some frames
+_OPEN = 8  # files kept open: a decoder holds some frames
 
 
 @tells_keywords
@@ -46,29 +46,29 @@ def video(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> TableSource:
-    """Read clips of video files: MP4, MKV, WebM, AVI and others that FFmpeg reads.
+    """Read clips from video files: MP4, MKV, WebM, AVI and other FFmpeg formats.
 
     Each example is a dict: `frames` uint8 [frames, height, width, 3], `times` of these frames in seconds, `path`, and
-    `start` in seconds. A frame is the one on screen at its time. Clips are indexed: a clip is found by its keyframe,
-    and nothing before that is decoded.
+    `start` in seconds. A frame is the one on screen at its time. Clips are indexed: decoding starts at the keyframe
+    before the clip.
 
     Args:
         paths: A path or pattern such as "films/**/*.mp4", or a list, on this machine.
-        frames: Frames in a clip.
-        fps: Frames per second of a clip; None for the rate of each file, so that clips have all frames.
-        hop: Seconds from the start of a clip to the start of the next; None for `frames / fps`.
-        size: (height, width) to which FFmpeg scales the frames; None keeps them as they are.
+        frames: Frames per clip.
+        fps: Frames per second in a clip; None for each file's own rate, so clips have all frames.
+        hop: Seconds between the starts of consecutive clips; None for `frames / fps`.
+        size: (height, width) for FFmpeg to scale the frames to; None keeps their size.
         threads: Threads of the decoder; 0 for one per processor.
-        num_epochs: How often to read the clips; None repeats for ever.
-        shuffle, seed: Read clips in random order, another one each epoch.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle, seed: Shuffle the clips, in another order each epoch.
         shard: (index, count): read every count-th clip.
 
     Raises:
         NotFoundError: No such file, or your pattern matches nothing.
-        DataLossError: A file is no video or damaged; when you iterate, also: it is cut short.
-        InvalidArgumentError: A file does not tell its duration or rate, or all files are shorter than a clip.
+        DataLossError: A file is not a video or is damaged; when you iterate, also: it is cut short.
+        InvalidArgumentError: A file lacks its duration or rate, or all files are shorter than a clip.
         ValueError, TypeError: An option is wrong.
-        FailedPreconditionError: When you iterate: a file has changed since you made the dataset.
+        FailedPreconditionError: When you iterate: a file changed after you made the dataset.
         ImportError: PyAV is not installed.
 
     Examples:
@@ -103,7 +103,7 @@ def _fraction(given: Any, what: str) -> Fraction:
 
 
 class _Clips(FileTable):
-    """The clips of files, all of one shape unless `one_by_one`."""
+    """Clips from files, with equal shapes unless `one_by_one`."""
 
     kind = "video"
     unit = "clips"
@@ -139,7 +139,7 @@ class _Clips(FileTable):
         return rate
 
     def _counts(self, names: Sequence[str]) -> list[int]:
-        """How many clips each file has: the last frame is shown before the end."""
+        """Return each file's clip count: a clip's last frame is shown before the end."""
         counts = []
         for head, rate, step in zip(self._heads, self._rates, self._steps, strict=True):
             room = head.duration - (self._count - 1) / rate
@@ -176,7 +176,7 @@ class _Clips(FileTable):
             opened.read([start + i / rate for i in range(self._count)], frames, times)
 
     def named(self, number: int) -> str:
-        """The path of a clip, and where it begins there."""
+        """Return a clip's path, and its start there."""
         file, clip = self.place(number)
         return f"{self.names[file]}:{float(clip * self._steps[file]):g}s"
 

@@ -1,4 +1,4 @@
-"""VideoFile: the frames of a video by their times, decoded from the keyframe before them."""
+"""VideoFile: a video's frames by time, decoded from the preceding keyframe."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from pipeline.errors import DataLossError, OpError, ResourceExhaustedError, inva
 from pipeline.files.os_errors import translated
 from pipeline.sources.extras import needs
 
-# Frames up to this far ahead are reached by decoding on, others by a seek to their keyframe. With one keyframe per
+# Frames up to this far ahead are reached by decoding on, others by seeking to their keyframe. With one keyframe per
 # second, decoding on over 1.3 s takes twice as long as a seek.
 _NEAR = 1  # seconds
 
-# How much earlier to look for a keyframe where the index of a file leads to a later one. Then from the start.
+# How much earlier to look for a keyframe if a file's index leads to a later one. Then from the start.
 _EARLIER = (0, 2, 30)  # seconds
 
 
 class Head(NamedTuple):
-    """What is known of a video before it is decoded.
+    """A video's properties known before decoding.
 
     Attributes:
         duration: In seconds.
-        fps: Its frames per second; None if it does not tell.
-        shape: Height and width of its frames.
+        fps: Its frames per second; None if unknown.
+        shape: Frame height and width.
     """
 
     duration: Fraction
@@ -40,15 +40,15 @@ class Head(NamedTuple):
 
 
 class VideoFile:
-    """An open video, which is decoded forwards from wherever it is.
+    """An open video, decoded forwards from its current position.
 
     Args:
         name: Its path.
         size: Height and width to scale frames to; None keeps them.
-        threads: Threads of the decoder; 0 for one per processor.
+        threads: Decoder threads; 0 for one per processor.
 
     Raises:
-        DataLossError: It is no video, or damaged.
+        DataLossError: It is not a video, or is damaged.
         NotFoundError, ...: It cannot be opened.
         ResourceExhaustedError: Its frames have too many pixels.
     """
@@ -64,7 +64,7 @@ class VideoFile:
     def _open(self) -> None:
         """Open the file, at its start."""
         try:
-            # As "file:...": FFmpeg takes other words before a colon for protocols. A playlist opens local files only.
+            # As "file:...": FFmpeg treats other words before a colon as protocols. A playlist opens local files only.
             options = {"protocol_whitelist": "file,crypto,data"}
             file = self._library.open(f"file:{os.path.abspath(self._name)}", options=options, metadata_errors="ignore")
         except self._library.FFmpegError as error:
@@ -91,7 +91,7 @@ class VideoFile:
             raise self._loss("the size of its frames is not known")
         if stream.duration is not None:
             duration = stream.duration * stream.time_base
-        elif self._file.duration is not None:  # of all streams, from where the first one begins
+        elif self._file.duration is not None:  # over all streams, from the start of the first one
             late = self._begin * stream.time_base - Fraction(self._file.start_time or 0, self._library.time_base)
             duration = Fraction(self._file.duration, self._library.time_base) - late
         else:
@@ -101,15 +101,15 @@ class VideoFile:
         return Head(duration, stream.average_rate or stream.guessed_rate, (height, width))
 
     def read(self, times: Sequence[Fraction], frames: NDArray[np.uint8], found: NDArray[np.float64]) -> None:
-        """Decode the frames that are shown at some times.
+        """Decode the frames on screen at some times.
 
         Args:
             times: The times from the start of the video, ascending.
-            frames: Where to put the frames, uint8 [len(times), height, width, 3].
-            found: Where to put the times at which they appear.
+            frames: The array to fill, uint8 [len(times), height, width, 3].
+            found: The array to fill with the times at which they appear.
 
         Raises:
-            DataLossError: The file is damaged, or ends before.
+            DataLossError: The file is damaged, or ends earlier.
         """
         base, last = self._stream.time_base, None
         for i, time in enumerate(times):
@@ -122,7 +122,7 @@ class VideoFile:
             found[i], last = float((frame.pts - self._begin) * base), frame
 
     def _at(self, tick: int) -> Any:
-        """Return the frame that is on screen at a tick of the stream's clock."""
+        """Return the frame on screen at a tick of the stream's clock."""
         near = _NEAR / self._stream.time_base
         if self._shown is None or not self._shown.pts <= tick <= self._shown.pts + near:
             self._seek(tick)
@@ -140,7 +140,7 @@ class VideoFile:
                 break
             try:
                 self._file.seek(place, stream=self._stream)
-            except self._library.FFmpegError:  # not every format can
+            except self._library.FFmpegError:  # not every format supports this
                 break
             self._frames = self._decoded()
             self._shown = next(self._frames, None)
@@ -155,7 +155,7 @@ class VideoFile:
             raise self._loss("it has no frames")
 
     def _decoded(self) -> Iterator[Any]:
-        """Decode frames from where the file is."""
+        """Decode frames from the file's current position."""
         try:
             for packet in self._file.demux(self._stream):
                 if packet.is_corrupt:
@@ -178,7 +178,7 @@ class VideoFile:
             raise self._loss(f"it ends after {have:g} s, and its header claims {float(self.head.duration):g} s")
 
     def _copy(self, frame: Any, out: NDArray[np.uint8]) -> None:
-        """Put the pixels of a frame into an array."""
+        """Copy a frame's pixels into an array."""
         if (frame.height, frame.width) != self.head.shape:
             text = f"it has frames of {frame.width} x {frame.height} pixels after those of"
             raise self._loss(f"{text} {self.head.shape[1]} x {self.head.shape[0]}")
@@ -187,8 +187,8 @@ class VideoFile:
         out[...] = rows.reshape(out.shape)
 
     def _told(self, error: Any) -> Exception:
-        """Return the error to raise for one of FFmpeg."""
-        if isinstance(error, OSError) and error.errno != errno.EIO:  # which damaged Matroska files are for FFmpeg
+        """Return the error to raise for an FFmpeg error."""
+        if isinstance(error, OSError) and error.errno != errno.EIO:  # FFmpeg raises EIO for damaged Matroska files
             return translated(os.fsencode(self._name), error)
         return self._loss(error.strerror)
 

@@ -1,4 +1,4 @@
-"""vortex: the rows of Vortex files by number."""
+"""vortex: rows of Vortex files by index."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ def vortex(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> TableSource:
-    """Read the rows of Vortex files: each example is a dict by column.
+    """Read rows from Vortex files: each example is a dict with one value per column.
 
-    Rows are indexed, and read by their numbers in blocks. All files must have the same columns.
+    Rows are indexed, and read by index in blocks. All files must have the same columns.
 
     Args:
         paths: A path or pattern such as "part-*.vortex", or a list, on this machine.
         columns, defaults, dtypes, codes: As for `arrow`. Only these columns are read.
-        num_epochs: How often to read the rows; None repeats for ever.
-        shuffle, seed: Read rows in random order, another one each epoch.
+        num_epochs: Number of epochs; None repeats forever.
+        shuffle, seed: Shuffle the rows, in another order each epoch.
         shard: (index, count): read every count-th row.
 
     Raises:
         NotFoundError: No such file, or your pattern matches nothing.
-        DataLossError: A file is damaged, cut short or no Vortex file.
+        DataLossError: A file is damaged, cut short or not a Vortex file.
         InvalidArgumentError: A column, default, dtype or code does not fit, a value is missing, or files differ.
-        FailedPreconditionError: When you iterate: a file has changed since you made the dataset.
+        FailedPreconditionError: When you iterate: a file changed after you made the dataset.
         ValueError, TypeError, ImportError: An option or a library is wrong.
 
     Examples:
@@ -95,7 +95,7 @@ class _Rows(TakenRows, FileTable):
         return needs("pyarrow", "vortex").concat_tables(found)
 
     def named(self, number: int) -> str:
-        """The path of a row, and its number there."""
+        """Return a row's path, and its index there."""
         file, inside = self.place(number)
         return f"{self.names[file]}:{inside}"
 
@@ -114,11 +114,11 @@ class _File:
         name: Its path.
 
     Raises:
-        DataLossError: It is damaged, or no Vortex file.
+        DataLossError: It is damaged, or not a Vortex file.
 
     Attributes:
         schema: Its columns, as Arrow.
-        count: How many rows it has.
+        count: Number of rows.
     """
 
     def __init__(self, name: str) -> None:
@@ -132,24 +132,24 @@ class _File:
         """Return rows as a Table; DataLossError if they cannot be read.
 
         Args:
-            numbers: Of the rows, ascending, each once.
-            columns: What to read.
+            numbers: Row indices, ascending, each once.
+            columns: The columns to read.
         """
         pyarrow = needs("pyarrow", "vortex")
         indices = self._library.array(pyarrow.array(numbers.astype(np.uint64)))
         rows = self._told(lambda: self._file.scan(columns, indices=indices).read_all().to_arrow_array())
         if len(rows) != len(numbers):
             raise self._loss(f"it gave {len(rows):,} of {len(numbers):,} rows")
-        return pyarrow.Table.from_struct_array(rows).combine_chunks()  # of which there are many, each cast alone
+        return pyarrow.Table.from_struct_array(rows).combine_chunks()  # there are many, each cast alone
 
     def _told(self, call: Callable[[], Any]) -> Any:
-        """Call what reads the file; its errors become the library's, with the name of the file."""
+        """Call a function that reads the file, and translate its errors into the library's, with the file's name."""
         try:
             return call()
         except BaseException as error:
             if not (isinstance(error, (RuntimeError, ValueError, OSError)) or is_panic(error)):
                 raise
-            raise self._loss(str(error).partition("\n")[0]) from error  # the rest is a trace of the library
+            raise self._loss(str(error).partition("\n")[0]) from error  # the rest is the library's trace
 
     def _loss(self, text: str) -> DataLossError:
         return DataLossError(None, None, f"vortex: '{self._name}' cannot be read: {text}")

@@ -1,4 +1,4 @@
-"""webdataset: the samples of tar shards, whose files are grouped by key and decoded by extension."""
+"""webdataset: samples from tar shards, with files grouped by key and decoded by extension."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from pipeline.sources.webdataset_decoders import decoders as usual_decoders
 from pipeline.sources.webdataset_decoders import unpacked
 from pipeline.stages.block import Examples
 
-# Samples that are read at once, at most so many bytes of them.
+# Samples read at once, and their maximum bytes.
 _SAMPLES = 32
 _BYTES = 1 << 22
 
 _END = bytes(1024)  # ends an archive
-_ANY = 1 << 62  # a limit that no file exceeds
+_ANY = 1 << 62  # a limit no file exceeds
 
 
 @tells_keywords
@@ -64,7 +64,7 @@ def webdataset(
         columns: Values to read. "jpg;png" reads the first one in a sample. None reads all.
         decoders: Functions from bytes to a value, by extension; they override the built-in ones: images become uint8
             arrays, `txt`, `text` and `transcript` str, `cls` and `id` integers, and `json`, `jsn`, `npy`, `npz`,
-            `cbor`, `mp`, `msg` their contents, where a list of lists or objects is a `ListValue`. `gz` is decompressed
+            `cbor`, `mp`, `msg` their contents, with a `ListValue` for a list of lists or objects. `gz` is decompressed
             first. Others stay bytes.
         num_epochs: Number of epochs; None repeats forever.
         shuffle: Shuffle the shards, in another order each epoch; add `.shuffle(n)` to mix samples.
@@ -73,7 +73,7 @@ def webdataset(
         index: Read samples by index: `shuffle`, `shuffle=True` and `shard=` then work on samples, and `len` and
             `d[i]` work. The offsets are computed once per machine. Shards must be local and not compressed.
         index_folder: Folder for the index; None for the user's cache folder.
-        max_record_bytes: Limit for the size of a file or sample; None for no limit.
+        max_record_bytes: Size limit for a file or sample; None for no limit.
 
     Raises:
         NotFoundError: A file is missing, or a pattern matches nothing.
@@ -81,7 +81,7 @@ def webdataset(
         DataLossError: When you iterate: an archive is damaged or truncated, or a text is not UTF-8. The error names
             shard and key.
         InvalidArgumentError: When you iterate: a value is missing, doubled or cannot be decoded, a file is sparse or
-            a link, files of a sample are not neighbours, or no file of a shard belongs to a sample.
+            a link, a sample's files are not neighbours, or no file in a shard belongs to a sample.
         ResourceExhaustedError: When you iterate: a file or sample is too large.
 
     Examples:
@@ -123,14 +123,14 @@ def _check_decoders(decoders: Any) -> None:
 
 
 class ShardSample(NamedTuple):
-    """The files of a key.
+    """The files with a common key.
 
     Attributes:
-        place: Where it begins in the archive; its number where the archive is compressed.
-        shard: The name of the archive.
+        place: Its start in the archive; its index if the archive is compressed.
+        shard: The archive's name.
         key: The common part of the names.
-        files: The bytes of each by extension.
-        twice: An extension that comes twice; "" if none does.
+        files: Each file's bytes, by extension.
+        twice: A repeated extension; "" if there is none.
     """
 
     place: int
@@ -178,7 +178,7 @@ class _Shards(IndexedParts):
         return [sample for each in pieces for sample in each]
 
     def read(self, part: int, epoch: int, place: Any) -> Generator[tuple[Any, Any]]:
-        """Yield lists of samples; a place is that of the first of them."""
+        """Yield lists of samples; a place is the first sample's."""
         piece: list[ShardSample] = []
         size = 0
         for sample in _samples(self.names[part], place or 0, self._limit):
@@ -194,7 +194,7 @@ class _Shards(IndexedParts):
         return Examples([self._decoded(sample) for sample in piece])
 
     def named(self, piece: Sequence[ShardSample], i: int) -> str:
-        """Shard and key of a sample."""
+        """Return a sample's shard and key."""
         key = os.fsencode(piece[i].key).decode(errors="backslashreplace")  # it may be shown anywhere
         return f"{piece[i].shard}:{key}"
 
@@ -236,14 +236,14 @@ class _Shards(IndexedParts):
 
 
 def _samples(name: str, place: int, limit: int) -> Iterator[ShardSample]:
-    """Yield the samples of an archive from a place on; none has more bytes than the limit."""
+    """Yield an archive's samples from a place on; none has more bytes than the limit."""
     compression = compression_of(name)
     opened = open_file(os.fsencode(name), compression)
     with contextlib.closing(opened), _named(name):
         file = ReadBuffer(opened)
         seen: dict[str, frozenset[str]] = {}
         if not compression and place:  # tar archives can be read from any file on
-            # Where all files of one extension come before those of the next, the first key is the first to come again.
+            # If the archive is ordered by extension, the first key is the first to repeat.
             for first in itertools.islice(_members(TarReader(file, limit), []), 1):
                 seen[first.key] = frozenset([first.extension])
             file.go_to(place)
@@ -263,7 +263,7 @@ def _samples(name: str, place: int, limit: int) -> Iterator[ShardSample]:
 
 
 def sample_offsets(name: str) -> NDArray[np.int64]:
-    """Find the samples of an archive; see Offsets."""
+    """Find an archive's samples; see Offsets."""
     opened = open_file(os.fsencode(name))
     begins: list[int] = []
     others: list[str] = []
@@ -281,7 +281,7 @@ def sample_offsets(name: str) -> NDArray[np.int64]:
 
 @contextlib.contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Let errors say which archive they are about."""
+    """Add the archive's name to errors."""
     try:
         yield
     except (DataLossError, InvalidArgumentError, ResourceExhaustedError) as error:
@@ -289,14 +289,14 @@ def _named(name: str) -> Iterator[None]:
 
 
 def _refuse_others(others: list[str]) -> None:
-    """Refuse an archive of files, none of which belongs to a sample."""
+    """Raise an error for an archive without files belonging to samples."""
     if others:
         text = "no file belongs to a sample: their names have no dot after a key, as 0001.jpg has"
         raise invalid(f"{text}; the first is {others[0]!r}")
 
 
 def _gathered(shard: str, key: str, group: Iterable[_File], limit: int, read: bool) -> ShardSample:
-    """Return a sample of its files, without their bytes unless they are to be `read`."""
+    """Gather a sample from its files, with their bytes only if `read`."""
     files: dict[str, bytes] = {}
     at, size, twice = None, 0, ""
     for each in group:
@@ -312,12 +312,12 @@ def _gathered(shard: str, key: str, group: Iterable[_File], limit: int, read: bo
 
 
 def _check_whole(key: str, files: Mapping[str, bytes], seen: dict[str, frozenset[str]]) -> None:
-    """Refuse a part of a sample the other part of which came before; a whole sample may come again.
+    """Raise an error for a partial sample if its other part came earlier; a whole sample may repeat.
 
     Args:
         key: Its key.
         files: Its files, by extension.
-        seen: The extensions of each key so far, to which those of this one are added.
+        seen: Each key's extensions so far; this key's are added.
     """
     here = frozenset(files)
     before = seen.get(key, here)
@@ -331,13 +331,13 @@ def _check_whole(key: str, files: Mapping[str, bytes], seen: dict[str, frozenset
 
 
 class _File(NamedTuple):
-    """A file of a sample.
+    """A sample's file.
 
     Attributes:
-        key: The common part of its name and those of the other files.
+        key: The common part of the sample's filenames.
         extension: The rest of its name, in lower case.
         member: Its header in the archive.
-        read: Gives its bytes, until the next file is asked for.
+        read: Returns its bytes, until the next file is requested.
     """
 
     key: str
@@ -347,7 +347,7 @@ class _File(NamedTuple):
 
 
 def _members(archive: TarReader, others: list[str]) -> Iterator[_File]:
-    """Yield the files of an archive that belong to samples; the name of the first of the others is added to these."""
+    """Yield an archive's files belonging to samples; appends the first other file's name to `others`."""
     for member in archive.members():
         folder, slash, last = member.name.rpartition("/")
         stem, dot, extension = last.partition(".")

@@ -1,1 +1,1 @@
-"""Batches as arrays of other libraries, in epochs and on devices."""
+"""Batches as arrays for other libraries, in epochs and on devices."""

@@ -1,4 +1,4 @@
-"""Epoch: the iterator over one epoch of a loader, and the names under which frameworks save and restore it."""
+"""Epoch: the iterator over a loader's epoch, with the names frameworks use to save and restore it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from pipeline.tracebacks import show_users
 
 
 class Epoch(Iterator[Any]):
-    """The batches of one epoch. An error ends it; after Ctrl-C it continues.
+    """One epoch's batches. An error ends it; after Ctrl-C it continues.
 
-    `save_state` and `restore_state` are what Megatron-LM calls of an external loader; `get_state` and `set_state` what
-    MaxText calls of an iterator.
+    Megatron-LM calls `save_state` and `restore_state` on an external loader. MaxText calls `get_state` and `set_state`
+    on an iterator.
 
     Thread safety: one thread at a time may use it.
     """
 
     def __init__(self, loader: Any, number: int) -> None:
-        """Made by `iter(loader)`.
+        """Make an iterator; `iter(loader)` calls this.
 
         Args:
             loader: The `Loader`.
-            number: Which of its iterators it is; only the last one gives batches.
+            number: Its number among the loader's iterators; only the last one returns batches.
         """
         self._loader = loader
         self._number = number
@@ -38,12 +38,12 @@ class Epoch(Iterator[Any]):
         try:
             batch = loader._first(self._number)
         except Exception as error:
-            show_users(error)  # if Ctrl-C strikes here, the error comes again
+            show_users(error)  # if Ctrl-C strikes here, the error is raised again
             if isinstance(error, StopIteration) or error is loader._end:
                 self._ended = True
                 loader._left(self._number)
             raise
-        del loader._held[0]  # no call between this and the caller, in which Ctrl-C could lose the batch
+        del loader._held[0]  # no call between this and the caller: Ctrl-C in it could lose the batch
         return batch
 
     def __del__(self, finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
@@ -51,7 +51,7 @@ class Epoch(Iterator[Any]):
             self._loader._left(self._number)
 
     def save_state(self) -> dict[str, Any]:
-        """Return the state after the last batch, as `state_dict` of the loader.
+        """Return the state after the last batch, as the loader's `state_dict` does.
 
         Raises:
             FailedPreconditionError: A source cannot be rewound; or a later `iter(loader)` has begun another epoch.
@@ -62,10 +62,10 @@ class Epoch(Iterator[Any]):
         return self._loader.state_dict()  # type: ignore[no-any-return]
 
     def restore_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state: the next batch is the one after it, of the next epoch if that of the state had ended.
+        """Continue with the batch after a state; if its epoch had ended, with the next epoch's first batch.
 
         Raises:
-            StateMismatchError, InvalidArgumentError, FailedPreconditionError: As `load_state_dict` of the loader.
+            StateMismatchError, InvalidArgumentError, FailedPreconditionError: As for the loader's `load_state_dict`.
         """
         self._loader.load_state_dict(state)
         self._loader._begin()
@@ -75,15 +75,15 @@ class Epoch(Iterator[Any]):
         """Return the state after the last batch, as JSON.
 
         Raises:
-            FailedPreconditionError: As `save_state`.
+            FailedPreconditionError: As for `save_state`.
         """
         return bytes_of_state(self.save_state())
 
     def set_state(self, state: bytes) -> None:
-        """Continue from what `get_state` returned.
+        """Continue from a result of `get_state`.
 
         Raises:
-            TypeError: These are not bytes.
-            StateMismatchError, InvalidArgumentError, FailedPreconditionError: As `restore_state`.
+            TypeError: `state` is not bytes.
+            StateMismatchError, InvalidArgumentError, FailedPreconditionError: As for `restore_state`.
         """
         self.restore_state(state_of_bytes(state))

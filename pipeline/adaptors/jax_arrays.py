@@ -17,14 +17,14 @@ jax: Any = needs("jax", "pipeline.jax")
 
 
 def array_for(value: Any, name: str, library: str = "JAX") -> Any:
-    """Return a component as an array in a dtype of JAX.
+    """Convert a component to an array in a JAX dtype.
 
     JAX truncates 64 bits to 32 unless `jax_enable_x64` is set. Integers beyond 32 bits raise an error.
 
     Args:
-        value: A component of a batch.
+        value: A batch's component.
         name: Its name, for errors.
-        library: Name of the library in errors.
+        library: The library's name in errors.
 
     Raises:
         TypeError: JAX has no such dtype.
@@ -54,7 +54,7 @@ def _known(dtype: np.dtype[Any]) -> bool:
 def _narrowed(wanted: np.dtype[Any], name: str, array: NDArray[Any]) -> NDArray[Any]:
     try:
         narrow = narrowed(array)
-    except TypeError:  # in another order of bytes, or of its dimensions
+    except TypeError:  # in another byte order, or another order of dimensions
         narrow = narrowed(array.astype(f"{wanted.kind}8", order="C"))
     if narrow is None:
         wrong = array[array.astype(wanted) != array].flat[0]

@@ -24,7 +24,7 @@ class DataLoader(Loader):
 
     Each `iter` begins the next epoch, even if you left the last one early: epoch i is `dataset.epoch(i)`, with its own
     order. Some batches are on their way to the device while your step works; `state_dict` does not count them. The
-    loader owns the memory of its arrays, so nothing changes them later.
+    loader owns its arrays' memory, so nothing changes them later.
 
     Without `jax_enable_x64` JAX has no 64-bit numbers: int64 becomes int32, float64 becomes float32, and an integer
     that does not fit is an error. The log names these components.
@@ -44,17 +44,17 @@ class DataLoader(Loader):
         Args:
             data: A dataset of batches, such as `source.batch(128)`; or its iterator, for one epoch. If JAX has
                 several processes and the dataset has no `shard`, each reads its part.
-            device: A `jax.Device` or `jax.sharding.Sharding`; a structure of them like the batch's, where one may
-                stand for a part; or None for JAX's default. If a sharding spans several processes, each passes its
-                rows of the global array.
-            prefetch: How many batches are on the device besides the one you work on; at most 64.
+            device: A `jax.Device` or `jax.sharding.Sharding`; a structure of them like the batch's, with one for a
+                whole part if you like; or None for JAX's default. If a sharding spans several processes, each passes
+                its rows of the global array.
+            prefetch: Number of batches on the device in addition to your current one; at most 64.
 
         Raises:
-            TypeError: `data` gives no batches, `device` is something else, or `prefetch` is not an integer.
+            TypeError: `data` has no batches, `device` is something else, or `prefetch` is not an integer.
             ValueError: `prefetch` is negative or above 64.
 
             When a batch is taken: TypeError, if JAX has no such dtype, as for strings; InvalidArgumentError, if an
-            integer does not fit; ValueError, if a component cannot be laid out as `device` says. Each names the
+            integer does not fit; ValueError, if `device` is not a possible layout for a component. Each names the
             component.
         """
         super().__init__(data, prefetch)

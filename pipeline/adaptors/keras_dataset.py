@@ -1,4 +1,4 @@
-"""PyDataset of `pipeline.keras`: batches for `fit`, `evaluate` and `predict` of Keras."""
+"""PyDataset of `pipeline.keras`: batches for Keras's `fit`, `evaluate` and `predict`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BACKENDS = ". Keras needs a backend: install jax, torch or tensorflow, and set 
 
 keras: Any = needs("keras", "pipeline.keras", hint=_BACKENDS)
 
-# First batches of an epoch to keep, because Keras inspects some before it starts.
+# Maximum first batches to keep per epoch, because Keras inspects some before it starts.
 _KEPT = 8
 
 Names = str | Sequence[str] | None
@@ -34,10 +34,10 @@ Names = str | Sequence[str] | None
 class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
     """Give a dataset's batches to Keras's `fit`, `evaluate` and `predict`, with any backend.
 
-    Epoch i of Keras is `dataset.epoch(i)`, with its own order; the `shuffle` of `fit` does nothing. The dataset has its
-    own threads and processes, so `workers` above 1 and `use_multiprocessing` are a ValueError.
+    Keras's epoch i is `dataset.epoch(i)`, with its own order; `fit` ignores `shuffle`. The dataset has its own threads
+    and processes, so `workers` above 1 and `use_multiprocessing` are a ValueError.
 
-    Thread safety: you may call every method from every thread.
+    Thread safety: every method may be called from any thread.
 
     Examples:
         >>> data = pipeline.arrays({"image": np.zeros((6, 2), "float32"), "label": np.arange(6)}).batch(2)
@@ -57,27 +57,27 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         steps: int | None = None,
         batch_size: int | None = None,
     ) -> None:
-        """Make a dataset of Keras; nothing starts before the first batch.
+        """Make a Keras dataset; nothing starts before the first batch.
 
         Args:
             data: A dataset of batches, such as `source.batch(128)`, or its iterator; with `batch_size`, a source.
-                Batches are (x,), (x, y) or (x, y, sample_weight); x alone, also as a dict; or dicts, of which the next
-                arguments choose.
+                Batches are (x,), (x, y) or (x, y, sample_weight); x alone, also as a dict; or dicts: then the next
+                arguments choose components.
             x: The input: a name in the dict, or a list of names for a dict of inputs; None means all
                 others, without a dict if there is one.
             y: The target, or a list of names for a dict of targets.
-            sample_weight: The weights of the examples.
-            steps: How many batches an epoch of Keras has; None means len(data).
-            batch_size: For a source, whose last batch may be smaller; datasets have their own.
+            sample_weight: The examples' weights.
+            steps: Batches per Keras epoch; None means len(data).
+            batch_size: Batch size for a source; the last batch may be smaller. Datasets have their own.
 
         Raises:
             TypeError: `data` is something else, or has no `len` and `steps` is None; a number is not an integer, or
-                `batch_size` is missing, or there for what has batches.
+                `batch_size` is missing, or given for data with batches.
             ValueError: `steps` or `batch_size` is less than 1, there is no batch, or `sample_weight` is there without
                 `y`.
 
             When a batch is taken: TypeError, if a component has strings, or Keras does not accept the batches;
-            InvalidArgumentError, if there is no component of a name, or, with the backend JAX, an integer does not fit
+            InvalidArgumentError, if no component has a given name, or, with the JAX backend, an integer does not fit
             into JAX's 32 bits.
         """
         super().__init__()
@@ -95,15 +95,15 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         self._steps = steps
         self._lock = threading.RLock()
         self._batches: Iterator[Any] | None = None
-        self._kept: list[Any] = []  # the first batches of this epoch, as long as Keras may only be looking
-        self._given = 0  # how many of this epoch Keras has
-        self._begins = True  # whether it begins, or begins again, with the next batch
+        self._kept: list[Any] = []  # this epoch's first batches, while Keras may only be inspecting
+        self._given = 0  # batches of this epoch given to Keras
+        self._begins = True  # True if the epoch begins, or restarts, with the next batch
         self._failed = ""  # the error that ended this epoch
         if not len(self):
             raise ValueError(f"an epoch has no batch: {data!r} has fewer examples than a batch needs")
 
     def __len__(self) -> int:
-        """How many batches an epoch of Keras has."""
+        """Return the number of batches per Keras epoch."""
         if self._steps is not None:
             return self._steps
         try:
@@ -116,16 +116,16 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
 
     @property
     def num_batches(self) -> int:
-        """As `len`. Keras asks for it when it begins to read an epoch, and before."""
+        """As `len`. Keras calls it when it begins an epoch, and before."""
         self._begins = True
         return len(self)
 
     def __getitem__(self, index: int) -> Any:
-        """Return the next batch, whatever its number: the dataset decides on the order.
+        """Return the next batch, ignoring `index`: the dataset decides the order.
 
         Raises:
             OutOfRangeError: The input is at its end, and cannot be read again.
-            FailedPreconditionError: It has failed before in this epoch of Keras.
+            FailedPreconditionError: It failed earlier in this Keras epoch.
             Exception: The dataset raised it.
         """
         with self._lock:
@@ -143,7 +143,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
             return batch
 
     def _begin(self) -> None:
-        """Begin an epoch of Keras. After a mere inspection it begins again with the same batches."""
+        """Begin a Keras epoch. After a mere inspection it restarts with the same batches."""
         self._begins, self._failed = False, ""
         looked = self._given < min(len(self), _KEPT + 1)
         if not looked:
@@ -153,7 +153,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         self._given = 0
 
     def _fresh(self) -> Any:
-        """Return the next batch of the dataset, of its next epoch if this one is at its end."""
+        """Return the dataset's next batch, from its next epoch if this one is at its end."""
         if self._failed:
             text = f"this epoch of Keras was ended by {self._failed}: begin another one, or load a state"
             raise FailedPreconditionError(None, None, text)
@@ -166,7 +166,7 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
                 self._batches = None
             except Exception as error:
                 self._batches, self._failed = None, named(error)
-                self._kept.clear()  # the next epoch of Keras begins another one of the dataset
+                self._kept.clear()  # Keras's next epoch begins another dataset epoch
                 raise
         raise OutOfRangeError(
             None,
@@ -176,29 +176,29 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         )
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the epoch for Keras to read next, counted from 0.
+        """Set the next epoch for Keras to read, counted from 0.
 
         Call it before `fit(initial_epoch=...)`. For BackupAndRestore, which chooses the epoch itself, call it from
-        `on_epoch_begin` of a callback.
+        a callback's `on_epoch_begin`.
 
         Raises:
-            ValueError: `steps` was given: the epochs of Keras are not those of the dataset.
+            ValueError: `steps` was given: Keras's epochs are not the dataset's.
         """
         if self._steps is not None:
             raise ValueError("set_epoch: with steps= the epochs of Keras are not those of the dataset")
         with self._lock:
             looked = self._batches is not None and self._given < min(len(self), _KEPT + 1)
             if looked and self._loader.loop.epoch == epoch:
-                return  # Keras has looked at its first batches, and gets them again
+                return  # Keras has inspected its first batches, and gets them again
             self._loader.set_epoch(epoch)
             self._batches, self._given, self._begins, self._failed = None, 0, True, ""
             self._kept.clear()
 
     def close(self) -> None:
-        """Stop the threads of the dataset.
+        """Stop the dataset's threads.
 
         Raises:
-            Exception: As `close` of the iterator.
+            Exception: As for the iterator's `close`.
         """
         self._loader.close()
 
@@ -206,20 +206,20 @@ class PyDataset(keras.utils.PyDataset):  # type: ignore[misc]
         """Return the state after Keras's last batch: in a callback's `on_epoch_end`, the end of the epoch.
 
         Raises:
-            FailedPreconditionError: A source cannot go back to a place.
+            FailedPreconditionError: A source cannot be rewound.
         """
         with self._lock:
             return self._loader.state_dict()
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *, allow: Collection[str] = ()) -> None:
-        """Go on from a state, before Keras has asked for a batch; pass `initial_epoch` to `fit`.
+        """Continue from a state, before Keras's first batch; pass `initial_epoch` to `fit`.
 
         Args:
-            state_dict: A result of `state_dict` of an equal dataset.
+            state_dict: A result of `state_dict` from an equal dataset.
             allow: Differences to accept; see `DatasetIterator.load_state_dict`.
 
         Raises:
-            StateMismatchError, InvalidArgumentError, FailedPreconditionError: As `DatasetIterator.load_state_dict`.
+            StateMismatchError, InvalidArgumentError, FailedPreconditionError: As for `DatasetIterator.load_state_dict`.
         """
         with self._lock:
             self._loader.load_state_dict(state_dict, allow=allow)
@@ -265,8 +265,8 @@ class _PyDataset(Loader):
 def _component() -> Callable[[Any, str], Any]:
     """Return a function from a component and its name to a value for Keras's backend."""
     if keras.backend.backend() == "jax":
-        # JAX would cut numbers, and Keras does not look.
-        from pipeline.adaptors.jax_arrays import array_for  # with other backends it need not be installed
+        # JAX would truncate numbers, and Keras does not check.
+        from pipeline.adaptors.jax_arrays import array_for  # other backends work without JAX
 
         return functools.partial(array_for, library="Keras")
     return _checked

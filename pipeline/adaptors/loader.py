@@ -1,4 +1,4 @@
-"""Loader: epochs of batches, each converted to what another library takes; the base of the adaptors."""
+"""Loader: epochs with batches converted for another library; the adaptors' base class."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Self = TypeVar("Self", bound="Loader")
 
 
 class Loader:
-    """Epochs of a dataset's batches, each converted to what another library takes. Subclasses convert them.
+    """Epochs of a dataset's batches, each converted for another library. Subclasses convert them.
 
     Each `iter` begins the next epoch, in another random order if the dataset is shuffled, even if you left the last one
-    early. Only after `load_state_dict` does it continue the epoch of the state. Sources that can be read only once are
-    read on.
+    early. Only after `load_state_dict` does it continue the state's epoch. Sources readable only once continue after
+    their last batch.
 
     After Ctrl-C the next call continues with the next batch, as `DatasetIterator` does.
 
@@ -41,11 +41,11 @@ class Loader:
     """
 
     def __init__(self, data: Any, ahead: int) -> None:
-        """Made by subclasses.
+        """Initialize the loader; subclasses call this.
 
         Args:
             data: A dataset of batches, or its iterator.
-            ahead: Number of batches to convert before they are asked for.
+            ahead: Number of batches to convert ahead of requests.
 
         Raises:
             TypeError: `data` is something else, or `ahead` is not an integer.
@@ -57,24 +57,24 @@ class Loader:
         if not 0 <= self._ahead <= 64:
             raise ValueError(f"prefetch must be at least 0 and at most 64, got {ahead}")
         self._held: collections.deque[Any] = collections.deque()  # not handed out; the last may not be converted yet
-        self._end: Exception | None = None  # what comes after those: an error, or StopIteration; None: more batches
+        self._end: Exception | None = None  # follows those: an error, or StopIteration; None: more batches
         self._iters = 0  # number of iterators so far; only the last one delivers batches
-        self._inside = False  # whether batches of this epoch were taken, and its end was not seen
-        self._over = False  # whether the end of the last epoch was seen
+        self._inside = False  # True if this epoch's batches were taken, and its end was not seen
+        self._over = False  # True once the last epoch's end was seen
         self._closed = False
         self._told_epoch: int | None = None
         self._relative = False  # True if epochs may count from this process's first one
-        self._shift = 0  # what is added to such numbers, after a state was loaded
-        self._loaded: tuple[int, bool] | None = None  # of a state, until its first batch: the epoch, whether it is over
+        self._shift = 0  # added to such numbers, after a state was loaded
+        self._loaded: tuple[int, bool] | None = None  # (epoch, ended) from a loaded state, until its first batch
 
     # For subclasses
 
     def _shard(self) -> tuple[int, int]:
-        """Return (index, count): the share of this process."""
+        """Return (index, count): this process's shard."""
         return 0, 1
 
     def _convert(self, batch: Any) -> Any:
-        """Return a batch as the library takes it."""
+        """Convert a batch for the library."""
         raise NotImplementedError
 
     def _given(self, batch: Any) -> Any:
@@ -85,16 +85,16 @@ class Loader:
         """Called when an iterator has ended, was dropped or is closed; they are counted from 1."""
 
     called = ""  # its public name, if not the class's name
-    fixed = False  # whether each epoch is the first one again
-    _alike = False  # whether all processes have copies of one input, with its seeds
-    _equal = True  # whether each process must have the same number of batches
+    fixed = False  # True if each epoch repeats the first one
+    _alike = False  # True if all processes have copies of one input, with its seeds
+    _equal = True  # True if each process must have the same number of batches
     _pads = False  # True if shards are padded instead of dropping batches at the end
 
     # Epochs
 
     @property
     def loop(self) -> Any:
-        """The iterator over the batches of the epoch; where there are several processes, of this process's shard."""
+        """The iterator over the epoch's batches; with several processes, over this process's shard."""
         return self._here().batches
 
     def _here(self) -> Round:
@@ -102,16 +102,16 @@ class Loader:
         return self._round
 
     def report(self) -> Report:
-        """Return what limits the epoch, as `report` of the iterator."""
+        """Return the epoch's bottlenecks, as the iterator's `report` does."""
         found: Report = self.loop.report()
         return found
 
     def __len__(self) -> int:
-        """Return the number of batches in an epoch; TypeError if it is not known."""
+        """Return the number of batches per epoch; TypeError if unknown."""
         return len(self._here())
 
     def __bool__(self) -> bool:
-        return True  # not whether there are batches, which may not be known
+        return True  # independent of the number of batches, possibly unknown
 
     def __repr__(self) -> str:
         return f"<{self.called or type(self).__name__} over {self._round!r}>"
@@ -120,8 +120,8 @@ class Loader:
         """Begin an epoch.
 
         Raises:
-            FailedPreconditionError: There are several processes, and they cannot share the input. Or the loader is
-                closed.
+            FailedPreconditionError: There are several processes, and the input cannot be split among them. Or the
+                loader is closed.
         """
         if self._closed:
             raise FailedPreconditionError(None, None, f"{self!r} is closed: make another loader")
@@ -155,8 +155,8 @@ class Loader:
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch for the next `iter`, counted from 0; does nothing within an epoch.
 
-        The loader counts epochs anyway. Call this if your program counts them too: `iter` then begins the epoch you
-        name, continues it after you loaded a state from its middle, and is empty after you loaded a state from its end.
+        The loader counts epochs anyway. Call this if your program counts them too: `iter` then begins the named epoch,
+        continues it after you loaded a state from its middle, and is empty after you loaded a state from its end.
         """
         self._told_epoch, self._relative, self._shift = integer(epoch, "epoch"), False, 0
 
@@ -168,7 +168,7 @@ class Loader:
         self._told_epoch, self._relative = integer(epoch, "epoch"), True
 
     def skip(self, n: int) -> None:
-        """Skip the next n batches of an epoch before its first batch."""
+        """Skip an epoch's next n batches, before its first batch."""
         if self._told_epoch is not None:
             self._go_to_told_epoch()
         self._round.skip(n)
@@ -181,7 +181,7 @@ class Loader:
         before.batches.close()
 
     def _first(self, number: int) -> Any:
-        """Return the next batch for iterator number n, and keep holding it.
+        """Return the next batch for the iterator with this number, and keep holding it.
 
         Raises:
             StopIteration: The epoch is over.
@@ -208,7 +208,7 @@ class Loader:
     def _go_to_told_epoch(self) -> None:
         """Replace the round by the set epoch's, at the beginning of an epoch.
 
-        Raises:
+        StopIteration: It is the loaded state's epoch, with no batches left.
             StopIteration: It is the loaded state's epoch, without batches left.
         """
         told, self._told_epoch = self._told_epoch, None
@@ -240,10 +240,10 @@ class Loader:
             except Exception as error:
                 if from_handler(error):
                     raise
-                self._end = error  # the batches before come first
+                self._end = error  # deliver the batches before it first
 
     def _take(self) -> bool:
-        """Hold the next batch, not converted yet; return whether there is one."""
+        """Hold the next batch, not converted yet; return False at the end."""
         count = len(self._held)
         self._held.extend(map(next, (self._round.batches,)))  # one call: between two, Ctrl-C could lose the batch
         return len(self._held) > count
@@ -252,7 +252,7 @@ class Loader:
         try:
             return self._given(batch)
         except Exception as error:
-            if not from_handler(error):  # nothing comes after it
+            if not from_handler(error):  # nothing follows it
                 self._held.clear()
                 self._end = error
             raise
@@ -263,10 +263,10 @@ class Loader:
         return not self._held and isinstance(self._end, StopIteration)
 
     def close(self) -> None:
-        """Stop the threads of the dataset; does nothing the second time.
+        """Stop the dataset's threads; does nothing the second time.
 
         Raises:
-            Exception: As `close` of the iterator.
+            Exception: As for the iterator's `close`.
         """
         self._left(self._iters)
         self._closed = True
@@ -290,8 +290,8 @@ class Loader:
         Save it together with the model.
 
         Args:
-            behind: Go back this many batches, for batches that you took but have not trained on yet: at
-                most 64, minus the batches converted ahead.
+            behind: Go back this many batches, for batches you took but have not trained on yet: at most 64, minus
+                the batches converted ahead.
 
         Raises:
             FailedPreconditionError: A source cannot be rewound.
@@ -314,8 +314,8 @@ class Loader:
         """Continue from a state: the next `iter` continues its epoch, or begins the next one if its loop had ended.
 
         Args:
-            state_dict: A result of `state_dict` of a loader over an equal dataset.
-            allow: Differences to accept; see `DatasetIterator.load_state_dict`. The number of processes that share a
+            state_dict: A result of `state_dict` from a loader over an equal dataset.
+            allow: Differences to accept; see `DatasetIterator.load_state_dict`. The number of processes sharing a
                 dataset may differ.
 
         Raises:
@@ -334,7 +334,7 @@ class Loader:
         other = here
         if state is not None:
             other = here.load(state, allow)
-        elif here.starts_over:  # it only says which epoch
+        elif here.starts_over:  # the state only contains the epoch
             other = here.another(number)
         if other is not here:
             self._replace(other)
@@ -355,12 +355,12 @@ class Loader:
         return self.data
 
     def _without_state(self, error: FailedPreconditionError) -> None:
-        """Raise the error of a dataset without a state; or return, if a state may begin the epoch again."""
+        """Raise the error from a dataset without a state; or return, if a state may restart the epoch."""
         raise error
 
 
 class _Converted:
-    """A batch as the library takes it.
+    """A batch converted for the library.
 
     Args:
         batch: The batch.

@@ -1,4 +1,4 @@
-"""Batches padded to one size, with a mask of real rows."""
+"""Batches padded to one size, with a mask for real rows."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from pipeline.errors import invalid
 
 
 def size_to_pad_to(data: Any) -> int:
-    """Return how many rows the batches of a dataset have.
+    """Return the number of rows in a dataset's batches.
 
     Raises:
-        InvalidArgumentError: They have no such size, or no rows of one size.
+        InvalidArgumentError: The batch size is unknown, or rows vary in size.
     """
     batch = nominal_batch(data) if isinstance(data, Dataset) else None
     if batch is None or batch.collate == "row_splits":
@@ -28,12 +28,12 @@ def size_to_pad_to(data: Any) -> int:
 
 
 def padded(batch: Any, size: int, counts: bool) -> tuple[Any, NDArray[np.bool_]]:
-    """Return a batch padded to `size` rows with its last row, and the mask of real rows.
+    """Return a batch padded to `size` rows with its last row, and a mask for real rows.
 
     Args:
         batch: Arrays with the same number of rows in any structure. Arrays with another number stay unchanged.
-        size: How many rows to have at least.
-        counts: True if the rows of the batch count: not if it is padding itself.
+        size: Minimum number of rows.
+        counts: True if the batch's rows count; False if it is padding itself.
 
     Raises:
         InvalidArgumentError: It has no arrays with rows.

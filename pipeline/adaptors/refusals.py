@@ -1,4 +1,4 @@
-"""Errors for components that other libraries do not accept, with the fix."""
+"""Errors for components unsupported by other libraries, with the fix."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pipeline.foreign import numpy_of
 
 
 def place(name: str) -> str:
-    """Return what messages call a component."""
+    """Return a component's name for messages."""
     return f"component {name!r}" if name else "the batch"
 
 

@@ -1,4 +1,4 @@
-"""Round: one pass of a loader over its input: an epoch of a dataset, or an iterator of one."""
+"""Round: a loader's pass over its input: a dataset's epoch, or an iterator."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _log = logger("pipeline.batches")
 
 
 class Round(Protocol):
-    """One pass over the input of a loader.
+    """One pass over a loader's input.
 
     Attributes:
         batches: The iterator over its batches.
-        number: Index of the epoch, from 0.
+        number: The epoch's index, from 0.
         starts_over: True if there are other epochs.
     """
 
@@ -35,16 +35,16 @@ class Round(Protocol):
     @property
     def starts_over(self) -> bool: ...
     def warn_at_end(self) -> None:
-        """Log a warning if the only epoch there is has ended."""
+        """Log a warning if the only epoch has ended."""
 
     def another(self, number: int | None = None) -> Round:
-        """Return the round of another epoch; None: of the next one."""
+        """Return another epoch's round; None means the next epoch."""
 
     def share(self, which: Share) -> Round:
-        """Return the round of one process's share; it may not have begun."""
+        """Return the round for one process's shard; this one must not have begun."""
 
     def skip(self, n: int) -> None:
-        """Skip the first batches of a new round."""
+        """Skip a new round's first batches."""
 
     def __len__(self) -> int: ...
     def load(self, state: Any, allow: Collection[str]) -> Round:
@@ -52,10 +52,10 @@ class Round(Protocol):
 
 
 def round_of(given: Any, name: str) -> Round:
-    """Return the first round of a loader's input.
+    """Return the first round over a loader's input.
 
     Raises:
-        TypeError: `given` is not a dataset of batches, nor an iterator of one.
+        TypeError: `given` is not a dataset with batches, nor an iterator over one.
     """
     if isinstance(given, DatasetIterator):
         return IteratorRound(given)
@@ -65,14 +65,14 @@ def round_of(given: Any, name: str) -> Round:
         if kind is None:
             return DatasetRound(given, given._epoch)
         what = f"single examples of {kind}: add .batch(n)"
-    elif hasattr(type(given), "__getitem__"):  # such as a Dataset of PyTorch
+    elif hasattr(type(given), "__getitem__"):  # such as a PyTorch Dataset
         what = f"{what}: write pipeline.dataset(...).batch(batch_size)"
     text = "takes batches: a dataset such as source.batch(batch_size), or its iterator; not"
     raise TypeError(f"{name} {text} {what}")
 
 
 def _kind_of_rows(node: Node) -> str | None:
-    """Return the kind of source whose examples a recipe gives as they are, chosen and in some order; else None."""
+    """Return the source kind if a recipe only selects and orders its examples; else None."""
     while isinstance(node, (Choice, Prefetched)) or node.kind == "repeat":
         (node,) = node.inputs
     return node.kind if isinstance(node, OfSource) else None
@@ -87,12 +87,12 @@ def nominal_batch(dataset: Dataset[Any]) -> Batch | None:
 
 
 class DatasetRound:
-    """An epoch of a dataset.
+    """A dataset's epoch.
 
     Args:
         dataset: The dataset.
-        number: Index of the epoch.
-        shared: True if the dataset is the share of one process.
+        number: The epoch's index.
+        shared: True if the dataset is already one process's shard.
     """
 
     def __init__(self, dataset: Dataset[Any], number: int, shared: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""One epoch of a StatefulDataLoader: its batches are made by the caller, or by the workers of torch's DataLoader."""
+"""One epoch of a StatefulDataLoader, with batches made by the caller, or by torch DataLoader workers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _log = logger("pipeline.batches")
 
 
 class Epoch(Iterator[Any]):
-    """The batches of an epoch: the base of the two kinds.
+    """An epoch's batches: the base class for both kinds.
 
     Args:
         loader: The loader.
@@ -73,7 +73,7 @@ class Epoch(Iterator[Any]):
         raise NotImplementedError
 
     def position(self) -> Position:
-        """Return the position of the epoch."""
+        """Return the epoch's position."""
         raise NotImplementedError
 
     def _skip(self, count: int, why: str = "") -> None:
@@ -88,7 +88,7 @@ _NO_STATE = "neither the dataset nor its iterator has state_dict and load_state_
 
 
 def recipe_of(loader: Any) -> Recipe:
-    """Return how a loader makes batches."""
+    """Return a loader's settings for making batches."""
     iterable = isinstance(loader.dataset, torch.utils.data.IterableDataset)
     batched = loader.batch_sampler is not None
     return Recipe(loader.dataset, iterable, batched, loader.collate_fn, loader.drop_last)
@@ -100,10 +100,10 @@ def indexes_of(loader: Any, main: dict[str, Any] | None = None) -> Indexes:
 
 
 def begun(loader: Any) -> tuple[Indexes, int]:
-    """Begin a pass over a loader's sampler, and draw the seed of its workers.
+    """Begin a pass over a loader's sampler, and draw the workers' seed.
 
-    Passes of torchdata's samplers draw their order as they begin, so the order of an epoch follows from these calls.
-    With workers torch begins two passes, the second after the seed.
+    Passes over torchdata's samplers draw their order as they begin, so these calls determine an epoch's order. With
+    workers torch begins two passes, the second after the seed.
     """
     indexes = indexes_of(loader)
     return indexes, int(torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item())
@@ -124,7 +124,7 @@ class EpochHere(Epoch):
         self._indexes, _ = begun(loader)
         if start is not None:
             self._indexes = indexes_of(loader, start.main)
-            if loader.generator is not None:  # as the saved epoch did after the pass began, for the next epoch's order
+            if loader.generator is not None:  # as in the saved epoch after its pass began, for the next epoch's order
                 torch.empty((), dtype=torch.int64).random_(generator=loader.generator)
         worker = start.workers[0] if start is not None and not start.stateless else None
         self._fetcher = Fetcher(self._recipe, worker)
@@ -149,14 +149,14 @@ class EpochHere(Epoch):
 
 
 class _Plan:
-    """The tickets of an epoch with their sampler states.
+    """An epoch's tickets, with their sampler states.
 
     Args:
         indexes: The pass over the sampler.
         workers: Number of workers.
         first: Index of the worker for the next batch.
         every: Number of batches between two snapshots of all states; 0 for none.
-        always: True if the states are known after every batch.
+        always: True if states are known after every batch.
         ahead: Maximum number of batches made ahead.
     """
 
@@ -164,11 +164,11 @@ class _Plan:
         self._indexes, self._workers, self._first = indexes, workers, first
         self._every, self._always, self._ahead = every, always, ahead
         self.ended: set[int] = set()  # workers whose datasets have ended
-        self.mains: dict[int, dict[str, Any]] = {}  # by the number of a batch: the sampler's state after it
+        self.mains: dict[int, dict[str, Any]] = {}  # by batch number: the sampler's state after it
         self.yielded = 0
 
     def tickets(self) -> Iterator[Ticket]:
-        """Yield the tickets for the workers, in turn."""
+        """Yield the workers' tickets, in turn."""
         yield from [Ticket(BEGIN)] * self._workers + [Ticket(SKIP)] * self._first
         for number in itertools.count():
             if len(self.ended) == self._workers:
@@ -183,14 +183,14 @@ class _Plan:
             yield Ticket(FETCH, number, index, wanted)
 
     def _wants(self) -> bool:
-        """Return whether a snapshot may need the state after the next batch."""
+        """Return True if a snapshot may need the state after the next batch."""
         if self._always or not self._every:
             return self._always
         return self.yielded % self._every + 1 + self._ahead + self._workers >= self._every
 
 
 class _Tickets:
-    """The sampler of torch's loader: the tickets of the current plan."""
+    """The sampler for torch's loader: the current plan's tickets."""
 
     plan: _Plan
 
@@ -199,14 +199,14 @@ class _Tickets:
 
 
 class _Inner(torch.utils.data.DataLoader):  # type: ignore[misc]
-    """torch's loader; its workers make the batches of tickets."""
+    """torch's loader; its workers make batches from tickets."""
 
     def check_worker_number_rationality(self) -> None:
         """Do nothing: the user's loader has warned."""
 
 
 class EpochInWorkers(Epoch):
-    """The workers of torch's DataLoader make the batches.
+    """Batches made by torch DataLoader workers.
 
     Args:
         loader: The loader.
@@ -263,7 +263,7 @@ class EpochInWorkers(Epoch):
         self._plan.yielded = self.yielded
         self._tickets.plan = self._plan
         self._states: list[Any] = [None] * self._count
-        self._early: collections.deque[Made] = collections.deque()  # came before all workers had begun
+        self._early: collections.deque[Made] = collections.deque()  # arrived before all workers had begun
         self._received, self._highest = 0, -1
         self._batches = iter(self._inner)
         while None in self._states:
@@ -301,7 +301,7 @@ class EpochInWorkers(Epoch):
             return made.data
 
     def _count_one(self, number: int) -> None:
-        """Count a batch; take a snapshot if it is time, and no earlier batch is missing."""
+        """Count a batch; take a snapshot if it is due, and no earlier batch is missing."""
         self._plan.yielded += 1
         main = self._plan.mains.pop(number, None)
         complete = self._received == self._highest + 1

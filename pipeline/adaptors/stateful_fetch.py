@@ -1,4 +1,4 @@
-"""Fetcher: makes the batches of a StatefulDataLoader, in the caller or in the workers of torch's DataLoader."""
+"""Fetcher: makes a StatefulDataLoader's batches, in the caller or in torch DataLoader workers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from pipeline.adaptors.torch_tensors import torch
 from pipeline.capabilities import GivesSeveral, Stateful
 
-# Kinds of tickets for the workers of torch's DataLoader.
+# Ticket kinds for torch DataLoader workers.
 BEGIN, SKIP, FETCH = range(3)
 
 
@@ -60,7 +60,7 @@ class Fetcher:
         return isinstance(self._recipe.dataset, Stateful) or isinstance(self._examples, Stateful)
 
     def fetch(self, index: Any) -> Any:
-        """Return the batch or element of an index; StopIteration if an IterableDataset has ended."""
+        """Return the batch or element for an index; StopIteration if an IterableDataset has ended."""
         recipe = self._recipe
         if recipe.iterable:
             return recipe.collate(self._taken(index))
@@ -88,7 +88,7 @@ class Fetcher:
         return found
 
     def state(self) -> dict[str, Any]:
-        """Return the state, as torchdata names its parts."""
+        """Return the state, with torchdata's names for its parts."""
         dataset, examples = self._recipe.dataset, self._examples
         apart = isinstance(dataset, Stateful) and examples is not dataset
         fetcher = None
@@ -99,7 +99,7 @@ class Fetcher:
 
 
 def apart(state: Any) -> Any:
-    """Return a deep copy of a state."""
+    """Deep-copy a state."""
     return copy.deepcopy(state)
 
 
@@ -108,7 +108,7 @@ class Ticket(NamedTuple):
 
     Attributes:
         what: BEGIN, SKIP or FETCH.
-        number: The number of the batch in the epoch.
+        number: The batch's index in the epoch.
         index: The sampler's index or list of indexes.
         snapshot: True if the worker sends its state after the batch.
     """
@@ -123,11 +123,11 @@ class Made:
     """A worker's answer to a ticket.
 
     Args:
-        worker: The number of the worker.
+        worker: The worker's index.
         number: The ticket's number.
         data: The batch; None if there is none.
         state: The pickled state after it; None if it was not requested, or has not changed.
-        ended: True if the dataset of the worker has ended.
+        ended: True if the worker's dataset has ended.
     """
 
     def __init__(self, worker: int, number: int, data: Any, state: bytes | None, ended: bool = False) -> None:
@@ -144,7 +144,7 @@ class WorkerDataset(torch.utils.data.Dataset):  # type: ignore[misc]
 
     Args:
         recipe: The settings.
-        states: The state of each worker to continue from, pickled; None for a beginning.
+        states: Each worker's state to continue from, pickled; None for a beginning.
     """
 
     def __init__(self, recipe: Recipe, states: list[bytes] | None) -> None:
@@ -153,7 +153,7 @@ class WorkerDataset(torch.utils.data.Dataset):  # type: ignore[misc]
         self._sent: bytes | None = None
 
     def __len__(self) -> int:
-        return 0  # the loader's sampler decides how many items there are
+        return 0  # the loader's sampler decides the length
 
     def __getitem__(self, ticket: Ticket) -> Made:
         worker = torch.utils.data.get_worker_info().id
@@ -184,11 +184,11 @@ class WorkerDataset(torch.utils.data.Dataset):  # type: ignore[misc]
 
 
 class WorkerStart:
-    """The first call in a worker: seeds it by a seed that is part of states, and shows it the user's dataset.
+    """The first call in a worker: sets the saved state's seed, and gives torch the user's dataset.
 
     Args:
-        init: The `worker_init_fn` of the user.
-        base_seed: The seed of all workers.
+        init: The user's `worker_init_fn`.
+        base_seed: The seed for all workers.
         dataset: The user's dataset.
     """
 
@@ -198,7 +198,7 @@ class WorkerStart:
     def __call__(self, worker: int) -> None:
         info, seed = torch.utils.data.get_worker_info(), self._base_seed + worker
         for name, value in (("dataset", info.dataset.recipe.dataset), ("seed", seed)):
-            object.__setattr__(info, name, value)  # torch's class lets nobody set them
+            object.__setattr__(info, name, value)  # torch's class forbids setting them
         random.seed(seed)
         torch.manual_seed(seed)
         np.random.seed(torch.utils.data._utils.worker._generate_state(self._base_seed, worker))
@@ -207,5 +207,5 @@ class WorkerStart:
 
 
 def same(made: Made) -> Made:
-    """Return its argument: the `collate_fn` of torch's loader."""
+    """Return its argument: the `collate_fn` for torch's loader."""
     return made

@@ -18,10 +18,10 @@ T_co = TypeVar("T_co", covariant=True)
 class StatefulDataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
     """Load a PyTorch Dataset as torch's DataLoader does, and resume in the middle of an epoch.
 
-    It takes the place of torchdata's StatefulDataLoader: arguments, behaviour and states are the same, and states that
-    torchdata saved can be loaded. A map-style dataset resumes at the same cost at any batch: nothing is read again. An
-    IterableDataset continues from the state of its iterator, or its own; without these its batches are made again and
-    dropped. `shuffle=True` draws torchdata's orders: with workers they are others than without. For more speed, write a
+    It replaces torchdata's StatefulDataLoader: arguments, behaviour and states are the same, and torchdata's saved
+    states can be loaded. A map-style dataset resumes at the same cost at any batch: nothing is read again. An
+    IterableDataset continues from its own or its iterator's state; without these its batches are made again and
+    dropped. `shuffle=True` draws torchdata's orders, which differ with and without workers. For more speed, write a
     dataset of this package and use `DataLoader`.
 
     Thread safety: use it from one thread at a time.
@@ -69,14 +69,14 @@ class StatefulDataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[mis
         Args:
             dataset: A map-style Dataset or an IterableDataset. If it, its iterator or its sampler has `state_dict` and
                 `load_state_dict`, its state is part of the loader's.
-            batch_size, shuffle, sampler, batch_sampler, collate_fn, drop_last, generator: As of torch's DataLoader.
+            batch_size, shuffle, sampler, batch_sampler, collate_fn, drop_last, generator: As for torch's DataLoader.
             num_workers, timeout, worker_init_fn, multiprocessing_context, prefetch_factor: As there.
             persistent_workers, pin_memory, pin_memory_device, in_order: As there.
-            snapshot_every_n_steps: After how many batches workers send the state of their dataset. On a resume, up to
-                n - 1 batches are made again. Datasets without a state are not affected. 0 and None: only at the start.
+            snapshot_every_n_steps: Number of batches between the workers' dataset states. On a resume, up to n - 1
+                batches are made again. Datasets without a state are not affected. 0 and None: only at the start.
 
         Raises:
-            ValueError, TypeError: As of torch's DataLoader; or `snapshot_every_n_steps` is negative.
+            ValueError, TypeError: As for torch's DataLoader; or `snapshot_every_n_steps` is negative.
         """
         every = integer(snapshot_every_n_steps or 0, "snapshot_every_n_steps")
         if every < 0:
@@ -102,19 +102,19 @@ class StatefulDataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[mis
         )
         if shuffle and not isinstance(dataset, torch.utils.data.IterableDataset):
             sampler = OwnRandomSampler(dataset, generator)
-            object.__setattr__(self, "sampler", sampler)  # torch's class lets nobody set it any more
+            object.__setattr__(self, "sampler", sampler)  # torch's class forbids setting it now
         if batch_sampler is None and batch_size is not None:
             object.__setattr__(self, "batch_sampler", OwnBatchSampler(self.sampler, batch_size, drop_last))
         self.snapshot_every_n_steps = snapshot_every_n_steps
         self._epoch: Epoch | None = None
-        self._position: Position | None = None  # that was loaded
-        self._early = False  # whether the epoch was begun for its state alone
+        self._position: Position | None = None  # from a loaded state
+        self._early = False  # True if the epoch was begun for its state alone
 
     def __iter__(self) -> Iterator[Any]:
-        """Begin an epoch, or continue that of a loaded state.
+        """Begin an epoch, or continue a loaded state's.
 
         Raises:
-            StateMismatchError: The state was saved with other workers, and the dataset has a state in each.
+            StateMismatchError: The state was saved with another number of workers, and their datasets have states.
         """
         if self._early and self._epoch is not None:
             self._early = False
@@ -131,22 +131,22 @@ class StatefulDataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[mis
 
     def _opened(self) -> Epoch:
         position, self._position, self._epoch = self._position, None, None
-        alone = copy.copy(self)  # an epoch that kept this loader would be a cycle, and its workers outlive both
+        alone = copy.copy(self)  # an epoch holding this loader would be a cycle, and its workers outlive both
         if position is not None:
             position.check(self.num_workers, isinstance(self.dataset, torch.utils.data.IterableDataset))
         if not self.num_workers:
             return EpochHere(alone, position)
         if position is not None and position.finished and not self.persistent_workers:
-            begun(self)  # the epoch that has ended; the workers of the next one begin anew, with the next seed
+            begun(self)  # the ended epoch; the next one's workers start over, with the next seed
             indexes_of(self)
             indexes_of(self, position.main)
             position = None
         return EpochInWorkers(alone, position)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state after the last batch you got. It holds what the states of dataset and sampler hold.
+        """Return the state after the last batch you got, including the dataset's and sampler's states.
 
-        Before the first batch it begins the epoch, so that datasets are asked for their state.
+        Before the first batch it begins the epoch, to get the datasets' states.
         """
         if self._epoch is None or self._position is not None:
             self._epoch = self._opened()
@@ -157,7 +157,7 @@ class StatefulDataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[mis
         """Continue from a state: the next `iter` continues its epoch, or begins the next one if it had ended.
 
         Args:
-            state_dict: A result of `state_dict`, also of torchdata's loader; an empty dict changes nothing.
+            state_dict: A result of `state_dict`, also from torchdata's loader; an empty dict changes nothing.
 
         Raises:
             InvalidArgumentError: It is not a state.

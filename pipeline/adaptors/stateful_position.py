@@ -1,4 +1,4 @@
-"""Position: the content of a StatefulDataLoader's state, with workers or without, of ours or of torchdata's."""
+"""Position: a StatefulDataLoader's state, with or without workers, from this package or torchdata."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pipeline.errors import StateMismatchError, invalid, told
 
 
 class Position(NamedTuple):
-    """The position of an epoch.
+    """A position in an epoch.
 
     Attributes:
-        main: The state of the sampler and of the loader in the caller.
-        workers: The states of the workers' datasets; one if the caller makes batches.
+        main: The sampler's and the loader's state in the caller.
+        workers: The workers' dataset states; one if the caller makes batches.
         num_workers: Number of workers; 0 if the caller makes batches.
         step: Number of batches delivered before these states.
         since: Number of batches delivered after them.
-        last: Index of the worker of the last batch before them.
-        finished: True if the caller has seen the end of the epoch.
+        last: Worker index for the last batch before them.
+        finished: True if the caller has seen the epoch's end.
     """
 
     main: dict[str, Any]
@@ -59,7 +59,7 @@ class Position(NamedTuple):
 
 
 def position_of(state: Any) -> Position:
-    """Return the position of a state.
+    """Return a state's position.
 
     Raises:
         InvalidArgumentError: It is not a state.

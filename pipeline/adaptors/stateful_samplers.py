@@ -1,4 +1,4 @@
-"""Samplers of StatefulDataLoader: their state counts the indexes delivered, so a resume reads no item again."""
+"""Samplers for StatefulDataLoader: their state counts the indexes delivered, so a resume reads no item again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.adaptors.torch_tensors import torch
 from pipeline.capabilities import Stateful
 
-# The sampler of an IterableDataset, without an order.
+# An IterableDataset's sampler, without an order.
 ENDLESS: Any = torch.utils.data.dataloader._InfiniteConstantSampler
 
 _Random: Any = torch.utils.data.RandomSampler
@@ -140,11 +140,11 @@ class StatefulDistributedSampler(_Distributed):  # type: ignore[misc]
             yield number
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the epoch, and how many numbers the current pass has given."""
+        """Return the epoch, and the number of indexes delivered in the current pass."""
         return {"yielded": self.yielded, "epoch": self.epoch}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Set the epoch, and begin the next pass after that many numbers; ValueError if it is not a state.
+        """Set the epoch, and begin the next pass after the saved indexes; ValueError if it is not a state.
 
         States of torchdata 0.11 have no epoch; the sampler then keeps its own.
         """

@@ -12,12 +12,12 @@ from pipeline.nest import ListValue, is_dataclass, make_like
 
 
 def mapped(function: Callable[[Any, str], Any], batch: Any, name: str = "") -> Any:
-    """Return a batch with a function's results in place of its components, in the same structure.
+    """Replace a batch's components by a function's results, in the same structure.
 
     Args:
         function: Called with each component and its name, such as "image/size/0" ("" for a bare one).
         batch: Components in dicts, lists, tuples, named tuples and dataclasses, inside each other.
-        name: The name of `batch` itself.
+        name: The name for `batch` itself.
     """
     kind = type(batch)
     if kind is np.ndarray:

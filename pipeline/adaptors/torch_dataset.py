@@ -1,4 +1,4 @@
-"""Datasets of PyTorch as sources."""
+"""PyTorch Datasets as sources."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ def dataset(
     shard: tuple[int, int] | None = None,
     workers: Workers = None,
 ) -> Source:
-    """Read the examples of a PyTorch Dataset, IterableDataset or DataLoader, with arrays instead of tensors.
+    """Read examples from a PyTorch Dataset, IterableDataset or DataLoader, with arrays instead of tensors.
 
-    A map-style Dataset is indexed, and asked for several items at once if it has `__getitems__`. An IterableDataset is
-    a stream. A DataLoader is a stream of batches, whose rows are the examples.
+    A map-style Dataset is indexed; if it has `__getitems__`, that reads several items at once. An IterableDataset is a
+    stream. A DataLoader is a stream of batches; the examples are their rows.
 
     A resumed iterator continues a stream that has `state_dict` and `load_state_dict`, such as torchdata's
     StatefulDataLoader. It reads any other stream again from the start of its epoch, so the stream must repeat itself.
     If a stream or its sampler has `set_epoch`, it is called with the epoch's number.
 
     Args:
-        data: A Dataset, an IterableDataset or a DataLoader of `torch.utils.data`.
+        data: A Dataset, an IterableDataset or a DataLoader from `torch.utils.data`.
         num_epochs: Number of epochs; None repeats forever.
-        shuffle: Read in random order, another one each epoch; for map-style Datasets.
+        shuffle: Shuffle the items, in another order each epoch; for map-style Datasets.
         seed: Seed for the order.
-        shard: (index, count): read your host's part: every count-th item; for map-style Datasets.
+        shard: (index, count): read every count-th item; for map-style Datasets.
         workers: Call `__getitem__` in threads or processes, as in `map`; for map-style Datasets.
 
     Returns:
-        A Dataset. An error that an item raises has a note with the item's number.
+        A Dataset. An error raised by an item has a note with the item's index.
 
     Raises:
         ValueError: `num_epochs` or `shard` is wrong, or an argument is not for streams.
@@ -97,7 +97,7 @@ class _Items(Table):
     kind = "dataset"
     unit = "items"
     takes_workers = "pipeline.torch.dataset"
-    most = 64  # the size of an item is not known
+    most = 64  # item sizes are unknown
     one_by_one = True
 
     def __init__(self, data: Any, workers: Any) -> None:
@@ -129,7 +129,7 @@ class _Items(Table):
             if several:
                 name_item(error, str(wanted[0]), f"in one of the items {wanted} of {type(self._data).__name__}")
             raise
-        if len(found) != len(wanted):  # which of them these are nobody knows
+        if len(found) != len(wanted):  # their indices are unknown
             text = f"was asked for {len(wanted):,} items and returned {len(found):,}"
             raise invalid(f"dataset: __getitems__ of {type(self._data).__name__} {text}: {wanted}")
         return [example_of(item) for item in found]
@@ -149,7 +149,7 @@ class _Items(Table):
 
 
 class _Examples:
-    """Some neighbouring examples of a stream, not made a block yet: in shape they may differ."""
+    """Some neighbouring examples from a stream, not a block yet: they may differ in shape."""
 
     def __init__(self, examples: list[Any]) -> None:
         self.examples = examples
@@ -162,7 +162,7 @@ class _Examples:
 
 
 class _Stream(Parts):
-    """An IterableDataset or DataLoader. A position is its own state, or the number of its pieces before."""
+    """An IterableDataset or DataLoader. A position is its own state, or the number of preceding pieces."""
 
     kind = "dataset"
     unit = "datasets"
@@ -178,7 +178,7 @@ class _Stream(Parts):
 
     @property
     def count(self) -> int | None:  # type: ignore[override]
-        """How many examples there are, if the stream has a length."""
+        """The number of examples, if the stream has a length."""
         given = self._data.dataset if isinstance(self._data, torch.utils.data.DataLoader) else self._data
         return len(given) if hasattr(type(given), "__len__") and not self._blocks else None
 
@@ -209,7 +209,7 @@ class _Stream(Parts):
         return FailedPreconditionError(None, None, text)
 
     def _by_numbers(self, first: int) -> Generator[tuple[Any, Any]]:
-        """The pieces, each after its number; those before the first are read and dropped."""
+        """Yield pieces, each after its index; pieces before the first are read and dropped."""
         examples = iterator_of(self._data)
         skipped = first * (1 if self._blocks else _PIECE)
         next(itertools.islice(examples, skipped, skipped), None)
@@ -219,7 +219,7 @@ class _Stream(Parts):
             yield number, piece
 
     def _piece(self, examples: Iterator[Any]) -> BlockPiece | _Examples | None:
-        """The next examples; None at the end."""
+        """Return the next examples; None at the end."""
         found = list(itertools.islice(examples, 1 if self._blocks else _PIECE))
         if not found:
             return None

@@ -1,4 +1,4 @@
-"""TensorEpochs: epochs of batches as tensors, in host memory or on a device, shared out to processes."""
+"""TensorEpochs: epochs with batches as tensors, in host memory or on a device, split among processes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from pipeline.logs import logger
 
 _log = logger("pipeline.batches")
 
-# (rank, world size) of the parent process, if this worker received its dataset by pickle.
+# The parent process's (rank, world size), if this worker received its dataset by pickle.
 _of_parent: tuple[int, int] | None = None
 
 
 def shard() -> tuple[int, int]:
     """Return (index, count): this process's part of the input, for arguments called `shard`.
 
-    It counts the processes of an initialised `torch.distributed` group, and the workers of a torch DataLoader. Without
+    It counts the processes in an initialised `torch.distributed` group, and torch DataLoader workers. Without
     them it is (0, 1).
 
     Thread safety: you may call it from any thread.
@@ -40,7 +40,7 @@ def shard() -> tuple[int, int]:
 
 
 def rank_of_process() -> tuple[int, int]:
-    """Return (rank, world size) of this process, or of its parent in a worker."""
+    """Return this process's (rank, world size); in a worker, its parent's."""
     if _of_parent is not None:
         return _of_parent
     distributed = torch.distributed
@@ -50,29 +50,29 @@ def rank_of_process() -> tuple[int, int]:
 
 
 def as_in_parent(rank: int, world: int) -> None:
-    """Record the rank of the parent process in a worker."""
+    """Record the parent process's rank in a worker."""
     global _of_parent
     _of_parent = rank, world
 
 
 class TensorEpochs(Loader):
-    """Epochs of a dataset's batches as tensors: what a DataLoader of `pipeline.torch` iterates over.
+    """Epochs of a dataset's batches as tensors: the iterator in a `pipeline.torch` DataLoader.
 
-    Under Accelerate it takes one batch ahead, so that `end_of_dataloader` is true while you have the last one.
+    Under Accelerate it takes one batch ahead, so `end_of_dataloader` is true while you have the last one.
 
     Args:
         data: A dataset of batches, or its iterator.
-        device: Where to copy tensors; None leaves them in host memory.
+        device: Target device for the tensors; None leaves them in host memory.
         pin_memory: Copy tensors into page-locked memory.
-        prefetch: How many batches to copy to `device` ahead.
+        prefetch: Number of batches to copy to `device` ahead.
         shard: True if processes split the batches.
-        fixed: True if each epoch is the first one again.
+        fixed: True if each epoch repeats the first one.
         pad_last: True if all batches have the same number of rows, and all processes get the same number of batches.
-            Each batch comes with a mask then.
+            Each batch then comes with a mask.
 
     Attributes:
-        remainder: Accelerate's name for the number of rows at the end of an epoch to keep, if others repeat some. No
-            row is repeated, so it is 0.
+        remainder: Accelerate's name for the number of rows to keep at an epoch's end, if others are repeated. No row is
+            repeated, so it is 0.
     """
 
     called = "DataLoader"
@@ -155,7 +155,7 @@ class TensorEpochs(Loader):
 
     @property
     def end_of_dataloader(self) -> bool:
-        """True if the last batch of the epoch was handed out. Accelerate then ends an accumulation of gradients."""
+        """True if the epoch's last batch was handed out. Accelerate then ends gradient accumulation."""
         return self.at_end
 
     def _begin(self) -> None:
@@ -173,7 +173,7 @@ class TensorEpochs(Loader):
 
 
 def _gradient_state() -> Any:
-    """Return Accelerate's state for the ends of epochs; None if it is not in use."""
+    """Return Accelerate's state for epoch ends; None if it is not in use."""
     module = sys.modules.get("accelerate.state")
     return module.GradientState() if module is not None and module.GradientState._shared_state else None
 

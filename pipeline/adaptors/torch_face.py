@@ -1,8 +1,8 @@
-"""Attributes of torch's DataLoader besides batches: `dataset`, `sampler` and `batch_sampler`, for frameworks.
+"""torch DataLoader attributes besides batches: `dataset`, `sampler` and `batch_sampler`, for frameworks.
 
-A framework that skips the first n batches of an epoch, or takes over a loader's `dataset`, gets the loader's own
-batches by these, and skips them without reading: `skip_first_batches` of Accelerate and the Trainer of Hugging Face
-run torch's DataLoader over `dataset` and what is left of `batch_sampler`.
+With these, a framework that skips an epoch's first n batches, or takes over a loader's `dataset`, gets the loader's
+own batches, and skips them without reading. Accelerate's `skip_first_batches` and Hugging Face's Trainer run torch's
+DataLoader over `dataset` and the rest of `batch_sampler`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from pipeline.errors import FailedPreconditionError
 
 
 class Batches(torch.utils.data.Dataset):  # type: ignore[misc]
-    """The dataset of a loader. It returns the batches named by the loader's `batch_sampler`.
+    """A loader's dataset. It returns the batches named by the loader's `batch_sampler`.
 
     Args:
-        epochs: The epochs of the loader.
+        epochs: The loader's epochs.
     """
 
     def __init__(self, epochs: TensorEpochs) -> None:
@@ -41,11 +41,11 @@ class Batches(torch.utils.data.Dataset):  # type: ignore[misc]
 
 
 class SizedBatches(Batches):
-    """The dataset of a loader with a known number of examples.
+    """A loader's dataset, with a known number of examples.
 
     Args:
-        epochs: The epochs of the loader.
-        count: Number of examples, in all processes together.
+        epochs: The loader's epochs.
+        count: Number of examples, over all processes.
     """
 
     def __init__(self, epochs: TensorEpochs, count: int) -> None:
@@ -57,12 +57,12 @@ class SizedBatches(Batches):
 
 
 class EpochSampler(torch.utils.data.distributed.DistributedSampler):  # type: ignore[misc]
-    """The sampler of a loader. The recipe chooses the order, and splits the batches among processes.
+    """A loader's sampler. The recipe chooses the order, and splits the batches among processes.
 
-    Lightning tells it which epoch begins, and leaves the loader as it is because this is a DistributedSampler.
+    Lightning calls it at each epoch's start, and does not replace the loader because this is a DistributedSampler.
 
     Args:
-        epochs: The epochs of the loader.
+        epochs: The loader's epochs.
     """
 
     def __init__(self, epochs: TensorEpochs) -> None:
@@ -87,7 +87,7 @@ class EpochSampler(torch.utils.data.distributed.DistributedSampler):  # type: ig
 
 
 class BatchNumbers(torch.utils.data.BatchSampler):  # type: ignore[misc]
-    """The batch sampler of a loader: names the batches of an epoch, from its beginning.
+    """A loader's batch sampler: names an epoch's batches, from its beginning.
 
     Args:
         sampler: The loader's sampler, or Lightning's replacement.
@@ -100,12 +100,12 @@ class BatchNumbers(torch.utils.data.BatchSampler):  # type: ignore[misc]
 
     @property
     def fixed(self) -> bool:
-        """True if Lightning asks for the same order in each epoch, as `overfit_batches` does."""
+        """True if Lightning wants the same order in each epoch, as `overfit_batches` does."""
         return isinstance(self.sampler, torch.utils.data.SequentialSampler)
 
     @property
     def epochs(self) -> TensorEpochs:
-        """The epochs of the loader."""
+        """The loader's epochs."""
         found: TensorEpochs = self.sampler.data_source.epochs if self.fixed else self.sampler.epochs
         return found
 
@@ -124,7 +124,7 @@ class Course:
     """One pass over the batches named by a batch sampler.
 
     Args:
-        epochs: The epochs of the loader.
+        epochs: The loader's epochs.
     """
 
     def __init__(self, epochs: TensorEpochs) -> None:
@@ -132,10 +132,10 @@ class Course:
         self._batches: Any = None
 
     def batch(self, number: int) -> Any:
-        """Return a batch by its number, which is above those before. Of those in between none is made, at first.
+        """Return a batch by its number, above all earlier numbers. Batches in between are not made, at first.
 
         Raises:
-            StopIteration: There is none: the epoch is over.
+            StopIteration: The epoch is over.
         """
         if self._batches is None:
             self._batches = self._epochs.from_start()
@@ -149,7 +149,7 @@ class Course:
 
 
 class Ticket:
-    """The name of a batch.
+    """A batch's name.
 
     Args:
         course: The pass it belongs to.
@@ -165,5 +165,5 @@ class Ticket:
 
 
 def passed_on(batch: Any) -> Any:
-    """Return a batch as it is: the `collate_fn` of a loader."""
+    """Return a batch unchanged: a loader's `collate_fn`."""
     return batch

@@ -1,4 +1,4 @@
-"""IterableDataset of `pipeline.torch`: batches for torch's own DataLoader, shared out to its workers."""
+"""IterableDataset of `pipeline.torch`: batches for torch's own DataLoader, split among its workers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pipeline.dtypes import integer
 from pipeline.errors import FailedPreconditionError, invalid
 from pipeline.keywords import tells_keywords
 
-# What torch's DataLoader iterates with over an IterableDataset, in its own process or in a worker.
+# torch DataLoader's iterator over an IterableDataset, in its own process or in a worker.
 _Fetcher = torch.utils.data._utils.fetch._IterableDatasetFetcher
 
-# Rounds of a dataset in a worker that was not told the epoch: some of so many.
+# Number of epochs to draw from in a worker without `set_epoch`.
 _ROUNDS = 1 << 20
 
 
@@ -28,10 +28,10 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
 
     Each worker of that DataLoader, and each `torch.distributed` process, runs the dataset for its part of the batches.
     A dataset that cannot be split raises a FailedPreconditionError, because every worker would read all of it. If your
-    dataset has its own threads or processes, prefer `DataLoader` of this module.
+    dataset has its own threads or processes, prefer this module's `DataLoader`.
 
-    Each `iter` begins an epoch. Workers that live for one epoch draw the order from the seed torch's DataLoader gives
-    them. With several `torch.distributed` processes call `set_epoch`.
+    Each `iter` begins an epoch. Workers living for one epoch draw the order from their seed by torch's DataLoader. With
+    several `torch.distributed` processes call `set_epoch`.
 
     Thread safety: use it from one thread at a time.
 
@@ -48,7 +48,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         """Make a dataset; nothing starts before the first batch.
 
         Args:
-            data: A dataset of batches, or a function that makes one. Workers that are not forked
+            data: A dataset of batches, or a function returning one. Workers not started by fork
                 (multiprocessing_context="spawn" or "forkserver") get it by pickle.
             shard: True if workers and processes split the batches; False if your data has
                 `shard=pipeline.torch.shard()` already.
@@ -66,8 +66,8 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         self._given = data
         self._shared = shard
         self._check_shares()
-        self._epoch: int | None = None  # that was set since the last one began
-        self._worker: Any = None  # in which the loader was made
+        self._epoch: int | None = None  # set by `set_epoch`, until the epoch begins
+        self._worker: Any = None  # the worker using the loader
         self._loader: TensorEpochs | None = None
         self._parent: tuple[int, int] | None = None
 
@@ -76,11 +76,11 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         self._epoch = integer(epoch, "epoch")
 
     def __iter__(self) -> Iterator[Any]:
-        """Begin an epoch, of this worker's share.
+        """Begin an epoch over this worker's shard.
 
         Raises:
-            FailedPreconditionError: There are several workers or processes, and they cannot share the input.
-            InvalidArgumentError: torch's DataLoader would make batches of the batches.
+            FailedPreconditionError: There are several workers or processes, and the input cannot be split among them.
+            InvalidArgumentError: torch's DataLoader would batch the batches.
         """
         self._check_shares()
         _refuse_batching(sys._getframe(1))
@@ -92,7 +92,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         return batches
 
     def _check_shares(self) -> None:
-        """Refuse where Accelerate would share out what is one share already: half of the examples would be lost."""
+        """Raise an error if Accelerate would split an already split input: half of the examples would be lost."""
         state = sys.modules.get("accelerate.state")
         if self._shared and state is not None and state.PartialState._shared_state and rank_of_process()[1] > 1:
             text = (
@@ -102,7 +102,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
             raise FailedPreconditionError(None, None, text)
 
     def _here(self) -> TensorEpochs:
-        """The loader of this process."""
+        """Return this process's loader."""
         worker = torch.utils.data.get_worker_info()
         if self._loader is None or worker is not self._worker:
             self._worker = worker
@@ -115,11 +115,11 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
         given = self._given if isinstance(self._given, Dataset) else self._given()
         here = round_of(given, "IterableDataset")
         data: Any = given
-        if worker is not None and here.starts_over:  # a fork has copied what its parent had begun
+        if worker is not None and here.starts_over:  # a fork has copied its parent's state
             data = given.epoch((worker.seed - worker.id) % _ROUNDS if rank_of_process()[1] == 1 else 0)
         ranks = rank_of_process()[1]
         if given is self._given and worker is not None and self._shared and is_share(data):
-            mine = Share(worker.id, worker.num_workers, True, ranks > 1)  # of this process's share
+            mine = Share(worker.id, worker.num_workers, True, ranks > 1)  # within this process's shard
             return TensorEpochs(further_share(data, mine), shard=False)
         loader = TensorEpochs(data, shard=self._shared)
         loader._alike = given is self._given and ranks == 1  # workers have copies of one dataset
@@ -139,7 +139,7 @@ class IterableDataset(torch.utils.data.IterableDataset):  # type: ignore[misc]
 
 
 def _refuse_batching(caller: FrameType) -> None:
-    """Refuse a DataLoader that would stack batches. It does not say so: its `iter` is all that a dataset sees of it."""
+    """Refuse a DataLoader that would stack batches, recognized by the code calling the dataset's `iter`."""
     fetcher = caller.f_locals.get("self")
     if not isinstance(fetcher, _Fetcher) or not fetcher.auto_collation:
         return

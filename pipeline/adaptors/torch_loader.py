@@ -49,7 +49,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
         dataset: The batches, for frameworks; its `len` is the number of examples, if known.
         batch_size: Examples per batch; None if the dataset does not end with `batch`.
         drop_last: True if a smaller last batch is dropped.
-        sampler, batch_sampler: For frameworks, which set the epoch or skip batches by them.
+        sampler, batch_sampler: For frameworks to set the epoch or skip batches.
         num_workers: Always 0: the dataset has its own workers.
 
     Examples:
@@ -75,8 +75,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
 
         Args:
             dataset: A dataset of batches, such as `source.batch(128)`; or its iterator, for one epoch.
-            device: Target of the tensors, such as "cuda"; None leaves them in host memory. An accelerator copies each
-                batch in its own stream, while you work on the previous one.
+            device: Target device for the tensors, such as "cuda"; None leaves them in host memory. An accelerator
+                copies each batch in its own stream, while you work on the previous one.
             pin_memory: Copy tensors into page-locked memory, for faster copies to an accelerator. Without an
                 accelerator it only logs a warning.
             prefetch: Number of batches to copy to `device` ahead, default 1.
@@ -85,12 +85,12 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
                 same number of batches, all batches have the same number of rows, and the mask, a bool tensor, is True
                 for real rows. The last row is repeated as padding; a process without a last batch gets a copy of
                 another's.
-            others: torch's other options, such as `batch_size` and `num_workers`, raise an error that names the
+            others: torch's other options, such as `batch_size` and `num_workers`, raise an error with the
                 replacement. Frameworks that copy a loader pass its `batch_sampler`.
 
         Raises:
             TypeError: `dataset` has no batches, such as a source; or there is another option.
-            ValueError: `prefetch` is negative or above 64; or `pad_last=True` and no `batch(n)` ends the dataset.
+            ValueError: `prefetch` is negative or above 64; or `pad_last=True` without a final `batch(n)`.
             RuntimeError: There is no such device.
         """
         numbers = _made_again(others)
@@ -109,7 +109,7 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
             pin_memory=bool(pin_memory),
         )
         self._epochs = epochs
-        # After the constructor torch's class lets nobody set these.
+        # After the constructor torch's class forbids setting these.
         told = {"sampler": self.batch_sampler.sampler, "batch_size": size, "drop_last": drops}
         if numbers is not None:
             told["batch_sampler"] = others["batch_sampler"]
@@ -118,19 +118,19 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
 
     @property
     def loop(self) -> Any:
-        """The iterator over the batches of the epoch; where there are several processes, of this process's shard."""
+        """The iterator over the epoch's batches; with several processes, over this process's shard."""
         return self._epochs.loop
 
     def report(self) -> Report:
-        """Return what limits the epoch, as `report` of the iterator."""
+        """Return the epoch's bottlenecks, as the iterator's `report` does."""
         return self._epochs.report()
 
     def __len__(self) -> int:
-        """Return the number of batches in an epoch; TypeError if it is not known."""
+        """Return the number of batches per epoch; TypeError if unknown."""
         return len(self._epochs)
 
     def __bool__(self) -> bool:
-        return True  # not whether there are batches, which may not be known
+        return True  # independent of the number of batches, possibly unknown
 
     def __repr__(self) -> str:
         return repr(self._epochs)
@@ -139,23 +139,23 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
         """Begin an epoch.
 
         Raises:
-            FailedPreconditionError: There are several processes, and they cannot share the input.
+            FailedPreconditionError: There are several processes, and the input cannot be split among them.
         """
         return iter(self._epochs)
 
     def set_epoch(self, epoch: int) -> None:
         """Set the epoch for the next `iter`, counted from 0; does nothing within an epoch.
 
-        The loader counts epochs anyway. Call this if your program counts them too: `iter` then begins the epoch you
-        name, continues it after you loaded a state from its middle, and is empty after you loaded a state from its end.
+        The loader counts epochs anyway. Call this if your program counts them too: `iter` then begins the named epoch,
+        continues it after you loaded a state from its middle, and is empty after you loaded a state from its end.
         """
         self._epochs.set_epoch(epoch)
 
     def close(self) -> None:
-        """Stop the threads of the dataset; does nothing the second time.
+        """Stop the dataset's threads; does nothing the second time.
 
         Raises:
-            Exception: As `close` of the iterator.
+            Exception: As for the iterator's `close`.
         """
         self._epochs.close()
 
@@ -173,8 +173,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
         Save it together with the model.
 
         Args:
-            behind: Go back this many batches, for batches that you took but have not trained on yet: at
-                most 64, less the batches on their way to the device.
+            behind: Go back this many batches, for batches you took but have not trained on yet: at most 64, less
+                the batches on their way to the device.
 
         Raises:
             FailedPreconditionError: A source cannot be rewound.
@@ -186,8 +186,8 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
         """Continue from a state: the next `iter` continues its epoch, or begins the next one if its loop had ended.
 
         Args:
-            state_dict: A result of `state_dict` of a loader over an equal dataset.
-            allow: Differences to accept; see `DatasetIterator.load_state_dict`. The number of processes that share a
+            state_dict: A result of `state_dict` from a loader over an equal dataset.
+            allow: Differences to accept; see `DatasetIterator.load_state_dict`. The number of processes sharing a
                 dataset may differ.
 
         Raises:
@@ -204,12 +204,12 @@ class DataLoader(torch.utils.data.DataLoader[T_co]):  # type: ignore[misc]
 
     @property
     def end_of_dataloader(self) -> bool:
-        """True if you have the last batch of the epoch, for Accelerate."""
+        """True if you have the epoch's last batch, for Accelerate."""
         return self._epochs.end_of_dataloader
 
     @property
     def remainder(self) -> int:
-        """How many rows of the last batch count, for Accelerate; 0 for all."""
+        """Rows that count in the last batch, for Accelerate; 0 for all."""
         return self._epochs.remainder
 
 
@@ -217,7 +217,7 @@ def _made_again(others: dict[str, Any]) -> BatchNumbers | None:
     """Return the batch sampler if a framework recreates the loader with these options; else None.
 
     Raises:
-        TypeError: There are options that the dataset has, or unknown ones.
+        TypeError: There are options the dataset has, or unknown ones.
     """
     numbers: Any = others.get("batch_sampler")
     while isinstance(numbers, WrapsBatchSampler):

@@ -1,4 +1,4 @@
-"""Arrays as tensors of PyTorch and back, without a copy where both know the dtype."""
+"""Arrays as PyTorch tensors and back, without a copy if both support the dtype."""
 
 from __future__ import annotations
 
@@ -25,13 +25,11 @@ _PLAIN = (bool, int, float, complex, str, bytes)
 def to_tensors(batch: Any) -> Any:
     """Return a batch with tensors instead of arrays, in the same structure.
 
-    Tensors share the memory of writable arrays. Arrays that are read-only, byte-swapped or have negative strides are
-    copied. Strings, objects and values that are not arrays stay as they are. bfloat16 and float8 of ml_dtypes become
-    torch's types.
+    Tensors share memory with writable arrays. Arrays that are read-only, byte-swapped or have negative strides are
+    copied. Strings, objects and other values stay unchanged. bfloat16 and float8 from ml_dtypes become torch's types.
 
     Args:
-        batch: Arrays in nested dicts, lists, tuples, named tuples and dataclasses, such as a batch or what a dequeue
-            returns.
+        batch: Arrays in nested dicts, lists, tuples, named tuples and dataclasses, such as a batch or a dequeue result.
 
     Raises:
         TypeError: PyTorch has no such dtype; the message names the component.
@@ -44,10 +42,10 @@ def to_tensors(batch: Any) -> Any:
 
 
 def tensor_of(value: Any, name: str) -> Any:
-    """Return the tensor of an array; other values, and arrays of strings or objects, as they are.
+    """Return an array as a tensor; other values, and arrays with strings or objects, are returned unchanged.
 
     Args:
-        value: A component of a batch.
+        value: A batch's component.
         name: Its name, for errors.
 
     Raises:
@@ -58,7 +56,7 @@ def tensor_of(value: Any, name: str) -> Any:
     if value.flags.writeable:
         try:
             return torch.from_numpy(value)
-        except (TypeError, ValueError):  # another dtype, order of bytes or direction
+        except (TypeError, ValueError):  # another dtype, byte order or direction
             pass
     if value.dtype.kind in "OSUT":
         return value
@@ -76,14 +74,14 @@ def tensor_of(value: Any, name: str) -> Any:
 
 @functools.lru_cache
 def _conversion(dtype: np.dtype[Any]) -> Callable[[NDArray[Any]], Any] | None:
-    """Return a function from arrays of a native dtype to tensors on the same memory; None if there is none."""
+    """Return a function from arrays with a native dtype to tensors on the same memory; None if there is none."""
     try:
         torch.from_numpy(np.empty(0, dtype))
     except TypeError:
         pass
     else:
         return torch.from_numpy  # type: ignore[no-any-return]
-    same = getattr(torch, dtype.name, None)  # that of ml_dtypes, if it is known there
+    same = getattr(torch, dtype.name, None)  # the dtype from ml_dtypes, if torch has it
     if not isinstance(same, torch.dtype):
         return None
     bits = np.dtype(f"u{dtype.itemsize}")
@@ -91,7 +89,7 @@ def _conversion(dtype: np.dtype[Any]) -> Callable[[NDArray[Any]], Any] | None:
 
 
 def example_of(item: Any) -> Any:
-    """Return what a Dataset gave with arrays in place of its tensors, in the same structure."""
+    """Replace the tensors in a Dataset's item by arrays, in the same structure."""
     if parts_of(item) is None:
         return _array(item)
     nest = Nest(item, False)
@@ -99,7 +97,7 @@ def example_of(item: Any) -> Any:
 
 
 def block_of(batch: Any) -> Any:
-    """Return what a torch DataLoader has made of several items as a block: its lists of plain values are columns."""
+    """Return a torch DataLoader's batch as a block: its lists of plain values are columns."""
     if isinstance(batch, dict):
         return {key: block_of(value) for key, value in batch.items()}
     if isinstance(batch, tuple):
@@ -113,7 +111,7 @@ def block_of(batch: Any) -> Any:
 
 
 def _array(value: Any) -> Any:
-    """A tensor as an array; anything else as it is."""
+    """Convert a tensor to an array; return anything else unchanged."""
     if not isinstance(value, torch.Tensor):
         return value
     return numpy_of(value.detach().cpu())

@@ -30,7 +30,7 @@ def parquet(
     seed: int | None = None,
     shard: tuple[int, int] | None = None,
 ) -> TableSource:
-    """Read rows from Parquet files: each example is a dict with one value per column.
+    """Read Parquet rows: each example is a dict with one value per column.
 
     Files are read by row group. Folders such as `year=2024/` become columns.
 

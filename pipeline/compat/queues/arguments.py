@@ -1,4 +1,4 @@
-"""Arguments of operations: dtypes, shapes and names in every form that programs use, and attributes."""
+"""Convert operation arguments: dtypes, shapes, names and attributes in every form programs use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.compat.graph.shapes import TensorShape, as_shape
 
 
 def as_int(value: Any, what: str) -> int:
-    """An integer attribute, without its fraction; TypeError for what is no number."""
+    """Return an integer attribute without its fraction; TypeError if it is not a number."""
     try:
         if isinstance(value, (str, bytes)):
             raise TypeError
@@ -20,7 +20,7 @@ def as_int(value: Any, what: str) -> int:
 
 
 def as_bool(value: Any, what: str) -> bool:
-    """A flag: a Python bool, or None for False."""
+    """Return a flag as a bool; None counts as False."""
     if value is None:
         return False
     if not isinstance(value, bool):
@@ -29,7 +29,7 @@ def as_bool(value: Any, what: str) -> bool:
 
 
 def as_text(value: Any, what: str) -> str:
-    """A string attribute; "" for None."""
+    """Return a string attribute; "" for None."""
     if value is None:
         return ""
     if not isinstance(value, (str, bytes)):
@@ -38,16 +38,16 @@ def as_text(value: Any, what: str) -> str:
 
 
 def as_list(dtypes: Any) -> list[Any]:
-    """The dtypes of the components, from a list or a single one."""
+    """Return the component dtypes, given as a list or a single dtype."""
     if dtypes is None:
         raise AssertionError("dtypes must be given")
     return list(dtypes) if isinstance(dtypes, (list, tuple)) else [dtypes]
 
 
 def as_shapes(shapes: Any, partial: bool = False) -> list[TensorShape] | None:
-    """The shapes of the components, from None, a list or a single one; partial shapes must be in a list."""
+    """Return the component shapes, given as None, a list or a single shape; partial shapes must be in a list."""
     if partial:
-        # Values that can only be a single shape.
+        # These values can only be a single shape.
         if shapes is None or isinstance(shapes, (TensorShape, int, ndarray)) or _is_one_shape(shapes):
             raise ValueError(f"When providing partial shapes, a list of shapes must be provided, got {shapes!r}.")
     elif shapes is None:
@@ -65,7 +65,7 @@ def as_shapes(shapes: Any, partial: bool = False) -> list[TensorShape] | None:
 
 
 def as_names(names: Any, kinds: list[Any]) -> list[str] | None:
-    """The names of the components, from a list or a single one; None for no names."""
+    """Return the component names, given as a list or a single name; None for no names."""
     if names is None:
         return None
     labels = list(names) if isinstance(names, (list, tuple)) else [names]

@@ -1,12 +1,12 @@
-"""Turns at the GIL: of the threads of queue runners whose elements are cheap, one computes at a time.
+"""Take turns at the GIL: among runner threads with cheap elements, one computes at a time.
 
-Such a thread holds the GIL nearly all the time, but gives it up ten times an element: in each decoder, file and large
-array operation. Eight of them then switch ten times an element, which triples the CPU time of each. So a thread keeps
-others waiting for a slice of time, or until it would wait itself. Of the threads that run the same operation, only one
-does, and the others stand by: they would do nothing but wait for room in the queue, each with one element, and switch
-once an element. The one that works may hold as many elements instead (`in_hand.py`). Threads whose elements are
-expensive need no turn: they spend their time in kernels, without the GIL. Nor do those that wait, such as for a slow
-disk.
+Such a thread holds the GIL almost all the time, but releases it about ten times per element: in each decoder, file and
+large array operation. Eight threads then switch ten times per element, which triples their CPU time. So a thread keeps
+the others waiting for a time slice, or until it would wait itself. If several threads run the same operation, only one
+works and the others stand by. They would only wait for room in the queue with one element each, and switch once per
+element. The working thread may instead hold as many elements as they would (`in_hand.py`). Threads with expensive
+elements need no turns, because they spend their time in kernels without the GIL. Neither do threads waiting for a slow
+disk, for example.
 """
 
 from __future__ import annotations
@@ -18,24 +18,23 @@ import threading
 import time
 from collections.abc import Callable
 
-# Seconds of CPU time of an element up to which threads take turns, and seconds that it may wait besides, but for a
-# queue. A JPEG of 96 x 96 pixels costs 100 us with turns and without: most of that is in kernels, which two threads can
-# run at a time. CIFAR's images cost 60 us with turns, and 220 us in 4 threads without.
+# Threads take turns if an element takes at most _CHEAP seconds of CPU time, and waits at most _IDLE seconds for
+# anything except a queue. A 96 x 96 JPEG costs 100 us with or without turns: most of it is in kernels, and two threads
+# can run those at a time. CIFAR images cost 60 us with turns, and 220 us in 4 threads without.
 _CHEAP, _IDLE = 80e-6, 200e-6
-# Elements that are measured: the cheapest counts, as the first ones of a thread cost more, and on a busy machine most
-# do. And elements that go by until others are measured, where threads take turns and where they do not.
+# Elements per measurement: the cheapest counts, since a thread's first ones cost more, and so do most on a busy
+# machine. Then elements until the next measurement, with turns and without.
 _MEASURED, _PERIOD, _PERIOD_FREE = 8, 2048, 512
-# Seconds that a thread keeps its turn.
+# Seconds a thread keeps its turn.
 _SLICE = 2e-3
-# Seconds that a consumer lets the thread with the turn go on, so that several elements are there when it looks again.
+# Seconds a consumer lets the thread with the turn continue, so that it finds several elements when it looks again.
 _MOMENT = 1e-3
-# Seconds of one turn after which others go on without one: whoever has it may wait for a slow disk.
+# Seconds into one turn after which others continue without one, because its thread may be waiting for a slow disk.
 _PATIENCE = 10e-3
-# Seconds that a thread stands by while another one makes a single element, and the longest time between two looks.
+# Seconds a thread stands by while another one makes a single element, and the longest interval between two checks.
 _STANDING_BY, _LONGEST = 20e-3, 100e-3
-# Elements that a thread makes without turns after it lost patience. On a busy machine the thread that works may have
-# been without a processor: two readers with 16 threads each, 32 x 32 px, took 118 us of CPU time an image, and 54 us
-# with turns.
+# Elements a thread makes without turns after it lost patience. On a busy machine the working thread may have had no
+# core: two readers with 16 threads each, 32 x 32 px, took 118 us of CPU time per image, and 54 us with turns.
 _SOON = 32
 
 
@@ -47,9 +46,9 @@ class _Waiter:
 
 
 class GilTurns:
-    """Whose turn it is, among the threads of all runners in a session.
+    """Schedules GIL turns among the threads of all runners in a session.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: all methods may be called from any thread.
     """
 
     def __init__(self) -> None:
@@ -61,7 +60,7 @@ class GilTurns:
         self._watching: list[threading.Lock] = []
 
     def take(self) -> bool:
-        """Wait for a turn, but not for long; return whether this thread has it."""
+        """Wait briefly for a turn; return whether this thread has it."""
         with self._lock:
             if not self._taken:
                 self._taken = True
@@ -80,7 +79,7 @@ class GilTurns:
         return True
 
     def watch(self) -> None:
-        """Wait until the turn of another thread ends, but only for a moment: also one that is just about to begin."""
+        """Wait until another thread's turn ends, but only for a moment; also covers a turn about to begin."""
         with self._lock:
             if not self._taken and time.monotonic() - self._ended > _SLICE:
                 return
@@ -90,7 +89,7 @@ class GilTurns:
         ended.acquire(timeout=_MOMENT)
 
     def hand_on(self) -> None:
-        """End the turn that this thread has; the thread that has waited longest gets it."""
+        """End this thread's turn and pass it to the thread that has waited longest."""
         with self._lock:
             self._turn += 1
             self._ended = time.monotonic()
@@ -106,13 +105,13 @@ class GilTurns:
 
 
 class Costs:
-    """The costs of elements when threads take turns; decides whether all threads of an operation do, or none.
+    """Measures element costs and decides whether the threads running an operation take turns.
 
-    Thread safety: every method may be called from every thread that holds the GIL.
+    Thread safety: all methods may be called from any thread holding the GIL.
 
     Attributes:
-        in_turns: True if the threads take turns now.
-        measured: True if elements are measured now.
+        in_turns: True while the threads take turns.
+        measured: True while elements are measured.
     """
 
     def __init__(self) -> None:
@@ -124,18 +123,18 @@ class Costs:
         self._cheapest = self._shortest = math.inf
 
     def begins(self) -> None:
-        """Note that a thread begins an element."""
+        """Record that a thread begins an element."""
         if not self.measured:
             self._left -= 1
             if self._left < 0:
                 self._measure()
 
     def made(self, used_s: float, waited_s: float | None) -> None:
-        """Note a measured element, which was made in a turn.
+        """Record a measured element made during a turn.
 
         Args:
-            used_s: Its CPU time, in seconds.
-            waited_s: Seconds that it took besides; None if it waited for a queue.
+            used_s: CPU time, in seconds.
+            waited_s: Seconds it took in addition; None if it waited for a queue.
         """
         self._cheapest = min(used_s, self._cheapest)
         if waited_s is not None:
@@ -147,10 +146,10 @@ class Costs:
 
 
 class FeederThreads:
-    """The threads that run one operation in a session: in turns, one of them works and the others stand by.
+    """Coordinates the threads running one operation in a session: during turns one works and the others stand by.
 
     Attributes:
-        costs: The costs of its elements.
+        costs: Measured element costs.
     """
 
     def __init__(self) -> None:
@@ -160,7 +159,7 @@ class FeederThreads:
         self._waits = False
 
     def join(self) -> bool:
-        """Become the one that works; return whether this thread does: not if another one neither works nor waits."""
+        """Become the working thread; return False if another one has the role but neither works nor waits."""
         if self._place.acquire(blocking=False):
             return True
         pause, goes_on = _STANDING_BY, True
@@ -173,12 +172,12 @@ class FeederThreads:
         return False
 
     def begins(self) -> None:
-        """Note that the thread that works begins an element."""
+        """Record that the working thread begins an element."""
         self._begun += 1
         self._waits = False
 
     def waits(self) -> None:
-        """Note that it waits for a queue, as the others would."""
+        """Record that it waits for a queue, as the others would."""
         self._waits = True
 
     def leave(self) -> None:
@@ -190,19 +189,19 @@ class FeederThreads:
 class _Held(threading.local):
     turns: GilTurns | None = None
     feeders: FeederThreads | None = None
-    before: Callable[[], None] | None = None  # to be called before it waits for a queue
+    before: Callable[[], None] | None = None  # called before this thread waits for a queue
 
 
 _held = _Held()
 
 
 def before_waiting(call: Callable[[], None] | None) -> None:
-    """Have something called once before this thread waits for a queue."""
+    """Register a callback that runs once, before this thread waits for a queue."""
     _held.before = call
 
 
 def about_to_wait() -> None:
-    """Hand on the turn that this thread has, if any: it is about to wait for something else than the GIL."""
+    """Pass on this thread's turn, if any, because it is about to wait for something other than the GIL."""
     before, _held.before = _held.before, None
     if before is not None:
         before()
@@ -215,7 +214,7 @@ def about_to_wait() -> None:
 
 
 def done() -> None:
-    """Leave the turn and the feeders of this thread to others: it makes no more elements, or expensive ones."""
+    """Release this thread's turn and its role as feeder: it makes no more elements, or expensive ones."""
     about_to_wait()
     feeders = _held.feeders
     if feeders is not None:
@@ -229,15 +228,15 @@ def gil_enabled() -> bool:
 
 
 class TakingTurns:
-    """Calls a function, which makes one element, in turn with other threads where that is cheaper.
+    """Calls a function that makes one element, taking turns with other threads where that is cheaper.
 
-    It is for one thread, which ends its last turn by `done`.
+    For a single thread, whose last turn ends with `done`.
 
     Args:
         call: The function.
         turns: Shared with the other threads.
-        feeders: Shared with those that call the same function.
-        in_turn: Called in its stead when this thread works for all of them; it may make several elements.
+        feeders: Shared with the threads that call the same function.
+        in_turn: Called instead while this thread works for all of them; it may make several elements.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Elements in hand: a thread that stands for several makes as many while a queue is full, and puts them in together.
+"""Hold several elements in one thread while a queue is full, and enqueue them together.
 
-In TensorFlow each thread of a runner holds an element for which there is no room. Here one of them works while the
-others stand by, so it holds as many as they all would, and waits for room once for all of them.
+In TensorFlow each runner thread holds one element while there is no room. Here one thread works while the others stand
+by, so it holds as many elements as they all would, and waits for room once.
 """
 
 from __future__ import annotations
@@ -21,20 +21,21 @@ from pipeline.diagnostics.workers import note_read, this_thread
 from pipeline.dtypes import object_vector
 from pipeline.errors import InvalidArgumentError, OpError
 
-# Operations that wait for a queue, which first puts in what is in hand: those who fill that queue may wait for it.
+# Operations that wait for a queue. They first enqueue all elements in hand, because that queue's producers may wait for
+# them.
 _WAITING = frozenset(("QueueDequeueV2", "ReaderReadV2"))
-# Functions of the program may wait for anything.
+# User functions may wait for anything.
 _FUNCTIONS = frozenset(("PyFunc", "PyFuncStateless"))
 
 
 def in_hand(sess: BaseSession, op: Operation, single: Callable[[], object], threads: int) -> Callable[[], object]:
-    """Return what enqueues an element, or several at once while there is no room.
+    """Return a function that enqueues one element, or several at once while there is no room.
 
     Args:
         sess: The session.
-        op: The enqueue.
-        single: Its runner for a single run.
-        threads: Number of threads that run it.
+        op: The enqueue operation.
+        single: Function that runs it once.
+        threads: Number of threads running it.
     """
     if threads < 2 or op.control_inputs or sess._timeout is not None:
         return single
@@ -44,21 +45,21 @@ def in_hand(sess: BaseSession, op: Operation, single: Callable[[], object], thre
 
 
 class ElementsInHand:
-    """Makes elements until there is room, and puts them into the queue. It is for one thread.
+    """Makes elements until there is room, then enqueues them. For a single thread.
 
     Args:
         sess: The session.
-        op: The enqueue.
-        plan: Gives its components.
-        single: Runs it once.
-        most: The most elements to make while there is no room.
+        op: The enqueue operation.
+        plan: Computes its components.
+        single: Function that runs it once.
+        most: Maximum number of elements to make while there is no room.
     """
 
     def __init__(self, sess: BaseSession, op: Operation, plan: Plan, single: Callable[[], object], most: int) -> None:
         self._sess, self._op, self._plan, self._single, self._most = sess, op, plan, single, most
         self._queue: Any = None
         self._elements: list[tuple[Any, ...]] = []
-        self._keys: list[Sequence[bytes] | None] = []  # of the records that each was made of
+        self._keys: list[Sequence[bytes] | None] = []  # record keys, per element
 
     def __call__(self) -> object:
         """Make and enqueue at least one element."""
@@ -72,7 +73,7 @@ class ElementsInHand:
                 run = self._begin()
                 before_waiting(self._put_in)
                 this_thread.keys = None
-                element = tuple(self._plan.run(run))  # which may put in those before it
+                element = tuple(self._plan.run(run))  # may enqueue the earlier ones
                 self._elements.append(element)
                 self._keys.append(this_thread.keys)
                 if len(self._elements) >= self._most or self._queue._flow()[1]:
@@ -105,7 +106,7 @@ class ElementsInHand:
         try:
             self._queue._enqueue_each(tuple(map(_column, zip(*elements, strict=True))))
             return
-        except (InvalidArgumentError, ValueError):  # nothing went in: see which one does not fit
+        except (InvalidArgumentError, ValueError):  # nothing went in: find the element that does not fit
             pass
         wrong = None
         for element, read in zip(elements, keys, strict=True):

@@ -1,4 +1,4 @@
-"""The queue of a session: a native queue that knows its graph, and ends its waits when their run is cancelled."""
+"""A session's queue: a native queue with its graph's names; cancelling a run ends its waiting calls."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ _DEQUEUES = frozenset(CALLS[each] for each in ("dequeue", "dequeue_many", "deque
 
 
 class QueueSpec:
-    """The options of a queue operation; a shared queue is compared with them.
+    """Options of a queue operation; a shared queue is compared with them.
 
     Args:
         kind: Such as "FIFOQueue".
-        capacity, min_after_dequeue, seeds: As in the attributes of the operation; seeds of (0, 0) mean no seed.
-        dtypes, shapes: Of the components, the priority included; None for no shapes.
-        graph: The graph of the operation.
-        shared_name: Sessions find a shared queue under this name, in the container of the graph; "" shares nothing.
+        capacity, min_after_dequeue, seeds: As in the operation's attributes; seeds (0, 0) mean no seed.
+        dtypes, shapes: Per component, including the priority; None for no shapes.
+        graph: The operation's graph.
+        shared_name: Sessions find a shared queue under this name in the graph's container; "" means not shared.
 
     Attributes:
-        op_name: The name of the operation, once there is one.
+        op_name: The operation's name, once it exists.
     """
 
     def __init__(
@@ -69,10 +69,10 @@ class QueueSpec:
         self.graph, self.container, self.shared_name, self.op_name = graph, graph._container, shared_name, ""
 
     def open(self, run: SessionRun) -> SessionQueue:
-        """Return the queue in the session of a run; make it if there is none yet.
+        """Return the queue in the run's session; make it if it does not exist yet.
 
         Raises:
-            InvalidArgumentError: The shared queue is not what the operation asks for, or no queue can be that.
+            InvalidArgumentError: The shared queue differs from the operation, or no queue can have these options.
         """
         if not self.shared_name:
             return SessionQueue(self, f"_{next(_numbers)}_{self.op_name}", run)
@@ -119,7 +119,7 @@ class QueueSpec:
 
 
 class SessionQueue(TypedQueue):
-    """A queue of a session. Cancelling a run ends its waiting calls with CancelledError."""
+    """A queue in a session. Cancelling a run ends its waiting calls with CancelledError."""
 
     def __init__(self, spec: QueueSpec, name: str, run: SessionRun) -> None:
         self.spec = spec
@@ -147,13 +147,13 @@ class SessionQueue(TypedQueue):
 
     @functools.cached_property
     def hands_on(self) -> bool:
-        """True if a batch of one element may be that element with one more axis: elements are large, of one shape."""
+        """True if a one-element batch may be a view with one more axis: elements are large and have equal shapes."""
         known = self.spec.shapes is not None and all(each.is_fully_defined() for each in self.spec.shapes)
         return known and self._holds_large and self._kind_name in ("FIFOQueue", "RandomShuffleQueue")
 
     @property
     def stackable(self) -> bool:
-        """True if one block of elements equals as many dequeues: they leave in order, and have one shape."""
+        """True if one block equals as many single dequeues: elements leave in order and have equal shapes."""
         known = self.spec.shapes is not None and all(each.is_fully_defined() for each in self.spec.shapes)
         return known and self._kind_name in ("FIFOQueue", "PaddingFIFOQueue")
 
@@ -184,7 +184,7 @@ class SessionQueue(TypedQueue):
 
 
 class _SessionWatchdog(Watchdog):
-    """Warns of runners that were never started where a native queue raises: another thread may still start them."""
+    """Warns about runners never started where a native queue raises, because another thread may still start them."""
 
     def __init__(self, spec: QueueSpec) -> None:
         super().__init__(spec.min_after_dequeue)
@@ -192,12 +192,12 @@ class _SessionWatchdog(Watchdog):
         self._warned = False
 
     def about_to_wait(self, queue: Any, call: str) -> float | None:
-        """Return after how many seconds to check this wait; None for never."""
+        """Return seconds until the next check of this wait; None for never."""
         super().about_to_wait(queue, call)
         return None if self._warned and self._reported else CHECK_INTERVAL
 
     def still_waiting(self, queue: Any, call: str) -> float | None:
-        """Warn once of a wait that nobody will end; returns when to check again."""
+        """Warn once about a wait nothing will end; return seconds until the next check."""
         super().still_waiting(queue, call)
         if not self._warned and all(group.idle() for group in self._groups):
             self._never_started(queue, call)
@@ -218,7 +218,7 @@ class _SessionWatchdog(Watchdog):
                 "the threads of its QueueRunner were never started. "
                 "Call tf.train.start_queue_runners(sess=sess, coord=coord) after the variables are initialised."
             )
-            # The program seems to hang, so say it also where logging is not configured: TensorFlow prints its log.
+            # The program seems to hang, so warn even if logging is not configured: TensorFlow prints its log.
             warnings.warn(text, RuntimeWarning, stacklevel=2)
             _log.warning("%s", text)
 

@@ -1,9 +1,9 @@
-"""Block execution: a runner's operation that moves one element from queue to queue, done for many elements at once.
+"""Block execution: move many elements at once from queue to queue where a runner's operation moves one.
 
-If an operation takes one element from a queue or one record from a reader, computes on that row alone, and puts one
-element into another queue, it may run on a block of what is there upstream and fits downstream: the same elements in
-the same order, without waiting for any. A row of 784 floats through slice_input_producer and batch takes TensorFlow 28
-us, and 1.3 us in blocks.
+If an operation takes one element from a queue or one record from a reader, computes on that row alone, and enqueues one
+element into another queue, it may run on a block instead. A block has as many elements as are ready upstream and fit
+downstream: the same elements in the same order, without waiting for any. A row with 784 floats through
+slice_input_producer and batch takes 28 us in TensorFlow, and 1.3 us in blocks.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from pipeline.queues.rows import Rows
 
 
 class Turns:
-    """Numbers that threads draw when they take something, and are served by when they store it.
+    """Tickets for threads: drawn when a thread takes something, and served in order when it stores it.
 
     Attributes:
-        taking: Held while a thread takes something and draws its number.
+        taking: Lock to hold while a thread takes something and draws its number.
     """
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class Turns:
         self._changed = threading.Condition()
 
     def draw(self) -> int:
-        """Return the next number; call this with `taking` held."""
+        """Return the next number; call this while holding `taking`."""
         self._drawn += 1
         return self._drawn - 1
 
@@ -52,7 +52,7 @@ class Turns:
             self._changed.wait_for(lambda: self._next == number)
 
     def end(self, number: int) -> None:
-        """Let the numbers after this one go on; also if its thread failed before its turn came."""
+        """Admit the numbers after this one, even if its thread failed before its turn."""
         with self._changed:
             self._ended.add(number)
             while self._next in self._ended:
@@ -61,18 +61,18 @@ class Turns:
             self._changed.notify_all()
 
 
-# Rows of the largest block: enough to make the cost of a block itself negligible, few enough to stay in the cache.
+# Rows in the largest block: enough to make the overhead per block negligible, few enough to stay in the cache.
 LARGEST = 256
 
 
 def in_blocks(sess: Any, op: Any, single: Callable[[], object], several: bool = False) -> Callable[[], object] | None:
-    """Return a function that runs `op` for one or more elements at each call, or None if `op` cannot run in blocks.
+    """Return a function that runs `op` for one or more elements per call, or None if `op` cannot run in blocks.
 
     Args:
         sess: The session.
-        op: The operation of a queue runner.
-        single: The runner for one element.
-        several: Other threads run it, too. Elements enter the queue in the order in which they were taken.
+        op: A queue runner's operation.
+        single: Function that runs it for one element.
+        several: Other threads run it too. Elements are enqueued in the order in which they were taken.
     """
     if not isinstance(sess, BaseSession) or not isinstance(op, Operation) or op.type != "QueueEnqueueV2":
         return None
@@ -84,7 +84,7 @@ def in_blocks(sess: Any, op: Any, single: Callable[[], object], several: bool = 
 
 
 def _source(op: Operation) -> Operation | None:
-    """The dequeue or read that gives the element which `op` stores; None if more than that row decides the element."""
+    """Return the dequeue or read `op` takes its element from; None if the element depends on more than that row."""
     sources: set[Operation] = set()
     seen: set[Operation] = set()
     waiting = [op]
@@ -112,12 +112,12 @@ def _source(op: Operation) -> Operation | None:
             if each.rows is None:
                 return None
             rows.update(each.outputs)
-    upstream = source.inputs[-1].op  # for a reader, the queue of its work items
+    upstream = source.inputs[-1].op  # a reader's work queue
     return None if upstream is op.inputs[0].op or not upstream.handle else source
 
 
 class _BlockMover:
-    """Moves elements in blocks. Each thread of a runner has one; they share what an error leaves behind."""
+    """Moves elements in blocks. Each runner thread has one; they share the elements left over after an error."""
 
     def __init__(self, sess: BaseSession, op: Operation, source: Operation, single: Any) -> None:
         self._sess, self._op, self._source, self._single = sess, op, source, single
@@ -129,12 +129,12 @@ class _BlockMover:
                 self._steps.append((each, tuple(tensor in self._carried for tensor in each.inputs)))
                 self._carried.update(each.outputs)
         self._queues: list[Any] | None = None
-        # Elements that were taken together with one that then failed: rows for whichever thread comes next.
+        # Elements taken together with a failed one: rows for the next thread.
         self._held: deque[list[Any]] = sess._resources.get(("held", op), deque)
         self._turns: Turns = sess._resources.get(("turns", source.inputs[0].op, op.inputs[0].op), Turns)
 
     def move_in_turn(self) -> object:
-        """As `move`, but threads that take from one place store in the order in which they took."""
+        """Move as `move` does, but threads with the same upstream store in the order in which they took."""
         upstream, downstream = self._ends()
         if self._source.type == "QueueDequeueV2" and not upstream[0].stackable:
             return self._single()
@@ -158,20 +158,20 @@ class _BlockMover:
         return None
 
     def _ends(self) -> tuple[list[Any], Any]:
-        """The queue or reader to take from, and the queue to store into."""
+        """Return the queue or reader to take from, and the queue to store into."""
         if self._queues is None:
             self._queues = self._sess.run([*self._source.inputs, self._op.inputs[0]])
         *upstream, downstream = self._queues
         return upstream, downstream
 
     def _take_some(self, upstream: list[Any], downstream: Any, run: SessionRun) -> list[Any]:
-        """Take what is there and fits, at least one; returns its components."""
+        """Take all that is ready and fits, at least one element; return its components."""
         count = min(downstream._flow()[1], LARGEST)
         if len(upstream) == 2:
             return self._take(upstream, max(count, 1), run.remaining())
         count = min(count, upstream[0]._flow()[0])
         if count > 1:
-            with contextlib.suppress(DeadlineExceededError):  # another runner took some of them
+            with contextlib.suppress(DeadlineExceededError):  # another runner took some
                 return self._take(upstream, count, None)
         try:
             taken = upstream[0].dequeue(timeout=run.remaining())
@@ -180,7 +180,7 @@ class _BlockMover:
         return [_vector(each) for each in (taken if isinstance(taken, list) else [taken])]
 
     def move(self) -> object:
-        """Move the elements that are there and fit, at least one."""
+        """Move all elements that are ready and fit, at least one."""
         if self._held:
             with contextlib.suppress(IndexError):  # another thread was faster
                 return self._one_row.run(self._run(), self._held.popleft())
@@ -196,7 +196,7 @@ class _BlockMover:
             block = self._take(upstream, count, run.remaining())
             self._store(block, self._values(block), downstream, run)
             return None
-        except DeadlineExceededError as error:  # another thread took some of them
+        except DeadlineExceededError as error:  # another thread took some
             if run.remaining() is not None:
                 raise op_error(error, self._op) from error.__cause__
             return self._single()
@@ -206,7 +206,7 @@ class _BlockMover:
             current.run = outer
 
     def _take(self, upstream: list[Any], count: int, timeout: float | None) -> list[Any]:
-        """Take up to `count` elements, at least one; returns their components."""
+        """Take up to `count` elements, at least one; return their components."""
         if len(upstream) == 1:
             taken = upstream[0].dequeue_up_to(count, timeout=0)
             return taken if isinstance(taken, list) else [taken]
@@ -218,16 +218,16 @@ class _BlockMover:
         return [object_vector(each) for each in records]
 
     def _store(self, block: list[Any], values: tuple[Any, ...] | None, downstream: Any, run: SessionRun) -> None:
-        """Enqueue the values that were computed of a block; keep the rows that did not go in."""
+        """Enqueue the values computed from a block; keep rows that did not go in."""
         if values is None:
             self._one_by_one(block)
             return
         try:
             downstream._enqueue_each(values, run.remaining())
-        except InvalidArgumentError:  # nothing went in; make the error name one element
+        except InvalidArgumentError:  # nothing went in: name the element in the error
             self._one_by_one(block)
         except (CancelledError, DeadlineExceededError) as error:
-            # The error of a cancelled run has no number, but a single element did not go in.
+            # A cancelled run's error has no number, but a single element did not go in.
             stored = 0 if len(block[0]) == 1 else error.stored
             if stored is not None:
                 self._keep([component[stored:] for component in block])
@@ -238,7 +238,7 @@ class _BlockMover:
         return self._sess._begin(None)
 
     def _values(self, block: list[Any]) -> tuple[Any, ...] | None:
-        """Compute the components to enqueue; None if a row fails, so that each must go by itself."""
+        """Compute the components to enqueue; None if a row fails, so that each must be processed separately."""
         values = dict(self._one_row.constants)
         values.update(zip(self._source.outputs, block, strict=True))
         try:
@@ -262,7 +262,7 @@ class _BlockMover:
         rows = [[component[i] for component in block] for i in range(len(block[0]))]
         for i, row in enumerate(rows):
             if self._source.type == "ReaderReadV2":
-                note_read(row[:1])  # so an error names this record, not the whole block
+                note_read(row[:1])  # so that an error names this record, not the whole block
             try:
                 self._one_row.run(self._run(), row)
             except BaseException:
@@ -270,8 +270,7 @@ class _BlockMover:
                 raise
 
     def _keep(self, block: list[Any]) -> None:
-        """Keep elements that did not go in: in the queue they came from or, if they are records, for whichever thread
-        runs the operation next."""
+        """Keep elements that did not go in: in their queue or, if they are records, for the operation's next thread."""
         count = len(block[0])
         if self._source.type == "QueueDequeueV2" and self._queues is not None:
             if count:
@@ -281,12 +280,12 @@ class _BlockMover:
 
 
 def _vector(value: Any) -> Any:
-    """One value as a block of one row."""
+    """Return one value as a block with one row."""
     return object_vector([value]) if isinstance(value, bytes) else np.asarray(value)[None]
 
 
 def _array(value: Any) -> Any:
-    """The rows as an array for an operation; rows that are only stored are never gathered."""
+    """Return the rows as an array for an operation; rows that are only stored are never gathered."""
     return np.asarray(value) if type(value) is Rows else value
 
 

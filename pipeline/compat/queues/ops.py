@@ -1,4 +1,4 @@
-"""The operations on queues: their nodes in the graph, and the kernels that run in a session."""
+"""Queue operations: graph nodes, and the kernels that run them in a session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from pipeline.errors import InvalidArgumentError
 
 
 def queue(op_type: str, spec: QueueSpec, attrs: dict[str, Any], name: str | None) -> Tensor:
-    """Make the handle of a queue; its value is the queue itself, which the session keeps."""
+    """Make a queue's handle; its value is the queue itself, kept by the session."""
 
     def kernel(run: SessionRun) -> Any:
         return run.state(spec, lambda: spec.open(run))
@@ -35,7 +35,7 @@ def queue(op_type: str, spec: QueueSpec, attrs: dict[str, Any], name: str | None
 
 
 def component(value: Any, dtype: DType, index: int) -> Tensor:
-    """One component of what a program enqueues, as a tensor."""
+    """Return one component to enqueue as a tensor."""
     name = f"component_{index}"
     try:
         return convert_to_tensor(value, dtype, name=name)
@@ -55,7 +55,7 @@ def _check_count(queue: Any, tensors: list[Tensor]) -> None:
 
 
 def enqueue(ref: Tensor, tensors: list[Tensor], scope: str) -> Operation:
-    """Put one element in."""
+    """Enqueue one element."""
 
     def kernel(run: SessionRun, queue: Any, *values: Any) -> None:
         _check_count(queue, tensors)
@@ -66,7 +66,7 @@ def enqueue(ref: Tensor, tensors: list[Tensor], scope: str) -> Operation:
         held.clear()
         _check_count(queue, tensors)
         components = tuple(values)
-        values.clear()  # a large array that only `components` has is not copied
+        values.clear()  # so that a large array held only by `components` is not copied
         queue._enqueue_given(components, timeout=run.remaining())
 
     kernel.given = given  # type: ignore[attr-defined]  # for plans
@@ -74,7 +74,7 @@ def enqueue(ref: Tensor, tensors: list[Tensor], scope: str) -> Operation:
 
 
 def enqueue_many(ref: Tensor, tensors: list[Tensor], scope: str) -> Operation:
-    """Put many elements in."""
+    """Enqueue many elements."""
 
     def kernel(run: SessionRun, queue: Any, *values: Any) -> None:
         _check_count(queue, tensors)
@@ -94,7 +94,7 @@ def _in(op_type: str, ref: Tensor, tensors: list[Tensor], kernel: Any, scope: st
 
 
 def dequeue(ref: Tensor, outputs: Sequence[tuple[DType, TensorShape]], name: str) -> list[Tensor]:
-    """Take one element."""
+    """Dequeue one element."""
 
     def kernel(run: SessionRun, queue: Any) -> Any:
         return queue.dequeue(timeout=run.remaining())
@@ -106,7 +106,7 @@ def dequeue(ref: Tensor, outputs: Sequence[tuple[DType, TensorShape]], name: str
 def dequeue_many(
     which: str, ref: Tensor, n: Any, kinds: list[DType], shapes: Sequence[TensorShape], name: str
 ) -> list[Tensor]:
-    """Take several elements, stacked: `which` is "Many" or "UpTo"."""
+    """Dequeue several elements, stacked: `which` is "Many" or "UpTo"."""
     op_type = f"QueueDequeue{which}V2"
     with name_scope(name, op_type, [ref]) as scope:
         count = _count(n, op_type)
@@ -135,14 +135,14 @@ def _count(n: Any, op_type: str) -> Tensor:
 def _take_many(run: SessionRun, queue: Any, n: Any) -> Any:
     count = _one(n)
     if count == 1 and queue.hands_on:
-        # A large element is handed on as it is; stacking would copy it.
+        # A large element is passed on as is; stacking would copy it.
         taken = queue.dequeue(timeout=run.remaining())
         return [_stacked(each) for each in taken] if isinstance(taken, list) else _stacked(taken)
     return queue.dequeue_many(count, timeout=run.remaining())
 
 
 def _stacked(value: Any) -> Any:
-    """A value as a batch of one."""
+    """Return a value as a batch with one row."""
     return object_vector([value]) if isinstance(value, bytes) else np.asarray(value)[None]
 
 
@@ -167,7 +167,7 @@ def close(ref: Tensor, cancel: bool, name: str) -> Operation:
 
 
 def size(ref: Tensor, name: str) -> Tensor:
-    """The number of elements."""
+    """Return the queue's size."""
     return tensor_node(
         "QueueSizeV2", [ref], lambda run, queue: np.int32(queue.size()), dtypes.int32, (), name, stateful=True
     )
@@ -181,7 +181,7 @@ def is_closed(ref: Tensor, name: str) -> Tensor:
 
 
 def select(index: Any, refs: list[Tensor]) -> Tensor:
-    """The handle at an index that is known only when it runs."""
+    """Return the handle at an index known only at run time."""
     attrs = {"N": len(refs), "T": dtypes.resource, "axis": 0}
     stacked = tensor_node(
         "Pack", refs, lambda run, *queues: queues, dtypes.resource, (len(refs),), "stack", attrs=attrs, stateful=True

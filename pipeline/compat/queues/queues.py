@@ -1,4 +1,4 @@
-"""The queue classes of a graph: their methods add operations; the queues themselves live in sessions."""
+"""Queue classes for a graph: their methods add operations; the queues themselves live in sessions."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from pipeline.compat.queues.in_session import QueueSpec
 
 
 class QueueBase:
-    """The operations that all kinds of queue share.
+    """Operations shared by all kinds of queue.
 
-    Make a queue by a subclass, or by `from_list`.
+    Make a queue with a subclass or with `from_list`.
 
     Args:
-        dtypes: A list of DTypes, of the components.
-        shapes: A list of their shapes, or None.
-        names: A list of their names, or None.
-        queue_ref: The tensor of the queue's handle.
+        dtypes: List with the components' DTypes.
+        shapes: List with their shapes, or None.
+        names: List with their names, or None.
+        queue_ref: The queue handle's tensor.
 
     Thread safety: the operations may run in several threads of a session at the same time.
     """
@@ -49,11 +49,11 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: Any, queues: list[QueueBase]) -> QueueBase:
-        """Make a queue whose operations go to `queues[index]`.
+        """Make a queue whose operations use `queues[index]`.
 
         Args:
-            index: An integer scalar, a tensor or not.
-            queues: A non-empty list of queues with equal dtypes and names.
+            index: An integer scalar or a tensor with one.
+            queues: Non-empty list with queues that have equal dtypes and names.
 
         Raises:
             TypeError: `queues` is not such a list.
@@ -71,7 +71,7 @@ class QueueBase:
 
     @property
     def queue_ref(self) -> Tensor:
-        """The tensor of the queue's handle."""
+        """The tensor with the queue's handle."""
         return self._queue_ref  # type: ignore[no-any-return]
 
     @property
@@ -95,15 +95,15 @@ class QueueBase:
         return self._names  # type: ignore[no-any-return]
 
     def enqueue(self, vals: Any, name: str | None = None) -> Operation:
-        """Return an operation that puts one element in.
+        """Return an operation that enqueues one element.
 
         Args:
-            vals: A list or tuple of the components, one component by itself, or a dict if the queue has names.
+            vals: A list or tuple with the components, a single component by itself, or a dict if the queue has names.
             name: Name of the operation.
 
         Raises:
-            ValueError: A static shape or the dtype of a tensor does not fit; there are no values; a dict for a queue
-                without names, or no dict for one with names.
+            ValueError: A tensor's static shape or dtype does not fit; there are no values; a dict for a queue without
+                names, or no dict for one with names.
             TypeError: A value does not fit its dtype.
         """
         with name_scope(name, f"{self._name}_enqueue", [vals]) as scope:
@@ -113,9 +113,9 @@ class QueueBase:
             return ops.enqueue(self._queue_ref, tensors, scope)
 
     def enqueue_many(self, vals: Any, name: str | None = None) -> Operation:
-        """Return an operation that puts in as many elements as the components have rows.
+        """Return an operation that enqueues one element per row of the components.
 
-        Args, Raises: As for `enqueue`; the first dimension of each component counts the elements.
+        Args, Raises: As in `enqueue`; each component's first dimension counts the elements.
         """
         with name_scope(name, f"{self._name}_EnqueueMany", [vals]) as scope:
             tensors = self._tensors(vals)
@@ -126,15 +126,15 @@ class QueueBase:
             return ops.enqueue_many(self._queue_ref, tensors, scope)
 
     def dequeue(self, name: str | None = None) -> Any:
-        """Take one element out; returns its tensor, a list of several, or a dict if the queue has names."""
+        """Dequeue one element; return its tensor, a list for several components, or a dict if the queue has names."""
         outputs = zip(self._types(), self._shapes, strict=True)
         return self._result(ops.dequeue(self._queue_ref, list(outputs), self._named(name, "Dequeue")))
 
     def dequeue_many(self, n: Any, name: str | None = None) -> Any:
-        """Take `n` elements out; returns their tensors, stacked.
+        """Dequeue `n` elements; return their tensors, stacked.
 
         Args:
-            n: An int32 scalar, a tensor or not.
+            n: An int32 scalar or a tensor with one.
             name: Name of the operation.
 
         Raises:
@@ -145,21 +145,21 @@ class QueueBase:
         return self._result(ops.dequeue_many("Many", self._queue_ref, n, self._types(), self._shapes, name))
 
     def dequeue_up_to(self, n: Any, name: str | None = None) -> Any:
-        """As `dequeue_many`, but takes what is left if the queue is closed and holds fewer than `n` elements."""
+        """Dequeue as `dequeue_many` does, but take the rest if the queue is closed with fewer than `n` elements."""
         name = self._named(name, "DequeueUpTo")
         return self._result(ops.dequeue_many("UpTo", self._queue_ref, n, self._types(), self._shapes, name))
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """Return an operation that closes the queue: after its waiting enqueues or, if it cancels them, at once."""
+        """Return an operation that closes the queue, after waiting enqueues or, if it cancels them, at once."""
         cancel = as_bool(cancel_pending_enqueues, "cancel_pending_enqueues")
         return ops.close(self._queue_ref, cancel, self._named(name, "Close"))
 
     def size(self, name: str | None = None) -> Tensor:
-        """The number of elements in the queue: an int32 scalar."""
+        """Return the queue's size as an int32 scalar."""
         return ops.size(self._queue_ref, self._named(name, "Size"))
 
     def is_closed(self, name: str | None = None) -> Tensor:
-        """Return whether the queue is closed: a bool scalar."""
+        """Return whether the queue is closed, as a bool scalar."""
         return ops.is_closed(self._queue_ref, self._named(name, "Is_Closed"))
 
     def _named(self, name: str | None, what: str) -> str:
@@ -169,7 +169,7 @@ class QueueBase:
         return [as_dtype(each) for each in self._dtypes]
 
     def _tensors(self, vals: Any) -> list[Tensor]:
-        """The components of `vals`, in order, as tensors."""
+        """Return the components in `vals`, in order, as tensors."""
         if isinstance(vals, dict):
             if not self._names:
                 raise ValueError("Queue must have names to enqueue a dictionary")
@@ -195,14 +195,14 @@ class QueueBase:
 
 
 class FIFOQueue(QueueBase):
-    """A queue whose elements leave in the order in which they came.
+    """A queue whose elements leave in the order in which they were enqueued.
 
     Args:
-        capacity: How many elements fit; negative or None for no limit.
-        dtypes: The DType of the components, or a list of them.
-        shapes: Their shapes, fully defined; None allows any shape, and makes `dequeue_many` unavailable.
-        names: Names of the components; elements are then dicts.
-        shared_name: Sessions find one queue under this name, whoever asks for it.
+        capacity: Maximum number of elements; negative or None for no limit.
+        dtypes: The components' DType, or a list with one per component.
+        shapes: Fully defined component shapes; None allows any shape, and makes `dequeue_many` unavailable.
+        names: Component names; elements are then dicts.
+        shared_name: All sessions share the queue with this name.
         name: Name of the operation.
     """
 
@@ -228,9 +228,9 @@ class RandomShuffleQueue(QueueBase):
     """A queue whose elements leave in random order.
 
     Args:
-        capacity, dtypes, shapes, names, shared_name, name: As for FIFOQueue.
-        min_after_dequeue: Elements that a dequeue leaves in the queue while it is open.
-        seed: Seed of the draws; see `set_random_seed`.
+        capacity, dtypes, shapes, names, shared_name, name: As in FIFOQueue.
+        min_after_dequeue: Minimum number of elements left in the queue by a dequeue while it is open.
+        seed: Random seed; see `set_random_seed`.
     """
 
     def __init__(
@@ -264,11 +264,11 @@ class RandomShuffleQueue(QueueBase):
 
 
 class PaddingFIFOQueue(QueueBase):
-    """A FIFOQueue for elements that vary in shape, padded to the largest of each batch.
+    """A FIFOQueue for elements with varying shapes, padded to the largest in each batch.
 
     Args:
-        capacity, dtypes, names, shared_name, name: As for FIFOQueue.
-        shapes: A list with the shape of each component, in which dimensions may be None.
+        capacity, dtypes, names, shared_name, name: As in FIFOQueue.
+        shapes: List with one shape per component; dimensions may be None.
     """
 
     def __init__(
@@ -293,11 +293,11 @@ class PaddingFIFOQueue(QueueBase):
 
 
 class PriorityQueue(QueueBase):
-    """A queue whose elements leave in the order of their first component, an int64 scalar, the smallest first.
+    """A queue whose elements leave by their first component, an int64 scalar, smallest first.
 
     Args:
-        capacity, names, shared_name, name: As for FIFOQueue; `names` includes the name of the priority.
-        types: The DTypes of the other components.
+        capacity, names, shared_name, name: As in FIFOQueue; `names` includes the priority's name.
+        types: The other components' DTypes.
         shapes: Their shapes.
     """
 
@@ -328,7 +328,7 @@ def _make(
     min_after_dequeue: Any = None,
     seeds: tuple[int, int] | None = None,
 ) -> Tensor:
-    """Make the handle of a new queue; only a shuffle queue has `seeds`."""
+    """Make a new queue's handle; only a shuffle queue has `seeds`."""
     dtypes = [as_dtype(each) for each in kinds]
     if not dtypes and kind != "PriorityQueue":
         raise ValueError(f"Attr 'component_types' of '{kind}V2' Op passed list of length 0 less than minimum 1.")
@@ -356,7 +356,7 @@ def _make(
 
 
 def _attrs(spec: QueueSpec, shuffled: bool) -> dict[str, Any]:
-    """The attributes of a queue's operation; the components are those that the program gave, without a priority."""
+    """Return the attributes of a queue's operation; the components are the user's, without a priority."""
     attrs: dict[str, Any] = {
         "capacity": spec.capacity,
         "component_types": spec.dtypes,

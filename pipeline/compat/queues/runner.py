@@ -1,4 +1,4 @@
-"""QueueRunner in a graph, and the collection of all that wait to be started."""
+"""QueueRunner for a graph, and the collection with all runners to start."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from pipeline.sync.stop_flag import StopFlag
 
 _log = logger("pipeline.compat")
 
-# Seconds, about what TensorFlow takes to run one small operation.
+# Seconds, about the time TensorFlow takes to run one small operation.
 _PAUSE = 50e-6
 
 
 class QueueRunner(native.QueueRunner):
-    """Threads that fill a queue: in each session, one for each enqueue operation.
+    """Threads that fill a queue: in each session, one per enqueue operation.
 
     Args:
-        queue: The queue to close at the end of the input.
-        enqueue_ops: One operation for each thread; you may list the same one several times.
-        close_op: Run at the end of the input; None closes the queue.
-        cancel_op: Run when the coordinator stops; None closes the queue and cancels its waiting enqueues.
-        queue_closed_exception_types: Error classes that mean that the input is used up; None means OutOfRangeError.
-        queue_runner_def: A QueueRunnerDef to make the runner from, instead of all other arguments.
-        import_scope: The scope of the names in `queue_runner_def`.
+        queue: The queue to close at the end of input.
+        enqueue_ops: One operation per thread; you may list the same one several times.
+        close_op: Operation to run at the end of input; None closes the queue.
+        cancel_op: Operation to run when the coordinator stops; None closes the queue and cancels its waiting enqueues.
+        queue_closed_exception_types: Error classes that mean end of input; None means OutOfRangeError.
+        queue_runner_def: QueueRunnerDef to make the runner from, instead of all other arguments.
+        import_scope: Scope for the names in `queue_runner_def`.
 
     Raises:
-        ValueError: There is no queue or no operation, or a definition besides them.
+        ValueError: The queue or the operations are missing, or a definition is given as well.
         TypeError: `queue_closed_exception_types` is not a non-empty tuple of error classes.
     """
 
@@ -78,16 +78,16 @@ class QueueRunner(native.QueueRunner):
     def create_threads(  # type: ignore[override]  # a graph's operations run in a session only
         self, sess: Any, coord: Coordinator | None = None, daemon: bool = False, start: bool = False
     ) -> list[threading.Thread]:
-        """Make one thread for each enqueue operation and, with `coord`, one more that closes the queue when it stops.
+        """Make one thread per enqueue operation and, with `coord`, one more that closes the queue when it stops.
 
         Args:
             sess: The session.
-            coord: The Coordinator that stops the threads and hears of their errors.
-            daemon: Let the interpreter end without waiting for the threads.
-            start: Start the threads, too.
+            coord: Coordinator that stops the threads and receives their errors.
+            daemon: Let the program exit without waiting for the threads.
+            start: Also start the threads.
 
         Returns:
-            The threads; none while threads of an earlier call with this session still run.
+            The threads; empty while threads from an earlier call with this session still run.
         """
         if sess is None:
             raise TypeError("create_threads needs a session, got None")
@@ -113,14 +113,14 @@ class QueueRunner(native.QueueRunner):
         try:
             super()._fill(*args)
         finally:
-            done()  # what this thread does no more
+            done()  # release this thread's turn
 
     def _group_for(self, sess: Any) -> WorkerGroup:
         queue: Any = self.queue
         try:
-            # A runner made from its definition has the operation for its queue.
+            # A runner made from its definition has the operation as its queue.
             queue = sess.run(queue.queue_ref if hasattr(queue, "queue_ref") else queue.outputs[0])
-        except Exception as error:  # the threads meet it too, and report it
+        except Exception as error:  # the threads raise and report it too
             _log.debug("no queue in the session for '%s': %s", self.name, error)
         group = WorkerGroup(queue, len(self.enqueue_ops))
         group.gate = _starting.gate
@@ -130,12 +130,12 @@ class QueueRunner(native.QueueRunner):
         return group
 
     def to_proto(self, export_scope: str | None = None) -> QueueRunnerDef | None:
-        """Return the definition of this runner; None if its queue is not in `export_scope`."""
+        """Return this runner's definition; None if its queue is not in `export_scope`."""
         return definition(self, export_scope)
 
     @staticmethod
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
-        """Make a runner from a definition that names operations of the default graph."""
+        """Make a runner from a definition with names from the default graph."""
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
 
@@ -144,8 +144,11 @@ def _enqueues(op: Any) -> bool:
 
 
 def _taking_turns(run: Callable[[], object]) -> Callable[[], object]:
-    """Pause after each run: a thread that keeps the GIL would store one value of a counter again and again, while the
-    thread of the same runner that counts waits for the GIL."""
+    """Return `run` with a pause after each call.
+
+    A thread keeping the GIL would store the same counter value again and again, while the runner's counting thread
+    waits for the GIL.
+    """
 
     def run_and_pause() -> None:
         run()
@@ -159,7 +162,7 @@ def _is_error(kind: Any) -> bool:
 
 
 def add_queue_runner(qr: Any, collection: Any = GraphKeys.QUEUE_RUNNERS) -> None:
-    """Put a runner into a collection of the default graph."""
+    """Add a runner to a collection in the default graph."""
     get_default_graph().add_to_collection(collection, qr)
 
 
@@ -170,21 +173,21 @@ def start_queue_runners(
     start: bool = True,
     collection: Any = GraphKeys.QUEUE_RUNNERS,
 ) -> list[threading.Thread]:
-    """Make and start the threads of all runners in a collection of the session's graph.
+    """Make and start the threads for all runners in a collection in the session's graph.
 
     Args:
-        sess: The session; None is the default one.
-        coord: The Coordinator of the threads.
-        daemon: Let the interpreter end without waiting for the threads.
+        sess: The session; None means the default session.
+        coord: Coordinator for the threads.
+        daemon: Let the program exit without waiting for the threads.
         start: Start the threads; False only makes them.
-        collection: The name of the collection.
+        collection: The collection's name.
 
     Returns:
-        All new threads; a runner that is running already adds none.
+        All new threads; a runner that is already running adds none.
 
     Raises:
         ValueError: There is no session.
-        TypeError: `sess` is no session.
+        TypeError: `sess` is not a session.
     """
     if sess is None:
         sess = get_default_session()
@@ -204,7 +207,7 @@ def start_queue_runners(
             "`tf.train.start_queue_runners()` was called when no queue runners were defined. You can safely remove the "
             "call to this deprecated function."
         )
-    # All begin together, when the last one has started: a thread that fails at once fails after this returns.
+    # All threads begin together when the last one has started, so a thread that fails at once fails after this returns.
     gate = StopFlag()
     outer, _starting.gate = _starting.gate, gate if start else None
     try:
@@ -220,7 +223,7 @@ def start_queue_runners(
 
 
 class _Starting(threading.local):
-    """The gate of the runners that this thread is starting."""
+    """Gate for the runners this thread is starting."""
 
     gate: StopFlag | None = None
 

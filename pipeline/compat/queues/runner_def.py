@@ -1,4 +1,4 @@
-"""QueueRunnerDef: a protocol buffer that describes a QueueRunner by the names of its operations."""
+"""QueueRunnerDef: a protocol buffer describing a QueueRunner by its operation names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _code_name(code: int) -> str:
 
 
 class QueueRunnerDef(Message):
-    """The names of a runner's queue and operations, and the codes of the errors that mean the end of its input."""
+    """Names of a runner's queue and operations, and the error codes that mean end of input."""
 
     queue_name = Scalar(1, STRING)
     enqueue_op_name = Scalars(2, STRING)
@@ -27,7 +27,7 @@ class QueueRunnerDef(Message):
 
 
 def definition(runner: Any, scope: str | None) -> QueueRunnerDef | None:
-    """Return the definition of a runner, without `scope` in the names; None if its queue is not in that scope."""
+    """Return a runner's definition, with `scope` stripped from the names; None if its queue is not in that scope."""
     if scope is not None and not runner.queue.name.startswith(scope):
         return None
     return QueueRunnerDef(
@@ -42,7 +42,7 @@ def definition(runner: Any, scope: str | None) -> QueueRunnerDef | None:
 
 
 def elements(definition: QueueRunnerDef, scope: str | None) -> tuple[Any, list[Any], Any, Any, tuple[Any, ...]]:
-    """Find the queue, operations and error classes that a definition names; KeyError for an unknown name."""
+    """Find the queue, operations and error classes named by a definition; KeyError for an unknown name."""
     find = get_default_graph().as_graph_element
 
     def named(name: str) -> Any:

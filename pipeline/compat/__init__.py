@@ -5,6 +5,6 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    if name == "v1":  # it takes time to import
+    if name == "v1":  # imported lazily: it takes time
         return import_module(f"{__name__}.v1")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}: TensorFlow's names are in {__name__}.v1")

@@ -1,10 +1,10 @@
-"""Why the drop-in lacks names of TensorFlow, and what to use instead: for errors and `python -m pipeline check`."""
+"""Hints for TensorFlow names missing from the drop-in, used by errors and `python -m pipeline check`."""
 
 from __future__ import annotations
 
 _MODEL = "model code: keep it in the framework that trains, and give it the batches"
 
-# Hints by name; the longest prefix of a name counts.
+# Hints by name; the longest matching prefix counts.
 _WHY = {
     _MODEL: "AggregationMethod ConditionalAccumulator ConditionalAccumulatorBase GradientTape "
     "SparseConditionalAccumulator accumulate_n add_n clip_by_average_norm clip_by_global_norm clip_by_norm "
@@ -139,7 +139,7 @@ _WHY = {
     "use tf.string_to_hash_bucket_fast, or hash the strings in a tf.py_func": "string_to_hash_bucket_strong "
     "strings.to_hash_bucket_strong",
 }
-# Names of before TensorFlow 1.0, and what they became.
+# Names from before TensorFlow 1.0, and their replacements.
 _RENAMED = {
     "batch_matmul": "matmul",
     "batch_matrix_transpose": "matrix_transpose",
@@ -161,7 +161,7 @@ _RENAMED = {
     "train.SummaryWriter": "summary.FileWriter",
     "unpack": "unstack",
 }
-# Functions whose arguments had another order before TensorFlow 1.0: the old order, and the new one.
+# Functions with another argument order before TensorFlow 1.0: old order, new order.
 REORDERED = {
     "concat": ("concat(concat_dim, values)", "concat(values, axis)"),
     "split": ("split(split_dim, num_split, value)", "split(value, num_or_size_splits, axis)"),
@@ -170,7 +170,7 @@ _REASONS = {name: why for why, names in _WHY.items() for name in names.split()}
 
 
 def reason(name: str) -> str:
-    """Return why the drop-in lacks a dotted name, and what to do; "" if there is nothing to say."""
+    """Return why the drop-in lacks a dotted name, and what to do instead; "" if there is no hint."""
     for old, new in REORDERED.values():
         if name == old:
             return f"its arguments since TensorFlow 1.0 are tf.{new}"

@@ -1,4 +1,4 @@
-"""RecordInput: batches of records of TFRecord files, in random order, without end."""
+"""RecordInput: batches with records from TFRecord files, in random order, forever."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pipeline.files.tfrecord_cutter import tf_record_iterator
 
 
 class _Records:
-    """The records of one session, epoch after epoch, each record once an epoch. Thread safe."""
+    """One session's records, epoch after epoch, each record once per epoch. Thread safe."""
 
     def __init__(self, pattern: str, buffer_size: int, parallelism: int, shift: float, seed: int, kind: str) -> None:
         self._lock = threading.Lock()
@@ -56,12 +56,12 @@ class _Records:
         return self._buffer.pop()
 
     def _records(self) -> Iterator[bytes]:
-        """The records of one epoch, from several files in turn."""
+        """Yield the records for one epoch, from several files in turn."""
         pattern, parallelism, shift, seed, kind = self._settings
         files = sorted(Glob(pattern))
         if not files:
             raise NotFoundError(None, None, f"Found no files at {pattern}")
-        # Every epoch has the same order of files, rotated by a fraction of their number.
+        # Every epoch has the same file order, rotated by a fraction.
         np.random.Generator(np.random.Philox(seed)).shuffle(files)
         first = int(self._epoch * shift * len(files)) % len(files)
         self._epoch += 1
@@ -83,15 +83,15 @@ class _Records:
 
 
 class RecordInput:
-    """Reads the records of TFRecord files in random order, without end, each once an epoch.
+    """Reads records from TFRecord files forever in random order, each once per epoch.
 
     Args:
-        file_pattern: A glob of the files.
-        batch_size: How many records a run returns.
-        buffer_size: Among how many records the next one is drawn.
-        parallelism: How many files are read in turn.
-        shift_ratio: The fraction of the files by which their order is rotated each epoch.
-        seed: Seed of the order.
+        file_pattern: Glob for the files.
+        batch_size: Records per run.
+        buffer_size: Shuffle buffer size, in records.
+        parallelism: Number of files read in turn.
+        shift_ratio: Fraction by which the file order is rotated each epoch.
+        seed: Seed for the order.
         name: Name of the operation.
         batches: Return this many lists of `batch_size` scalars instead of one vector.
         compression_type: A TFRecordCompressionType, or None.
@@ -115,10 +115,10 @@ class RecordInput:
         self._compression = TFRecordOptions.get_compression_type_string(compression_type)
 
     def get_yield_op(self) -> Any:
-        """Return the next records as a vector of strings; with `batches`, as lists of scalars.
+        """Return the next records as a string vector; with `batches`, as lists with scalars.
 
         Raises:
-            NotFoundError: At run time: there are no files or no records.
+            NotFoundError: At run time, if there are no files or no records.
         """
         size, pattern, settings, kind = self._batch_size, self._pattern, self._settings, self._compression
         key = object()

@@ -1,4 +1,4 @@
-"""StagingArea and MapStagingArea: small buffers between stages of a pipeline."""
+"""StagingArea and MapStagingArea: small buffers between pipeline stages."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class _Area:
 
     @property
     def name(self) -> str:
-        """The name; areas with the same name are the same in a session."""
+        """The name; within a session, equal names mean the same area."""
         return self._name
 
     @property
@@ -83,7 +83,7 @@ class _Area:
 
     @property
     def memory_limit(self) -> int:
-        """The maximum number of bytes of all elements; 0 for no limit."""
+        """The maximum size in bytes; 0 for no limit."""
         return self._memory_limit
 
     def _make(self) -> Any:
@@ -120,7 +120,7 @@ class _Area:
         return self._node(op_type, [], [], lambda run, held: held.clear(), name)
 
     def _components(self, values: Any, indices: Sequence[int] | None) -> tuple[list[Tensor], list[int]]:
-        """The tensors to put, checked, and the indices of their components."""
+        """Return the checked tensors to put, and their component indices."""
         if isinstance(values, dict):
             if not self._names:
                 raise ValueError("Staging areas must have names to enqueue a dictionary")
@@ -164,18 +164,18 @@ class _Area:
 
 
 class StagingArea(_Area):
-    """A first-in-first-out buffer of elements with several components. Each session keeps its own.
+    """A first-in-first-out buffer; its elements have several components. Each session has its own.
 
     Args:
-        dtypes: The dtypes of the components.
-        shapes: Their shapes, or None.
-        names: Their names, or None; with names, elements are dicts.
-        shared_name: The name of the area; areas with the same name are the same in a session.
-        capacity: The maximum number of elements, 0 for no limit; `put` waits for room.
-        memory_limit: The maximum number of bytes of all elements, 0 for no limit.
+        dtypes: Component dtypes.
+        shapes: Component shapes, or None.
+        names: Component names, or None; with names, elements are dicts.
+        shared_name: The area's name; within a session, equal names mean the same area.
+        capacity: Maximum number of elements, 0 for no limit; `put` waits for room.
+        memory_limit: Maximum size in bytes, 0 for no limit.
 
     Raises:
-        ValueError: The numbers of dtypes, shapes and names differ.
+        ValueError: `dtypes`, `shapes` and `names` differ in length.
     """
 
     def _make(self) -> Any:
@@ -210,21 +210,21 @@ class StagingArea(_Area):
         return self._returned(made.outputs, indices)
 
     def size(self, name: str | None = None) -> Tensor:
-        """Return the number of elements."""
+        """Return the element count."""
         return self._count("StageSize", name or f"{self._name}_size")
 
     def clear(self, name: str | None = None) -> Operation:
-        """An operation that forgets all elements."""
+        """Return an operation that drops all elements."""
         return self._clear("StageClear", name or f"{self._name}_clear")
 
 
 class MapStagingArea(_Area):
-    """A buffer of elements by key; components can be put and taken one by one. Each session keeps its own.
+    """A buffer with elements by key; components can be put and taken separately. Each session has its own.
 
-    The other arguments are those of `StagingArea`.
+    See `StagingArea` for the other arguments.
 
     Args:
-        ordered: `get` without a key returns elements in the order of their keys.
+        ordered: `get` without a key returns elements in key order.
     """
 
     def __init__(
@@ -245,12 +245,12 @@ class MapStagingArea(_Area):
         return StagingMap(len(self._dtypes), self._ordered, self._capacity, self._memory_limit)
 
     def put(self, key: Any, vals: Any, indices: Sequence[int] | None = None, name: str | None = None) -> Operation:
-        """Return an operation that adds components of an element.
+        """Return an operation that adds components to an element.
 
         Args:
             key: An int64 scalar.
-            vals: Tensors, or a dict of them.
-            indices: The indices of the components in a list.
+            vals: Tensors, or a dict with tensors.
+            indices: Component indices if `vals` is a list.
             name: Name of the operation.
 
         Raises:
@@ -270,11 +270,11 @@ class MapStagingArea(_Area):
             return self._node(op_type, where + tensors, [], kernel, scope, blocking=True)
 
     def get(self, key: Any = None, indices: Any = None, name: str | None = None) -> Any:
-        """Return the key and components of its element, and remove them; the run waits for them.
+        """Return an element's key and components, and remove them; the run waits for them.
 
         Args:
-            key: An int64 scalar; by default the key of the next element.
-            indices: Indices or names of the components; all by default.
+            key: An int64 scalar; by default the next element's key.
+            indices: Component indices or names; all by default.
             name: Name of the operation.
         """
         if key is not None:
@@ -294,7 +294,7 @@ class MapStagingArea(_Area):
         return made.outputs[0], self._returned(made.outputs[1:], chosen)
 
     def peek(self, key: Any, indices: Any = None, name: str | None = None) -> Any:
-        """Return components of an element without removing them; the run waits for them."""
+        """Return an element's components without removing them; the run waits for them."""
         return self._take("Peek", key, indices, name or f"{self._name}_pop", True)
 
     def _take(self, what: str, key: Any, indices: Any, name: str, keep: bool) -> Any:
@@ -335,15 +335,15 @@ class MapStagingArea(_Area):
         return list(indices)
 
     def size(self, name: str | None = None) -> Tensor:
-        """Return the number of complete elements."""
+        """Return the complete element count."""
         return self._count(f"{self._kind}Size", name or f"{self._name}_size")
 
     def incomplete_size(self, name: str | None = None) -> Tensor:
-        """Return the number of elements that lack components."""
+        """Return the count of elements that lack components."""
         return self._count(
             f"{self._kind}IncompleteSize", name or f"{self._name}_incomplete_size", lambda held: held.incomplete
         )
 
     def clear(self, name: str | None = None) -> Operation:
-        """An operation that forgets all elements."""
+        """Return an operation that drops all elements."""
         return self._clear(f"{self._kind}Clear", name or f"{self._name}_clear")

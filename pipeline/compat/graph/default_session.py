@@ -1,4 +1,4 @@
-"""Each thread's default session: the one that `with sess:`, `sess.as_default()` or an InteractiveSession sets."""
+"""Each thread's default session, set by `with sess:`, `sess.as_default()` or an InteractiveSession."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class _SessionStack(threading.local):
-    """The sessions that one thread has entered. A session has `.graph` and `.run`; this file needs no more of it."""
+    """The sessions entered by one thread. This file only uses a session's `.graph` and `.run`."""
 
     def __init__(self) -> None:
         self.entered: list[Any] = []
@@ -37,13 +37,13 @@ def get_default_session() -> Any:
 
 
 def session_for(session: Any, graph: object, what: str, method: str) -> Any:
-    """Return the session in which to run an element of `graph`: `session` itself or, if None, the default one.
+    """Return the session for running an element of `graph`: `session` itself or, if None, the default session.
 
     Args:
         session: A session, or None.
-        graph: The element's graph, which is only compared.
-        what: The operation on the element, for error messages, such as "evaluate tensor".
-        method: The method that was called: "eval" or "run".
+        graph: The element's graph; it is only compared.
+        what: The operation on the element for error messages, such as "evaluate tensor".
+        method: The called method: "eval" or "run".
 
     Raises:
         ValueError: There is no default session, or the session runs another graph.

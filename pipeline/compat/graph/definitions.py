@@ -1,4 +1,4 @@
-"""NodeDef, GraphDef and AttrValue: operations as messages, which is how TensorFlow prints and saves a graph."""
+"""NodeDef, GraphDef and AttrValue: messages TensorFlow prints and saves a graph with."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipeline.proto.wire import signed
 if TYPE_CHECKING:
     from pipeline.compat.graph.tensor import Operation
 
-_PRODUCER = 27  # roughly the version of the graphs that TensorFlow 1.15 writes
+_PRODUCER = 27  # about the graph version in TensorFlow 1.15
 
 
 class _ListValue(Message):
@@ -32,7 +32,7 @@ class _ListValue(Message):
 
 
 class AttrValue(Message):
-    """The value of an attribute: exactly one field is set."""
+    """An attribute's value: exactly one field is set."""
 
     list = MessageField(1, _ListValue, oneof="value")
     s = Scalar(2, BYTES, oneof="value")
@@ -46,7 +46,7 @@ class AttrValue(Message):
 
 
 class NodeDef(Message):
-    """An operation: its name, its type (`op`), the names of its inputs, its device and its attributes."""
+    """An operation: its name, type (`op`), input names, device and attributes."""
 
     name = Scalar(1, STRING)
     op = Scalar(2, STRING)
@@ -61,25 +61,25 @@ class _VersionDef(Message):
 
 
 class GraphDef(Message):
-    """The operations of a graph."""
+    """A graph's operations."""
 
     node = MessageListField(1, NodeDef)
     versions = MessageField(4, _VersionDef)
 
 
 def node_def(op: Operation, add_shapes: bool = False, largest: int | None = None) -> NodeDef:
-    """Return the definition of an operation.
+    """Return an operation's definition.
 
     Args:
         op: The operation.
-        add_shapes: Add the shapes of its outputs as the attribute `_output_shapes`.
-        largest: Leave out the elements of arrays that have more than this many.
+        add_shapes: Add the output shapes as attribute `_output_shapes`.
+        largest: Omit the elements of arrays with more than this many.
     """
     made = NodeDef(name=op.name, op=op.type, device=op.device)
     made.input.extend([each.name.removesuffix(":0") for each in op.inputs] + [f"^{c.name}" for c in op.control_inputs])
     for key, value in sorted(op.attrs.items()):
         constant = op.type == "Const" and key == "value"
-        if constant:  # an array of objects, since NumPy's arrays of bytes lose zeros at the end
+        if constant:  # an object array, since NumPy's bytes arrays lose trailing zeros
             value = np.array(value, object) if isinstance(value, bytes) else np.asarray(value)
         made.attr[key].MergeFrom(_attr_value(value, largest))
     if add_shapes and op.outputs:
@@ -88,7 +88,7 @@ def node_def(op: Operation, add_shapes: bool = False, largest: int | None = None
 
 
 def graph_def(ops: Iterable[Operation], add_shapes: bool = False, largest: int | None = None) -> GraphDef:
-    """Return the definitions of operations; see `node_def`."""
+    """Return definitions for several operations; see `node_def`."""
     made = GraphDef(versions=_VersionDef(producer=_PRODUCER))
     for op in ops:
         made.node.items.append(node_def(op, add_shapes, largest))
@@ -96,7 +96,7 @@ def graph_def(ops: Iterable[Operation], add_shapes: bool = False, largest: int |
 
 
 def attribute(value: Any) -> Any:
-    """Return a value of `Operation.attrs` as `Operation.get_attr` does."""
+    """Return a value from `Operation.attrs` as `Operation.get_attr` does."""
     if isinstance(value, (list, tuple)):
         return [attribute(each) for each in value]
     if isinstance(value, TensorShape):
@@ -118,7 +118,7 @@ def _attr_value(value: Any, largest: int | None) -> AttrValue:
 
 
 def _field(value: Any, largest: int | None) -> tuple[str, Any]:
-    """Return the field of an AttrValue for a value, and its content; "" if no field can hold the value."""
+    """Return the AttrValue field for a value, and its content; "" if no field can hold the value."""
     if isinstance(value, DType):
         return "type", value.as_datatype_enum
     if isinstance(value, TensorShape):

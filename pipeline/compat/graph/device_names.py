@@ -1,4 +1,4 @@
-"""Device names and their parts, and what a `device` context names its operations."""
+"""Device names and their parts, and how a `device` context names its operations' device."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def _name(parts: _Parts) -> str:
 
 
 def device_function(asked: Any) -> Callable[[Operation], str] | None:
-    """Return the function by which a `device` context names an operation's device.
+    """Return the function a `device` context names an operation's device with.
 
-    The operation already has the device that the inner contexts gave it.
+    The operation already has its device from the inner contexts.
     """
     if asked is None:
         return None
@@ -84,12 +84,12 @@ def replica_device_setter(
     ps_ops: Any = None,
     ps_strategy: Any = None,
 ) -> None:
-    """Return None, which `tf.device` ignores: without parameter servers there is nothing to place.
+    """Return None, which `tf.device` ignores, because without parameter servers there is nothing to place.
 
     Args:
-        ps_tasks: How many parameter servers there are: 0.
-        ps_device, worker_device, merge_devices, ps_ops, ps_strategy: Taken for compatibility.
-        cluster: None or empty, as a program here is one process.
+        ps_tasks: Number of parameter servers: 0.
+        ps_device, worker_device, merge_devices, ps_ops, ps_strategy: Accepted for compatibility.
+        cluster: None or empty, because a program here is one process.
 
     Raises:
         ValueError: There are parameter servers.

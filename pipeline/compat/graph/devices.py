@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Contexts:
-    """The demands on new operations by the contexts of a graph."""
+    """Requirements on new operations from a graph's contexts."""
 
     def __init__(self) -> None:
         self.devices: list[Callable[[Operation], str] | None] = []
@@ -20,7 +20,7 @@ class Contexts:
 
 
 class LocalContexts(threading.local, Contexts):
-    """The same for each thread by itself. It begins in the contexts that the graph was in."""
+    """Per-thread contexts. Each thread begins with the graph's earlier ones."""
 
     def __init__(self, before: Contexts) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class LocalContexts(threading.local, Contexts):
 
 
 class Controller:
-    """One context of control dependencies, and the operations made in it."""
+    """One control dependency context, and the operations made in it."""
 
     def __init__(self, control_inputs: list[Operation]) -> None:
         self.control_inputs = control_inputs
@@ -36,13 +36,13 @@ class Controller:
 
 
 class Placement:
-    """The part of a graph that gives operations their devices."""
+    """Base class for Graph with operation devices."""
 
     def __init__(self) -> None:
         self._contexts = Contexts()
 
     def switch_to_thread_local(self) -> None:
-        """Let `device` and `control_dependencies` hold for the thread that enters them alone."""
+        """Restrict `device` and `control_dependencies` to the thread that enters them."""
         if not isinstance(self._contexts, LocalContexts):
             self._contexts = LocalContexts(self._contexts)
 
@@ -58,11 +58,11 @@ class Placement:
     def device(self, device_name_or_function: Any) -> Iterator[None]:
         """Give the operations made within the context a device.
 
-        The device shows in their `device` attribute; it does not change where they run.
+        The operations' `device` attribute shows it; they run on the CPU regardless.
 
         Args:
-            device_name_or_function: A name, or a function of the operation. Outer contexts fill in what
-                it leaves open; None makes the operations ignore the outer contexts.
+            device_name_or_function: A name, or a function from operation to name. Outer contexts fill in missing parts;
+                None makes the operations ignore the outer contexts.
 
         Raises:
             ValueError: The name is not a device name.

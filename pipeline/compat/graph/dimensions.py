@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 
 class Dimension:
-    """One size of a shape: an int, or None if unknown. Arithmetic with an unknown size gives an unknown size."""
+    """One size in a shape: an int, or None if unknown. Arithmetic with an unknown size gives an unknown size."""
 
     __slots__ = ("value",)
 
@@ -56,12 +56,12 @@ class Dimension:
         return self.value is None or other is None or self.value == other
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """ValueError unless both can be the same size."""
+        """Raise ValueError unless both can be the same size."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
 
     def merge_with(self, other: Any) -> Dimension:
-        """Return whichever size is known; ValueError if both are and they differ."""
+        """Return the known size; ValueError if both are known and differ."""
         other = as_dimension(other)
         self.assert_is_compatible_with(other)
         return Dimension(other.value if self.value is None else self.value)
@@ -151,9 +151,9 @@ def as_dimension(value: Any) -> Dimension:
 
 
 def dimension_value(dimension: Any) -> int | None:
-    """Return the size of a Dimension; an int or None as it is."""
+    """Return a Dimension's size; an int or None as is."""
     return dimension.value if isinstance(dimension, Dimension) else dimension
 
 
-# The sizes of a shape: None if the rank is unknown.
+# A shape's sizes; None if the rank is unknown.
 Sizes = tuple[int | None, ...] | None

@@ -1,4 +1,4 @@
-"""DType: the element types of tensors, and their NumPy dtypes."""
+"""DType: tensor element types, and their NumPy dtypes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 
 
 class DType:
-    """The type of a tensor's elements; equal to everything that `as_dtype` converts to the same type.
+    """A tensor's element type; equal to everything `as_dtype` converts to the same type.
 
     Args:
-        type_enum: Anything `as_dtype` takes; there is one DType object of each type.
+        type_enum: Anything `as_dtype` accepts; there is one DType object per type.
 
     Attributes:
-        name: Such as "float32"; with "_ref" for the output of a variable.
-        np: The NumPy dtype of values; `object` for strings.
+        name: Such as "float32"; with "_ref" for a variable's output.
+        np: NumPy dtype of the values; `object` for strings.
     """
 
     name: str
@@ -60,7 +60,7 @@ class DType:
 
     @property
     def as_datatype_enum(self) -> int:
-        """The number of the type in TensorFlow's protocol buffers."""
+        """The type's number in TensorFlow's protocol buffers."""
         return self._enum
 
     @property
@@ -85,7 +85,7 @@ class DType:
 
     @property
     def is_integer(self) -> builtins.bool:
-        """True if this is an integer type that is not quantised."""
+        """True if this is an integer type, except quantised ones."""
         return self.np.kind in "iu" and not self.is_quantized
 
     @property
@@ -95,27 +95,27 @@ class DType:
 
     @property
     def is_quantized(self) -> builtins.bool:
-        """True if this is one of qint8, quint8, qint16, quint16, qint32."""
+        """True if this is qint8, quint8, qint16, quint16 or qint32."""
         return self.name.startswith(("qint", "quint"))
 
     @property
     def size(self) -> int:
-        """Bytes of an element; 0 for types without a fixed size, such as strings."""
+        """Bytes per element; 0 for types without a fixed size, such as strings."""
         return self.np.itemsize if self.np.kind != "O" else 0
 
     @property
     def min(self) -> Any:
-        """The smallest value; TypeError for a type that has none."""
+        """The smallest value; TypeError if the type has none."""
         return self._limit("min")
 
     @property
     def max(self) -> Any:
-        """The largest value; TypeError for a type that has none."""
+        """The largest value; TypeError if the type has none."""
         return self._limit("max")
 
     @property
     def limits(self) -> tuple[Any, Any]:
-        """The range of pixel values in images of this type: 0 to the largest integer, or 0 to 1."""
+        """The pixel value range in images with this type: 0 to the largest integer, or 0 to 1."""
         return self.limits_of(clip_negative=True)
 
     def limits_of(self, clip_negative: builtins.bool = True) -> tuple[Any, Any]:
@@ -209,18 +209,18 @@ _BY_NAME.update({"float_ref": float32._as_ref, "double_ref": float64._as_ref})
 _BY_NUMPY: dict[Any, DType] = {
     each.np: each for each in reversed(_ALL) if not each.is_quantized and each.is_numpy_compatible
 }
-# Not int, str and others: TensorFlow does not accept them as dtypes.
+# Without int, str and others, since TensorFlow does not accept them as dtypes.
 _PYTHON: dict[Any, DType] = {float: float32, object: string}
 _PYTHON[builtins.bool] = bool
 
 
 def __getattr__(name: str) -> DType:
-    """bfloat16 exists where the package ml_dtypes is installed."""
+    """Return bfloat16 if the package ml_dtypes is installed."""
     if name != "bfloat16":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
         made = _bfloat16()
-    except ImportError as error:  # which `hasattr` would let pass
+    except ImportError as error:  # `hasattr` would let it pass
         raise AttributeError(str(error)) from None
     globals()["bfloat16"] = made
     return made
@@ -241,7 +241,7 @@ def _bfloat16() -> DType:
 
 
 def as_dtype(type_value: Any) -> DType:
-    """Return the DType of a DType, a name, a number of TensorFlow's enum, or a NumPy dtype or scalar type.
+    """Return the DType for a DType, a name, a TensorFlow enum number, or a NumPy dtype or scalar type.
 
     Raises:
         TypeError: There is no such DType.
@@ -265,13 +265,13 @@ def as_dtype(type_value: Any) -> DType:
 
 
 def _numpy_dtype(value: Any) -> np.dtype[Any] | None:
-    """The NumPy dtype that a value is, names as a scalar class, or has; None if there is none."""
+    """Return the NumPy dtype a value is, has, or names as a scalar class; None if there is none."""
     if isinstance(value, np.dtype):
         return value
     # NumPy scalar classes have a `dtype` too, but it is a descriptor.
     given = value if isinstance(value, type) else getattr(value, "dtype", None)
     if isinstance(given, np.dtype) or (isinstance(given, type) and issubclass(given, np.generic)):
-        with contextlib.suppress(TypeError):  # np.generic and its like
+        with contextlib.suppress(TypeError):  # np.generic and similar classes
             return np.dtype(given)
     return None
 

@@ -1,4 +1,4 @@
-"""Graph: operations with their unique names, control dependencies, scopes and collections."""
+"""Graph: uniquely named operations, control dependencies, scopes and collections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
 
 
 class _Local(threading.local):
-    """The name scope, which each thread has of its own in a graph."""
+    """A graph's name scope, separate for each thread."""
 
     def __init__(self) -> None:
         self.name_stack = ""
@@ -72,9 +72,9 @@ class Graph(Placement):
             controller.seen.add(op)
 
     def _control_inputs_for(self, inputs: list[Tensor]) -> list[Operation]:
-        """Return the control inputs that the contexts add to an operation.
+        """Return the control inputs the contexts add to an operation.
 
-        Left out are its inputs, and those of a context in which one of its inputs was made, which waits for them.
+        Omit its inputs, and any from a context with one of its inputs in it, because that input waits for them.
         """
         result: list[Operation] = []
         if not self._contexts.controllers:
@@ -86,34 +86,34 @@ class Graph(Placement):
         return result
 
     def _next_op_seed(self) -> int:
-        """Return the seed of the next operation that has none of its own: 0, 1, 2 ..."""
+        """Return the seed for the next operation without its own: 0, 1, 2 ..."""
         with self._lock:
             self._op_seeds += 1
             return self._op_seeds - 1
 
     def get_operations(self) -> list[Operation]:
-        """Return all operations in the order in which they were made."""
+        """Return all operations in creation order."""
         return list(self._ops.values())
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """Return the operation of that name; KeyError if there is none."""
+        """Return the operation with this name; KeyError if there is none."""
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_tensor=False)  # type: ignore[no-any-return]
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """Return the tensor of a name such as "add:0"; KeyError if there is none."""
+        """Return the tensor with a name such as "add:0"; KeyError if there is none."""
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
         return self.as_graph_element(name, allow_operation=False)  # type: ignore[no-any-return]
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
-        """Return the tensor or operation that `obj` is, names, or stands for, as a variable does.
+        """Return the tensor or operation for `obj`: itself, its name, or an object such as a variable.
 
         Raises:
             TypeError: `obj` is none of these.
-            ValueError: It is of another graph, or its name is malformed.
-            KeyError: The graph has no element of that name.
+            ValueError: It belongs to another graph, or its name is malformed.
+            KeyError: The graph has no element with this name.
         """
         what = " or ".join(
             each for each, allowed in (("Tensor", allow_tensor), ("Operation", allow_operation)) if allowed
@@ -175,7 +175,7 @@ class Graph(Placement):
         )
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
-        """Return the operations added after `from_version` as a GraphDef; with the shapes of all outputs if asked."""
+        """Return the operations added after `from_version` as a GraphDef, optionally with all output shapes."""
         from pipeline.compat.graph.definitions import graph_def  # few programs look at definitions
 
         return graph_def((op for op in self.get_operations() if op._id > (from_version or 0)), add_shapes)
@@ -264,7 +264,7 @@ class Graph(Placement):
 
     @contextlib.contextmanager
     def container(self, container_name: str) -> Iterator[str]:
-        """Set the container of the queues and variables made within the context."""
+        """Set the container for queues and variables made within the context."""
         old, self._container = self._container, container_name
         try:
             yield container_name
@@ -289,11 +289,11 @@ class Graph(Placement):
             self.add_to_collection(name, value)
 
     def get_collection_ref(self, name: Any) -> list[Any]:
-        """Return the collection itself, which is created if necessary."""
+        """Return the collection itself; create it if necessary."""
         return self._collections.setdefault(name, [])
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
-        """Return a copy of a collection; with `scope`, of the items whose name matches that regular expression."""
+        """Return a copy of a collection; with `scope`, only items with a name matching this regular expression."""
         items = self._collections.get(name, [])
         if scope is None:
             return list(items)
@@ -301,7 +301,7 @@ class Graph(Placement):
         return [each for each in items if hasattr(each, "name") and match(each.name)]
 
     def get_all_collection_keys(self) -> list[Any]:
-        """Return the names of the collections that are strings."""
+        """Return collection names that are strings."""
         return [name for name in self._collections if isinstance(name, str)]
 
     def clear_collection(self, name: Any) -> None:
@@ -313,7 +313,7 @@ class Graph(Placement):
 
     @property
     def collections(self) -> list[Any]:
-        """The names of the collections."""
+        """The collection names."""
         return list(self._collections)
 
     @property
@@ -343,12 +343,12 @@ class Graph(Placement):
 
     @property
     def building_function(self) -> bool:
-        """True if this graph is the body of a function; never."""
+        """True if this graph is a function body; never."""
         return False
 
 
 class _GraphStack(threading.local):
-    """The graphs that one thread has entered with `as_default`, and the default one outside of all of them."""
+    """The graphs one thread has entered with `as_default`, and its outermost default graph."""
 
     def __init__(self) -> None:
         self.entered: list[Graph] = []

@@ -1,10 +1,10 @@
-"""GraphKeys: the names of TensorFlow's collections."""
+"""GraphKeys: names for TensorFlow's collections."""
 
 from __future__ import annotations
 
 
 class GraphKeys:
-    """Names of collections."""
+    """Collection names."""
 
     GLOBAL_VARIABLES = VARIABLES = "variables"
     LOCAL_VARIABLES = "local_variables"

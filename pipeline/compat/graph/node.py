@@ -1,4 +1,4 @@
-"""node, which adds an operation to the default graph: everything in a graph was made by it."""
+"""node adds an operation to the default graph; every operation is made by it."""
 
 from __future__ import annotations
 
@@ -27,19 +27,20 @@ def node(
     """Add an operation to the default graph.
 
     Args:
-        op_type: TensorFlow's name of the kind of operation.
-        inputs: The tensors that it takes.
-        outputs: The DType and shape of each output; the shape None is of unknown rank.
-        kernel: `kernel(*values)` returns the value of the only output, or a sequence of the values of all outputs.
-        name: Its name, `op_type` by default, made unique in the current scope; taken as it is if it ends in "/".
-        attrs: Its attributes, for `get_attr` and `node_def`.
+        op_type: TensorFlow's name for this kind of operation.
+        inputs: Input tensors.
+        outputs: DType and shape per output; shape None means unknown rank.
+        kernel: `kernel(*values)` returns the only output's value, or a sequence with one value per output.
+        name: The operation's name, `op_type` by default, made unique in the current scope; used as is if it ends in
+            "/".
+        attrs: Attributes for `get_attr` and `node_def`.
         stateful: The kernel depends on more than its inputs. It is called as `kernel(run, *values)` in every run.
         blocking: The kernel may wait for another thread; implies `stateful`.
-        rows: For an operation on single rows, the function for a block of rows: `rows(is_row, *values)`, where `is_row`
-            says which values have the rows along a new first axis. True if the kernel itself takes blocks.
-        control_inputs: Operations that run before it, besides those of the context.
-        ref_inputs: Positions of inputs of which the kernel takes the variable's Cell, not its value.
-        handle: The output is an object of the session, the same in every run: a queue or a reader.
+        rows: For an operation on single rows, a function for a block: `rows(is_row, *values)`. `is_row` marks values
+            with rows along a new first axis. True if the kernel itself takes blocks.
+        control_inputs: Operations that run before it, besides the context's.
+        ref_inputs: Input positions where the kernel takes the variable's Cell, not its value.
+        handle: The output is a session object, the same in every run: a queue or a reader.
 
     Raises:
         ValueError: An input is from another graph, or the name is not valid.
@@ -67,5 +68,5 @@ def tensor_node(
     name: str | None = None,
     **options: Any,
 ) -> Tensor:
-    """Add an operation that has one output, and return the output; see `node` for the arguments."""
+    """Add an operation with one output, and return the output; see `node` for the arguments."""
     return node(op_type, inputs, [(dtype, shape)], kernel, name, **options).outputs[0]

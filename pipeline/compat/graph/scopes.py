@@ -12,12 +12,12 @@ from pipeline.compat.graph.tensor import Operation, Tensor
 
 
 class name_scope(contextlib.AbstractContextManager[str]):
-    """A context that puts the operations made in it under a name scope.
+    """A context manager that puts new operations under a name scope.
 
     Args:
-        name: Name of the scope; None takes `default_name`. A name that ends in "/" enters an existing scope again.
+        name: Scope name; None means `default_name`. A name ending in "/" enters an existing scope again.
         default_name: The name if `name` is None.
-        values: Tensors; the scope is one of their graph, which becomes the default graph.
+        values: Tensors; their graph becomes the default graph and gets the scope.
 
     Raises:
         ValueError: There are values but no name; or the name is not valid.
@@ -33,7 +33,7 @@ class name_scope(contextlib.AbstractContextManager[str]):
 
     @property
     def name(self) -> str | None:
-        """The name that the scope was given, before it is made unique."""
+        """The scope's given name, before it is made unique."""
         return self._name
 
     def __enter__(self) -> str:
@@ -86,44 +86,44 @@ def device(device_name_or_function: Any) -> contextlib.AbstractContextManager[No
 
 
 def container(container_name: str) -> contextlib.AbstractContextManager[str]:
-    """Set the container of the queues and variables made within the context."""
+    """Set the container for queues and variables made within the context."""
     return get_default_graph().container(container_name)
 
 
 @contextlib.contextmanager
 def op_scope(values: Any, name: str | None, default_name: str | None = None) -> Iterator[str]:
-    """Do what `name_scope` does; its older form."""
+    """Enter a name scope; older form of `name_scope`."""
     with name_scope(name, default_name, values) as scope:
         yield scope
 
 
 def add_to_collection(name: Any, value: Any) -> None:
-    """Append a value to a collection of the default graph."""
+    """Append a value to a collection in the default graph."""
     get_default_graph().add_to_collection(name, value)
 
 
 def add_to_collections(names: Any, value: Any) -> None:
-    """Append a value to several collections of the default graph."""
+    """Append a value to several collections in the default graph."""
     get_default_graph().add_to_collections(names, value)
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """Return a copy of a collection of the default graph; see Graph.get_collection."""
+    """Return a copy of a collection in the default graph; see Graph.get_collection."""
     return get_default_graph().get_collection(key, scope)
 
 
 def get_collection_ref(key: Any) -> list[Any]:
-    """Return a collection of the default graph itself."""
+    """Return the default graph's collection itself."""
     return get_default_graph().get_collection_ref(key)
 
 
 def set_random_seed(seed: int | None) -> None:
-    """Set the seed of the default graph, which makes operations without a seed of their own reproducible too."""
+    """Set the default graph's seed, which makes operations without their own seed reproducible too."""
     get_default_graph().seed = seed
 
 
 def get_default_graph() -> Graph:
-    """Return the graph that this thread adds operations to."""
+    """Return the graph this thread adds operations to."""
     if graph_stack.entered:
         return graph_stack.entered[-1]
     if graph_stack.outermost is None:
@@ -148,10 +148,10 @@ _DEFAULT_GRAPH_SEED = 87654321
 def seeds_or_none(op_seed: int | None) -> tuple[int | None, int | None]:
     """Return the pair of seeds; (None, None) if neither the graph nor the operation has one.
 
-    In a seeded graph, operations without a seed of their own get 0, 1, 2 ... as they are made.
+    In a seeded graph, operations without their own seed get 0, 1, 2 ... in creation order.
 
     Raises:
-        TypeError: `op_seed` is no integer.
+        TypeError: `op_seed` is not an integer.
     """
     if isinstance(op_seed, (str, bytes)):
         raise TypeError(f"a seed is an integer, not {op_seed!r}")
@@ -167,11 +167,11 @@ def seeds_or_none(op_seed: int | None) -> tuple[int | None, int | None]:
 
 
 def get_seed(op_seed: int | None) -> tuple[int, int]:
-    """Return the pair of seeds; (0, 0), which asks for an unpredictable generator, if there is none."""
+    """Return the pair of seeds; without any, (0, 0), which requests an unpredictable generator."""
     first, second = seeds_or_none(op_seed)
     return first or 0, second or 0
 
 
 def shared_seed(graph_seed: int, shared_name: str) -> int:
-    """Return the seed of a shared queue that has none of its own: the same for the same name."""
+    """Return the seed for a shared queue without its own: equal names get equal seeds."""
     return int(hashlib.md5(f"{graph_seed}{shared_name}".encode()).hexdigest()[:8], 16) & 0x7FFFFFFF

@@ -1,4 +1,4 @@
-"""TensorShape: what is known of a tensor's shape before it has a value."""
+"""TensorShape: a tensor's shape as far as it is known before it has a value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class TensorShape:
-    """A shape of which the rank or single sizes may be unknown.
+    """A shape with a possibly unknown rank or sizes.
 
     Args:
         dims: None (unknown rank), an int, or a sequence of ints, None and Dimensions; or a TensorShapeProto.
@@ -59,7 +59,7 @@ class TensorShape:
         return list(self.sizes)
 
     def num_elements(self) -> int | None:
-        """Return the number of elements; None if it is unknown."""
+        """Return the element count; None if it is unknown."""
         if self.sizes is None or None in self.sizes:
             return None
         count = 1
@@ -72,7 +72,7 @@ class TensorShape:
         return self.sizes is not None and None not in self.sizes
 
     def assert_is_fully_defined(self) -> None:
-        """ValueError unless the rank and every size are known."""
+        """Raise ValueError unless the rank and every size are known."""
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
@@ -84,23 +84,23 @@ class TensorShape:
         return len(a) == len(b) and all(x is None or y is None or x == y for x, y in zip(a, b, strict=True))
 
     def assert_is_compatible_with(self, other: Any) -> None:
-        """ValueError unless both can be the same shape."""
+        """Raise ValueError unless both can be the same shape."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
     def assert_same_rank(self, other: Any) -> None:
-        """ValueError unless both can have the same rank."""
+        """Raise ValueError unless both can have the same rank."""
         other = as_shape(other)
         if self.sizes is not None and other.sizes is not None and len(self.sizes) != len(other.sizes):
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
     def assert_has_rank(self, rank: int | None) -> None:
-        """ValueError unless the rank can be `rank`."""
+        """Raise ValueError unless the rank can be `rank`."""
         if self.ndims not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank}")
 
     def merge_with(self, other: Any) -> TensorShape:
-        """Return the shape with all that is known of either; ValueError if they cannot be the same shape."""
+        """Return the shape with everything known from either; ValueError if they cannot be the same shape."""
         other = as_shape(other)
         if self.sizes is None:
             return TensorShape(other)
@@ -111,21 +111,21 @@ class TensorShape:
         return TensorShape([y if x is None else x for x, y in zip(self.sizes, other.sizes, strict=True)])
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """Return the most specific shape that both are compatible with."""
+        """Return the most specific shape compatible with both."""
         other = as_shape(other)
         if self.sizes is None or other.sizes is None or len(self.sizes) != len(other.sizes):
             return unknown_shape()
         return TensorShape([x if x == y else None for x, y in zip(self.sizes, other.sizes, strict=True)])
 
     def concatenate(self, other: Any) -> TensorShape:
-        """Return this shape followed by the other; of unknown rank if either is."""
+        """Return this shape followed by the other; its rank is unknown if either is."""
         other = as_shape(other)
         if self.sizes is None or other.sizes is None:
             return unknown_shape()
         return TensorShape(self.sizes + other.sizes)
 
     def with_rank(self, rank: int | None) -> TensorShape:
-        """Return this shape with that rank; ValueError if it has another."""
+        """Return this shape with this rank; ValueError if it has another."""
         try:
             return self.merge_with(unknown_shape(rank))
         except ValueError:
@@ -214,7 +214,7 @@ def as_shape(shape: Any) -> TensorShape:
 
 
 def unknown_shape(rank: int | None = None) -> TensorShape:
-    """Return a shape of which nothing, or only the rank, is known."""
+    """Return a shape with nothing known except, if given, the rank."""
     return TensorShape(None if rank is None else (None,) * rank)
 
 
@@ -224,17 +224,17 @@ def scalar() -> TensorShape:
 
 
 def vector(length: int | None) -> TensorShape:
-    """Return the shape of a vector."""
+    """Return a vector's shape."""
     return TensorShape((length,))
 
 
 def matrix(rows: int | None, cols: int | None) -> TensorShape:
-    """Return the shape of a matrix."""
+    """Return a matrix's shape."""
     return TensorShape((rows, cols))
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
-    """Return the shape that two shapes broadcast to.
+    """Return the broadcast shape of two shapes.
 
     Raises:
         ValueError: The shapes cannot be broadcast.
@@ -258,7 +258,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 
 def merged(a: TensorShape, b: TensorShape) -> TensorShape:
-    """Do what `merge_with` does, with an error that names the axis on which the shapes differ."""
+    """Merge as `merge_with` does; the error names the axis where the shapes differ."""
     x, y = a.sizes, b.sizes
     if x is not None and y is not None:
         if len(x) != len(y):

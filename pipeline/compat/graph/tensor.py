@@ -1,4 +1,4 @@
-"""Tensor and Operation: the nodes of a graph, and the values that flow between them."""
+"""Tensor and Operation: the nodes in a graph, and the values that flow between them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _OWN_FILES = __file__.rpartition("/compat/")[0] + "/"
 
 
 class Tensor:
-    """One output of an operation, which has a value when a session runs the operation.
+    """An operation's output; it has a value when a session runs the operation.
 
     Attributes:
         op: The operation.
-        value_index: Which of its outputs this is.
-        dtype: The DType of the values.
+        value_index: Its index among the outputs.
+        dtype: DType of the values.
         assign: Sets this part of a variable; only slices of variables have it.
     """
 
@@ -41,7 +41,7 @@ class Tensor:
 
     @property
     def graph(self) -> Graph:
-        """The graph that the operation is in."""
+        """The operation's graph."""
         return self.op.graph
 
     @property
@@ -55,11 +55,11 @@ class Tensor:
         return self._shape
 
     def get_shape(self) -> TensorShape:
-        """Return what is known of the shape."""
+        """Return the static shape, as far as it is known."""
         return self._shape
 
     def set_shape(self, shape: Any) -> None:
-        """Add to what is known of the shape; ValueError if that contradicts it."""
+        """Merge a shape into the static shape; ValueError if they contradict."""
         self._shape = merged(self._shape, as_shape(shape))
 
     @property
@@ -68,7 +68,7 @@ class Tensor:
         return self._shape.ndims
 
     def consumers(self) -> list[Operation]:
-        """Return the operations that take this tensor."""
+        """Return the operations with this tensor as an input."""
         return [op for op in self.graph.get_operations() if any(each is self for each in op.inputs)]
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
@@ -116,12 +116,12 @@ class Tensor:
 
     @staticmethod
     def overload(operator: str, function: Callable[..., Any]) -> None:
-        """Make `function` the tensors' method `operator`."""
+        """Make `function` the tensor method `operator`."""
         setattr(Tensor, operator, function)
 
 
 class Reference:
-    """A tensor as a key of dicts; equal to other references to the same tensor."""
+    """A tensor as a dict key; equal to other references to the same tensor."""
 
     def __init__(self, tensor: Any) -> None:
         self._tensor = tensor
@@ -142,17 +142,17 @@ def _not_a_value(tensor: Tensor, text: str) -> NoReturn:
 
 
 class Operation:
-    """A node of a graph: what to compute, from which tensors, after which other operations.
+    """A graph node: an operation, its input tensors, and the operations it runs after.
 
     Made by `pipeline.compat.graph.node.node`.
 
     Attributes:
-        graph: The graph that it is in.
+        graph: The operation's graph.
         name: Its name, unique in the graph.
-        type: TensorFlow's name of the kind of operation.
-        inputs: The tensors that it takes.
-        control_inputs: The operations that run before it.
-        kernel: The function that computes the outputs.
+        type: TensorFlow's name for this kind of operation.
+        inputs: Input tensors.
+        control_inputs: Operations that run before it.
+        kernel: Function that computes the outputs.
     """
 
     __slots__ = (
@@ -194,7 +194,7 @@ class Operation:
 
     @property
     def outputs(self) -> list[Tensor]:
-        """Its outputs, as a new list each time: functions return it, and programs change it."""
+        """The outputs, as a new list each time, because functions return it and programs change it."""
         return list(self._outputs)
 
     @outputs.setter
@@ -203,7 +203,7 @@ class Operation:
 
     @property
     def op_def(self) -> Any:
-        """An object whose `name` is the type."""
+        """An object with the type as its `name`."""
         return _OpDef(self.type)
 
     @property
@@ -213,7 +213,7 @@ class Operation:
 
     @property
     def node_def(self) -> Any:
-        """The definition, a NodeDef, which prints as protocol buffer text."""
+        """The definition, a NodeDef; it prints as protocol buffer text."""
         from pipeline.compat.graph.definitions import node_def  # few programs look at definitions
 
         return node_def(self)
@@ -253,7 +253,7 @@ class _OpDef:
 
 
 def caller() -> tuple[str, int]:
-    """Return file and line of the program's line that runs: the innermost frame outside this package."""
+    """Return the file and line in the program being run: the innermost frame outside this package."""
     frame = sys._getframe(2)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_OWN_FILES):
         frame = frame.f_back
@@ -261,5 +261,5 @@ def caller() -> tuple[str, int]:
 
 
 def new_tensor(op: Operation, index: int, dtype: DType, shape: Any) -> Tensor:
-    """Make one output of an operation."""
+    """Make an output for an operation."""
     return Tensor(op, index, dtype, as_shape(shape))

@@ -1,4 +1,4 @@
-"""The graph of a batch function: a queue of examples, its queue runner, a summary and the dequeue op."""
+"""A batch function's graph: a queue for examples, its queue runner, a summary and the dequeue op."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.compat.queues.runner import QueueRunner, add_queue_runner
 
 
 class BatchArguments(NamedTuple):
-    """The options of a batch function, under the names of its parameters.
+    """Batch function options, under their parameter names.
 
     Attributes:
         function: Its name without "maybe_": "batch", "batch_join", "shuffle_batch" or "shuffle_batch_join".
@@ -39,7 +39,7 @@ class BatchArguments(NamedTuple):
     seed: int | None = None
 
     def sources(self) -> list[Any]:
-        """The tensors of each source, in the order of the queue.
+        """The tensors of each source, in queue order.
 
         Raises:
             ValueError: A join has no sources, or dicts with different keys.
@@ -63,7 +63,7 @@ class BatchArguments(NamedTuple):
             )
 
     def queue(self, dtypes: Sequence[Any], shapes: Any) -> Any:
-        """Make the queue of examples."""
+        """Make the example queue."""
         if self.function.startswith("shuffle"):
             return RandomShuffleQueue(
                 capacity=self.capacity,
@@ -77,7 +77,7 @@ class BatchArguments(NamedTuple):
         return kind(capacity=self.capacity, dtypes=dtypes, shapes=shapes, shared_name=self.shared_name)
 
     def summarize(self, queue: Any) -> None:
-        """Make the summary of how full the queue is, above `min_after_dequeue`."""
+        """Make the summary for the queue's fill level above `min_after_dequeue`."""
         if not self.function.startswith("shuffle"):
             summarize_fraction(f"fraction_of_{int(self.capacity)}_full", queue, self.capacity)
             return
@@ -87,7 +87,7 @@ class BatchArguments(NamedTuple):
 
 
 def batches(request: BatchArguments) -> Any:
-    """Add all that a request needs to the graph; returns the tensors of a batch, in the container of the examples."""
+    """Add everything a request needs to the graph; return a batch's tensors, structured like the examples."""
     sources = request.sources()
     tensors = [tensor for source in sources for tensor in source]
     with name_scope(request.name, request.function, [*tensors, request.keep_input]) as scope:
@@ -100,7 +100,7 @@ def batches(request: BatchArguments) -> Any:
 
 
 def _dequeued(request: BatchArguments, sources: Sequence[Sequence[Any]], scope: str) -> Any:
-    """Make the queue, its runner, the summary and the dequeue op; returns the tensors of a batch."""
+    """Make the queue, its runner, the summary and the dequeue op; return a batch's tensors."""
     many = request.enqueue_many
     keep = as_keep_input(request.keep_input, many)
     dense, sparse = stored(sources, many, keep)
@@ -116,12 +116,12 @@ def _dequeued(request: BatchArguments, sources: Sequence[Sequence[Any]], scope: 
 
 
 def in_order(tensors: Any) -> Any:
-    """The tensors of a dict, sorted by the text of its keys; anything else as it is."""
+    """Return a dict's tensors, sorted by the keys' text; anything else as is."""
     return [tensors[key] for key in sorted(tensors, key=str)] if isinstance(tensors, dict) else tensors
 
 
 def like(given: Any, results: Any) -> Any:
-    """Name the results like the tensors of a dict; a dequeue op gives a single one bare."""
+    """Name the results like the tensors in a dict; a dequeue op returns a single one bare."""
     if not isinstance(given, dict):
         return results
     values = [results] if len(given) == 1 else results

@@ -1,6 +1,6 @@
-"""tf.train.batch and its seven relatives: TensorFlow's signatures.
+"""tf.train.batch and its seven variants, with TensorFlow's signatures.
 
-Each passes its arguments, which are all its `locals()`, on to `batches` as BatchArguments.
+Each passes all its arguments, its `locals()`, to `batches` as BatchArguments.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ def batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Make batches of examples, in the order in which the threads of a queue runner evaluate them.
+    """Batch examples in the order in which queue runner threads evaluate them.
 
     Args:
-        tensors: One example, or many with `enqueue_many`: a list, tuple or dict of tensors, sparse ones included.
-        batch_size: Examples in a batch, an int or an int32 scalar.
+        tensors: One example, or many with `enqueue_many`: a list, tuple or dict with tensors, including sparse ones.
+        batch_size: Examples per batch, an int or an int32 scalar.
         num_threads: Threads that evaluate `tensors`; with several the order is random.
-        capacity: Capacity of the queue, in examples.
-        enqueue_many: The first dimension of each tensor counts examples.
-        shapes: Shapes of the components of one example; None infers them.
-        dynamic_pad: Pad the dimensions that are None to the largest example of each batch.
-        allow_smaller_final_batch: Return what is left at the end as a smaller batch instead of dropping it.
-        shared_name: Shared name of the queue.
-        name: Name of the scope and of the dequeue op.
+        capacity: Queue capacity, in examples.
+        enqueue_many: Each tensor's first dimension counts examples.
+        shapes: Component shapes for one example; None infers them.
+        dynamic_pad: Pad dimensions that are None to the largest example in each batch.
+        allow_smaller_final_batch: Return the last examples as a smaller batch instead of dropping them.
+        shared_name: The queue's shared name.
+        name: Name for the scope and the dequeue op.
 
     Returns:
-        The batches: a dict for a dict, a list for two or more tensors, a tensor for one. At the end of the input,
+        The batches: a dict for a dict, a list for two or more tensors, a tensor for one. At the end of input,
         evaluating them raises OutOfRangeError.
 
     Raises:
@@ -60,13 +60,13 @@ def maybe_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Make batches of the examples to keep; see `batch` for the other arguments.
+    """Batch the examples to keep; see `batch` for the other arguments.
 
     Args:
-        keep_input: A bool, evaluated with each example; with `enqueue_many` also a vector of one bool for each.
+        keep_input: A bool, evaluated with each example; with `enqueue_many` also a vector with one bool per example.
 
     Raises:
-        ValueError: The rank of `keep_input` is unknown or another.
+        ValueError: The rank of `keep_input` is unknown or not one of these.
     """
     return batches(BatchArguments("batch", **locals()))
 
@@ -82,10 +82,10 @@ def batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Make batches of examples of several sources, each evaluated by a thread of its own; see `batch`.
+    """Batch examples from several sources, each evaluated by its own thread; see `batch`.
 
     Args:
-        tensors_list: A list of lists, tuples or dicts of tensors, of the same dtypes and shapes.
+        tensors_list: A list with one list, tuple or dict of tensors per source, with equal dtypes and shapes.
 
     Raises:
         ValueError: The list is empty; keys or shapes differ.
@@ -106,7 +106,7 @@ def maybe_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Make batches of the examples to keep of several sources; see `batch_join` and `maybe_batch`."""
+    """Batch the examples to keep from several sources; see `batch_join` and `maybe_batch`."""
     return batches(BatchArguments("batch_join", **locals()))
 
 
@@ -123,12 +123,12 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Make batches of examples drawn at random from a pool; see `batch` for the other arguments.
+    """Batch examples drawn at random from a buffer; see `batch` for the other arguments.
 
     Args:
-        capacity: Capacity of the pool, above `min_after_dequeue`.
-        min_after_dequeue: Examples that stay in the pool after a batch.
-        seed: Seed of the draws.
+        capacity: Buffer capacity, above `min_after_dequeue`.
+        min_after_dequeue: Examples left in the buffer after a batch.
+        seed: Random seed.
 
     Raises:
         ValueError: `capacity` is not above `min_after_dequeue`.
@@ -150,7 +150,7 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Make shuffled batches of the examples to keep; see `shuffle_batch` and `maybe_batch`."""
+    """Batch the examples to keep in random order; see `shuffle_batch` and `maybe_batch`."""
     return batches(BatchArguments("shuffle_batch", **locals()))
 
 
@@ -166,9 +166,9 @@ def shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Make batches of examples of several sources, drawn at random from a pool; see `shuffle_batch`, `batch_join`.
+    """Batch examples from several sources, drawn at random from a buffer; see `shuffle_batch`, `batch_join`.
 
-    If `capacity` is not above `min_after_dequeue`, the first use of the queue raises InvalidArgumentError.
+    If `capacity` is not above `min_after_dequeue`, the queue's first use raises InvalidArgumentError.
     """
     return batches(BatchArguments("shuffle_batch_join", **locals()))
 
@@ -186,5 +186,5 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Make shuffled batches of the examples to keep of several sources; see `shuffle_batch_join`."""
+    """Batch the examples to keep from several sources in random order; see `shuffle_batch_join`."""
     return batches(BatchArguments("shuffle_batch_join", **locals()))

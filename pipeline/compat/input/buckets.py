@@ -1,6 +1,6 @@
-"""Buckets of tf.contrib.training: batches of examples of one kind, such as of similar length.
+"""Buckets from tf.contrib.training: batches with similar examples, such as similar lengths.
 
-A queue for each bucket holds examples; a queue over them holds finished batches.
+One queue per bucket holds examples; a queue above them holds finished batches.
 """
 
 from __future__ import annotations
@@ -53,21 +53,21 @@ def bucket(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """Make batches of examples of one bucket each; see `batch` for the arguments that are not listed here.
+    """Make batches whose examples share a bucket; see `batch` for arguments not listed here.
 
     Args:
-        which_bucket: The number of the example's bucket, an int32 scalar.
-        batch_size: Examples in a batch; or a list with a number for each bucket.
+        which_bucket: The example's bucket index, an int32 scalar.
+        batch_size: Examples per batch, or a list with one number per bucket.
         num_buckets: Number of buckets.
-        capacity: How many finished batches may wait, and how many examples in a bucket.
-        bucket_capacities: How many examples may wait in each bucket, if that differs.
+        capacity: Maximum number of finished batches, and of examples in a bucket.
+        bucket_capacities: Maximum number of examples per bucket, if it differs.
         keep_input: A bool scalar; False drops the example.
 
     Returns:
-        The number of the bucket and the batch.
+        The bucket index and the batch.
 
     Raises:
-        ValueError: A list has another length than `num_buckets`; a shape cannot be inferred.
+        ValueError: A list's length is not `num_buckets`; a shape cannot be inferred.
     """
     sizes = _one_for_each(batch_size, num_buckets)
     capacities = [capacity] * num_buckets if bucket_capacities is None else list(bucket_capacities)
@@ -100,7 +100,7 @@ def bucket(
 
 
 class _Options(NamedTuple):
-    """The options of the queues, under the names of the parameters; `capacities` and `sizes` are per bucket."""
+    """Queue options, under their parameter names; `capacities` and `sizes` are per bucket."""
 
     capacity: int
     capacities: Sequence[int]
@@ -112,7 +112,7 @@ class _Options(NamedTuple):
 
 
 class _Buckets:
-    """A queue for each bucket and, over them, the top queue of finished batches."""
+    """One queue per bucket and, above them, the top queue with finished batches."""
 
     def __init__(self, options: _Options, types: Sequence[Any]) -> None:
         self._options = options
@@ -139,7 +139,7 @@ class _Buckets:
         )
 
     def enqueue(self, which: Any, tensors: Sequence[Any]) -> Operation:
-        """Put an example into the bucket with the number `which`."""
+        """Put an example into the bucket with index `which`."""
         ops = [cond(equal(which, i), lambda i=i: self._put(i, tensors), no_op) for i in range(len(self.queues))]
         return group(*ops, name="group_enqueues")
 
@@ -147,7 +147,7 @@ class _Buckets:
         return self.queues[number].enqueue(tensors)
 
     def fill(self, enqueue_ops: Sequence[Any]) -> None:
-        """Add the queue runner of the examples, the one that moves finished batches to the top queue, and summaries."""
+        """Add the example queue runner, the runner that moves finished batches to the top queue, and summaries."""
         finished = [self._finished(i) for i in range(len(self.queues))]
         _add_runner(self.queues[0], finished, [self.top])
         _add_runner(self.top, enqueue_ops, self.queues)
@@ -161,7 +161,7 @@ class _Buckets:
         return self.top.enqueue([constant(number), *self._taken(number)], f"enqueue_from_bucket_{number}")
 
     def _taken(self, number: int) -> list[Any]:
-        """The components of a batch of one bucket."""
+        """Return the components of one bucket's batch."""
         queue, size = self.queues[number], self._options.sizes[number]
         dequeue = queue.dequeue_up_to if self._options.allow_smaller_final_batch else queue.dequeue_many
         parts = dequeue(size, name=f"read_bucket_{number}")
@@ -183,17 +183,17 @@ def bucket_by_sequence_length(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> tuple[Any, Any]:
-    """Batch examples of similar length; see `bucket` for the arguments that are not listed here.
+    """Batch examples with similar lengths; see `bucket` for arguments not listed here.
 
     Args:
-        input_length: The length of the example, an int32 scalar.
+        input_length: The example's length, an int32 scalar.
         bucket_boundaries: Increasing integers: [10, 20] makes buckets for lengths below 10, from 10 to 19, from 20 up.
 
     Returns:
-        The lengths, an int32 vector, and the batch: a list for a list, also of one.
+        The lengths, an int32 vector, and the batch: a list for a list, even with a single tensor.
 
     Raises:
-        TypeError: `bucket_boundaries` is no list or tuple of integers.
+        TypeError: `bucket_boundaries` is not a list or tuple with integers.
         ValueError: There are no boundaries, or they do not increase.
     """
     _check_boundaries(bucket_boundaries)
@@ -234,7 +234,7 @@ def _check_boundaries(boundaries: Any) -> None:
 
 
 def _one_for_each(given: Any, num_buckets: int) -> list[Any]:
-    """The size of each bucket's batches, of a list of sizes or one for all."""
+    """Return the batch size per bucket, from a list or one size for all."""
     numbers = list(given) if isinstance(given, (list, tuple)) else [given] * num_buckets
     if len(numbers) != num_buckets:
         raise ValueError("If batch_size is a list it must have num_buckets elements")
@@ -242,7 +242,7 @@ def _one_for_each(given: Any, num_buckets: int) -> list[Any]:
 
 
 def _static(batch_size: Any) -> Any:
-    """The size as an int if it is known already."""
+    """Return the size as an int if it is known already."""
     tensor = convert_to_tensor(batch_size, dtype=dtypes.int32, name="batch_size")
     known = get_static_value(tensor)
     return tensor if known is None else int(known)

@@ -1,4 +1,4 @@
-"""The tensors that make an example: their conversion, and the dtypes and shapes of a queue of them."""
+"""An example's tensors: their conversion, and the dtypes and shapes for a queue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.compat.values.sparse_tensor import IndexedSlices, SparseTensor
 
 
 def as_components(values: Any) -> list[Any]:
-    """Convert each of several values to a tensor; SparseTensors and IndexedSlices stay as they are.
+    """Convert several values to tensors; SparseTensors and IndexedSlices stay as they are.
 
     Raises:
         TypeError: `values` cannot be iterated over.
@@ -22,7 +22,7 @@ def as_components(values: Any) -> list[Any]:
 
 
 def common_dtypes(sources: Sequence[Sequence[Any]]) -> list[Any]:
-    """Return the dtypes of the first source; TypeError if those of another one differ."""
+    """Return the first source's dtypes; TypeError if another source's differ."""
     first = [tensor.dtype for tensor in sources[0]]
     for source in sources[1:]:
         other = [tensor.dtype for tensor in source]
@@ -33,10 +33,10 @@ def common_dtypes(sources: Sequence[Sequence[Any]]) -> list[Any]:
 
 
 def common_shapes(sources: Sequence[Sequence[Any]], enqueue_many: bool) -> list[list[int | None]]:
-    """Return the shapes of the examples of the first source, with which those of the others must be compatible.
+    """Return the first source's example shapes; the other sources' must be compatible.
 
     Raises:
-        ValueError: They are not; the rank of a tensor is unknown, or 0 while it holds many sources.
+        ValueError: They are not; a tensor's rank is unknown, or 0 while it holds many sources.
     """
     count = len(sources[0])
     for source in sources:

@@ -1,4 +1,4 @@
-"""The scalar summary of how full a queue is, for producers and batch functions."""
+"""Scalar summary of a queue's fill level, for producers and batch functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.compat.ops.summaries.summary import scalar
 
 
 def summarize_fraction(name: str, queue: Any, capacity: Any, min_after_dequeue: Any = None) -> None:
-    """Add a scalar summary of the elements above `min_after_dequeue`, as a fraction of what fits above it."""
+    """Add a scalar summary: elements above `min_after_dequeue`, as a fraction of the capacity above it."""
     size = queue.size()
     if min_after_dequeue is None:
         room = capacity

@@ -1,4 +1,4 @@
-"""keep_input: which examples the maybe_ functions put into their queue."""
+"""keep_input: chooses which examples the maybe_ functions enqueue."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pipeline.compat.ops.math.casting import cast
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 
-# Seconds that an op which keeps nothing takes: its queue runner runs it again and again, and checks for a stop between.
+# Seconds an op takes to enqueue nothing. Its queue runner repeats it, and checks for a stop in between.
 _PAUSE = 0.05
 
 
 def as_keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
-    """Convert `keep_input` to a tensor: a scalar, or a vector with a bool for each of many examples.
+    """Convert `keep_input` to a tensor: a scalar, or a vector with one bool per example.
 
     Raises:
         ValueError: The rank is unknown, above 1, or 1 for single examples.
@@ -38,7 +38,7 @@ def as_keep_input(keep_input: Any, enqueue_many: bool) -> Tensor:
 
 
 def if_kept(keep_input: Tensor, kept: Callable[[], Any], dropped: Callable[[], Any]) -> Any:
-    """Make the ops of one branch if the scalar is a constant, else both branches and a condition."""
+    """Make one branch's ops if the scalar is a constant, else both branches and a condition."""
     known = constant_value(keep_input)
     if known is None:
         return cond(keep_input, kept, dropped)
@@ -48,7 +48,7 @@ def if_kept(keep_input: Tensor, kept: Callable[[], Any], dropped: Callable[[], A
 def enqueue_kept(
     enqueue: Callable[[Sequence[Tensor]], Operation], tensors: Sequence[Tensor], keep_input: Tensor
 ) -> Operation | Tensor:
-    """Make the op that enqueues what `keep_input` keeps of the tensors."""
+    """Make the op that enqueues the tensors `keep_input` selects."""
     if keep_input.shape.ndims == 1:
         which = cast(keep_input, dtypes.int32)
         return enqueue([dynamic_partition(tensor, which, 2)[1] for tensor in tensors])
@@ -57,5 +57,5 @@ def enqueue_kept(
 
 
 def _nothing() -> Operation:
-    """A NoOp that takes a while, so that the runner's thread does not spin."""
+    """Return a NoOp with a delay, so that the runner's thread does not spin."""
     return node("NoOp", [], [], lambda run: time.sleep(_PAUSE), blocking=True)

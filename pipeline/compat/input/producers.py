@@ -1,4 +1,4 @@
-"""Producers: queues that a queue runner fills with names, numbers or rows, epoch after epoch."""
+"""Producers: queues filled by a queue runner with names, numbers or rows, epoch after epoch."""
 
 from __future__ import annotations
 
@@ -61,22 +61,22 @@ def input_producer(
     name: str | None = None,
     cancel_op: Any = None,
 ) -> FIFOQueue:
-    """Make a queue that a queue runner fills with the rows of a tensor; one run of its op is one epoch.
+    """Make a queue that a queue runner fills with a tensor's rows; running its op once makes one epoch.
 
     Args:
-        input_tensor: The rows, of rank 1 or more and any dtype; their number may be unknown.
-        element_shape: Shape of a row, if the tensor does not have it.
-        num_epochs: Number of epochs, counted by a local variable; None never ends.
-        shuffle: Shuffle the rows anew for each epoch.
-        seed: Seed of the shuffle.
-        capacity: Capacity of the queue, in rows.
-        shared_name: Shared name of the queue.
-        summary_name: Name of a scalar summary of how full the queue is; None makes none.
-        name: Name of the scope, and of the queue in it.
-        cancel_op: Run when the coordinator stops, instead of closing the queue.
+        input_tensor: The rows, with rank 1 or more and any dtype; the row count may be unknown.
+        element_shape: Row shape, if the tensor does not have it.
+        num_epochs: Number of epochs, counted by a local variable; None repeats forever.
+        shuffle: Shuffle the rows again for each epoch.
+        seed: Shuffle seed.
+        capacity: Queue capacity, in rows.
+        shared_name: The queue's shared name.
+        summary_name: Name for a scalar summary of the fill level; None makes none.
+        name: Name for the scope and the queue in it.
+        cancel_op: Operation to run when the coordinator stops, instead of closing the queue.
 
     Raises:
-        ValueError: The input is a scalar; the shape of a row is not fully known, or differs from `element_shape`;
+        ValueError: The input is a scalar; the row shape is not fully known, or differs from `element_shape`;
             `num_epochs` is not above 0.
     """
     with name_scope(name, "input_producer", [input_tensor]):
@@ -109,7 +109,7 @@ def string_input_producer(
     name: str | None = None,
     cancel_op: Any = None,
 ) -> FIFOQueue:
-    """Make a queue that a queue runner fills with strings; see `input_producer` for the arguments.
+    """Make a queue filled with strings by a queue runner; see `input_producer` for the arguments.
 
     Args:
         string_tensor: The strings, a vector. If it turns out to be empty, the runner fails with InvalidArgumentError.
@@ -146,10 +146,10 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> FIFOQueue:
-    """Make a queue that a queue runner fills with the integers below a limit; see `input_producer` for the arguments.
+    """Make a queue filled with the integers below a limit by a queue runner; see `input_producer` for the arguments.
 
     Args:
-        limit: A scalar; its dtype is that of the integers.
+        limit: A scalar; the integers have its dtype.
     """
     with name_scope(name, "input_producer", [limit]) as scope:
         return input_producer(
@@ -178,16 +178,16 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Any]:
-    """Make tensors that are row i of each tensor in a list, with the next i at each evaluation.
+    """Return row i from each tensor in a list, with the next i at each evaluation.
 
     Args:
-        tensor_list: The tensors, of rank 1 or more; the first one decides how many rows there are.
-        num_epochs, shuffle, seed, capacity, shared_name: For the producer of the indices; see `input_producer`.
-        name: Name of the scope.
+        tensor_list: Tensors with rank 1 or more; the first one decides the row count.
+        num_epochs, shuffle, seed, capacity, shared_name: For the index producer; see `input_producer`.
+        name: Scope name.
 
     Returns:
-        A list of tensors, one for each of `tensor_list`. A tensor with fewer rows raises InvalidArgumentError when it
-        is evaluated at an index that it lacks.
+        A list with one tensor per tensor in `tensor_list`. A tensor with fewer rows raises InvalidArgumentError when it
+        is evaluated at an index it lacks.
 
     Raises:
         ValueError: The list is empty.
@@ -203,13 +203,13 @@ def slice_input_producer(
 
 
 def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
-    """Make a local variable that holds the sorted names of the files that match a pattern; its initializer finds them.
+    """Make a local variable with the sorted names of files matching a pattern; its initializer finds them.
 
     Args:
-        pattern: A glob pattern or a vector of them, string.
+        pattern: A glob pattern or a vector with several, string.
 
     Returns:
-        A string variable of unknown shape; reading it before it is initialised raises FailedPreconditionError.
+        A string variable with unknown shape; reading it before it is initialised raises FailedPreconditionError.
     """
     with name_scope(name, "matching_filenames", [pattern]) as scope:
         return Variable(

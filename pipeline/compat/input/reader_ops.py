@@ -1,4 +1,4 @@
-"""The ops on readers: read records, counters, save and restore the state."""
+"""Reader ops: read records, counters, save and restore the state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.dtypes import object_vector
 
 
 class ReadOps:
-    """The ops on readers of one generation: types end in "V2" for readers that are resources, in "" for older ones."""
+    """One generation's reader ops: types end in "V2" if readers are resources, in "" if they are older."""
 
     def __init__(self, version: str) -> None:
         self._version = version
@@ -35,7 +35,7 @@ class ReadOps:
         return self._pair(*operation.outputs)
 
     def read_up_to(self, reader: Tensor, queue: Tensor, num_records: Any, name: str | None) -> Any:
-        """Read some records of one work item."""
+        """Read several records from one work item."""
         op_type = f"ReaderReadUpTo{self._version}"
         queue = self._on_queue(queue, op_type)
         with name_scope(name, op_type, [reader, queue, num_records]) as scope:
@@ -73,7 +73,7 @@ class ReadOps:
         )
 
     def restore_state(self, reader: Tensor, state: Any, name: str | None) -> Operation:
-        """Go back to a saved state."""
+        """Restore a saved state."""
         op_type = f"ReaderRestoreState{self._version}"
         with name_scope(name, op_type, [reader, state]) as scope:
             saved = fixed_input(op_type, "state", state, dtypes.string)
@@ -86,7 +86,7 @@ class ReadOps:
         return node(op_type, [reader], [], lambda run, native: native.reset(), name=name, blocking=True)
 
     def _on_queue(self, queue: Tensor, op_type: str) -> Tensor:
-        """The handle of the queue in the form that readers of this generation take."""
+        """Return the queue's handle in this generation's form."""
         if self._version:
             if queue.dtype.base_dtype is not dtypes.resource:
                 raise TypeError(

@@ -1,4 +1,4 @@
-"""The reader classes of a graph: each makes an op whose value is the native reader that a session keeps for it."""
+"""Reader classes for a graph: each makes an op whose value is the session's native reader."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from pipeline.readers import base, fixed, lmdb, text, tfrecord, whole
 
 
 class ReaderBase:
-    """Base class of readers: ops that read records of work items (file names) from a queue.
+    """Base class for readers: ops that read records from work items (file names) in a queue.
 
     Args:
-        reader_ref: The tensor that stands for the reader.
-        supports_serialize: True if the state of the reader can be saved.
+        reader_ref: The reader's tensor.
+        supports_serialize: True if the reader's state can be saved.
     """
 
     def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
@@ -37,48 +37,48 @@ class ReaderBase:
 
     @property
     def reader_ref(self) -> Tensor:
-        """The tensor that stands for the reader."""
+        """The reader's tensor."""
         return self._reader_ref
 
     @property
     def supports_serialize(self) -> bool:
-        """True if the state of the reader can be saved."""
+        """True if the reader's state can be saved."""
         return self._supports_serialize
 
     def read(self, queue: Any, name: str | None = None) -> Any:
         """Read the next record; take the next work item from `queue` if there is no current one.
 
         Args:
-            queue: A queue of strings, or the tensor that stands for it.
+            queue: A string queue, or its tensor.
 
         Returns:
-            A named tuple `(key, value)` of string scalars. Evaluating it raises OutOfRangeError when the queue is
+            A named tuple `(key, value)` with string scalars. Evaluating it raises OutOfRangeError when the queue is
             closed and empty.
         """
         return self._ops.read(self._reader_ref, _queue_ref(queue), name)
 
     def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> Any:
-        """Read up to `num_records` records of one work item, at least one.
+        """Read up to `num_records` records from one work item, at least one.
 
         Args:
-            queue: As for `read`.
+            queue: As in `read`.
             num_records: An int64 scalar; a negative one raises InvalidArgumentError when it is evaluated.
 
         Returns:
-            A named tuple `(keys, values)` of string vectors.
+            A named tuple `(keys, values)` with string vectors.
         """
         return self._ops.read_up_to(self._reader_ref, _queue_ref(queue), num_records, name)
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
-        """Return how many records were read, an int64 scalar."""
+        """Return the number of records read, an int64 scalar."""
         return self._ops.count("NumRecordsProduced", self._reader_ref, name)
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        """Return how many work items were read to their end, an int64 scalar."""
+        """Return the number of work items read to their end, an int64 scalar."""
         return self._ops.count("NumWorkUnitsCompleted", self._reader_ref, name)
 
     def num_errors(self, name: str | None = None) -> Tensor:
-        """Return how many errors were skipped, an int64 scalar."""
+        """Return the number of errors skipped, an int64 scalar."""
         return self._ops.count("NumErrors", self._reader_ref, name)
 
     def serialize_state(self, name: str | None = None) -> Tensor:
@@ -86,7 +86,7 @@ class ReaderBase:
         return self._ops.serialize_state(self._reader_ref, name)
 
     def restore_state(self, state: Any, name: str | None = None) -> Operation:
-        """Return an op that restores a state of `serialize_state`, a string scalar."""
+        """Return an op that restores a state from `serialize_state`, a string scalar."""
         return self._ops.restore_state(self._reader_ref, state, name)
 
     def reset(self, name: str | None = None) -> Operation:
@@ -95,12 +95,12 @@ class ReaderBase:
 
 
 class WholeFileReader(ReaderBase):
-    """Reads whole files: the key is the name of the file, the value its content.
+    """Reads whole files: the key is the file name, the value its content.
 
     Args:
-        on_error: "raise", or "skip": after an error of a work item go on with the next one; `num_errors` counts them.
-        max_errors: With "skip", how many errors to tolerate; the next one is raised. None is without limit.
-        max_record_bytes: A larger file raises ResourceExhaustedError; None is without limit.
+        on_error: "raise" or "skip": after a work item's error continue with the next one; `num_errors` counts them.
+        max_errors: With "skip", the maximum number of errors; the next one is raised. None means no limit.
+        max_record_bytes: A larger file raises ResourceExhaustedError; None means no limit.
     """
 
     def __init__(
@@ -116,13 +116,13 @@ class WholeFileReader(ReaderBase):
 
 
 class TextLineReader(ReaderBase):
-    """Reads the lines of text files: the key is `file:number`, counted from 1, the value the line without its end.
+    """Reads lines from text files: the key is `file:number`, counted from 1, the value the line without its end.
 
     Args:
-        skip_header_lines: Lines to skip at the start of each file; with a negative number every op of the reader
-            raises InvalidArgumentError.
-        on_error, max_errors: As for WholeFileReader.
-        max_record_bytes: A longer line raises ResourceExhaustedError; None is without limit.
+        skip_header_lines: Lines to skip at the start of each file; with a negative number every op on the reader raises
+            InvalidArgumentError.
+        on_error, max_errors: As in WholeFileReader.
+        max_record_bytes: A longer line raises ResourceExhaustedError; None means no limit.
     """
 
     def __init__(
@@ -143,15 +143,15 @@ class TextLineReader(ReaderBase):
 
 
 class FixedLengthRecordReader(ReaderBase):
-    """Reads records of a fixed number of bytes: the key is `file:number`, counted from 0.
+    """Reads records with a fixed size in bytes: the key is `file:number`, counted from 0.
 
     Args:
-        record_bytes, header_bytes, footer_bytes: Bytes of a record, before the first, and after the last.
-        hop_bytes: Bytes from the start of one record to that of the next; None is `record_bytes`.
+        record_bytes, header_bytes, footer_bytes: Bytes per record, before the first, and after the last.
+        hop_bytes: Bytes from one record's start to the next one's; None means `record_bytes`.
         encoding: "ZLIB" or "GZIP" for compressed files.
-        on_error, max_errors: As for WholeFileReader.
+        on_error, max_errors: As in WholeFileReader.
 
-    With a number out of range every op of the reader raises InvalidArgumentError.
+    With a number out of range, every op on the reader raises InvalidArgumentError.
     """
 
     def __init__(
@@ -173,21 +173,21 @@ class FixedLengthRecordReader(ReaderBase):
             "hop_bytes": as_int(0 if hop_bytes is None else hop_bytes, "hop_bytes"),
             "encoding": as_text(encoding, "encoding"),
         }
-        plain = {} if attrs["encoding"] in WINDOW_BITS else {"encoding": ""}  # TensorFlow reads those of others so
+        plain = {} if attrs["encoding"] in WINDOW_BITS else {"encoding": ""}  # TensorFlow treats other values like this
         make = _maker(fixed.FixedLengthRecordReader, on_error, max_errors, **{**attrs, **plain})
         super().__init__(_reader("FixedLengthRecordReaderV2", name, attrs, make))
 
 
 class TFRecordReader(ReaderBase):
-    """Reads TFRecord files: the key is `file:offset`, that of the record's first byte before compression.
+    """Reads TFRecord files: the key is `file:offset`, the offset of the record's first byte before compression.
 
     Args:
         options: TFRecordOptions, a compression type, or None.
-        on_error, max_errors: As for WholeFileReader; "skip" drops the rest of a corrupt file.
-        max_record_bytes: A longer record raises ResourceExhaustedError; None is without limit.
+        on_error, max_errors: As in WholeFileReader; "skip" drops the rest of a corrupt file.
+        max_record_bytes: A longer record raises ResourceExhaustedError; None means no limit.
 
     Raises:
-        ValueError: There is no such compression.
+        ValueError: The compression type is unknown.
     """
 
     def __init__(
@@ -209,12 +209,12 @@ class TFRecordReader(ReaderBase):
 
 
 class LMDBReader(ReaderBase):
-    """Reads LMDB databases: a work item is the path of a database, key and value are those of its entries.
+    """Reads LMDB databases: a work item is a database path, keys and values are its entries.
 
     Args:
         options: Not used.
-        on_error, max_errors: As for WholeFileReader.
-        max_record_bytes: A longer value raises ResourceExhaustedError; None is without limit.
+        on_error, max_errors: As in WholeFileReader.
+        max_record_bytes: A longer value raises ResourceExhaustedError; None means no limit.
     """
 
     def __init__(
@@ -231,10 +231,10 @@ class LMDBReader(ReaderBase):
 
 
 class IdentityReader(ReaderBase):
-    """Gives the work items themselves, as keys and as values.
+    """Returns the work items themselves, as keys and as values.
 
     Args:
-        on_error, max_errors: As for WholeFileReader.
+        on_error, max_errors: As in WholeFileReader.
     """
 
     def __init__(self, name: str | None = None, *, on_error: str = "raise", max_errors: int | None = None) -> None:
@@ -249,7 +249,7 @@ def _reader(
     make: Callable[[str], base.ReaderBase],
     output: tuple[DType, Sequence[int]] = (dtypes.resource, ()),
 ) -> Tensor:
-    """Make the op of a reader. Its value is the native reader, which a session makes when it first needs it."""
+    """Make a reader's op. Its value is the native reader, made by a session when it first needs it."""
     key = object()
     operation: Operation
 
@@ -264,7 +264,7 @@ def _reader(
 def _maker(
     kind: Callable[..., base.ReaderBase], on_error: str, max_errors: int | None, **options: Any
 ) -> Callable[[str], base.ReaderBase]:
-    """Return what makes the native reader of a name; ValueError for a wrong `on_error` or `max_errors`."""
+    """Return a function from name to native reader; ValueError for a wrong `on_error` or `max_errors`."""
     Skips(on_error, max_errors)  # checks them now, not when a session makes the reader
     return lambda name: kind(name=name, on_error=on_error, max_errors=max_errors, **options)
 

@@ -1,7 +1,7 @@
-"""rejection_sample and stratified_sample of tf.contrib.training: batches of examples that are kept at random.
+"""rejection_sample and stratified_sample from tf.contrib.training: batches with randomly kept examples.
 
-An example is kept with a probability, as `maybe_batch` does it. `stratified_sample` chooses the probabilities so that
-the classes of a batch have the shares that were asked for.
+An example is kept with a probability, as in `maybe_batch`. `stratified_sample` chooses the probabilities for the
+requested class proportions in each batch.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from pipeline.compat.ops.variables.scope import variable_scope
 from pipeline.compat.ops.variables.variable import Variable
 from pipeline.compat.values.convert import convert_to_tensor
 
-# How many examples of each class count as seen before the first one, where the shares in the data are estimated.
+# Initial count per class where proportions in the data are estimated.
 _SEEN_BEFORE = 10
-# By how much probabilities may miss a sum of one.
+# Tolerance for probabilities to sum to one.
 _TOLERANCE = 1e-6
 
 
@@ -56,18 +56,18 @@ def rejection_sample(
     runtime_checks: bool = False,
     name: str | None = None,
 ) -> list[Tensor]:
-    """Make batches of examples, each of which is kept with a probability of its own.
+    """Make batches with examples, each kept with its own probability.
 
     Args:
-        tensors: The tensors of an example; of many with `enqueue_many`.
-        accept_prob_fn: Takes the list of tensors of one example, and returns the probability of keeping it.
-        batch_size: Examples in a batch.
-        queue_threads: Threads that fill the queue of kept examples.
-        enqueue_many: The first dimension of each tensor counts examples.
-        prebatch_capacity: With `enqueue_many`: the capacity of the queue that takes many examples apart.
-        prebatch_threads: With `enqueue_many`: the threads that fill it.
+        tensors: One example's tensors; many examples with `enqueue_many`.
+        accept_prob_fn: Takes one example as a list of tensors, and returns the probability to keep it.
+        batch_size: Examples per batch.
+        queue_threads: Threads filling the queue with kept examples.
+        enqueue_many: Each tensor's first dimension counts examples.
+        prebatch_capacity: With `enqueue_many`, the capacity of the queue that splits many examples.
+        prebatch_threads: With `enqueue_many`, the threads filling it.
         runtime_checks: Check that the probability is from 0 to 1.
-        name: Name of the variable scope.
+        name: Variable scope name.
 
     Returns:
         The batch, as a list.
@@ -98,27 +98,27 @@ def stratified_sample(
     threads_per_queue: int = 1,
     name: str | None = None,
 ) -> tuple[list[Tensor], Tensor]:
-    """Make batches in which the classes have given shares; examples of the other classes are dropped more often.
+    """Make batches with given class proportions; examples from the other classes are dropped more often.
 
     Args:
-        tensors: The tensors of an example; of many with `enqueue_many`.
-        labels: The class of the example, an integer; a vector with `enqueue_many`.
-        target_probs: The share of each class in a batch; their sum is 1.
-        batch_size: Examples in a batch.
-        init_probs: The share of each class in the data; None estimates them from the labels seen so far.
-        enqueue_many: The first dimension of each tensor counts examples.
-        queue_capacity: Capacity of the queue of examples.
-        threads_per_queue: Threads that fill this queue, and that of kept examples.
-        name: Name of the scope.
+        tensors: One example's tensors; many examples with `enqueue_many`.
+        labels: The example's class, an integer; a vector with `enqueue_many`.
+        target_probs: Each class's proportion in a batch; their sum is 1.
+        batch_size: Examples per batch.
+        init_probs: Each class's proportion in the data; None estimates them from the labels seen so far.
+        enqueue_many: Each tensor's first dimension counts examples.
+        queue_capacity: Capacity of the example queue.
+        threads_per_queue: Threads filling this queue and the queue with kept examples.
+        name: Scope name.
 
     Returns:
-        The batch of `tensors`, as a list, and the batch of `labels`.
+        The batch from `tensors`, as a list, and the batch from `labels`.
 
     Raises:
         TypeError: The labels are not integers.
         ValueError: Shapes do not fit, or are not known where they must be.
-        InvalidArgumentError: At run time: a label is not a class, shares do not add up to 1, or a class that the data
-            lacks has a share.
+        InvalidArgumentError: At run time, if a label is not a class, proportions do not add up to 1, or a class missing
+            from the data has a proportion.
     """
     with name_scope(name, "stratified_sample", [*tensors, labels]):
         examples, labels = as_components(tensors), convert_to_tensor(labels)
@@ -141,39 +141,39 @@ def stratified_sample(
 
 
 def _single(many: Sequence[Any], capacity: int, threads: int) -> list[Tensor]:
-    """One example of many."""
+    """Return one example out of many."""
     batched = batch(many, 1, threads, capacity, enqueue_many=True)
     return [squeeze(each, [0]) for each in (batched if isinstance(batched, list) else [batched])]
 
 
 def _kept(example: Sequence[Any], probability: Any, batch_size: Any, threads: int) -> list[Tensor]:
-    """Batches of the examples that are kept, as a list also of one tensor."""
+    """Return batches with the kept examples, as a list even for one tensor."""
     batches = maybe_batch(example, less(random_uniform([]), probability), batch_size, threads)
     return batches if isinstance(batches, list) else [batches]
 
 
 def _after(checks: Sequence[Any], tensor: Any, name: str | None = None) -> Any:
-    """The tensor, once the checks have passed."""
+    """Return the tensor once the checks have passed."""
     with control_dependencies(list(checks)):
         return identity(tensor, name=name)
 
 
 def _check_rows(tensors: Sequence[Any], first: Any) -> None:
-    """ValueError unless all tensors may hold as many rows as `first`."""
+    """Raise ValueError unless all tensors may have as many rows as `first`."""
     for tensor in tensors:
         tensor.get_shape().with_rank_at_least(1)[0].assert_is_compatible_with(first.get_shape()[0])
 
 
 def _shares_seen(labels: Tensor, classes: Any) -> Any:
-    """The share of each class among the labels seen so far, these included."""
+    """Return each class's proportion among the labels seen so far, including these."""
     seen = Variable([_SEEN_BEFORE] * classes, trainable=False, name="class_count", dtype=dtypes.int64)
-    # `+ 0` copies the count, which other threads change.
+    # `+ 0` copies the count, because other threads change it.
     count: Any = seen.assign_add(reduce_sum(one_hot(labels, classes, dtype=dtypes.int64), 0)) + 0
     return cast(divide(count, reduce_sum(count)), dtypes.float32)
 
 
 def _checked_shares(shares: Any) -> Any:
-    """The shares, once they are known not to be negative and to add up to 1."""
+    """Return the proportions once they are known to be non-negative and to add up to 1."""
     shares.get_shape().assert_is_fully_defined()
     shares.get_shape().assert_has_rank(1)
     total: Any = reduce_sum(shares)
@@ -188,7 +188,7 @@ def _checked_shares(shares: Any) -> Any:
 
 
 def _checked_examples(examples: Sequence[Any], labels: Tensor, classes: Any) -> tuple[list[Tensor], Tensor]:
-    """Examples and labels, once they are as many and each label is a class."""
+    """Return examples and labels once their counts are equal and each label is a class."""
     labels.get_shape().assert_has_rank(1)
     _check_rows(examples, labels)
     if not labels.dtype.is_integer:
@@ -201,7 +201,7 @@ def _checked_examples(examples: Sequence[Any], labels: Tensor, classes: Any) -> 
 
 
 def _chances(found: Any, wanted: Any) -> Any:
-    """The chance of each class to be kept: the share wanted over that found, the largest chance being 1."""
+    """Return each class's probability to be kept: wanted over found proportion, scaled to a maximum of 1."""
     possible = Assert(
         reduce_all(logical_or(not_equal(found, 0), equal(wanted, 0))),
         ["All classes with zero initial probability must also have zero target probability: ", found, wanted],

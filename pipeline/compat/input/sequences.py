@@ -1,4 +1,4 @@
-"""batch_sequences_with_states of tf.contrib.training: batches of segments of sequences, with states between them."""
+"""batch_sequences_with_states from tf.contrib.training: batches with sequence segments and states between them."""
 
 from __future__ import annotations
 
@@ -42,30 +42,30 @@ def batch_sequences_with_states(
     make_keys_unique_seed: int | None = None,
     name: str | None = None,
 ) -> NextQueuedSequenceBatch:
-    """Cut each example into segments of `num_unroll` steps, and make batches of segments of different examples.
+    """Cut each example into segments with `num_unroll` steps, and batch segments from different examples.
 
-    A segment follows in a later batch than the one before it, once `save_state` has set all of its states.
+    A segment follows in a later batch than its predecessor, once `save_state` has set all its states.
 
     Args:
-        input_key: The key of an example, a string; unique among the examples that are not finished.
-        input_sequences: Tensors or SparseTensors by name, whose first axis is time.
-        input_context: Tensors or SparseTensors by name that belong to all segments of the example.
-        input_length: Steps of the example, an int32 scalar; None takes the length of the sequences, with `pad`.
-        initial_states: The states of the first segment, by name.
-        num_unroll: Steps of a segment.
-        batch_size: Segments in a batch, an int or an int32 scalar.
+        input_key: The example's key, a string; unique among unfinished examples.
+        input_sequences: Tensors or SparseTensors by name, with time as the first axis.
+        input_context: Tensors or SparseTensors by name, for all segments in the example.
+        input_length: The example's steps, an int32 scalar; None uses the sequences' length, with `pad`.
+        initial_states: The first segment's states, by name.
+        num_unroll: Steps per segment.
+        batch_size: Segments per batch, an int or an int32 scalar.
         num_threads: Threads that evaluate examples.
-        capacity: Examples that may be unfinished, at least `batch_size`.
-        allow_small_batch: At the end of the input, make smaller batches.
-        pad: Fill the last segment up with zeros; else its length must be right.
+        capacity: Maximum number of unfinished examples, at least `batch_size`.
+        allow_small_batch: At the end of input, make smaller batches.
+        pad: Pad the last segment with zeros; without it, its length must be right.
         make_keys_unique: Append a random number to each key.
-        make_keys_unique_seed: Seed of these numbers.
-        name: Name of the scope.
+        make_keys_unique_seed: Seed for these numbers.
+        name: Scope name.
 
     Raises:
-        TypeError: An argument is of the wrong type.
+        TypeError: An argument has the wrong type.
         ValueError: A name has a colon; a shape is unknown; there are no sequences or states; `capacity` is too small.
-        InvalidArgumentError: At run time, in the threads: the lengths of an example do not fit.
+        InvalidArgumentError: At run time, in the threads, if an example's lengths do not fit.
     """
     _check_names("sequences", input_sequences)
     _check_names("context", input_context)
@@ -93,16 +93,16 @@ def batch_sequences_with_states(
 
 
 class NextQueuedSequenceBatch:
-    """A batch of segments: what `batch_sequences_with_states` returns.
+    """A batch with segments, returned by `batch_sequences_with_states`.
 
     Attributes:
-        key: The key of each segment: "00001_of_00003:" and the example's key.
-        next_key: The key of the segment that follows; "STOP:" and the example's key behind the last one.
-        sequence: The number of each segment in its example.
-        sequence_count: How many segments the example has.
-        length: Steps of each segment, without what was filled up.
-        total_length: Steps of the whole example.
-        insertion_index: Increasing numbers of the examples.
+        key: Each segment's key: "00001_of_00003:" and the example's key.
+        next_key: The next segment's key; "STOP:" and the example's key after the last one.
+        sequence: Each segment's index in its example.
+        sequence_count: The example's segment count.
+        length: Steps per segment, without padding.
+        total_length: The whole example's steps.
+        insertion_index: Increasing numbers per example.
         batch_size: Number of segments.
         sequences: Tensors [batch_size, num_unroll, ...] by name.
         context: Tensors [batch_size, ...] by name.
@@ -127,11 +127,11 @@ class NextQueuedSequenceBatch:
         )
 
     def state(self, state_name: str) -> Any:
-        """Return a state of each segment: the initial one, or what `save_state` was given for it."""
+        """Return a state for each segment: the initial one, or the value from `save_state`."""
         return self._states[state_name]
 
     def save_state(self, state_name: str, value: Any, name: str | None = None) -> Operation:
-        """Return an operation that sets a state of the segments that follow; run it with each batch.
+        """Return an operation that sets a state for the following segments; run it with each batch.
 
         Raises:
             KeyError: There is no such state.
@@ -145,7 +145,7 @@ class NextQueuedSequenceBatch:
 
 
 class _Store:
-    """The segments of each session, and the operations on them: what a queue runner fills and closes."""
+    """Each session's segments, and the operations on them: insert, take, save and close."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class _Store:
         return node(op_type, inputs, outputs, with_store, stateful=True, blocking=blocking)
 
     def insert(self, key: Any, length: Any) -> Operation:
-        """An operation that adds an example."""
+        """Return an operation that adds an example."""
         inputs = [convert_to_tensor(key, dtype=dtypes.string, name="key")]
         inputs[0].get_shape().assert_has_rank(0)
         if length is not None:
@@ -197,7 +197,7 @@ class _Store:
         return self._node("SegmentsInsert", inputs, [], kernel, blocking=True)  # type: ignore[no-any-return]
 
     def take(self, size: Tensor, fewer: bool) -> list[Tensor]:
-        """The tensors of a batch."""
+        """Return a batch's tensors."""
         known = get_static_value(size)
         rows = None if fewer or known is None else int(known)
         outputs: list[Any] = [(dtypes.int64, [rows]), (dtypes.string, [rows]), (dtypes.string, [rows])]
@@ -213,7 +213,7 @@ class _Store:
         return self._node("SegmentsTake", [size], outputs, kernel, blocking=True).outputs  # type: ignore[no-any-return]
 
     def _outputs(self, one: Any, rows: int | None, timed: bool) -> list[Any]:
-        """Dtypes and shapes of a part of a batch."""
+        """Return dtypes and shapes for a batch part."""
         if is_sparse(one):
             rank = one.get_shape().ndims
             rank = None if rank is None else rank + 1
@@ -222,18 +222,18 @@ class _Store:
         return [(one.dtype.base_dtype, [rows, self._steps, *sizes[1:]] if timed else [rows, *sizes])]
 
     def save(self, number: int, keys: Tensor, values: Tensor) -> Operation:
-        """An operation that sets a state."""
+        """Return an operation that sets a state."""
         kernel = lambda run, held, keys, values: held.save(number, keys, values)  # noqa: E731
         return self._node("SegmentsSaveState", [keys, values], [], kernel)  # type: ignore[no-any-return]
 
     def ready(self) -> Tensor:
-        """The number of segments that are ready."""
+        """Return the number of ready segments."""
         key, make = self._key, self._make
         kernel = lambda run: np.int32(len(run.state(key, make)))  # noqa: E731
         return tensor_node("SegmentsReady", [], kernel, dtypes.int32, (), stateful=True)
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Operation:
-        """An operation that ends the input."""
+        """Return an operation that ends the input."""
         with name_scope(name, "SegmentsClose"):
             return self._node(  # type: ignore[no-any-return]
                 "SegmentsClose", [], [], lambda run, held: held.close(cancel_pending_enqueues)
@@ -253,7 +253,7 @@ def _check_names(what: str, given: Any) -> None:
 
 
 def _shaped(what: str, name: str, given: Any, first: int) -> Any:
-    """The tensor of a name; ValueError if it has unknown sizes, other than that of time."""
+    """Return a name's tensor; ValueError if it has unknown sizes other than time."""
     if is_sparse(given):
         return given if isinstance(given, SparseTensor) else SparseTensor.from_value(given)
     tensor = convert_to_tensor(given, name=f"{what}_{name}")
@@ -265,7 +265,7 @@ def _shaped(what: str, name: str, given: Any, first: int) -> Any:
 
 
 def _restored(given: Any, rows: Any) -> Any:
-    """The outputs of an input in the batch: one, or three for a sparse input."""
+    """Return an input's outputs in the batch: one, or three for a sparse input."""
     if not is_sparse(given):
         return next(rows)
     return SparseTensor(next(rows), next(rows), next(rows))

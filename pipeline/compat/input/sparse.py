@@ -1,4 +1,4 @@
-"""SparseTensors in batch functions: a queue holds their handles, and the dequeued handles become one SparseTensor."""
+"""SparseTensors in batch functions: a queue holds their handles, and dequeued handles become one SparseTensor."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from pipeline.compat.values.sparse_tensor import SparseTensor
 
 
 class Origin(NamedTuple):
-    """Where the SparseTensors of one component are kept: the first op that stores them, and the rank of one of them."""
+    """The store for one component's SparseTensors: the first op that stores them, and their rank."""
 
     map_op: Operation
     rank: int | None
 
     def agrees(self, other: Origin | None) -> bool:
-        """Return whether the handles of both can be in one component."""
+        """Return whether the handles from both can be in one component."""
         if other is None or self.map_op is not other.map_op:
             return False
         return self.rank is None or other.rank is None or self.rank == other.rank
@@ -37,13 +37,13 @@ class Origin(NamedTuple):
 def stored(
     sources: Sequence[Sequence[Any]], enqueue_many: bool, keep_input: Tensor
 ) -> tuple[list[list[Tensor]], list[Origin | None]]:
-    """Replace the SparseTensors of every source by handles, int64 of shape [1].
+    """Replace each source's SparseTensors by handles, int64 with shape [1].
 
     Returns:
-        The sources, and the origin of each component; None for a dense one.
+        The sources, and each component's origin; None for a dense one.
 
     Raises:
-        ValueError: The sources differ in number of components or in which of them are sparse.
+        ValueError: The sources differ in their component count, or in which components are sparse.
     """
     first, origins = _stored_source(sources[0], enqueue_many, keep_input, [])
     dense = [first]
@@ -63,7 +63,7 @@ def _stored_source(
     source: Sequence[Any], enqueue_many: bool, keep_input: Tensor, shared: Sequence[Origin | None]
 ) -> tuple[list[Tensor], list[Origin | None]]:
     shared = shared or [None] * len(source)
-    pairs = list(zip(source, shared, strict=False))  # components that the first source does not have are dropped
+    pairs = list(zip(source, shared, strict=False))  # components missing from the first source are dropped
     tensors = [
         _handles(tensor, origin, enqueue_many, keep_input) if isinstance(tensor, SparseTensor) else tensor
         for tensor, origin in pairs
@@ -91,7 +91,7 @@ def _handles(sparse: SparseTensor, origin: Origin | None, enqueue_many: bool, ke
 
 
 def _of_rows(sparse: SparseTensor, keep_rows: Tensor) -> SparseTensor:
-    """Return the selected rows of a SparseTensor, with the same shape."""
+    """Return the selected rows from a SparseTensor, with the same shape."""
     indices: Any = sparse.indices
     places = reshape(where(gather(keep_rows, indices[:, 0])), [-1])
     return SparseTensor(gather(indices, places), gather(sparse.values, places), identity(sparse.dense_shape))
@@ -111,15 +111,15 @@ def _origin(sparse: SparseTensor, handles: Tensor, shared: Origin | None, enqueu
 
 
 def _storing_op(handles: Tensor) -> Operation:
-    """The op that made the handles, which may be in the branch of a condition."""
+    """Return the op that made the handles; it may be in a condition's branch."""
     merged = (tensor.op for tensor in handles.op.inputs)
     return next((op for op in merged if op.type in ADD_TYPES), handles.op)
 
 
 def restored(dequeued: Any, origins: Sequence[Origin | None]) -> Any:
-    """Turn dequeued handles into SparseTensors again, one of one more dimension for each component that was sparse.
+    """Turn dequeued handles into SparseTensors again, one with an extra dimension per sparse component.
 
-    Evaluating one component evaluates all of them, so no SparseTensor stays behind in its map.
+    Evaluating one component evaluates all, so no SparseTensor stays behind in its map.
     """
     if not any(origins):
         return dequeued

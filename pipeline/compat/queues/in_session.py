@@ -1,4 +1,4 @@
-"""A session's queue: a native queue with its graph's names; cancelling a run ends its waiting calls."""
+"""A session's queue: a native queue tied to a graph; cancelling a run ends its waiting calls."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The table of the drop-in's names: which module of `pipeline.compat` has each one.
+"""The drop-in's name table: maps each name to its module in `pipeline.compat`.
 
-A value lists public dotted names. A name's last part, or what follows `=`, is the attribute in the module. A module
-whose name begins with a dot is native: it lies in `pipeline`.
+A value lists public dotted names. A name's last part, or the text after `=`, is the attribute in the module. A module
+name beginning with a dot is native: it is in `pipeline`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def _debugging(names: str) -> str:
 
 
 def _within(spaces: str, names: str) -> str:
-    """Return each name in each of the namespaces."""
+    """Return each name in each namespace."""
     return " ".join(f"{space}.{name}" for space in spaces.split() for name in names.split()) + " "
 
 

@@ -1,4 +1,4 @@
-"""The lazy namespaces of the drop-in (`tf`, `tf.train`, `tf.image`, ...), which import a module on first use."""
+"""The drop-in's lazy namespaces (`tf`, `tf.train`, `tf.image`, ...), which import a module on first use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.compat.values.convert import register_tensor_conversion_function
 
 
 def _table() -> dict[str, tuple[str, str]]:
-    """Return the module and attribute of each public dotted name."""
+    """Return each public dotted name's module and attribute."""
     table = {}
     for module, names in MODULES.items():
         for each in names.split():
@@ -25,7 +25,7 @@ def _table() -> dict[str, tuple[str, str]]:
 
 
 class Namespace(types.ModuleType):
-    """A namespace that looks a name up, and imports its module, when the name is first used."""
+    """A namespace that looks up a name, and imports its module, on first use."""
 
     def __init__(self, root: str, path: str) -> None:
         super().__init__(f"{root}.{path}", f"The names of `tf.{path}` that the drop-in has.")
@@ -58,7 +58,7 @@ def _missing(path: str, special: bool) -> AttributeError:
     if special:
         return AttributeError(path)
     space, _, name = path.rpartition(".")
-    import difflib  # here, as it would add 2 ms to every import of the drop-in
+    import difflib  # here, because it would add 2 ms to every import of the drop-in
 
     from pipeline.compat.hints import reason  # likewise
 
@@ -81,7 +81,7 @@ def _names_within(path: str) -> list[str]:
     return sorted(names)
 
 
-# The operators of tensors. Most programs for queues use few, so the first use of one imports them all.
+# Tensor operators. Most queue programs use few, so the first use imports them all.
 _BINARY = ("add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")
 OPERATORS = [*_BINARY, *(f"r{each}" for each in _BINARY), "lt", "le", "gt", "ge", "neg", "abs", "invert", "getitem"]
 
@@ -92,7 +92,7 @@ def _operators() -> Any:
 
 def _operator(name: str) -> Callable[..., Any]:
     def method(*operands: Any) -> Any:
-        _operators()  # puts the operator in the place of this one
+        _operators()  # replaces this operator
         return getattr(Tensor, name)(*operands)
 
     return method
@@ -105,7 +105,7 @@ def attach(module: dict[str, Any]) -> None:
         sys.modules.setdefault(f"{root}.{path}", Namespace(root, path))
 
     def look_up(name: str) -> Any:
-        if name == "__all__":  # for `import *`; not at once, as looking for packages takes time
+        if name == "__all__":  # for `import *`; not at once, because looking for packages takes time
             module[name] = [each for each in _names_within("") if not each.startswith("_")]
             return module[name]
         return _look_up(root, module, name)

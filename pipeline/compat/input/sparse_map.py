@@ -1,4 +1,4 @@
-"""SparseTensors kept in a session by handle: the ops that add them to a map and take them out again."""
+"""SparseTensors stored in a session by handle: ops that add them to a map and take them out."""
 
 from __future__ import annotations
 
@@ -43,23 +43,23 @@ class SparseTensorsMap:
 
 
 def add_sparse(sparse: SparseTensor, shared_name: str | None = None) -> Tensor:
-    """Keep a SparseTensor; returns its handle, an int64 scalar. Ops with the same shared name share a map."""
+    """Store a SparseTensor; return its handle, an int64 scalar. Ops with the same shared name share a map."""
     return _add(
         "AddSparseToTensorsMap", sparse, (), lambda sparse_map, *parts: np.int64(sparse_map.add(parts)), shared_name
     )
 
 
 def add_many_sparse(sparse: SparseTensor, shared_name: str | None = None) -> Tensor:
-    """Keep the rows of a SparseTensor, of rank 2 or more; returns their handles, an int64 vector."""
+    """Store the rows of a SparseTensor with rank 2 or more; return their handles, an int64 vector."""
     return _add("AddManySparseToTensorsMap", sparse, (None,), _add_rows, shared_name)
 
 
 def take_many_sparse(map_op: Operation, handles: Tensor, rank: int | None = None) -> SparseTensor:
-    """Take SparseTensors out of the map of the op that added them; returns them as one, with their number in front.
+    """Take SparseTensors from an op's map; return them as one, with a leading dimension for their count.
 
     Args:
         handles: Their handles, an int64 vector.
-        rank: Rank of the result, if it is known.
+        rank: The result's rank, if it is known.
 
     Raises:
         TypeError: The op adds nothing to a map.
@@ -82,7 +82,7 @@ def take_many_sparse(map_op: Operation, handles: Tensor, rank: int | None = None
 
 
 def _add(op_type: str, sparse: SparseTensor, shape: tuple[None, ...], add: Any, shared_name: str | None) -> Tensor:
-    key: list[Any] = []  # the name of the op, once there is one
+    key: list[Any] = []  # the op's name, once it exists
 
     def kernel(run: Any, *parts: NDArray[Any]) -> Any:
         return add(run.state(key[0], SparseTensorsMap), *parts)
@@ -122,7 +122,7 @@ def _add_rows(
 
 
 def _together(parts: list[_Parts]) -> _Parts:
-    """Make one SparseTensor of the parts, as large in each dimension as the largest of them."""
+    """Make one SparseTensor from the parts, as large in each dimension as the largest part."""
     if not parts:
         raise _invalid("Must have at least 1 serialized SparseTensor, but input matrix has 0 rows")
     rank = len(parts[0][2])

@@ -1,1 +1,1 @@
-"""The computations of ops, as functions on NumPy arrays, independent of graphs."""
+"""Op computations as functions on NumPy arrays, independent of graphs."""

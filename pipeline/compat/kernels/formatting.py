@@ -1,4 +1,4 @@
-"""Arrays as text, in the format of tf.Assert and tf.Print."""
+"""Arrays as text, formatted like tf.Assert and tf.Print."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _element(value: Any) -> str:
 
 
 def _nested(value: Any, depth: int, left: list[int]) -> str:
-    """Return the elements of one axis, at most `left[0]`, which is reduced by their number."""
+    """Return one axis's elements, at most `left[0]`; subtract their count from it."""
     if left[0] <= 0:
         return ""
     if value.ndim == 1:
@@ -45,7 +45,7 @@ def _nested(value: Any, depth: int, left: list[int]) -> str:
 
 
 def summarize(value: Any, entries: int) -> str:
-    """Return the first `entries` elements of a value in brackets, and "..." for the rest; all if negative."""
+    """Return a value's first `entries` elements in brackets, and "..." for the rest; all if negative."""
     array = value if isinstance(value, np.ndarray) else None
     if array is None or array.ndim == 0:
         only = value if array is None else array[()]

@@ -1,4 +1,4 @@
-"""The hashes behind string_to_hash_bucket: Murmur and FarmHash (Fingerprint64) of byte strings."""
+"""Hashes for string_to_hash_bucket: Murmur and FarmHash (Fingerprint64) for byte strings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORD = struct.Struct("<Q").unpack_from
 
 
 def murmur(data: bytes) -> int:
-    """Return the 64-bit hash of string_to_hash_bucket."""
+    """Return the 64-bit hash for string_to_hash_bucket."""
     size = len(data)
     hashed = _SEED ^ (size * _MURMUR & _MASK)
     whole = size & ~7
@@ -27,7 +27,7 @@ def murmur(data: bytes) -> int:
 
 
 def fingerprint(data: bytes) -> int:
-    """Return the 64-bit hash of string_to_hash_bucket_fast."""
+    """Return the 64-bit hash for string_to_hash_bucket_fast."""
     size = len(data)
     if size <= 16:
         return _up_to_16(data, size)
@@ -128,7 +128,7 @@ def _long(data: bytes, size: int) -> int:
 def _step(
     data: bytes, at: int, x: int, y: int, z: int, v: tuple[int, int], w: tuple[int, int], factor: int, weight: int
 ) -> tuple[int, int, int, tuple[int, int], tuple[int, int]]:
-    """Mix in one block of 64 bytes."""
+    """Mix in one 64-byte block."""
     x = _right(x + y + v[0] + _fetch(data, at + 8), 37) * factor & _MASK
     y = _right(y + v[1] + _fetch(data, at + 48), 42) * factor & _MASK
     x ^= w[1] * weight & _MASK

@@ -1,6 +1,6 @@
-"""Long examples cut into segments, whose batches carry states from one segment of an example to its next.
+"""Long examples cut into segments; batches carry states from one segment of an example to the next.
 
-A session keeps them in `Segments`: each example waits for the states of its next segment, and is ready when it has all.
+A session stores them in `Segments`: each example waits for its next segment's states, then it is ready.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FIRST_INDEX = -(2**63)
 
 
 class Sparse(NamedTuple):
-    """The parts of a sparse tensor."""
+    """A sparse tensor's parts."""
 
     indices: Any
     values: Any
@@ -26,7 +26,7 @@ class Sparse(NamedTuple):
 
 
 class StoredExample:
-    """An example in the store; its states are those of the segment `at`."""
+    """A stored example; its states belong to segment `at`."""
 
     def __init__(
         self, key: bytes, length: int, sequences: Sequence[Any], context: Sequence[Any], steps: int, count: int
@@ -37,13 +37,13 @@ class StoredExample:
         self.states: dict[int, Any] = {}
 
     def key_of(self, segment: int) -> bytes:
-        """The key of a segment; behind the last one, a key that says so."""
+        """Return a segment's key, or an end marker after the last one."""
         if segment >= self.count:
             return b"STOP:" + self.key
         return b"%05d_of_%05d:%b" % (segment, self.count, self.key)
 
     def segment(self, sequence: Any) -> Any:
-        """The part of a sequence that belongs to the segment; what is missing at its end is zeros."""
+        """Return a sequence's part for this segment, padded with zeros at its end."""
         start, end = self.at * self.steps, (self.at + 1) * self.steps
         if isinstance(sequence, Sparse):
             within = (start <= sequence.indices[:, 0]) & (sequence.indices[:, 0] < end)
@@ -58,23 +58,24 @@ class StoredExample:
 
 
 class Segments:
-    """The examples of one session.
+    """One session's examples.
 
-    Thread safety: every method may be called from every thread; `_condition` guards all, and is notified of all.
+    Thread safety: all methods may be called from any thread; `_condition` guards everything, and is notified about
+    every change.
 
     Args:
-        capacity: How many examples may be in the store.
-        steps: The length of a segment.
+        capacity: Maximum number of stored examples.
+        steps: Segment length.
         states: States per example.
-        pad: Fill the last segment of an example up.
+        pad: Pad an example's last segment.
     """
 
     def __init__(self, capacity: int, steps: int, states: int, pad: bool) -> None:
         self._condition = threading.Condition()
         self._capacity, self._steps, self._states, self._pad = capacity, steps, states, pad
-        self._waiting: dict[bytes, StoredExample] = {}  # by the key of the segment whose states are to come
+        self._waiting: dict[bytes, StoredExample] = {}  # by the key of the segment missing its states
         self._ready: list[tuple[int, StoredExample]] = []  # a heap: older examples first
-        self._keys: set[bytes] = set()  # of the examples that are not finished
+        self._keys: set[bytes] = set()  # keys for unfinished examples
         self._inserted = 0
         self._closed = self._cancelled = False
 
@@ -82,7 +83,7 @@ class Segments:
         return len(self._ready)
 
     def close(self, cancel: bool) -> None:
-        """Take no more examples; with `cancel`, neither those that wait for room."""
+        """Accept no more examples; with `cancel`, also reject those waiting for room."""
         with self._condition:
             self._closed, self._cancelled = True, self._cancelled or cancel
             self._condition.notify_all()
@@ -133,7 +134,7 @@ class Segments:
         return time
 
     def take(self, run: Any, count: int, fewer: bool) -> list[StoredExample]:
-        """Wait for `count` segments, and take them; with `fewer`, take what there is when the store is closed.
+        """Wait for `count` segments, and take them; with `fewer`, take the remaining ones once the store is closed.
 
         Each example is returned as it is now: its next segment is another object.
 
@@ -167,10 +168,10 @@ class Segments:
         return len(self._ready) + len(self._waiting)
 
     def save(self, number: int, keys: Any, values: Any) -> None:
-        """Set a state of the segments with these keys; where all states are set, the segment is ready.
+        """Set a state for the segments with these keys; with all states set, a segment is ready.
 
         Raises:
-            InvalidArgumentError: There are not as many values as keys; a state is set already.
+            InvalidArgumentError: There are fewer or more values than keys; a state is already set.
         """
         if len(values) != len(keys):
             raise invalid(f"Expected a state for each of the {len(keys)} examples of the batch, got {len(values)}")
@@ -189,7 +190,7 @@ class Segments:
 
 
 def _following(example: StoredExample) -> StoredExample:
-    """The next segment of an example, whose states are to come."""
+    """Return an example's next segment, without its states."""
     following = StoredExample(
         example.key, example.length, example.sequences, example.context, example.steps, example.count
     )
@@ -202,7 +203,7 @@ def _time_of(sequence: Any) -> int:
 
 
 def batch_of(examples: Sequence[StoredExample], states: int) -> list[Any]:
-    """Return what a batch of segments consists of, in the order of the outputs of the op."""
+    """Return a segment batch's components, in the op's output order."""
     steps = examples[0].steps
     batch: list[Any] = [
         np.array([each.index for each in examples], np.int64),
@@ -229,7 +230,7 @@ def _strings(keys: list[bytes]) -> Any:
 
 
 def _stacked(rows: Sequence[Any]) -> list[Any]:
-    """The rows as one array, or as the three parts of a sparse tensor."""
+    """Return the rows as one array, or as a sparse tensor's three parts."""
     if not isinstance(rows[0], Sparse):
         return [np.stack([np.asarray(each, object) if isinstance(each, bytes) else each for each in rows])]
     indices = [np.insert(each.indices, 0, number, axis=1) for number, each in enumerate(rows)]

@@ -17,7 +17,7 @@ def listed(numbers: Any) -> str:
 
 
 def order(indices: Any) -> Any:
-    """Return the permutation that sorts indices row by row; equal indices keep their order."""
+    """Return the permutation sorting index rows; equal rows keep their order."""
     return np.lexsort(indices.T[::-1]) if indices.shape[1] else np.arange(len(indices))
 
 
@@ -30,7 +30,7 @@ def reorder(indices: Any, values: Any, shape: Any) -> list[Any]:
 
 
 def dense(indices: Any, shape: Any, values: Any, default: Any, validate: bool) -> Any:
-    """Return the dense tensor, with `default` where there is no element."""
+    """Return the dense tensor, with `default` in places without an element."""
     if indices.ndim > 2:
         raise invalid(f"sparse_indices should be a scalar, vector, or matrix, got shape {listed(indices.shape)}")
     count = len(indices) if indices.ndim else 1
@@ -56,7 +56,7 @@ def dense(indices: Any, shape: Any, values: Any, default: Any, validate: bool) -
 
 
 def check_indices(rows: Any, shape: Any) -> None:
-    """InvalidArgumentError for the first index that is out of bounds, out of order or repeated."""
+    """Raise InvalidArgumentError for the first index out of bounds, out of order or repeated."""
     outside = ((rows < 0) | (rows >= shape)).any(axis=1)
     behind = np.zeros(len(rows), bool)
     if len(rows) > 1:

@@ -1,4 +1,4 @@
-"""The contents of a staging area in a session: elements in order (Buffer) or by key (StagingMap). Calls may wait."""
+"""A session's staging area contents: elements in order (Buffer) or by key (StagingMap). Calls may wait."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipeline.errors import ResourceExhaustedError, invalid
 
 
 def size_of(values: Any) -> int:
-    """Return the bytes that the components of an element take up."""
+    """Return the bytes used by an element's components."""
     total = 0
     for each in values:
         array = np.asarray(each, object) if isinstance(each, bytes) else np.asarray(each)
@@ -20,7 +20,7 @@ def size_of(values: Any) -> int:
 
 
 class _Limited:
-    """Limits the elements and bytes. Thread safe: `_condition` guards all, and is notified of every put and take."""
+    """Limits element count and bytes. Thread safe: `_condition` guards everything; puts and takes notify it."""
 
     def __init__(self, capacity: int, memory_limit: int) -> None:
         self._condition = threading.Condition()
@@ -75,7 +75,7 @@ class Buffer(_Limited):
             return values
 
     def peek(self, run: Any, index: int) -> tuple[Any, ...]:
-        """Wait until there is an element of that index, and return it without taking it."""
+        """Wait until an element with this index exists, and return it without taking it."""
         with self._condition:
             run.wait_for(self._condition, lambda: index < len(self._items), "Unstage")
             return self._items[index]
@@ -92,10 +92,10 @@ class StagingMap(_Limited):
     """Elements by key; one can be put in and taken out in several parts.
 
     Args:
-        count: The number of components of an element.
-        ordered: True if a take without a key takes the smallest key; otherwise the element completed first.
-        capacity: The most complete elements; 0 is no limit.
-        memory_limit: The most bytes; 0 is no limit.
+        count: Components per element.
+        ordered: True if a take without a key takes the smallest key; otherwise it takes the element completed first.
+        capacity: Maximum number of complete elements; 0 means no limit.
+        memory_limit: Maximum size in bytes; 0 means no limit.
     """
 
     def __init__(self, count: int, ordered: bool, capacity: int, memory_limit: int) -> None:
@@ -109,11 +109,11 @@ class StagingMap(_Limited):
 
     @property
     def incomplete(self) -> int:
-        """The number of elements that lack components."""
+        """The count of elements that lack components."""
         return len(self._incomplete)
 
     def put(self, run: Any, key: int, indices: list[int], values: tuple[Any, ...]) -> None:
-        """Wait for room, and add components of an element."""
+        """Wait for room, and add components to an element."""
         needed = size_of(values)
         with self._condition:
             self._wait_for_room(run, needed)
@@ -140,7 +140,7 @@ class StagingMap(_Limited):
                 raise invalid(f"Index '{index}' is not in the range [0, {self._count})")
 
     def take(self, run: Any, key: int | None, indices: list[int], keep: bool = False) -> tuple[int, list[Any]]:
-        """Wait for a complete element, the next one if `key` is None, and take components of it.
+        """Wait for a complete element, the next one if `key` is None, and take components from it.
 
         Returns:
             The key and the components.

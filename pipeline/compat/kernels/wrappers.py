@@ -1,4 +1,4 @@
-"""Wrappers of kernels: NumPy's warnings off, 16-bit floats computed in float32, checks made once for each shape."""
+"""Kernel wrappers: NumPy's warnings off, 16-bit floats computed in float32, checks made once per shape."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 Kernel = Callable[..., Any]
-_MOST_SHAPES = 256  # of which each op remembers what it found
+_MOST_SHAPES = 256  # maximum number of remembered shapes per op
 
 
 def quiet(function: Kernel) -> Kernel:
-    """Return the function with NumPy's warnings off: infinities and NaNs are ordinary results."""
+    """Return the function with NumPy's warnings off, because infinities and NaNs are ordinary results."""
 
     def kernel(*values: Any) -> Any:
         with np.errstate(all="ignore"):
@@ -23,12 +23,14 @@ def quiet(function: Kernel) -> Kernel:
 
 
 def once_a_shape(kernel: Kernel, recipe: Callable[..., Any], follow: Callable[[Any, Any], Any]) -> Kernel:
-    """Return the kernel, which plans replace if they know all its values but the first: checks that depend on the shape
-    of that alone are then made once for each shape. An image of 32 x 32 pixels passes eight such operations of 1.5 us.
+    """Return a kernel that checks each shape only once if all other values are constant.
+
+    Plans replace it when they know all values except the first, so checks on its shape are made once per shape. A 32 x
+    32 px image passes through eight such operations at 1.5 us each.
 
     Args:
-        kernel: Takes a value and others that are often constant.
-        recipe: Takes the shape of the first value and the others, and returns how to make the result.
+        kernel: Takes a value and other, often constant values.
+        recipe: Takes the first value's shape and the others, and returns how to make the result.
         follow: Takes the first value and a recipe, and returns the result.
     """
 

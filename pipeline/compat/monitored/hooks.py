@@ -1,4 +1,4 @@
-"""Hooks of monitored sessions that log, feed, wait or stop; checkpoint hooks raise an error."""
+"""Monitored session hooks that log, feed, wait or stop; checkpoint hooks raise an error."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from pipeline.errors import OutOfRangeError
 
 
 class SessionRunHook:
-    """Base of the hooks of a monitored session; all methods do nothing."""
+    """Base class for monitored session hooks; all methods do nothing."""
 
     def begin(self) -> None:
         """Called once before the session is made; may add to the graph."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Called when a session has been made; the graph is finalized."""
+        """Called after a session has been made; the graph is finalized."""
 
     def before_run(self, run_context: Any) -> Any:
         """Called before each run; may return SessionRunArgs to add to it."""
         return None
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Called after each run with SessionRunValues, the results of what `before_run` requested."""
+        """Called after each run with SessionRunValues, the results requested by `before_run`."""
 
     def end(self, session: Any) -> None:
-        """Called at the end of the session, unless it ends with an error."""
+        """Called when the session ends without an error."""
 
 
 class SessionRunArgs(NamedTuple):
-    """The fetches, feeds and options that a hook adds to a run."""
+    """Fetches, feeds and options a hook adds to a run."""
 
     fetches: Any
     feed_dict: Any = None
@@ -43,7 +43,7 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """The results of a hook's fetches."""
+    """The results for a hook's fetches."""
 
     results: Any
     options: Any
@@ -51,10 +51,10 @@ class SessionRunValues(NamedTuple):
 
 
 class SessionRunContext:
-    """The run that a hook is called for.
+    """The run a hook is called for.
 
     Args:
-        original_args: The SessionRunArgs of the caller.
+        original_args: The caller's SessionRunArgs.
         session: The session without hooks.
     """
 
@@ -64,7 +64,7 @@ class SessionRunContext:
 
     @property
     def original_args(self) -> SessionRunArgs:
-        """The fetches and feeds of the caller."""
+        """The caller's fetches and feeds."""
         return self._original_args
 
     @property
@@ -83,17 +83,17 @@ class SessionRunContext:
 
 
 class LoggingTensorHook(SessionRunHook):
-    """Logs the values of tensors.
+    """Logs tensor values.
 
     Args:
-        tensors: A list of tensors or their names, or a dict from labels to them.
+        tensors: A list with tensors or their names, or a dict from labels to them.
         every_n_iter: Log every n runs.
         every_n_secs: Log every n seconds.
         at_end: Also log at the end.
-        formatter: Makes the text from a dict of the values.
+        formatter: Makes the text from a dict with the values.
 
     Raises:
-        ValueError: Not exactly one of `every_n_iter` and `every_n_secs` is given; with `at_end` there may be none.
+        ValueError: Not exactly one of `every_n_iter` and `every_n_secs` is given; with `at_end` both may be missing.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class LoggingTensorHook(SessionRunHook):
 
 
 def _element(given: Any) -> Any:
-    """The tensor meant by a tensor, its name, or the name of an operation with one output."""
+    """Return the tensor for a tensor, its name, or the name of an operation with one output."""
     graph = get_default_graph()
     if not isinstance(given, str):
         if getattr(given, "graph", None) is not graph:
@@ -198,7 +198,7 @@ class StopAtStepHook(SessionRunHook):
     def after_run(self, run_context: Any, run_values: Any) -> None:
         """Request a stop at the last step."""
         assert self._last_step is not None
-        # The value may be from before or after the run's own increment: read it again if it may be the last one.
+        # The value may be from before or after the run's own increment, so read it again if it may be the last one.
         may_be_last = run_values.results + 1 >= self._last_step
         if may_be_last and run_context.session.run(self._global_step_tensor) >= self._last_step:
             run_context.request_stop()
@@ -238,7 +238,7 @@ class NanTensorHook(SessionRunHook):
 
 
 class GlobalStepWaiterHook(SessionRunHook):
-    """Delays the first run until the global step, which others increment, reaches a value.
+    """Delays the first run until the global step, incremented elsewhere, reaches a value.
 
     Args:
         wait_until_step: The value.
@@ -262,7 +262,7 @@ class GlobalStepWaiterHook(SessionRunHook):
 
 
 class FinalOpsHook(SessionRunHook):
-    """Runs operations at the end of the session.
+    """Runs operations when the session ends.
 
     Args:
         final_ops: The fetches.
@@ -290,7 +290,7 @@ class FinalOpsHook(SessionRunHook):
 
 
 class FeedFnHook(SessionRunHook):
-    """Feeds each run with the result of a function.
+    """Feeds each run with a function's result.
 
     Args:
         feed_fn: Returns a feed_dict.

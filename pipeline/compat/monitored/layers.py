@@ -1,4 +1,4 @@
-"""The layers of a monitored session: one calls hooks, one stops with a Coordinator, one recovers from interruptions."""
+"""A monitored session's layers: one calls hooks, one stops with a Coordinator, one recovers from interruptions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _INTERRUPTIONS = (AbortedError, UnavailableError)
 
 
 class StepContext:
-    """The argument of a step function.
+    """A step function's argument.
 
     Args:
         session: The session without hooks.
-        run_with_hooks: The `run` that calls hooks.
+        run_with_hooks: The `run` method with hooks.
     """
 
     def __init__(self, session: Any, run_with_hooks: Callable[..., Any]) -> None:
@@ -27,15 +27,15 @@ class StepContext:
 
     @property
     def session(self) -> Any:
-        """The session, whose `run` calls no hooks."""
+        """The session; its `run` calls no hooks."""
         return self._session
 
     def run_with_hooks(self, *args: Any, **kwargs: Any) -> Any:
-        """As `session.run`, but call the hooks."""
+        """Run as `session.run` does, and call the hooks."""
         return self._run_with_hooks(*args, **kwargs)
 
     def request_stop(self) -> None:
-        """End the step and stop the session: raise StopIteration."""
+        """End the step and stop the session by raising StopIteration."""
         raise StopIteration("step_fn has requested the iterations to stop.")
 
 
@@ -56,7 +56,7 @@ class Layer:
         return ""
 
     def should_stop(self) -> bool:
-        """Return whether this layer or one inside it wants to stop."""
+        """Return whether this layer or an inner one wants to stop."""
         if self._check_stop() or not self._sess:
             return True
         return isinstance(self._sess, Layer) and self._sess.should_stop()
@@ -110,7 +110,7 @@ class Hooked(Layer):
         return outputs["caller"]
 
     def _before(self, context: SessionRunContext, wanted: dict[Any, Any], users: Any, options: Any) -> Any:
-        """Call `before_run` of the hooks: add to the fetches and options; return all feeds."""
+        """Call each hook's `before_run`: add to the fetches and options; return all feeds."""
         feeds: dict[Any, Any] = {}
         for hook in self._hooks:
             request = hook.before_run(context)
@@ -139,7 +139,7 @@ def _distinct(a: dict[Any, Any], b: dict[Any, Any], message: str) -> None:
 
 
 class Coordinated(Layer):
-    """Stops when a Coordinator stops, and raises the errors of its threads."""
+    """Stops when a Coordinator stops, and raises its threads' errors."""
 
     def __init__(self, sess: Any, coord: Any, stop_grace_period_secs: float) -> None:
         super().__init__(sess)
@@ -150,7 +150,7 @@ class Coordinated(Layer):
         return bool(self._coord.should_stop())
 
     def close(self) -> None:
-        """Stop the threads, wait for them, close the session; raise the error of a thread."""
+        """Stop the threads, wait for them, close the session; raise a thread's error."""
         self._coord.request_stop()
         try:
             self._coord.join(stop_grace_period_secs=self._grace, ignore_live_threads=True)
@@ -161,7 +161,7 @@ class Coordinated(Layer):
                 tf_logging.error("The session could not be closed: %s", error)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Run; if that fails after a thread was interrupted, raise the interruption."""
+        """Run; if it fails after a thread was interrupted, raise the interruption."""
         try:
             return self._sess.run(*args, **kwargs)
         except _INTERRUPTIONS:

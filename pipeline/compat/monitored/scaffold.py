@@ -1,4 +1,4 @@
-"""Scaffold: the operations that initialize a session and check that it is ready."""
+"""Scaffold: operations that initialize a session and check whether it is ready."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ _PARTS = ("init_op", "init_feed_dict", "ready_op", "ready_for_local_init_op", "l
 
 
 class Scaffold:
-    """How to initialize the variables of a graph, and how to check that they are initialized.
+    """Operations that initialize a graph's variables and check the result.
 
     Args:
-        init_op: Initializes the global variables; all of them by default.
+        init_op: Initializes the global variables; all by default.
         init_feed_dict: Feeds for `init_op`.
         init_fn: Called as `init_fn(scaffold, session)` after `init_op`.
-        ready_op: Returns the names of variables that are not initialized.
-        ready_for_local_init_op: The same for the variables that `local_init_op` needs.
+        ready_op: Returns the names of uninitialized variables.
+        ready_for_local_init_op: The same for variables needed by `local_init_op`.
         local_init_op: Initializes local variables and tables.
         summary_op: The merged summaries.
         saver: Without effect: there are no checkpoints.
-        copy_from_scaffold: A Scaffold that supplies whatever is not given.
+        copy_from_scaffold: A Scaffold that supplies missing values.
         local_init_feed_dict: Feeds for `local_init_op`.
 
     Raises:
@@ -73,12 +73,12 @@ class Scaffold:
 
     @property
     def init_fn(self) -> Callable[[Any], Any] | None:
-        """A function of the session, or None."""
+        """The function with only the session as its argument, or None."""
         given = self._user_init_fn
         return None if given is None else lambda sess: given(self, sess)
 
     def finalize(self) -> Scaffold:
-        """Make the operations that were not given, and finalize the graph."""
+        """Make the missing operations, and finalize the graph."""
         if self.init_op is None:
             self.init_op = self.get_or_default("init_op", GraphKeys.INIT_OP, _init_op)
         if self.ready_op is None:
@@ -99,7 +99,7 @@ class Scaffold:
 
     @staticmethod
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
-        """Return the only member of a collection; if it is empty, make one and add it.
+        """Return a collection's only member; if it is empty, make one and add it.
 
         Raises:
             RuntimeError: The collection has several members.

@@ -27,7 +27,7 @@ class _Creator:
 
     def create_session(self) -> Any:
         self.tf_sess = self._session_creator.create_session()
-        # No exception counts as a clean stop, so `close` raises whatever a thread raised.
+        # An empty list means no exception counts as a clean stop, so `close` raises any thread's error.
         self.coord = Coordinator(clean_stop_exception_types=[])
         if get_collection(GraphKeys.QUEUE_RUNNERS):
             start_queue_runners(sess=self.tf_sess, coord=self.coord)
@@ -58,7 +58,7 @@ class _Monitored:
         return None if self._coordinated_creator.tf_sess is None else self._coordinated_creator.tf_sess.graph
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        """As `Session.run`, with the fetches and feeds of the hooks added.
+        """Run as `Session.run` does, with the hooks' fetches and feeds added.
 
         Raises:
             RuntimeError: A hook has requested a stop.
@@ -66,7 +66,7 @@ class _Monitored:
         return self._sess.run(fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata)
 
     def run_step_fn(self, step_fn: Callable[[Any], Any]) -> Any:
-        """Call `step_fn(step_context)`, which can run with and without hooks; return its result.
+        """Call `step_fn(step_context)` and return its result; the context can run with and without hooks.
 
         Raises:
             ValueError: The function takes other arguments.
@@ -85,14 +85,14 @@ class _Monitored:
         return self._sess is None or self._sess.should_stop()
 
     def close(self) -> None:
-        """Call the hooks, stop the threads and close the session; raise the error of a thread."""
+        """Call the hooks, stop the threads and close the session; raise a thread's error."""
         self._close(None)
 
     def __enter__(self) -> Any:
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
-        # The end of the input is a normal end.
+        # The end of input is a normal end.
         if kind in (OutOfRangeError, StopIteration):
             kind = None
         self._close(kind)
@@ -122,7 +122,7 @@ class _Monitored:
 
 
 def _argument_names(function: Any) -> tuple[str, ...]:
-    """The names of a function's arguments, without the `self` of a bound method."""
+    """Return a function's argument names, without `self` for a bound method."""
     if hasattr(function, "func") and hasattr(function, "keywords"):  # functools.partial
         names = _argument_names(function.func)[len(function.args) :]
         return tuple(name for name in names if name not in function.keywords)
@@ -143,7 +143,7 @@ class MonitoredSession(_Monitored):
     Args:
         session_creator: Makes the inner session; ChiefSessionCreator() by default.
         hooks: SessionRunHooks.
-        stop_grace_period_secs: Seconds for which `close` waits for threads.
+        stop_grace_period_secs: Seconds `close` waits for threads.
     """
 
     def __init__(
@@ -156,15 +156,15 @@ class MonitoredSession(_Monitored):
 
 
 class SingularMonitoredSession(_Monitored):
-    """As MonitoredSession, but without recovery, and with access to the inner session.
+    """A MonitoredSession without recovery, but with access to the inner session.
 
     Args:
         hooks: SessionRunHooks.
-        scaffold: How to initialize the session.
-        master: Must be empty: sessions run in this process.
+        scaffold: Scaffold that initializes the session.
+        master: Must be empty, because sessions run in this process.
         config: A ConfigProto.
-        checkpoint_dir: Must not hold a checkpoint.
-        stop_grace_period_secs: Seconds for which `close` waits for threads.
+        checkpoint_dir: Must not contain a checkpoint.
+        stop_grace_period_secs: Seconds `close` waits for threads.
         checkpoint_filename_with_path: Must be None.
     """
 
@@ -207,23 +207,23 @@ def MonitoredTrainingSession(
     summary_dir: Any = None,
     save_graph_def: bool = True,
 ) -> MonitoredSession:
-    """Return a MonitoredSession with the usual hooks of a training program.
+    """Return a MonitoredSession with a training program's usual hooks.
 
     Args:
-        master: Must be empty: sessions run in this process.
-        is_chief: False: wait for variables instead of initializing them, and write nothing.
-        checkpoint_dir: The directory of summaries if there is no `summary_dir`. No checkpoints are written.
-        scaffold: How to initialize the session.
+        master: Must be empty, because sessions run in this process.
+        is_chief: If False, wait for variables instead of initializing them, and write nothing.
+        checkpoint_dir: Directory for summaries if there is no `summary_dir`. No checkpoints are written.
+        scaffold: Scaffold that initializes the session.
         hooks: SessionRunHooks.
-        chief_only_hooks: SessionRunHooks that only the chief calls.
+        chief_only_hooks: SessionRunHooks called by the chief only.
         save_checkpoint_secs, save_checkpoint_steps, save_graph_def: Without effect.
         save_summaries_steps: Write summaries every n steps, 100 by default.
         save_summaries_secs: Write summaries every n seconds.
         config: A ConfigProto.
-        stop_grace_period_secs: Seconds for which `close` waits for threads.
+        stop_grace_period_secs: Seconds `close` waits for threads.
         log_step_count_steps: Log the speed every n steps.
-        max_wait_secs: How many seconds a session that is not chief waits for variables.
-        summary_dir: The directory of summaries.
+        max_wait_secs: Seconds a session waits for variables if it is not the chief.
+        summary_dir: Directory for summaries.
     """
     scaffold = scaffold or Scaffold()
     if not is_chief:

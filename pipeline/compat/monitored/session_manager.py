@@ -1,4 +1,4 @@
-"""SessionManager and the session creators: make initialized sessions, and check that they are."""
+"""SessionManager and the session creators: make initialized sessions, and check them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pipeline.errors import DeadlineExceededError, FailedPreconditionError
 
 
 class SessionManager:
-    """Makes sessions of a graph and gets them ready to run.
+    """Makes sessions for a graph and gets them ready to run.
 
     Args:
         local_init_op: Initializes local variables and tables.
-        ready_op: Returns the names of variables that are not initialized.
+        ready_op: Returns the names of uninitialized variables.
         ready_for_local_init_op: The same, checked before `local_init_op`.
         graph: The graph; the default graph by default.
-        recovery_wait_secs: Seconds for which `wait_for_session` waits between attempts.
+        recovery_wait_secs: Seconds between attempts in `wait_for_session`.
         local_init_run_options: RunOptions for `local_init_op`.
         local_init_feed_dict: Feeds for `local_init_op`.
 
@@ -126,7 +126,7 @@ class SessionManager:
 
 
 def _not_ready(op: Any, sess: Session) -> str | None:
-    """A text that says what is not initialized; None if everything is."""
+    """Return a text listing uninitialized variables; None if all are initialized."""
     if op is None:
         return None
     try:
@@ -155,7 +155,7 @@ def _no_checkpoint(directory: Any, path: Any) -> None:
 
 
 class SessionCreator(abc.ABC):
-    """Makes the session of a monitored session."""
+    """Makes the inner session for a monitored session."""
 
     @abc.abstractmethod
     def create_session(self) -> Any:
@@ -166,10 +166,10 @@ class ChiefSessionCreator(SessionCreator):
     """Makes a session and initializes it.
 
     Args:
-        scaffold: How to initialize it; Scaffold() by default.
-        master: Must be empty: sessions run in this process.
+        scaffold: Scaffold that initializes it; Scaffold() by default.
+        master: Must be empty, because sessions run in this process.
         config: A ConfigProto.
-        checkpoint_dir: Must not hold a checkpoint.
+        checkpoint_dir: Must not contain a checkpoint.
         checkpoint_filename_with_path: Must be None.
     """
 
@@ -203,8 +203,8 @@ class WorkerSessionCreator(SessionCreator):
     """Makes a session and waits until something else has initialized its variables.
 
     Args:
-        scaffold: How to check that; Scaffold() by default.
-        master: Must be empty: sessions run in this process.
+        scaffold: Scaffold that checks this; Scaffold() by default.
+        master: Must be empty, because sessions run in this process.
         config: A ConfigProto.
         max_wait_secs: Seconds to wait.
     """

@@ -1,4 +1,4 @@
-"""SecondOrStepTimer, which says when a hook acts, and the reading of the global step that hooks share."""
+"""SecondOrStepTimer, which decides when a hook acts, and the hooks' shared read of the global step."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class SecondOrStepTimer:
     """Triggers every n seconds or every n steps.
 
     Args:
-        every_secs: The number of seconds.
-        every_steps: The number of steps.
+        every_secs: Interval in seconds.
+        every_steps: Interval in steps.
 
     Raises:
         ValueError: Both or neither are given.
@@ -39,7 +39,7 @@ class SecondOrStepTimer:
         self._last_triggered_time: float | None = None
 
     def should_trigger_for_step(self, step: Any) -> bool:
-        """Return whether to trigger at this step: first at once, then every n steps or seconds, at most once a step."""
+        """Return whether to trigger: the first time at once, then every n steps or seconds, at most once per step."""
         if self._last_triggered_step is None:
             return True
         if self._last_triggered_step == step:
@@ -59,7 +59,7 @@ class SecondOrStepTimer:
         return since
 
     def last_triggered_step(self) -> Any:
-        """Return the step of the last trigger; None before the first."""
+        """Return the last trigger's step; None before the first."""
         return self._last_triggered_step
 
 
@@ -82,10 +82,10 @@ class NeverTriggerTimer:
 
 
 def global_step_read(hook: str) -> Any:
-    """Return the value of the global step as one tensor that all hooks share.
+    """Return the global step's value as one tensor shared by all hooks.
 
     Raises:
-        RuntimeError: There is no global step; the text names `hook`, which needs it.
+        RuntimeError: There is no global step; the message names `hook`.
     """
     found = get_collection(_READ)
     if found:

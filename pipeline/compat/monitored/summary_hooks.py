@@ -1,4 +1,4 @@
-"""Hooks of monitored sessions that write summaries: SummarySaverHook and StepCounterHook."""
+"""Monitored session hooks that write summaries: SummarySaverHook and StepCounterHook."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.proto.summary import SessionLog, Summary
 
 
 def _writer(writer: Any, directory: Any) -> Any:
-    """The given FileWriter, or the one of the directory; None if there is neither."""
+    """Return the given FileWriter, or the directory's; None if there is neither."""
     return FileWriterCache.get(directory) if writer is None and directory else writer
 
 
@@ -23,10 +23,10 @@ class SummarySaverHook(SessionRunHook):
     Args:
         save_steps: Write every n steps.
         save_secs: Write every n seconds.
-        output_dir: The directory to write to.
-        summary_writer: The FileWriter to use instead of `output_dir`.
-        scaffold: A Scaffold whose `summary_op` is written.
-        summary_op: A summary or a list of summaries, instead of `scaffold`.
+        output_dir: Directory to write to.
+        summary_writer: FileWriter to use instead of `output_dir`.
+        scaffold: A Scaffold; its `summary_op` is written.
+        summary_op: One or more summaries, instead of `scaffold`.
 
     Raises:
         ValueError: Not exactly one of `scaffold` and `summary_op`, or of `save_steps` and `save_secs`, is given.
@@ -63,7 +63,7 @@ class SummarySaverHook(SessionRunHook):
         """Write the summaries if they were requested."""
         if not self._summary_writer:
             return
-        # The run itself reads the step before or after it counts it.
+        # The run itself reads the step before or after incrementing it.
         step = run_context.session.run(self._global_step_tensor)
         if self._next_step is None:
             self._summary_writer.add_session_log(SessionLog(status=SessionLog.START), step)
@@ -86,13 +86,13 @@ class SummarySaverHook(SessionRunHook):
 
 
 class StepCounterHook(SessionRunHook):
-    """Logs the number of steps per second, and writes it as a summary.
+    """Logs steps per second, and writes them as a summary.
 
     Args:
         every_n_steps: Log every n steps.
         every_n_secs: Log every n seconds.
-        output_dir: The directory to write to.
-        summary_writer: The FileWriter to use instead of `output_dir`.
+        output_dir: Directory to write to.
+        summary_writer: FileWriter to use instead of `output_dir`.
 
     Raises:
         ValueError: Not exactly one of `every_n_steps` and `every_n_secs` is given.

@@ -1,4 +1,4 @@
-"""Supervisor: makes a session ready, runs the queue runners beside it, and stops everything at the end."""
+"""Supervisor: prepares a session, runs the queue runners, and stops everything at the end."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ USE_DEFAULT = 0
 class Supervisor:
     """Runs a program's session: initializes it, starts the queue runners and services, and stops them.
 
-    There are no checkpoints: nothing is saved, and a `logdir` that holds a checkpoint is refused.
+    There are no checkpoints: nothing is saved, and a `logdir` with a checkpoint is rejected.
 
     Args:
         graph: The graph; the default graph by default. It is finalized.
-        ready_op, ready_for_local_init_op, init_op, local_init_op, summary_op, global_step: Operations; by default
-            those in the collections of the graph, or new ones. None is for none.
-        is_chief: Initialize the session; False waits until something else has initialized it.
+        ready_op, ready_for_local_init_op, init_op, local_init_op, summary_op, global_step: Operations; by default from
+            the graph's collections, or new ones. None means no operation.
+        is_chief: Initialize the session; if False, wait until something else has initialized it.
         init_feed_dict: Feeds for `init_op`.
-        logdir: The directory of the event files; None writes none.
+        logdir: Directory for event files; None writes none.
         saver, save_model_secs, checkpoint_basename: Without effect.
         save_summaries_secs: Seconds between two summaries; 0 writes none.
-        recovery_wait_secs: Seconds between two looks whether a session is initialized.
+        recovery_wait_secs: Seconds between checks for an initialized session.
         stop_grace_secs: Timeout for the threads to end, in seconds.
-        session_manager: Factory of the sessions; a SessionManager by default.
+        session_manager: Session factory; a SessionManager by default.
         summary_writer: A FileWriter, or None to write no summaries; by default one for `logdir`.
         init_fn: Called with the session after `init_op`.
         local_init_run_options: RunOptions for `local_init_op`.
 
     Raises:
-        ValueError: A variable of a supervisor that is not the chief has no device.
+        ValueError: This is not the chief, and one of its variables has no device.
     """
 
     USE_DEFAULT = USE_DEFAULT
@@ -159,13 +159,13 @@ class Supervisor:
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
     ) -> Session:
-        """Return a session that is ready to run, with the services and the queue runners started.
+        """Return a session ready to run, with the services and the queue runners started.
 
         Args:
-            master: Must be empty: sessions run in this process.
+            master: Must be empty, because sessions run in this process.
             config: A ConfigProto.
             wait_for_checkpoint: Without effect.
-            max_wait_secs: Seconds to wait for a session that something else initializes.
+            max_wait_secs: Seconds to wait for a session initialized elsewhere.
             start_standard_services: Start the services and the queue runners.
         """
         self.coord.clear_stop()
@@ -195,7 +195,7 @@ class Supervisor:
         return sess
 
     def start_queue_runners(self, sess: Any, queue_runners: Any = None) -> list[threading.Thread]:
-        """Start the threads of runners, by default of all in the graph; return the threads."""
+        """Start the threads for runners, by default for all in the graph; return the threads."""
         if queue_runners is None:
             queue_runners = self._graph.get_collection(GraphKeys.QUEUE_RUNNERS)
         return [
@@ -211,7 +211,7 @@ class Supervisor:
         return LooperThread.loop(self.coord, timer_interval_secs, target, args, kwargs)
 
     def stop(self, threads: Any = None, close_summary_writer: bool = True, ignore_live_threads: bool = False) -> None:
-        """Stop all threads and wait for them; raise what one of them reported.
+        """Stop all threads and wait for them; raise any error they reported.
 
         Args:
             threads: More threads to wait for.
@@ -228,7 +228,7 @@ class Supervisor:
                 self._graph_written = False
 
     def request_stop(self, ex: Any = None) -> None:
-        """Ask all threads to stop, as `Coordinator.request_stop`."""
+        """Request all threads to stop, as `Coordinator.request_stop` does."""
         self.coord.request_stop(ex=ex)
 
     def should_stop(self) -> bool:
@@ -259,9 +259,9 @@ class Supervisor:
         start_standard_services: bool = True,
         close_summary_writer: bool = True,
     ) -> Iterator[Session]:
-        """Return a context with a session that is ready to run; at its end everything is stopped.
+        """Return a context manager with a session ready to run; at its end everything is stopped.
 
-        An OutOfRangeError ends the context quietly; any other error of the body or of a thread is raised at its end.
+        An OutOfRangeError ends the context quietly; any other error from the body or a thread is raised at its end.
         """
         sess: Any = None
         try:
@@ -276,7 +276,7 @@ class Supervisor:
                 if sess is not None:
                     sess.close()
 
-    # The names of older programs.
+    # Names from older programs.
     PrepareSession = prepare_or_wait_for_session
     StartQueueRunners = start_queue_runners
     StartStandardServices = start_standard_services
@@ -285,7 +285,7 @@ class Supervisor:
 
 
 class _StepCounter(LooperThread):
-    """Writes how many steps the program makes in a second."""
+    """Writes the program's steps per second."""
 
     def __init__(self, supervisor: Supervisor, sess: Any) -> None:
         super().__init__(supervisor.coord, supervisor.save_summaries_secs)
@@ -293,7 +293,7 @@ class _StepCounter(LooperThread):
         self._tag = f"{supervisor.global_step.op.name}/sec"
 
     def start_loop(self) -> None:
-        """Note the step and the time to begin with."""
+        """Record the first step and time."""
         self._time, self._step = time.monotonic(), step_in(self._sess, self._supervisor.global_step)
 
     def run_loop(self) -> None:
@@ -307,7 +307,7 @@ class _StepCounter(LooperThread):
 
 
 def _given_or(given: Any, key: str, make: Callable[[], Any]) -> Any:
-    """Return what was given or, by default, the first member of a collection, which is made if there is none."""
+    """Return the given value or, by default, a collection's first member; make it if there is none."""
     if given is not USE_DEFAULT:
         return given
     found = get_collection(key)

@@ -1,1 +1,1 @@
-"""The operations, one file for each family."""
+"""The operations, one file per family."""

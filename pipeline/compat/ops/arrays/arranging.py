@@ -1,4 +1,4 @@
-"""Moving elements: transpose, reverse, tile."""
+"""Move elements: transpose, reverse, tile."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ def _transpose_rows(is_row: tuple[bool, ...], value: Any, perm: Any) -> Any:
 
 
 def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
-    """Return `a` with its axes in the order `perm` (an int32 or int64 vector), the reverse order by default.
+    """Return `a` with its axes in the order `perm` (an int32 or int64 vector), reversed by default.
 
     Args:
         a: Any dtype.
-        perm: Axis i of the result is axis `perm[i]` of `a`.
+        perm: Axis i in the result is axis `perm[i]` in `a`.
         name: Name of the op.
-        conjugate: Without effect on real elements; complex ones are refused.
+        conjugate: Without effect on real elements; complex ones are rejected.
 
     Raises:
         ValueError: `perm` is known not to fit.
@@ -104,7 +104,7 @@ def _axes_in(rank: int, axes: Any) -> list[int]:
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Return a tensor with the elements reversed along each axis that the vector `axis` names."""
+    """Return a tensor with the elements reversed along each axis in the vector `axis`."""
 
     def rule(tensor: Tensor, axis: Tensor) -> Any:
         check_rank(axis, 1)
@@ -142,12 +142,12 @@ def reverse_sequence(
 
     Args:
         input: Any dtype.
-        seq_lengths: int32 or int64, one length for each sequence of the batch.
-        seq_axis: Axis of the sequences; also `seq_dim`.
-        batch_axis: Axis of the batch, 0 by default; also `batch_dim`.
+        seq_lengths: int32 or int64, one length per sequence in the batch.
+        seq_axis: Sequence axis; also `seq_dim`.
+        batch_axis: Batch axis, 0 by default; also `batch_dim`.
         name: Name of the op.
-        seq_dim: Old name of `seq_axis`.
-        batch_dim: Old name of `batch_axis`.
+        seq_dim: Old name for `seq_axis`.
+        batch_dim: Old name for `batch_axis`.
     """
     along = renamed("seq_axis", seq_axis, "seq_dim", seq_dim)
     over = renamed("batch_axis", batch_axis, "batch_dim", batch_dim)
@@ -184,7 +184,7 @@ def _reversed_shape(tensor: Tensor, lengths: Tensor, along: int, over: int) -> A
 
 
 def _reverse_sequences(value: Any, lengths: Any, along: int, over: int) -> Any:
-    """Reverse the first elements of each sequence; `along` is the axis of the sequences, `over` that of the batch."""
+    """Reverse each sequence's first elements; `along` is the sequence axis, `over` the batch axis."""
     if along == over or max(along, over) >= np.ndim(value):
         raise invalid(f"batch_dim == seq_dim == {along}, or one is out of range")
     if np.size(lengths) != value.shape[over]:

@@ -1,4 +1,4 @@
-"""`tensor[...]`: an index of Python's as a strided slice or a boolean mask."""
+"""`tensor[...]`: a Python index as a strided slice or a boolean mask."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def getitem(tensor: Any, key: Any) -> Tensor:
 
     Args:
         tensor: A tensor or variable.
-        key: An int, scalar integer tensor, slice, Ellipsis, None or a tuple of these; or a boolean mask.
+        key: An int, scalar integer tensor, slice, Ellipsis, None or a tuple with these; or a boolean mask.
 
     Raises:
         TypeError: An index is something else.
@@ -67,7 +67,7 @@ def getitem(tensor: Any, key: Any) -> Tensor:
     """
     tensor = convert_to_tensor(tensor)
     if _is_mask(key):
-        # At the head this would cost every `import pipeline.compat.v1` 2 ms of 34: boolean_mask imports gather.
+        # At the top this would cost every `import pipeline.compat.v1` 2 of its 34 ms: boolean_mask imports gather.
         from pipeline.compat.ops.arrays.masking import boolean_mask
 
         return boolean_mask(tensor, key)

@@ -1,4 +1,4 @@
-"""fill, zeros, ones: tensors of one repeated value."""
+"""fill, zeros, ones: tensors with one repeated value."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value, constant_value_as_shape
 from pipeline.errors import invalid
 
-# Known shapes of fewer elements become a constant, others a Fill.
+# Known shapes with fewer elements become a constant, others a Fill.
 _SMALL = 1000
 
 
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
-    """Return a tensor of the shape `dims` (a vector of int32 or int64) filled with `value` (a scalar)."""
+    """Return a tensor with shape `dims` (an int32 or int64 vector), filled with `value` (a scalar)."""
 
     def rule(dims: Tensor, value: Tensor) -> Any:
         check_rank(dims, 1)
@@ -48,11 +48,11 @@ def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> 
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None) -> Tensor:
-    """Return a tensor of zeros; of False for bool, of empty strings for string.
+    """Return a tensor with zeros; with False for bool, empty strings for string.
 
     Args:
         shape: A list, TensorShape, or int32 or int64 vector.
-        dtype: Of the elements.
+        dtype: Element dtype.
         name: Name of the op.
         layout: Not used.
     """
@@ -62,13 +62,13 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layo
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None, layout: Any = None) -> Tensor:
-    """Return a tensor of ones, of True for bool; arguments as in `zeros`."""
+    """Return a tensor with ones, with True for bool; arguments as in `zeros`."""
     kind = as_dtype(dtype).base_dtype
     return _repeated("ones", shape, kind, True if kind.np.kind == "b" else 1, name)
 
 
 def _count(shape: Any) -> Any:
-    """Return the number of elements of a shape; None if a size is a tensor or unknown."""
+    """Return a shape's element count; None if a size is a tensor or unknown."""
     if isinstance(shape, TensorShape):
         return shape.num_elements()
     sizes = [shape] if np.ndim(shape) == 0 and not isinstance(shape, (list, tuple)) else list(shape)
@@ -92,7 +92,7 @@ def _repeated(default: str, shape: Any, dtype: DType, value: Any, name: str | No
             except (TypeError, ValueError):
                 shape = convert_to_tensor(shape, dtype=dtypes.int32)
         if not shape.shape.sizes:
-            # A scalar, or a shape of unknown rank.
+            # A scalar, or a shape with unknown rank.
             shape = reshape(shape, [-1])
         return fill(shape, constant(value, dtype), name=scope)
 
@@ -113,7 +113,7 @@ def _constant_or_none(shape: Any, dtype: DType, value: Any, scope: str) -> Tenso
 
 
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Return zeros of the shape of `tensor`, and of its dtype unless `dtype` is given."""
+    """Return zeros shaped like `tensor`, with its dtype unless `dtype` is given."""
     with name_scope(name, "zeros_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         kind = tensor.dtype.base_dtype if dtype is None else as_dtype(dtype).base_dtype
@@ -133,7 +133,7 @@ def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize
 
 
 def ones_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
-    """Return ones of the shape of `tensor`, and of its dtype unless `dtype` is given."""
+    """Return ones shaped like `tensor`, with its dtype unless `dtype` is given."""
     with name_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         shape = shape_of(tensor, optimize=optimize)

@@ -98,15 +98,15 @@ def gather(
     axis: Any = None,
     batch_dims: int | None = 0,
 ) -> Tensor:
-    """Return the slices of `params` along `axis` that `indices` names.
+    """Return the slices of `params` along `axis` at `indices`.
 
     Args:
         params: Any dtype.
         indices: int16, int32 or int64, any shape.
         validate_indices: Not used.
         name: Name of the op.
-        axis: Axis of `params`; `batch_dims` by default.
-        batch_dims: How many leading axes `params` and `indices` share.
+        axis: Axis in `params`; `batch_dims` by default.
+        batch_dims: Number of leading axes `params` and `indices` share.
 
     Raises:
         InvalidArgumentError: An index is out of range, at run time.
@@ -182,13 +182,13 @@ def _gather_nd_of_batches(params: Any, indices: Any, batch: int) -> Any:
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
-    """Return the slices of `params` at the places that the vectors along the last axis of `indices` name.
+    """Return the slices of `params` at positions given by vectors along the last axis of `indices`.
 
     Args:
         params: Any dtype.
-        indices: int16, int32 or int64; the last axis has one index for each of the first axes of `params`.
+        indices: int16, int32 or int64; the last axis has one index per leading axis in `params`.
         name: Name of the op.
-        batch_dims: How many leading axes both share.
+        batch_dims: Number of leading axes both share.
 
     Raises:
         ValueError: `batch_dims` is negative, or not less than a rank.

@@ -1,4 +1,4 @@
-"""identity and stop_gradient: ops that pass their input on."""
+"""identity and stop_gradient: ops that return their input."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _pass(op_type: str, input: Any, name: str | None, attrs: dict[str, Any] | No
 
 
 def identity(input: Any, name: str | None = None) -> Any:
-    """Return a tensor, or sparse tensor, with the same values, made by an op of its own."""
+    """Return a tensor, or sparse tensor, with the same values from a new op."""
     if isinstance(input, (SparseTensor, SparseTensorValue)):
         parts = [_pass("Identity", part, name) for part in (input.indices, input.values, input.dense_shape)]
         return SparseTensor(*parts)

@@ -18,7 +18,7 @@ from pipeline.errors import invalid
 
 
 class Masks(NamedTuple):
-    """Bits for the places of a slice specification that are more than begin, end and stride."""
+    """Bit masks for positions in a slice specification with a special meaning."""
 
     begin: int
     end: int
@@ -28,7 +28,7 @@ class Masks(NamedTuple):
 
 
 def numpy_index(masks: Masks, begin: Any, end: Any, strides: Any) -> tuple[Any, ...]:
-    """Return the NumPy index that takes the slice.
+    """Return the NumPy index for the slice.
 
     Raises:
         ValueError: A stride is 0, there are two ellipses, or an axis to be dropped has a negative stride.
@@ -54,7 +54,7 @@ def numpy_index(masks: Masks, begin: Any, end: Any, strides: Any) -> tuple[Any, 
 
 
 def out_of_bounds(index: tuple[Any, ...], shape: tuple[int | None, ...]) -> str | None:
-    """Return what is wrong with an index into an array of this shape, or None."""
+    """Return an error text for an index outside an array with this shape, or None."""
     taken = sum(part is not None and part is not Ellipsis for part in index)
     if taken > len(shape):
         if not shape:
@@ -77,12 +77,12 @@ def _length(part: slice, size: int | None) -> int | None:
 
 
 def static_shape(sizes: Sizes, masks: Masks, begin: Any, end: Any, strides: Any, count: int | None) -> Sizes:
-    """Return the static shape of a strided slice.
+    """Return a strided slice's static shape.
 
     Args:
-        sizes: The shape of the tensor.
-        masks: Its masks.
-        begin: A list of ints, or None if unknown.
+        sizes: The tensor's shape.
+        masks: The slice's masks.
+        begin: A list with ints, or None if unknown.
         end: As `begin`.
         strides: As `begin`.
         count: Length of the specification, if it is known.
@@ -94,7 +94,7 @@ def static_shape(sizes: Sizes, masks: Masks, begin: Any, end: Any, strides: Any,
         return None
     unknown = begin is None or end is None
     index = numpy_index(masks, [0] * count if unknown else begin, [0] * count if unknown else end, strides)
-    # With unknown bounds the index tells only which axes are taken in full and which are dropped.
+    # With unknown bounds the index shows only which axes are complete and which are dropped.
     wrong = out_of_bounds(index, tuple(None for _ in sizes) if unknown else sizes)
     if wrong:
         raise ValueError(wrong)
@@ -175,12 +175,12 @@ def _slice_rows(is_row: tuple[bool, ...], value: Any, begin: Any, size: Any) -> 
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
-    """Return the part of a tensor that begins at `begin` and has the shape `size`; a size of -1 takes the rest.
+    """Return the part of a tensor from `begin` with shape `size`; size -1 takes the rest.
 
     Args:
         input_: Any dtype.
-        begin: The first element along each axis, a vector of int32 or int64.
-        size: A vector of the same dtype.
+        begin: The first element along each axis, an int32 or int64 vector.
+        size: A vector with the same dtype.
         name: Name of the op.
     """
     definition = "input:T begin:Index(int32,int64) size:Index"
@@ -188,7 +188,7 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
 
 class _StridedSlice:
-    """Shape rule and kernels of one strided slice; `index` is its NumPy index once the bounds are known."""
+    """Shape rule and kernels for one strided slice; `index` is its NumPy index once the bounds are known."""
 
     def __init__(self, masks: Masks) -> None:
         self.masks = masks
@@ -235,24 +235,24 @@ def strided_slice(
     var: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return what `input_[begin[0]:end[0]:strides[0], begin[1]:end[1]:strides[1], ...]` takes.
+    """Return `input_[begin[0]:end[0]:strides[0], begin[1]:end[1]:strides[1], ...]`.
 
     Args:
         input_: Any dtype.
         begin: A vector, int16, int32 or int64.
-        end: A vector of the same dtype.
-        strides: A vector of the same dtype; ones by default.
-        begin_mask: If bit i is set, axis i is taken from its first element on.
+        end: A vector with the same dtype.
+        strides: A vector with the same dtype; ones by default.
+        begin_mask: If bit i is set, axis i is taken from its first element.
         end_mask: If bit i is set, axis i is taken to its last element.
-        ellipsis_mask: If bit i is set, place i stands for all axes that no other place names.
-        new_axis_mask: If bit i is set, place i is a new axis of size 1.
+        ellipsis_mask: If bit i is set, position i stands for all axes without their own position.
+        new_axis_mask: If bit i is set, position i is a new axis with size 1.
         shrink_axis_mask: If bit i is set, only the element `begin[i]` is taken and the axis is dropped.
         var: Ignored.
         name: Name of the op.
 
     Raises:
         ValueError: The slice is known to be out of range.
-        InvalidArgumentError: It turns out to be, at run time.
+        InvalidArgumentError: It is out of range at run time.
     """
     if strides is None:
         strides = ones_like(begin)

@@ -1,4 +1,4 @@
-"""concat, split, stack and unstack: along an axis that the tensors have, or a new one."""
+"""concat, split, stack and unstack along an existing or a new axis."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _concatenated(values: list[Tensor], axis: Tensor) -> Any:
 
 
 def _joined(known: list[tuple[int | None, ...]], place: int, complete: bool) -> list[int | None]:
-    """The shape of values joined along an axis; unless their list is complete, nobody knows how long that becomes."""
+    """Return the shape after joining along an axis; the joined size is unknown unless the list is complete."""
     rank = len(known[0])
     total: int | None = 0 if complete else None
     merged: list[int | None] = [None] * rank
@@ -78,7 +78,7 @@ def _concat(*values: Any) -> Any:
 
 
 def _unlike(shapes: list[tuple[int, ...]], axis: int) -> str:
-    """Say which shape is the first that does not fit the first one."""
+    """Return a text naming the first shape that does not fit the first one."""
     first = shapes[0]
     for i, shape in enumerate(shapes):
         pair = f"shape[0] = {show(first)} vs. shape[{i}] = {show(shape)}"
@@ -104,7 +104,7 @@ def _concat_rows(is_row: tuple[bool, ...], *values: Any) -> Any:
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Tensor:
-    """Concatenate a list of tensors (of one dtype and rank) along `axis`.
+    """Concatenate tensors with equal dtype and rank along `axis`.
 
     Raises:
         ValueError: The other sizes differ, or `axis` is out of range.
@@ -148,13 +148,13 @@ def _unknown_like(tensor: Tensor) -> Any:
 
 
 def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None, name: str = "split") -> Any:
-    """Split a tensor along `axis` into a list of tensors.
+    """Split a tensor along `axis` into a list with its parts.
 
     Args:
         value: The tensor.
-        num_or_size_splits: The number of equal parts, an int; or their sizes, of which one may be -1.
-        axis: Where to split.
-        num: The number of parts, if it is not known from the sizes.
+        num_or_size_splits: The number of equal parts, an int; or their sizes, where -1 may stand for one size.
+        axis: Axis to split.
+        num: The number of parts, if it does not follow from the sizes.
         name: Name of the op.
 
     Raises:
@@ -271,7 +271,7 @@ def _check_parts(parts: list[int | None], total: int | None) -> None:
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
-    """Stack a list of tensors (of one dtype and shape) along a new axis.
+    """Stack tensors with equal dtype and shape along a new axis.
 
     Raises:
         ValueError: The shapes differ, or `axis` is out of range.
@@ -291,11 +291,11 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Tensor:
 
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
-    """Stack a list of tensors, whose shape is known, along a new first axis.
+    """Stack tensors with a known shape along a new first axis.
 
     Raises:
         TypeError: The dtypes differ.
-        ValueError: The shapes differ, or that of the first tensor is not known.
+        ValueError: The shapes differ, or the first tensor's is not known.
     """
 
     def rule(tensors: list[Tensor]) -> Any:
@@ -312,10 +312,10 @@ def parallel_stack(values: Any, name: str = "parallel_stack") -> Tensor:
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> list[Tensor]:
-    """Take a tensor apart along `axis`, which the parts no longer have.
+    """Split a tensor along `axis` into slices without this axis.
 
     Raises:
-        ValueError: `num` is not given and the size is not known, or it is another; `axis` is out of range.
+        ValueError: `num` differs from the size, or is missing where the size is not known; `axis` is out of range.
     """
     if num is None:
         value = convert_to_tensor(value)

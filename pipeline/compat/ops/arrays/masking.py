@@ -48,7 +48,7 @@ def _selected(condition: Tensor, x: Tensor, y: Tensor) -> Any:
     if sizes is None or known is None or not sizes:
         return made
     if len(sizes) == 1 and known:
-        # A vector chooses whole rows and says nothing about their number.
+        # A vector chooses whole rows and does not limit their count.
         merged(condition.shape, as_shape(known[:1]))
         return made
     return merged(made, condition.shape)
@@ -75,12 +75,12 @@ def _select_rows(is_row: tuple[bool, ...], condition: Any, x: Any, y: Any) -> An
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
-    """Return the elements of `x` where the condition holds and those of `y` elsewhere; or the places where it holds.
+    """Return elements from `x` where the condition holds and from `y` elsewhere; or the positions where it holds.
 
     Args:
-        condition: bool: a scalar, a vector that chooses rows, or of the shape of `x`.
-        x: Any dtype; None, with `y`, for the places: int64, a row of indices for each.
-        y: Of the dtype and shape of `x`.
+        condition: bool: a scalar, a vector choosing rows, or shaped like `x`.
+        x: Any dtype; None, with `y`, for the positions: int64, one index row per position.
+        y: Same dtype and shape as `x`.
         name: Name of the op.
 
     Raises:
@@ -119,13 +119,13 @@ def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = No
 
 
 def boolean_mask(tensor: Any, mask: Any, name: str = "boolean_mask", axis: Any = None) -> Tensor:
-    """Return the slices of a tensor for which the mask is true, along one axis.
+    """Return a tensor's slices along one axis where the mask is true.
 
     Args:
         tensor: Any dtype.
-        mask: bool, of known rank; its shape is that of the axes of `tensor` from `axis` on.
-        name: Name of the scope.
-        axis: The first axis that the mask covers; 0 by default.
+        mask: bool, with a known rank; its shape matches the axes of `tensor` from `axis` on.
+        name: Scope name.
+        axis: The first axis covered by the mask; 0 by default.
 
     Raises:
         ValueError: The mask is a scalar, its rank is not known, or the shapes do not fit.
@@ -168,13 +168,13 @@ def _all_axes(tensor: Tensor) -> Tensor:
 
 
 def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool, name: str | None = None) -> Tensor:
-    """Return a row for each length: that many True (or ones), then False (or zeros).
+    """Return one row per length: that many True (or ones), then False (or zeros).
 
     Args:
         lengths: Integers, any shape.
-        maxlen: Length of the rows; the largest of `lengths` by default.
-        dtype: Of the result.
-        name: Name of the scope.
+        maxlen: Row length; the largest in `lengths` by default.
+        dtype: Result dtype.
+        name: Scope name.
 
     Raises:
         ValueError: `maxlen` is not a scalar.

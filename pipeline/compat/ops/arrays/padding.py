@@ -121,13 +121,13 @@ def pad(
 
     Args:
         tensor: Any dtype.
-        paddings: int32 or int64, a row (before, after) for each axis.
+        paddings: int32 or int64, one row (before, after) per axis.
         mode: "CONSTANT", "REFLECT" (mirrored about the first and last element) or "SYMMETRIC" (mirrored with them).
         name: Name of the op.
         constant_values: The element to pad with, for mode "CONSTANT".
 
     Raises:
-        ValueError: The mode is none of these, or `paddings` is known not to fit.
+        ValueError: The mode is invalid, or `paddings` is known not to fit.
     """
     kind = mode.upper()
     definition = "input:T paddings:Tpaddings" + INDEX_32
@@ -149,7 +149,7 @@ def pad(
 
 
 def _refine(made: Tensor, paddings: Any) -> None:
-    """Set the static sizes of the axes whose paddings are known, even if those of others are not."""
+    """Set the static size of each axis with known paddings, even if other axes' paddings are unknown."""
     pairs = _known(made.op.inputs[1] if isinstance(paddings, Tensor) else paddings)
     sizes = made.op.inputs[0].shape.sizes
     if sizes is None or pairs is None or made.shape.is_fully_defined():
@@ -163,7 +163,7 @@ def _refine(made: Tensor, paddings: Any) -> None:
 
 
 def _known(paddings: Any) -> Any:
-    """Return the paddings as nested lists, with None for what is unknown."""
+    """Return the paddings as nested lists, with None for unknown values."""
     if isinstance(paddings, Tensor):
         value = constant_value(paddings)
         if value is None and paddings.op.type == "Pack" and not paddings.op.attrs["axis"]:

@@ -21,7 +21,7 @@ _RANGE_TYPES = "(bfloat16,float16,float32,float64,int8,int16,int32,int64,uint16,
 
 
 def _range_size(start: Any, limit: Any, delta: Any) -> int:
-    """Return the number of elements; ValueError if there is no such range."""
+    """Return the element count; ValueError if there is no such range."""
     # Python's integers do not overflow.
     start, limit, delta = (np.asarray(each).item() for each in (start, limit, delta))
     if delta == 0:
@@ -51,25 +51,25 @@ def _range(start: Any, limit: Any, delta: Any) -> Any:
         count = _range_size(start, limit, delta)
     except ValueError as error:
         raise invalid(str(error)) from None
-    # Compute each element from its number, in the dtype itself: running sums would add up rounding errors.
+    # Compute each element from its index, in the dtype itself, because running sums would accumulate rounding errors.
     steps = np.arange(count, dtype=np.int64).astype(dtype)
     return (steps * np.asarray(delta, dtype) + np.asarray(start, dtype)).astype(dtype, copy=False)
 
 
 def range_node(start: Any, limit: Any, delta: Any, name: str | None = None) -> Tensor:
-    """Make the node Range from three scalars of one dtype."""
+    """Make the Range node from three scalars with equal dtypes."""
     definition = "start:Tidx" + _RANGE_TYPES + " limit:Tidx delta:Tidx"
     return tensor_op("Range", definition, [start, limit, delta], _ranged, _range, name)
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range") -> Tensor:
-    """Return a vector of the numbers from `start` in steps of `delta`, up to but excluding `limit`.
+    """Return a vector with numbers from `start` in steps of `delta`, excluding `limit`.
 
     Args:
-        start: The first number. If it is the only argument, it is the limit and the first number is 0.
-        limit: Where to stop.
-        delta: The step.
-        dtype: Of the result; by default the widest of those of the arguments.
+        start: The first number. As the only argument, it is the limit and the first number is 0.
+        limit: Upper bound, excluded.
+        delta: Step.
+        dtype: Result dtype; by default the widest argument dtype.
         name: Name of the op.
 
     Raises:
@@ -103,20 +103,20 @@ def one_hot(
     dtype: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return a vector for each index, with `on_value` at that place and `off_value` elsewhere.
+    """Return a vector per index, with `on_value` at that position and `off_value` elsewhere.
 
     Args:
         indices: uint8, int8, int32 or int64, any shape; an index outside 0 to `depth` - 1 gives no `on_value`.
-        depth: Length of the vectors.
+        depth: Vector length.
         on_value: A scalar, 1 by default.
         off_value: A scalar, 0 by default.
-        axis: The axis of the result along which the vectors lie, the last one by default.
-        dtype: Of the result; that of the values, or float32.
+        axis: Axis for the vectors in the result, the last one by default.
+        dtype: Result dtype; by default the values' dtype, or float32.
         name: Name of the op.
 
     Raises:
-        TypeError: The dtypes of the values and `dtype` differ.
-        ValueError: `depth` is negative or no scalar; `axis` is out of range.
+        TypeError: The values' dtypes and `dtype` differ.
+        ValueError: `depth` is negative or not a scalar; `axis` is out of range.
     """
     place = -1 if axis is None else int(axis)
 
@@ -136,7 +136,7 @@ def one_hot(
 
 
 def _on_and_off(on_value: Any, off_value: Any, dtype: Any) -> tuple[Tensor, Tensor]:
-    """Return both values as tensors of one dtype, 1 and 0 where they are None; TypeError if the dtypes differ."""
+    """Return both values as tensors with equal dtypes, 1 and 0 where they are None; TypeError if the dtypes differ."""
     on, off = (
         None if value is None else convert_to_tensor(value, preferred_dtype=dtype) for value in (on_value, off_value)
     )

@@ -1,4 +1,4 @@
-"""shape, size, rank, reshape, squeeze, broadcast_to: asking for shapes, and changing them without moving elements."""
+"""shape, size, rank, reshape, squeeze, broadcast_to: read shapes, and change them without moving elements."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _reshape(tensor: Any, shape: Any) -> Any:
 
 
 def _inferred(given: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """The new sizes of an empty tensor, with that for -1: TensorFlow computes it from the axes that are not empty."""
+    """Return an empty tensor's new sizes; TensorFlow computes -1 from the axes that are not empty."""
     count = math.prod(size for size in given if size)
     missing = count // math.prod(size for size in sizes if size > 0)
     return tuple(missing if size == -1 else size for size in sizes)
@@ -107,11 +107,11 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
     Args:
         tensor: Any dtype.
-        shape: A vector of int32 or int64; one size may be -1 and is then computed.
+        shape: An int32 or int64 vector; one size may be -1 and is then computed.
         name: Name of the op.
 
     Raises:
-        ValueError: The numbers of elements are known to differ.
+        ValueError: The element counts are known to differ.
         InvalidArgumentError: They differ at run time.
     """
     definition = "tensor:T shape:Tshape" + INDEX_32
@@ -119,7 +119,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
-    """Return the shape of a tensor or sparse tensor: a vector of `out_type`, int32 by default."""
+    """Return a tensor's or sparse tensor's shape: a vector with dtype `out_type`, int32 by default."""
     return shape_of(input, name, as_dtype(dtypes.int32 if out_type is None else out_type))
 
 
@@ -157,7 +157,7 @@ def _rank_vector(tensor: Tensor) -> Any:
 
 
 def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
-    """Return the number of elements: a scalar of `out_type`, int32 by default."""
+    """Return the element count: a scalar with dtype `out_type`, int32 by default."""
     dtype = as_dtype(dtypes.int32 if out_type is None else out_type)
     with name_scope(name, "Size", [input]) as scope:
         if isinstance(input, _SPARSE):
@@ -172,7 +172,7 @@ def size(input: Any, name: str | None = None, out_type: Any = None) -> Tensor:
 
 
 def _product(sizes: Tensor, scope: str) -> Tensor:
-    """Multiply sizes. This makes the node of `reduce_prod`, whose file imports this one."""
+    """Multiply sizes. This makes the `reduce_prod` node, because that file imports this one."""
 
     def kernel(sizes: Any, axis: Any) -> Any:
         return np.prod(sizes, dtype=sizes.dtype)
@@ -244,7 +244,7 @@ def _expand_rows(is_row: tuple[bool, ...], value: Any, axis: Any) -> Any:
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
-    """Return `input` with an axis of size 1 added at `axis`; `dim` is the old name of `axis`."""
+    """Return `input` with a size-1 axis added at `axis`; `dim` is the old name for `axis`."""
     axis = renamed("axis", axis, "dim", dim)
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
@@ -253,7 +253,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
-    """Return `input` without axes of size 1: without those in `axis` (an int or a list), or without any.
+    """Return `input` without size-1 axes: only those in `axis` (an int or a list), or all by default.
 
     Raises:
         ValueError: An axis is out of range, or its size is known not to be 1.
@@ -290,7 +290,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
 
 
 def _squeezed(sizes: tuple[int | None, ...], axes: list[int]) -> list[int | None]:
-    """The shape without the axes of size 1 that are named, or without any."""
+    """Return the shape without the named size-1 axes, or without any."""
     gone = set()
     for place, one in enumerate(axes):
         if not -len(sizes) <= one < len(sizes):

@@ -28,13 +28,13 @@ def top_k(
 ) -> TopKV2:
     """Return the `k` largest elements along the last axis, largest first, and their indices.
 
-    Of equal elements the one with the lower index comes first.
+    Among equal elements the one with the lower index comes first.
 
     Args:
         input: Any real dtype.
         k: An integer scalar.
-        sorted: Not used: the result is always sorted.
-        index_type: Dtype of the indices.
+        sorted: Not used, because the result is always sorted.
+        index_type: Dtype for the indices.
         name: Name of the op.
 
     Raises:
@@ -65,7 +65,7 @@ def top_k(
             raise invalid("input must be >= 1-D, got shape []")
         if value.shape[-1] < count:
             raise invalid(f"input must have at least k columns. Had {value.shape[-1]}, needed {count}")
-        # Sort the reversed array stably: reversing the result then puts equal elements in their old order.
+        # Sort the reversed array stably, so that reversing the result puts equal elements in their old order.
         order = value.shape[-1] - 1 - np.argsort(value[..., ::-1], axis=-1, kind="stable")[..., ::-1][..., :count]
         return np.take_along_axis(value, order, -1), order.astype(place.np)
 
@@ -82,7 +82,7 @@ class Unique(NamedTuple):
 
 
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
-    """Return the unique elements of a vector by first occurrence, and the index of each element among them."""
+    """Return a vector's unique elements by first occurrence, and each element's index among them."""
     dtype = as_dtype(out_idx)
 
     def rule(tensor: Tensor) -> Any:
@@ -102,11 +102,11 @@ def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Uniq
 
 
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
-    """Split `data` into `num_partitions` tensors: each element goes to the tensor that `partitions` names.
+    """Split `data` into `num_partitions` tensors by the tensor index in `partitions`.
 
     Args:
         data: Any dtype.
-        partitions: int32; its shape is that of the leading axes of `data`.
+        partitions: int32; its shape equals the leading axes of `data`.
         num_partitions: Number of tensors to return.
         name: Name of the op.
 

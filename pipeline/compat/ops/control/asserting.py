@@ -20,7 +20,7 @@ from pipeline.errors import invalid
 
 
 def assert_node(condition: Any, data: Any, summarize: int | None, name: str) -> Operation:
-    """Make a bare Assert op: it raises InvalidArgumentError, with `data` in the text, if the condition is false."""
+    """Make a bare Assert op: if the condition is false, it raises InvalidArgumentError with `data` in the text."""
     entries = 3 if summarize is None else summarize
 
     def kernel(run: Any, holds: Any, *values: Any) -> None:
@@ -44,8 +44,8 @@ def Assert(condition: Any, data: Any, summarize: int | None = None, name: str | 
 
     Args:
         condition: A bool scalar.
-        data: A list of tensors to show in the error message.
-        summarize: How many elements of each tensor to show; 3 by default, all if negative.
+        data: A list with tensors to show in the error message.
+        summarize: Number of elements to show per tensor; 3 by default, all if negative.
         name: Name of the op.
     """
     with name_scope(name, "Assert", [condition]):

@@ -1,4 +1,4 @@
-"""assert_equal, assert_less and the like: checks of values, done while building the graph where possible."""
+"""assert_equal, assert_less and similar functions: check values, at graph construction where possible."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _shown(item: Any) -> str:
 
 
 def _comparison(sign: str, default: str, compare: Any, static: Any) -> Any:
-    """Make the assert function of `x sign y`: `compare` makes the op, `static` compares arrays at once."""
+    """Make the assert function for `x sign y`: `compare` makes the op, `static` compares arrays at once."""
 
     def function(
         x: Any, y: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None
@@ -70,7 +70,7 @@ def assert_equal(
 
 
 def _with_zero(sign: str, default: str, check: Any, zero_first: bool, join: bool = False) -> Any:
-    """Make the assert function of `x sign 0` from a comparison; `join` makes one text of the two."""
+    """Make the assert function for `x sign 0` from a comparison; `join` merges the two texts."""
 
     def function(
         x: Any, data: Any = None, summarize: Any = None, message: Any = None, name: str | None = None

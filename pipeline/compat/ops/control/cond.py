@@ -1,4 +1,4 @@
-"""cond: one of two branches runs; and what stands inside branches for tensors from outside."""
+"""cond: runs one of two branches; stand-ins for outer tensors inside branches."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from pipeline.errors import invalid, show
 
 
 class Context:
-    """Base of branches of cond and of the bodies of map_fn and scan.
+    """Base class for cond branches and for map_fn and scan bodies.
 
     Attributes:
         outer: The enclosing context, or None.
-        ops: The operations made inside, including those of nested contexts.
-        captured: For each tensor from outside, the tensor that stands for it inside.
+        ops: Operations made inside, including nested contexts.
+        captured: Outer tensors and their stand-ins inside.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class Context:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Make the operations of the `with` block part of this context."""
+        """Add the operations in the `with` block to this context."""
         graph = self.graph
         old, graph._control_flow_context = graph._control_flow_context, self
         try:
@@ -51,7 +51,7 @@ class Context:
             context = context.outer
 
     def add_op(self, op: Operation) -> None:
-        """Take in a new operation: replace its inputs from outside by what stands for them here."""
+        """Add a new operation and replace its outer inputs by their stand-ins."""
         if not all(each.op in self.ops for each in op.inputs):
             with name_scope(f"{op.name}/"):
                 op.inputs = [self.value(each) for each in op.inputs]
@@ -64,7 +64,7 @@ class Context:
         raise NotImplementedError
 
     def value(self, tensor: Tensor) -> Tensor:
-        """Return what stands for `tensor` inside, made on first use."""
+        """Return the stand-in for `tensor` inside, made on first use."""
         if tensor.op in self.ops:
             return tensor
         if tensor not in self.captured:
@@ -82,10 +82,10 @@ class Context:
 
 
 class Branch(Context):
-    """One branch of a cond.
+    """One branch in a cond.
 
     Args:
-        pred: The scalar that decides.
+        pred: The scalar condition.
         pivot: `pred`, alive in this branch only.
         branch: 1 for the branch taken if `pred` is true, 0 for the other.
     """
@@ -96,7 +96,7 @@ class Branch(Context):
         self.ops.update((pred.op, pivot.op))
 
     def add_control(self, op: Operation) -> None:
-        """Wait for the pivot: an operation without inputs from inside would run in either case."""
+        """Wait for the pivot, because an operation without inputs from inside would run in either case."""
         if not op.inputs and not any(each in self.ops for each in op.control_inputs):
             op.control_inputs.append(self.pivot.op)
 
@@ -113,7 +113,7 @@ def _switch(_: Any, value: Any, pred: Any) -> tuple[Any, Any]:
 
 
 def switch(data: Tensor, pred: Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """Return the two outputs of a Switch: `data` comes out of the second if `pred` is true, else of the first.
+    """Return a Switch's two outputs: `data` leaves through the second if `pred` is true, else through the first.
 
     Raises:
         TypeError: `pred` is not bool.
@@ -130,7 +130,7 @@ def switch(data: Tensor, pred: Tensor, name: str | None = None) -> tuple[Tensor,
     refs = (0,) if ref else ()
     attrs = {"T": data.dtype.base_dtype}
     op_type = "RefSwitch" if ref else "Switch"
-    # Stateful, so it is not evaluated before the run: which branch is taken is not known then.
+    # Stateful, so it is not evaluated before the run, when the branch is not known.
     made = node(op_type, [data, pred], outputs, _switch, name or "Switch", attrs=attrs, stateful=True, ref_inputs=refs)
     return made.outputs[0], made.outputs[1]
 
@@ -143,7 +143,7 @@ def _merge(_: Any, *values: Any) -> tuple[Any, Any]:
 
 
 def merge(tensors: list[Tensor], name: str | None = None) -> Tensor:
-    """Return the value of the one tensor that is alive."""
+    """Return the value of the only tensor alive."""
     shapes = [each.get_shape() for each in tensors]
     ref = all(each.dtype._is_ref_dtype for each in tensors)
     dtype = tensors[0].dtype if ref else tensors[0].dtype.base_dtype
@@ -156,7 +156,7 @@ def merge(tensors: list[Tensor], name: str | None = None) -> Tensor:
 
 
 def _common(shapes: list[TensorShape]) -> TensorShape:
-    """The most specific shape that all `shapes` fit."""
+    """Return the most specific shape compatible with all `shapes`."""
     first = shapes[0]
     if any(each.ndims is None or each.ndims != first.ndims for each in shapes):
         return unknown_shape()
@@ -173,18 +173,18 @@ def cond(
     fn1: Any = None,
     fn2: Any = None,
 ) -> Any:
-    """Return the results of `true_fn()` if the scalar `pred` is true, else those of `false_fn()`.
+    """Return the results of `true_fn()` if the scalar `pred` is true, else of `false_fn()`.
 
     Both functions are called now and build their operations; at run time only one branch runs.
 
     Args:
         pred: A bool scalar.
-        true_fn: Called without arguments; returns tensors, operations or nested structures of them.
+        true_fn: Called without arguments; returns tensors, operations or nested structures with them.
         false_fn: The same; its results must have the same structure and dtypes.
-        strict: Keep a result that is a list of one as a list.
-        name: Name of the scope.
-        fn1: Old name of `true_fn`.
-        fn2: Old name of `false_fn`.
+        strict: Keep a single-element list result as a list.
+        name: Scope name.
+        fn1: Old name for `true_fn`.
+        fn2: Old name for `false_fn`.
 
     Raises:
         TypeError: `pred` is a Python bool, a function is missing or not callable, or the structures differ.
@@ -202,7 +202,7 @@ def cond(
 
 
 def _renamed_function(function: Any, name: str, old: Any, old_name: str) -> Any:
-    """A branch that may be given under an old name."""
+    """Return a branch that may be given under an old name."""
     if old is not None:
         if function is not None:
             raise TypeError(f"cond(): '{name}' and '{old_name}' may not be set simultaneously.")
@@ -230,7 +230,7 @@ def _cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], st
                 raise ValueError(f"'{which}' must have a return value.")
             given = variables_as_tensors(given)
             outputs = [_output(context, each) for each in flatten(given, composites=True)]
-            pack_as(given, outputs, composites=True)  # uses up the same op names as TensorFlow for sparse results
+            pack_as(given, outputs, composites=True)  # uses the same op names as TensorFlow for sparse results
             results.append((given, outputs))
     (given, if_true), (other, if_false) = results
     if not strict:
@@ -255,7 +255,7 @@ def _single(result: Any) -> Any:
 
 
 def _output(context: Branch, result: Any) -> Tensor:
-    """The input of the Merge; for an operation, the branch's pivot once the operation has run."""
+    """Return the Merge's input; for an operation, the branch's pivot once the operation has run."""
     if isinstance(result, Operation):
         return with_dependencies([result], context.pivot)  # type: ignore[no-any-return]
     return context.value(convert_to_tensor(result))

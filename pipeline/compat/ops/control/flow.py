@@ -1,4 +1,4 @@
-"""no_op, group, tuple: operations that only put others in order, and tensors that wait for operations."""
+"""no_op, group, tuple: operations that only order others, and tensors waiting for operations."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def _same(value: Any) -> Any:
 
 
 def no_op(name: str | None = None) -> Operation:
-    """Return an operation that does nothing but wait for its control inputs."""
+    """Return an operation that only waits for its control inputs."""
     return node("NoOp", [], [], _nothing, name=name)
 
 
 def identity_of(tensor: Tensor, name: str | None = None) -> Tensor:
-    """Return an Identity node of `tensor`, made in the caller's scope, control inputs and branch."""
+    """Return an Identity node for `tensor` with the caller's scope, control inputs and branch."""
     return tensor_node("Identity", [tensor], _same, tensor.dtype.base_dtype, tensor.get_shape(), name=name)
 
 
 def variables_as_tensors(structure: Any) -> Any:
-    """Return the nested structure with the values of variables in place of the variables."""
+    """Return the nested structure with variables replaced by their values."""
     return map_structure(lambda each: each.value() if hasattr(each, "_variable") else each, structure)
 
 
@@ -50,7 +50,7 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
     """Return one operation that finishes once all `inputs` have run.
 
     Args:
-        inputs: Operations, tensors and nested lists of them.
+        inputs: Operations, tensors and nested lists with them.
         kwargs: `name`.
 
     Raises:
@@ -83,15 +83,15 @@ def _done(operations: list[Any], device_name: str, name: str | None = None) -> O
 
 
 def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
-    """Return the same tensors, each available only once all of them have been computed.
+    """Return the same tensors, each available only once all are computed.
 
     Args:
-        tensors: Tensors, IndexedSlices, operations to wait for, or None, which stays None.
-        name: Name of the scope.
+        tensors: Tensors, IndexedSlices, operations to wait for, or None, returned as None.
+        name: Scope name.
         control_inputs: More operations or tensors to wait for.
 
     Raises:
-        ValueError: There is no tensor among `tensors`.
+        ValueError: `tensors` contains no tensor.
         TypeError: A control input is neither an operation nor a tensor.
     """
     with name_scope(name, "tuple", tensors):

@@ -1,4 +1,4 @@
-"""map_fn and scan: one operation that runs a part of the graph for each row of tensors."""
+"""map_fn and scan: one operation runs part of the graph for each tensor row."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _SCALARS = "Elements in elems must be 1+ dimensional Tensors, not scalars"
 
 
 class _Body(Context):
-    """The operations on each row, which run only within the operation that `each_row` makes.
+    """Operations on each row; they run only within the operation made by `each_row`.
 
     Attributes:
-        given: Tensors from outside that it uses, and what stands for each inside.
-        before: Operations outside that it waits for.
+        given: Outer tensors it uses, and their stand-ins inside.
+        before: Outer operations it waits for.
     """
 
     def __init__(self) -> None:
@@ -39,18 +39,18 @@ class _Body(Context):
         self.before: list[Operation] = []
 
     def add_control(self, op: Operation) -> None:
-        """A control input from outside runs once, before the first row."""
+        """Run a control input from outside once, before the first row."""
         self.before += [each for each in op.control_inputs if each not in self.ops]
         op.control_inputs[:] = [each for each in op.control_inputs if each in self.ops]
 
     def capture(self, tensor: Tensor) -> Tensor:
-        """Let `tensor` in."""
+        """Bring `tensor` inside."""
         inside = self.stand_in(tensor.dtype, tensor.get_shape(), "Captured")
         self.given.append((tensor, inside))
         return inside
 
     def stand_in(self, dtype: DType, shape: Any, op_type: str = "Given") -> Tensor:
-        """Return a tensor whose value each run of the body is given; "Captured" may be given a variable's Cell."""
+        """Return a tensor set by each body run; "Captured" may be set to a variable's Cell."""
         with control_dependencies(None):
             made = tensor_node(op_type, [], None, dtype, shape)
         self.own(made.op)
@@ -61,13 +61,13 @@ class _Body(Context):
 def _each_row(
     rows: list[Tensor], start: list[Tensor], step: Callable[..., list[Any]], kinds: list[DType], infer: bool, back: bool
 ) -> list[Tensor]:
-    """Make the operation that calls `step` for each row, and return its results, stacked.
+    """Make the operation that calls `step` for each row, and return the stacked results.
 
     Args:
-        rows: Tensors with the same number of rows.
-        start: The first state. Results are the state of the next row; without it they are nothing to the next row.
+        rows: Tensors with equal row counts.
+        start: The first state. Each result is the next row's state; without `start`, rows are independent.
         step: Takes a state and a row, two lists; returns tensors.
-        kinds: The dtypes of the results.
+        kinds: Result dtypes.
         infer: True if all results have the same shape.
         back: Begin with the last row.
     """
@@ -117,7 +117,7 @@ def _each_row(
         stateful=True,
         blocking=any(each.blocking for each in body.ops),
         control_inputs=list(dict.fromkeys(body.before)),
-        # Variables are read where the body uses them, so it sees what it assigns.
+        # Variables are read where the body uses them, so it sees its own assignments.
         ref_inputs=tuple(range(len(start) + len(rows), len(start) + len(rows) + len(body.given))),
     )
     return op.outputs
@@ -141,7 +141,7 @@ def _stacked(values: list[Any], kind: DType, shape: TensorShape, infer: bool) ->
 
 
 def _static_count(tensors: list[Tensor]) -> Any:
-    """The number of rows as a Dimension; ValueError if tensors are known to differ."""
+    """Return the row count as a Dimension; ValueError if tensors are known to differ."""
     if any(each.get_shape().ndims == 0 for each in tensors):
         raise ValueError(_SCALARS)
     sizes = [each.get_shape().with_rank_at_least(1)[0] for each in tensors]
@@ -151,7 +151,7 @@ def _static_count(tensors: list[Tensor]) -> Any:
 
 
 def _within(shape: TensorShape, general: TensorShape) -> bool:
-    """Return whether every tensor of shape `shape` also fits `general`."""
+    """Return whether every tensor with shape `shape` also fits `general`."""
     if general.sizes is None:
         return True
     if shape.sizes is None or len(shape.sizes) != len(general.sizes):
@@ -178,17 +178,17 @@ def map_fn(
     """Return the results of `fn` for each row, stacked.
 
     Args:
-        fn: Called once with what stands for a row, nested as `elems`; returns tensors.
-        elems: A tensor, or nested tensors with the same number of rows.
-        dtype: The dtypes of what `fn` returns, in its structure; those of `elems` by default.
+        fn: Called once with a row's stand-ins, nested as `elems`; returns tensors.
+        elems: A tensor, or nested tensors with equal row counts.
+        dtype: Dtypes for the results of `fn`, in its structure; as in `elems` by default.
         infer_shape: True if all results have the same shape.
         parallel_iterations, back_prop, swap_memory: Without effect.
-        name: Name of the scope.
-        fn_output_signature: New name of `dtype`.
+        name: Scope name.
+        fn_output_signature: New name for `dtype`.
 
     Raises:
         TypeError: `fn` is not callable.
-        ValueError: `elems` holds no tensor, or a scalar; the numbers of rows differ, or `fn` returns another structure.
+        ValueError: `elems` contains no tensor, or a scalar; row counts differ, or `fn` returns another structure.
     """
     _check_callable(fn)
     signature = dtype if fn_output_signature is None else fn_output_signature
@@ -221,20 +221,20 @@ def scan(
     reverse: bool = False,
     name: str | None = None,
 ) -> Any:
-    """Return all the values of `accumulated = fn(accumulated, row)`, one for each row, stacked.
+    """Return all values of `accumulated = fn(accumulated, row)`, one per row, stacked.
 
     Args:
-        fn: Called once with what stands for what has accumulated and for a row.
-        elems: A tensor, or nested tensors with the same number of rows.
-        initializer: The first value of `accumulated`, not part of the result; by default the first row, which is.
+        fn: Called once with stand-ins for `accumulated` and a row.
+        elems: A tensor, or nested tensors with equal row counts.
+        initializer: The first `accumulated`, not included in the result; by default the first row, which is.
         infer_shape: True if all results have the same shape.
-        reverse: Go from the last row back.
+        reverse: Start with the last row.
         parallel_iterations, back_prop, swap_memory: Without effect.
-        name: Name of the scope.
+        name: Scope name.
 
     Raises:
         TypeError: `fn` is not callable.
-        ValueError: The numbers of rows differ, or `fn` returns another structure or shape than it is given.
+        ValueError: The row counts differ, or `fn` returns another structure or shape than its argument's.
     """
     _check_callable(fn)
     like = elems if initializer is None else initializer

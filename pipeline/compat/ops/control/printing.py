@@ -1,4 +1,4 @@
-"""Print: show the values of tensors when an op runs."""
+"""Print: shows tensor values when an op runs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def Print(
 
     Args:
         input_: Any tensor.
-        data: A list of tensors to print.
-        message: How the line begins.
+        data: A list with tensors to print.
+        message: Start of the line.
         first_n: Print only the first n times; always by default.
-        summarize: How many elements of each tensor to print; 3 by default, all if negative.
+        summarize: Number of elements to print per tensor; 3 by default, all if negative.
         name: Name of the op.
     """
     entries, times = 3 if summarize is None else summarize, -1 if first_n is None else first_n

@@ -18,7 +18,7 @@ from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import invalid
 
 _numbers = itertools.count()
-# The error of the run for each error of the function; the first match counts.
+# The run's error for each function error; the first match counts.
 _FAILURES: tuple[tuple[Any, Any], ...] = (
     ((ValueError, TypeError), errors.InvalidArgumentError),
     (StopIteration, errors.OutOfRangeError),
@@ -29,22 +29,22 @@ _NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
 def py_func(func: Any, inp: Any, Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
-    """Return the results of `func(*inp)`, which every run calls with NumPy values (bytes for strings).
+    """Return the results of `func(*inp)`, called in every run with NumPy values (bytes for strings).
 
     Args:
-        func: Returns a value, or a list of values, of exactly the dtypes `Tout`. Runs of several threads may call it
-            at the same time.
+        func: Returns a value, or a list with values, with exactly the dtypes `Tout`. Runs in several threads may call
+            it at the same time.
         inp: Tensors or Python values.
-        Tout: A dtype or a list of dtypes; for an empty list the operation itself is returned.
+        Tout: A dtype or a list with dtypes; for an empty list the operation itself is returned.
         stateful: True if the same inputs may give different results.
         name: Name of the op.
 
     Raises:
         ValueError: `func` is not callable.
         TypeError: `Tout` is not a dtype.
-        InvalidArgumentError: At run time: `func` raises ValueError or TypeError, or returns other dtypes.
-        OutOfRangeError: At run time: `func` raises StopIteration.
-        OpError: At run time: `func` raises something else.
+        InvalidArgumentError: At run time, if `func` raises ValueError or TypeError, or returns other dtypes.
+        OutOfRangeError: At run time, if `func` raises StopIteration.
+        OpError: At run time, if `func` raises anything else.
     """
     return _function(func, inp, Tout, stateful, name)
 
@@ -52,7 +52,7 @@ def py_func(func: Any, inp: Any, Tout: Any, stateful: bool = True, name: str | N
 def numpy_function(
     func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None
 ) -> Any:
-    """As `py_func`."""
+    """Call a Python function as `py_func` does."""
     return _function(func, inp, Tout, stateful, name)
 
 
@@ -68,7 +68,7 @@ def _function(func: Any, inp: Any, declared: Any, stateful: bool, name: str | No
         call = _calling(func, token, kinds)
         attrs = {"token": token, "Tin": [each.dtype.base_dtype for each in inputs], "Tout": kinds}
         outputs = [(each, None) for each in kinds]
-        # One without state is called once if its inputs are constant.
+        # A stateless function is called once if its inputs are constant.
         kernel = (lambda _, *values: call(*values)) if stateful else call
         op: Operation = node(op_type, inputs, outputs, kernel, scope, attrs=attrs, stateful=stateful)
     tensors: list[Tensor] = list(op.outputs)
@@ -79,7 +79,7 @@ def _function(func: Any, inp: Any, declared: Any, stateful: bool, name: str | No
 
 
 def _calling(func: Any, token: str, kinds: list[DType]) -> Any:
-    """The kernel that calls the function and checks what it returns."""
+    """Return the kernel that calls the function and checks its results."""
 
     def kernel(*values: Any) -> Any:
         try:
@@ -99,7 +99,7 @@ def _calling(func: Any, token: str, kinds: list[DType]) -> Any:
 
 
 def _argument(value: Any) -> Any:
-    """The value as the function's own: a NumPy scalar, bytes, or a copy of the array."""
+    """Return the value as the function's own: a NumPy scalar, bytes, or a copied array."""
     return value.copy() if getattr(value, "ndim", 0) else value[()] if isinstance(value, np.ndarray) else value
 
 
@@ -120,7 +120,7 @@ def _value(result: Any) -> Any:
         return _strings(array)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    # A copy, because the function may go on using what it returned.
+    # A copy, because the function may continue to use its result.
     return array.copy() if array.ndim else array[()]
 
 
@@ -137,7 +137,7 @@ def _bytes(value: Any, dtype: Any) -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, str):
-        # NumPy encodes arrays of text as ASCII; a single string may be any text.
+        # NumPy encodes text arrays as ASCII; a single string may be any text.
         return value.encode("ascii") if dtype.kind == "U" else value.encode()
     raise errors.InternalError(None, None, f"Unsupported object type {type(value).__name__}")
 

@@ -25,14 +25,14 @@ _MODES = ("r", "w", "a", "r+", "w+", "a+")
 
 
 class GFile:
-    """A local file, or one behind a URL that fsspec knows. It opens when it is first read or written.
+    """A file, local or behind a URL supported by fsspec. It opens on its first read or write.
 
     Args:
         name: The path or URL, as str, bytes or os.PathLike.
-        mode: "r", "w", "a", "r+", "w+" or "a+"; with "b", reading gives bytes, else str.
+        mode: "r", "w", "a", "r+", "w+" or "a+"; with "b", reading returns bytes, else str.
 
     Raises:
-        InvalidArgumentError: There is no such mode.
+        InvalidArgumentError: The mode is unknown.
     """
 
     def __init__(self, name: Any, mode: str = "r") -> None:
@@ -59,11 +59,11 @@ class GFile:
         return self._mode
 
     def size(self) -> int:
-        """Return the size of the file in bytes."""
+        """Return the file size in bytes."""
         return Stat(self._name).length
 
     def write(self, file_content: Any) -> None:
-        """Append str (as UTF-8) or bytes to what was written before.
+        """Append str (as UTF-8) or bytes to the text written before.
 
         Raises:
             TypeError: The content is neither str nor bytes.
@@ -88,7 +88,9 @@ class GFile:
             raise self._translated(error) from error
 
     def readline(self) -> Any:
-        r"""Return the next line with its "\n" but without "\r"; empty at the end of the file."""
+        r"""Return the next line with its "
+        " but without "\r"; empty at the end of the file.
+        """
         reader = self._for_reading()
         try:
             line = reader.readline()
@@ -104,9 +106,9 @@ class GFile:
         """Set the read position.
 
         Args:
-            offset: Bytes from where `whence` says.
+            offset: Bytes from the point chosen by `whence`.
             whence: 0 from the start, 1 from the current position, 2 from the end.
-            position: Old name of `offset`.
+            position: Old name for `offset`.
 
         Raises:
             InvalidArgumentError: `whence` is something else, or the position would be negative.
@@ -139,7 +141,7 @@ class GFile:
         return True
 
     def flush(self) -> None:
-        """Pass what was written on to the operating system."""
+        """Pass all written data on to the operating system."""
         if self._writer is not None:
             try:
                 self._writer.flush()
@@ -231,7 +233,7 @@ def opened(name: Any) -> IO[bytes]:
 
 
 def read_file(filename: Any, name: str | None = None, *, max_record_bytes: int | None = MAX_RECORD_BYTES) -> Tensor:
-    """Return the contents of a file as one string.
+    """Return a file's contents as one string.
 
     Args:
         filename: A string scalar.
@@ -239,8 +241,8 @@ def read_file(filename: Any, name: str | None = None, *, max_record_bytes: int |
         max_record_bytes: A larger file is an error; None for no limit.
 
     Raises:
-        NotFoundError, FailedPreconditionError, PermissionDeniedError: At run time: the file cannot be read.
-        ResourceExhaustedError: At run time: the file is larger than the limit.
+        NotFoundError, FailedPreconditionError, PermissionDeniedError: At run time, if the file cannot be read.
+        ResourceExhaustedError: At run time, if the file is larger than the limit.
     """
     most = byte_limit(max_record_bytes)
     with name_scope(name, "ReadFile", [filename]) as scope:
@@ -256,7 +258,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
     """Return an operation that writes a string to a file, and makes missing directories.
 
     Raises:
-        PermissionDeniedError, FailedPreconditionError: At run time: the file cannot be written.
+        PermissionDeniedError, FailedPreconditionError: At run time, if the file cannot be written.
     """
     with name_scope(name, "WriteFile", [filename, contents]) as scope:
         tensors = [with_rank(text(filename, "filename", "WriteFile"), 0)]
@@ -281,7 +283,7 @@ def write_file(filename: Any, contents: Any, name: str | None = None) -> Operati
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
-    """Return the sorted names of the files that match a pattern, or any of a vector of patterns."""
+    """Return sorted names of files matching a pattern, or any pattern in a vector."""
     with name_scope(name, "MatchingFiles", [pattern]) as scope:
         tensor = at_most_rank(text(pattern, "pattern", "MatchingFiles"), 1)
 

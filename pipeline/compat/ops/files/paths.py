@@ -1,4 +1,4 @@
-"""The functions of tf.gfile and tf.io.gfile: list, make, copy, rename and remove files and directories."""
+"""Functions for tf.gfile and tf.io.gfile: list, make, copy, rename and remove files and directories."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.files.os_errors import os_error
 
 
 class FileStatistics(NamedTuple):
-    """Size in bytes, time of the last change in nanoseconds, and whether it is a directory."""
+    """Size in bytes, last modification in nanoseconds, and a directory flag."""
 
     length: int
     mtime_nsec: int
@@ -22,7 +22,7 @@ class FileStatistics(NamedTuple):
 
 
 def Exists(filename: Any) -> bool:
-    """Return whether a file or directory of that name exists."""
+    """Return whether a file or directory with this name exists."""
     return os.path.exists(plain_path(filename))
 
 
@@ -32,7 +32,7 @@ def IsDirectory(dirname: Any) -> bool:
 
 
 def Stat(filename: Any) -> FileStatistics:
-    """Return the FileStatistics of a file or directory; NotFoundError if there is none."""
+    """Return a file's or directory's FileStatistics; NotFoundError if it does not exist."""
     path = plain_path(filename)
     try:
         status = os.stat(path)
@@ -42,13 +42,13 @@ def Stat(filename: Any) -> FileStatistics:
 
 
 def Glob(filename: Any) -> list[str]:
-    """Return the names of the files that match a pattern, or any of a list of patterns, as str."""
+    """Return the names of files matching a pattern, or any pattern in a list, as str."""
     patterns = [filename] if isinstance(filename, (str, bytes, os.PathLike)) else list(filename)
     return [name for one in patterns for name in match_filenames_once(plain_path(one))]
 
 
 def ListDirectory(dirname: Any) -> list[str]:
-    """Return the names in a directory, in no particular order; NotFoundError if there is no such directory."""
+    """Return the names in a directory, in no particular order; NotFoundError if it does not exist."""
     path = plain_path(dirname)
     if not os.path.isdir(path):
         raise NotFoundError(None, None, f"Could not find directory {os.fsdecode(path)}")
@@ -77,7 +77,7 @@ def MkDir(dirname: Any) -> None:
 
 
 def Remove(filename: Any) -> None:
-    """Remove a file; FailedPreconditionError for a directory, NotFoundError if there is nothing."""
+    """Remove a file; FailedPreconditionError for a directory, NotFoundError if it does not exist."""
     path = plain_path(filename)
     if os.path.isdir(path):
         raise FailedPreconditionError(None, None, f"{os.fsdecode(path)}; Is a directory")
@@ -85,7 +85,7 @@ def Remove(filename: Any) -> None:
 
 
 def DeleteRecursively(dirname: Any) -> None:
-    """Remove a directory and everything in it; NotFoundError if there is none."""
+    """Remove a directory and everything in it; NotFoundError if it does not exist."""
     path = plain_path(dirname)
     if not os.path.lexists(path):
         raise NotFoundError(None, None, f"{os.fsdecode(path)} not found")
@@ -110,10 +110,10 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
 
 
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield (directory, names of directories in it, names of files in it) for a directory tree.
+    """Yield (directory, its directories' names, its files' names) for a directory tree.
 
     Args:
-        top: Where to begin; a directory that does not exist yields nothing.
+        top: First directory; one that does not exist yields nothing.
         in_order: Yield a directory before its subdirectories instead of after them.
     """
     return walk(top, in_order)
@@ -122,7 +122,7 @@ def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list
 def walk(
     top: Any, topdown: bool = True, onerror: Callable[[OpError], Any] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """As `Walk`; `onerror` is called with the error if a directory cannot be read."""
+    """Walk as `Walk` does; `onerror` is called with the error if a directory cannot be read."""
     here = os.fsdecode(top)
     try:
         listing = ListDirectory(here)
@@ -141,7 +141,7 @@ def walk(
 
 
 def join(path: Any, *paths: Any) -> Any:
-    """Join the parts of a path."""
+    """Join path components."""
     return os.path.join(path, *paths)
 
 
@@ -161,7 +161,7 @@ def _do(path: bytes, function: Callable[..., Any], *arguments: Any, **options: A
 
 
 def _renamed(function: Callable[..., Any], name: str, arguments: Iterable[str]) -> Callable[..., Any]:
-    """The same function under its name in tf.io.gfile, with the argument names it has there."""
+    """Return the function under its tf.io.gfile name, with the argument names used there."""
     names = tuple(arguments)
 
     def renamed(*values: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""tf.python_io.TFRecordWriter: the native writer, which here takes str records too."""
+"""tf.python_io.TFRecordWriter: the native writer, which also takes str records here."""
 
 from __future__ import annotations
 

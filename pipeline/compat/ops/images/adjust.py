@@ -1,4 +1,4 @@
-"""Adjust brightness, contrast, hue, saturation or gamma of images, by a given or a random amount."""
+"""Adjust brightness, contrast, hue, saturation or gamma, by a given or a random amount."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from pipeline.images import colours as kernels
 
 
 def per_image_standardization(image: Any) -> Tensor:
-    """Return an image, or each image of a batch, scaled to mean 0 and variance 1, as float32.
+    """Return an image, or each image in a batch, scaled to mean 0 and variance 1, as float32.
 
-    The divisor is never below 1 / sqrt(number of values in the image), so an image of a single colour becomes zeros.
+    The divisor is at least 1 / sqrt(number of values in the image), so a single-colour image becomes zeros.
 
     Args:
         image: Any numeric dtype, [height, width, channels] or a batch.
@@ -62,7 +62,7 @@ def _standardized(image: Any) -> Any:
 
 
 def _as_floats(image: Any) -> Any:
-    """The image as float32; a float16 image stays float16."""
+    """Return the image as float32; a float16 image stays float16."""
     return image if image.dtype in (dtypes.float16, dtypes.float32) else convert_image_dtype(image, dtypes.float32)
 
 
@@ -70,7 +70,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
     """Return images with `delta` added to every value.
 
     Args:
-        image: Any numeric dtype and shape. Integers count as fractions of their dtype's largest value, and saturate.
+        image: Any numeric dtype and shape. Integers count as fractions of their dtype's maximum, and saturate.
         delta: A scalar; 1.0 is the difference between black and white.
     """
     with name_scope(None, "adjust_brightness", [image, delta]) as scope:
@@ -87,7 +87,7 @@ def _contrast_shape(images: Tensor, factor: Tensor) -> Any:
 
 
 def _factor_kernel(kernel: Callable[..., Any], min_rank: int, channels: int | None, what: str) -> Callable[..., Any]:
-    """The kernel with checks of its images and of its scalar, which errors call `what`."""
+    """Return the kernel with checks for its images and its scalar, called `what` in errors."""
 
     def checked(images: Any, factor: Any) -> Any:
         if images.ndim < min_rank:
@@ -102,7 +102,7 @@ def _factor_kernel(kernel: Callable[..., Any], min_rank: int, channels: int | No
 
 
 def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
-    """Return images with the distance of each value from its channel's mean multiplied by `contrast_factor`.
+    """Return images with each value's distance from its channel mean multiplied by `contrast_factor`.
 
     Args:
         images: Any numeric dtype, [..., height, width, channels]; integers saturate.
@@ -125,7 +125,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     """Return `gain * image ** gamma`.
 
     Args:
-        image: Any numeric dtype and shape. Integers count as fractions of their dtype's largest value, and saturate.
+        image: Any numeric dtype and shape. Integers count as fractions of their dtype's maximum, and saturate.
         gamma: A scalar, not negative.
         gain: A scalar.
 
@@ -144,7 +144,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
 
 
 def _colour_change(op_type: str, image: Any, factor: tuple[str, Any], kernel: Any) -> Tensor:
-    """The op that changes RGB images by a factor: its name and its value."""
+    """Return the op that changes RGB images by a factor, given as name and value."""
     image = convert_to_tensor(image, name="image")
 
     def rule(images: Tensor, factor: Tensor) -> Any:
@@ -162,13 +162,13 @@ def _colour_change(op_type: str, image: Any, factor: tuple[str, Any], kernel: An
 
 
 def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
-    """Return RGB images [..., height, width, 3] of any numeric dtype with the hue turned by `delta` full turns."""
+    """Return RGB images [..., height, width, 3] with any numeric dtype and the hue turned by `delta` full turns."""
     with name_scope(name, "adjust_hue", [image]):
         return _colour_change("AdjustHue", image, ("delta", delta), kernels.adjust_hue)
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
-    """Return RGB images [..., height, width, 3] of any numeric dtype with `saturation_factor` times the saturation."""
+    """Return RGB images [..., height, width, 3], any numeric dtype, with `saturation_factor` times the saturation."""
     with name_scope(name, "adjust_saturation", [image]):
         return _colour_change("AdjustSaturation", image, ("scale", saturation_factor), kernels.adjust_saturation)
 
@@ -188,22 +188,22 @@ def _between(lower: Any, upper: Any, seed: Any) -> Tensor:
 
 
 def random_brightness(image: Any, max_delta: Any, seed: Any = None) -> Tensor:
-    """As `adjust_brightness`, by a random delta in [-max_delta, max_delta); ValueError if `max_delta` is negative."""
+    """Adjust brightness by a random delta in [-max_delta, max_delta); ValueError if `max_delta` is negative."""
     return adjust_brightness(image, _about_zero(max_delta, seed))
 
 
 def random_contrast(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
-    """As `adjust_contrast`, by a random factor in [lower, upper); ValueError unless 0 <= lower < upper."""
+    """Adjust contrast by a random factor in [lower, upper); ValueError unless 0 <= lower < upper."""
     return adjust_contrast(image, _between(lower, upper, seed))
 
 
 def random_hue(image: Any, max_delta: Any, seed: Any = None) -> Tensor:
-    """As `adjust_hue`, by a random delta in [-max_delta, max_delta); ValueError unless 0 <= max_delta <= 0.5."""
+    """Adjust hue by a random delta in [-max_delta, max_delta); ValueError unless 0 <= max_delta <= 0.5."""
     if max_delta > 0.5:
         raise ValueError("max_delta must be <= 0.5.")
     return adjust_hue(image, _about_zero(max_delta, seed))
 
 
 def random_saturation(image: Any, lower: Any, upper: Any, seed: Any = None) -> Tensor:
-    """As `adjust_saturation`, by a random factor in [lower, upper); ValueError unless 0 <= lower < upper."""
+    """Adjust saturation by a random factor in [lower, upper); ValueError unless 0 <= lower < upper."""
     return adjust_saturation(image, _between(lower, upper, seed))

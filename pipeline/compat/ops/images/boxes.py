@@ -1,4 +1,4 @@
-"""Boxes in images: draw their outlines, choose a random part that covers one."""
+"""Bounding boxes in images: draw their outlines, choose a random crop covering one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipeline.errors import invalid, show
 
 
 def size_along(tensor: Tensor, axis: int, rank: int) -> int | None:
-    """The static size along an axis; ValueError if the tensor is known to have another rank."""
+    """Return the static size along an axis; ValueError if the tensor is known to have another rank."""
     check_rank(tensor, rank)
     return None if tensor.shape.sizes is None else tensor.shape.sizes[axis]
 
@@ -30,13 +30,13 @@ def must_be(size: int | None, wanted: int) -> None:
 
 
 def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors: Any = None) -> Tensor:
-    """Return a batch of images with the outlines of boxes drawn in.
+    """Return a batch of images with box outlines drawn in.
 
     Args:
         images: float32 or float16 [batch, height, width, 1, 3 or 4].
         boxes: float32 [batch, boxes, 4]: y1, x1, y2, x2; 0 is the first pixel and 1 the last one.
         name: Name of the op.
-        colors: float32 [colors, channels], used in turn; ten default colours if there are none.
+        colors: float32 [colors, channels], used in turn; ten default colours by default.
 
     Raises:
         ValueError: A shape is known to be different.
@@ -70,7 +70,7 @@ def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors
 def _random_op(
     op_type: str, definition: str, values: Any, rule: Any, draw: Any, seeds: tuple[int, int], attrs: Any, name: Any
 ) -> list[Tensor]:
-    """The outputs of an op that draws random numbers; its kernel is `draw(generator, *values)`."""
+    """Return the outputs of an op with random numbers; its kernel is `draw(generator, *values)`."""
     with name_scope(name, op_type, [values]) as scope:
         tensors, found = convert_inputs(op_type, definition, values)
         try:
@@ -105,25 +105,25 @@ def sample_distorted_bounding_box(
     use_image_if_no_bounding_boxes: bool | None = None,
     name: str | None = None,
 ) -> SampleDistortedBoundingBoxV2:
-    """Choose a random part of an image that covers enough of one of the boxes.
+    """Choose a random crop that covers enough of a box.
 
     Args:
         image_size: An integer vector: height, width, channels.
         bounding_boxes: float32 [batch, boxes, 4]: y1, x1, y2, x2, in 0 to 1.
         seed: The op's first seed; the graph's seed is not used.
         seed2: The op's second seed.
-        min_object_covered: The fraction of a box that the part must cover.
+        min_object_covered: The fraction of a box the crop must cover.
         aspect_ratio_range: Smallest and largest ratio of width to height; (0.75, 1.33) by default.
         area_range: Smallest and largest fraction of the image's area; (0.05, 1.0) by default.
         max_attempts: After this many attempts (100 by default) the whole image is chosen.
-        use_image_if_no_bounding_boxes: Without boxes, take the whole image as the one box instead of raising an error.
+        use_image_if_no_bounding_boxes: Without boxes, use the whole image as the box instead of raising an error.
         name: Name of the op and its scope.
 
     Returns:
-        begin and size, for `tf.slice`, and the part as a box, float32 [1, 1, 4].
+        begin and size, for `tf.slice`, and the crop as a box, float32 [1, 1, 4].
 
     Raises:
-        InvalidArgumentError: At run time: an argument is out of range, or there are no boxes.
+        InvalidArgumentError: At run time, if an argument is out of range, or there are no boxes.
     """
     aspects, areas = _range(aspect_ratio_range, (0.75, 1.33)), _range(area_range, (0.05, 1.0))
     attempts = 100 if max_attempts is None else int(max_attempts)
@@ -173,7 +173,7 @@ def _check_sampling(size: Any, boxes: Any, covered: Any, whole: bool) -> None:
 
 
 def _sampled(generator: np.random.Generator, size: Any, boxes: Any, covered: float, limits: Any) -> Any:
-    """Begin, size and box of the part that is chosen."""
+    """Return begin, size and box of the chosen crop."""
     height, width = int(size[0]), int(size[1])
     whole_size = np.array([height, width] * 2, np.float32)
     pixels: Any = [tuple(int(each) for each in box) for box in boxes.reshape(-1, 4) * whole_size]
@@ -204,7 +204,7 @@ _COLOURS = np.array(
 
 
 def draw_boxes(images: Any, boxes: Any, colours: Any) -> Any:
-    """Return the images with the outlines of boxes [y1, x1, y2, x2] (1 is the last pixel); 10 colours if None given."""
+    """Return the images with outlines for boxes [y1, x1, y2, x2] (1 is the last pixel); 10 colours if None given."""
     height, width, depth = images.shape[1:]
     if colours is None:
         colours = _COLOURS.copy()
@@ -232,14 +232,14 @@ def draw_boxes(images: Any, boxes: Any, colours: Any) -> Any:
 
 
 def _drawn(generator: np.random.Generator, low: int, limit: int) -> int:
-    """Draw an integer: `generator.integers` takes ten times as long for a single one."""
+    """Draw an integer; `generator.integers` takes ten times as long for a single one."""
     return low + int(generator.random() * (limit - low))
 
 
 def _crop_size(
     generator: np.random.Generator, size: tuple[int, int], areas: tuple[float, float], aspect: float
 ) -> tuple[int, int] | None:
-    """Return height and width of a random part of that aspect, with an area within the limits; None if impossible."""
+    """Return a random crop's (height, width) with this aspect ratio and an area within the limits, or None."""
     height, width = size
     low, high = areas[0] * height * width, areas[1] * height * width
     rows, most = round(math.sqrt(low / aspect)), round(math.sqrt(high / aspect))
@@ -261,7 +261,7 @@ def _crop_size(
 
 
 def _covers(crop: tuple[int, int, int, int], boxes: list[tuple[int, int, int, int]], min_covered: float) -> bool:
-    """Return whether the part contains at min_covered that fraction of one of the boxes."""
+    """Return whether the crop contains at least the fraction min_covered of any box."""
     top, left, bottom, right = crop
     for y1, x1, y2, x2 in boxes:
         area = (y2 - y1) * (x2 - x1)
@@ -278,14 +278,14 @@ def sample_part(
     min_covered: float,
     limits: tuple[tuple[float, float], tuple[float, float], int],
 ) -> tuple[int, int, int, int]:
-    """Return a random part of an image that covers enough of a box, or the whole image if none is found.
+    """Return a random crop that covers enough of a box, or the whole image if none is found.
 
     Args:
-        generator: Draws the part.
-        size: Height and width of the image.
-        boxes: In pixels: top, left, bottom, right.
-        min_covered: The fraction of a box that the part must contain.
-        limits: The ranges of aspect ratio and relative area, and the number of attempts.
+        generator: Random generator.
+        size: Image height and width.
+        boxes: Top, left, bottom, right in pixels.
+        min_covered: The fraction of a box the crop must contain.
+        limits: Ranges for aspect ratio and relative area, and the number of attempts.
 
     Returns:
         Top, left, bottom, right.

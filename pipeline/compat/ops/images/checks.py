@@ -1,4 +1,4 @@
-"""Checks of the shapes of images."""
+"""Image shape checks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pipeline.errors import invalid
 
 
 def checked_shape(image: Tensor, ranks: tuple[int, ...] = (3, 4)) -> tuple[int | None, ...]:
-    """Return the static sizes of an image or batch of images; an unknown rank counts as a single image.
+    """Return the static sizes of an image or batch; an unknown rank counts as a single image.
 
     Raises:
-        ValueError: The rank is known to be another one, or a size to be 0.
+        ValueError: The rank is known to be different, or a size to be 0.
     """
     sizes = image.shape.sizes
     if sizes is None:
@@ -25,6 +25,6 @@ def checked_shape(image: Tensor, ranks: tuple[int, ...] = (3, 4)) -> tuple[int |
 
 
 def check_image(image: Any) -> None:
-    """Raise InvalidArgumentError, at run time, unless an array is an image or a batch that are not empty."""
+    """Raise InvalidArgumentError, at run time, unless an array is a non-empty image or batch."""
     if image.ndim not in (3, 4) or 0 in image.shape[-3:]:
         raise invalid(f"'image' must have 3 or 4 dimensions, the last 3 of them > 0, got shape {list(image.shape)}")

@@ -21,12 +21,12 @@ from pipeline.images import colours as kernels
 
 
 def convert_image_dtype(image: Any, dtype: Any, saturate: bool = False, name: str | None = None) -> Tensor:
-    """Convert an image to another dtype and scale it: floats are 0 to 1, integers 0 to their dtype's largest value.
+    """Convert an image's dtype and scale it: floats are 0 to 1, integers 0 to their dtype's maximum.
 
     Args:
         image: Any integer or float dtype and shape.
         dtype: An integer or float dtype.
-        saturate: Clip values that are out of the dtype's range.
+        saturate: Clip values outside the dtype's range.
         name: Name of the op.
 
     Raises:
@@ -70,7 +70,7 @@ def _gray_shape(images: Tensor) -> Any:
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
-    """Convert RGB images [..., 3] of any numeric dtype to their luminance, [..., 1]."""
+    """Convert RGB images [..., 3], any numeric dtype, to their luminance, [..., 1]."""
     with name_scope(name, "rgb_to_grayscale", [images]) as scope:
         images = convert_to_tensor(images, name="images")
         floats = convert_image_dtype(images, dtypes.float32)
@@ -79,7 +79,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
-    """Convert images [..., 1] of any dtype to [..., 3] with three equal channels.
+    """Convert images [..., 1], any dtype, to [..., 3] with three equal channels.
 
     Raises:
         ValueError: The last axis is known to have another size.
@@ -122,7 +122,7 @@ _KINDS = (FLOATS[1], FLOATS[0], *FLOATS[2:])
 
 
 def _three(kernel: Any) -> Any:
-    """The kernel with a check that there are three channels."""
+    """Return the kernel with a check for three channels."""
 
     def checked(images: Any) -> Any:
         if images.ndim < 1:

@@ -1,4 +1,4 @@
-"""Parts of images: cropped, padded with zeros, or both. Each is one operation that works out where its box lies."""
+"""Crop images, pad them with zeros, or both. Each function is one operation that computes its box."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from pipeline.compat.ops.random.numbers import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.compat.values.static import constant_value
 
-# The first row, the first column, height and width of a box, which may reach beyond the image. Unknown ones are None.
+# A box's first row, first column, height and width; it may extend beyond the image. Unknown values are None.
 _Box = tuple[Any, Any, Any, Any]
 
 
 def _less(*numbers: Any) -> Any:
-    """The first number less the others; None if one is unknown."""
+    """Return the first number minus the others; None if one is unknown."""
     return None if None in numbers else numbers[0] - sum(numbers[1:])
 
 
@@ -43,7 +43,7 @@ def _inside(box: _Box, rows: Any, columns: Any) -> bool:
 
 
 def _part(image: Any, box: _Box) -> Any:
-    """The part of an image, or of each image of a batch; zeros beyond the image."""
+    """Return part of an image, or of each image in a batch; zeros beyond the image."""
     top, left, height, width = box
     rows, columns = image.shape[-3:-1]
     if _inside(box, rows, columns):
@@ -59,14 +59,14 @@ def _part(image: Any, box: _Box) -> Any:
 
 
 def _boxed(op_type: str, image: Any, numbers: list[Any], find: Callable[..., _Box], name: str) -> Tensor:
-    """Make the operation that takes a box of an image.
+    """Make the operation that takes a box from an image.
 
     Args:
         op_type: Its type.
         image: The image, or a batch.
-        numbers: The inputs of the box, besides the image's height and width.
-        find: Computes the box of height, width and the numbers; ValueError if it does not fit.
-        name: Name of the scope.
+        numbers: Inputs that define the box, besides the image's height and width.
+        find: Computes the box from height, width and the numbers; ValueError if it does not fit.
+        name: Scope name.
     """
     with name_scope(None, name, [image]):
         tensor = convert_to_tensor(image, name="image")
@@ -81,7 +81,7 @@ def _boxed(op_type: str, image: Any, numbers: list[Any], find: Callable[..., _Bo
             box = (None,) * 4
 
         if None not in (*box, *sizes[-3:-1]) and _inside(box, *sizes[-3:-1]):
-            op_type = "ImageCrop"  # of which plans know that it pads nothing
+            op_type = "ImageCrop"  # tells plans it does not pad
 
         def rule(*_: Any) -> Any:
             return [*sizes[:-3], *box[2:], sizes[-1]]
@@ -105,17 +105,17 @@ def _boxed(op_type: str, image: Any, numbers: list[Any], find: Callable[..., _Bo
 
 
 def _as_int32(number: Any) -> Any:
-    """Return a number of a box; one of int64, which TensorFlow takes too, as int32."""
+    """Return a number for a box; int64, which TensorFlow also accepts, becomes int32."""
     symbolic = isinstance(number, Tensor) or hasattr(number, "_variable")
     return cast(number, dtypes.int32) if symbolic and number.dtype.base_dtype == dtypes.int64 else number
 
 
 def central_crop(image: Any, central_fraction: Any) -> Tensor:
-    """Return the centre of an image, or of each image of a batch.
+    """Return the centre of an image, or of each image in a batch.
 
     Args:
         image: Any dtype, [height, width, channels] or a batch; its rank must be static.
-        central_fraction: The fraction of height and width to keep, above 0 and at most 1.
+        central_fraction: Fraction of height and width to keep, above 0 and at most 1.
 
     Raises:
         ValueError: The rank is not 3 or 4, or the fraction is out of range.
@@ -140,14 +140,14 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
 def pad_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """Pad an image, or each image of a batch, with zeros.
+    """Pad an image, or each image in a batch, with zeros.
 
     Args:
         image: Any numeric dtype, [height, width, channels] or a batch.
-        offset_height: Rows of zeros above it, a number or int32 scalar.
-        offset_width: Columns of zeros to its left.
-        target_height: Height of the result.
-        target_width: Width of the result.
+        offset_height: Zero rows above it, a number or int32 scalar.
+        offset_width: Zero columns to its left.
+        target_height: Result height.
+        target_width: Result width.
 
     Raises:
         ValueError: The image does not have 3 or 4 axes, an offset is negative, or the image does not fit.
@@ -168,7 +168,7 @@ def pad_to_bounding_box(
 def crop_to_bounding_box(
     image: Any, offset_height: Any, offset_width: Any, target_height: Any, target_width: Any
 ) -> Tensor:
-    """Cut a box out of an image, or of each image of a batch.
+    """Cut a box out of an image, or of each image in a batch.
 
     Args:
         image: Any dtype, [height, width, channels] or a batch.
@@ -200,12 +200,12 @@ def _positive(height: Any, width: Any) -> None:
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
-    """Crop an image, or each image of a batch, around its centre, or pad it with zeros on all sides, to a size.
+    """Crop an image, or each image in a batch, around its centre, or pad it with zeros on all sides, to a size.
 
     Args:
         image: Any numeric dtype, [height, width, channels] or a batch.
-        target_height: Height of the result, a number or int32 scalar.
-        target_width: Width of the result.
+        target_height: Result height, a number or int32 scalar.
+        target_width: Result width.
 
     Raises:
         ValueError: The image does not have 3 or 4 axes, or the size is not positive.
@@ -227,12 +227,12 @@ def random_crop(value: Any, size: Any, seed: Any = None, name: str | None = None
 
     Args:
         value: Any dtype and rank.
-        size: The size of the part along each axis; give the tensor's own size for an axis not to crop.
+        size: Size along each axis; use the tensor's own size for axes not to crop.
         seed: The op's seed.
         name: Name of the op.
 
     Raises:
-        InvalidArgumentError: At run time: the tensor is smaller than `size`.
+        InvalidArgumentError: At run time, if the tensor is smaller than `size`.
     """
     with name_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")

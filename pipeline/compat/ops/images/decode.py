@@ -37,7 +37,7 @@ def _channels(channels: Any) -> int:
 
 
 def _one(contents: Any) -> bytes:
-    """The bytes of one file; InvalidArgumentError for an array."""
+    """Return one file's bytes; InvalidArgumentError for an array."""
     if not isinstance(contents, bytes):
         raise invalid(f"`contents` must be scalar but got shape{show(contents.shape)}")
     return contents
@@ -94,17 +94,17 @@ def decode_jpeg(
     """Decode a JPEG, PNG or GIF (not animated) file to uint8 [height, width, channels].
 
     Args:
-        contents: A string scalar, the bytes of the file.
-        channels: 0 for those of the image, 1 for grayscale, 3 for RGB.
+        contents: A string scalar with the file's bytes.
+        channels: 0 for the image's own, 1 for grayscale, 3 for RGB.
         ratio: 1, 2, 4 or 8: shrink a JPEG by this factor.
-        fancy_upscaling: False: repeat the pixels of colours that are stored at half the resolution (with simplejpeg).
+        fancy_upscaling: If False, repeat pixels for colours stored at half the resolution (with simplejpeg).
         try_recover_truncated: Accept a truncated JPEG.
         acceptable_fraction: Ignored.
         dct_method: "", "INTEGER_FAST" or "INTEGER_ACCURATE"; without simplejpeg all are the accurate one.
         name: Name of the op.
 
     Raises:
-        InvalidArgumentError: At run time: the file is not such an image or is damaged, or an argument is invalid.
+        InvalidArgumentError: At run time, if the file is not such an image or is damaged, or an argument is invalid.
     """
     count = _channels(channels)
     attrs = _jpeg_attrs(count, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method)
@@ -122,9 +122,9 @@ def decode_and_crop_jpeg(
     dct_method: str = "",
     name: str | None = None,
 ) -> Tensor:
-    """Decode a part of a JPEG file: `crop_window` is int32 [4], first row, first column, height and width.
+    """Decode a JPEG file inside `crop_window`, int32 [4]: first row, first column, height and width.
 
-    The other arguments are those of `decode_jpeg`.
+    See `decode_jpeg` for the other arguments.
     """
     count = _channels(channels)
     attrs = _jpeg_attrs(count, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method)
@@ -154,13 +154,13 @@ def decode_png(contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name
     """Decode a PNG, JPEG or GIF (not animated) file to [height, width, channels].
 
     Args:
-        contents: A string scalar, the bytes of the file.
-        channels: 0 for those of the image, 1 for grayscale, 3 for RGB, 4 for RGBA.
+        contents: A string scalar with the file's bytes.
+        channels: 0 for the image's own, 1 for grayscale, 3 for RGB, 4 for RGBA.
         dtype: uint8 or uint16.
         name: Name of the op.
 
     Raises:
-        InvalidArgumentError: At run time: the file is not such an image or is damaged, or an argument is invalid.
+        InvalidArgumentError: At run time, if the file is not such an image or is damaged, or an argument is invalid.
     """
     count, kind = _channels(channels), dtype_of(dtype)
     check_allowed("dtype", kind, ("uint8", "uint16"))
@@ -173,12 +173,12 @@ def decode_png(contents: Any, channels: int = 0, dtype: Any = dtypes.uint8, name
 
 
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
-    """Decode all frames of a GIF file, or the one of a JPEG or PNG file, to uint8 [frames, height, width, 3]."""
+    """Decode all GIF frames, or a single JPEG or PNG image, to uint8 [frames, height, width, 3]."""
     return _decoder("DecodeGif", contents, images.decode_gif, [None, None, None, 3], {}, name)
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
-    """Decode a BMP file to uint8 [height, width, channels]; `channels` is 0 (those of the image), 3 or 4."""
+    """Decode a BMP file to uint8 [height, width, channels]; `channels` is 0 (the image's own), 3 or 4."""
     count = _channels(channels)
 
     def kernel(contents: bytes) -> Any:
@@ -197,15 +197,15 @@ def decode_image(
     """Decode a JPEG, PNG or BMP file to [height, width, channels], a GIF file to [frames, height, width, 3].
 
     Args:
-        contents: A string scalar, the bytes of the file.
-        channels: 0 or None for those of the image, 1 for grayscale, 3 for RGB, 4 for RGBA.
+        contents: A string scalar with the file's bytes.
+        channels: 0 or None for the image's own, 1 for grayscale, 3 for RGB, 4 for RGBA.
         dtype: An integer or float dtype; values are scaled as in `convert_image_dtype`.
-        name: Name of the scope.
-        expand_animations: Decode all frames of a GIF; the static rank is unknown then. False: only the first frame,
+        name: Scope name.
+        expand_animations: Decode all GIF frames; the static rank is then unknown. If False, only the first frame,
             [height, width, 3].
 
     Raises:
-        InvalidArgumentError: At run time: the file is not such an image or is damaged, or an argument is invalid.
+        InvalidArgumentError: At run time, if the file is not such an image or is damaged, or an argument is invalid.
     """
     with name_scope(name, "decode_image", [contents]):
         wanted = 0 if channels is None else channels
@@ -226,7 +226,7 @@ def decode_image(
 
 
 def extract_jpeg_shape(contents: Any, output_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
-    """Return height, width and channels of a JPEG file, as int32 or int64, without decoding it."""
+    """Return a JPEG file's height, width and channels, as int32 or int64, without decoding it."""
     kind = dtype_of(output_type)
     check_allowed("output_type", kind, ("int32", "int64"))
 
@@ -257,10 +257,10 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
         name: Name of the op.
 
     Returns:
-        The bytes of the files, strings of the shape in front of the last three axes.
+        The files' bytes, strings shaped like the axes before the last three.
 
     Raises:
-        InvalidArgumentError: At run time: an argument is invalid.
+        InvalidArgumentError: At run time, if an argument is invalid.
     """
     level = -1 if compression is None else int(compression)
 
@@ -308,19 +308,19 @@ def encode_jpeg(
 
     Args:
         image: uint8 [height, width, channels]: grayscale or RGB.
-        format: "grayscale" or "rgb" to require 1 or 3 channels, "" for those of the image.
+        format: "grayscale" or "rgb" to require 1 or 3 channels, "" for the image's own.
         quality: 0 to 100.
         progressive: Write a progressive JPEG, which viewers show coarsely while it loads.
         optimize_size: Spend more time for a smaller file.
         chroma_downsampling: Store colour at half the resolution of brightness.
-        density_unit: "in" or "cm", the unit of the densities.
+        density_unit: "in" or "cm", the density unit.
         x_density: Horizontal pixels per unit, stored in the file.
         y_density: Vertical pixels per unit.
         xmp_metadata: Ignored.
         name: Name of the op.
 
     Raises:
-        InvalidArgumentError: At run time: an argument is invalid.
+        InvalidArgumentError: At run time, if an argument is invalid.
     """
     attrs = {
         "format": one_of("" if format is None else format, ("", "grayscale", "rgb"), "format", "EncodeJpeg"),

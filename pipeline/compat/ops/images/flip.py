@@ -1,4 +1,4 @@
-"""Flip, rotate and transpose images and batches of images; flip them at random."""
+"""Flip, rotate and transpose images and image batches; flip them at random."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from pipeline.compat.ops.random.numbers import random_uniform
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.images.parts import mirrored
 
-_ROWS, _COLUMNS = -3, -2  # the axes of an image, and of each image of a batch
+_ROWS, _COLUMNS = -3, -2  # image axes, also in a batch
 
 
 def _turned(
     op_type: str, image: Tensor, turn: Callable[..., Any], name: str | None, others: Any = (), sizes: Any = None
 ) -> Tensor:
-    """Make the operation that turns an image, or each image of a batch.
+    """Make the operation that turns an image, or each image in a batch.
 
     Args:
         op_type: Its type.
         image: The image, or a batch.
-        turn: Computes the result of the image and the other inputs.
+        turn: Computes the result from the image and the other inputs.
         name: Its name.
         others: The other inputs.
-        sizes: Computes the static sizes of the result of those of the image, which are the default.
+        sizes: Computes the result's static sizes from the image's, which are the default.
     """
     given = checked_shape(image)
 
@@ -62,12 +62,12 @@ def _flip(image: Any, axis: int, name: str) -> Tensor:
 
 
 def flip_left_right(image: Any) -> Tensor:
-    """Mirror an image, or each image of a batch, horizontally; ValueError unless it has 3 or 4 axes."""
+    """Mirror an image, or each image in a batch, horizontally; ValueError unless it has 3 or 4 axes."""
     return _flip(image, _COLUMNS, "flip_left_right")
 
 
 def flip_up_down(image: Any) -> Tensor:
-    """Mirror an image, or each image of a batch, vertically; ValueError unless it has 3 or 4 axes."""
+    """Mirror an image, or each image in a batch, vertically; ValueError unless it has 3 or 4 axes."""
     return _flip(image, _ROWS, "flip_up_down")
 
 
@@ -87,7 +87,7 @@ def _random_flip(image: Any, axis: int, seed: Any, name: str) -> Tensor:
 
 
 def random_flip_left_right(image: Any, seed: Any = None) -> Tensor:
-    """Mirror an image horizontally with probability 1/2; each image of a batch independently.
+    """Mirror an image horizontally with probability 1/2; in a batch each image independently.
 
     Args:
         image: Any dtype, [height, width, channels] or a batch.
@@ -109,14 +109,14 @@ def _swapped(sizes: tuple[int | None, ...]) -> list[int | None]:
 
 
 def transpose(image: Any, name: str | None = None) -> Tensor:
-    """Swap rows and columns of an image, or of each image of a batch; ValueError unless it has 3 or 4 axes."""
+    """Swap rows and columns in an image, or in each image in a batch; ValueError unless it has 3 or 4 axes."""
     with name_scope(name, "transpose", [image]) as scope:
         image = convert_to_tensor(image, name="image")
         return _turned("ImageTranspose", image, lambda x: np.swapaxes(x, _ROWS, _COLUMNS), scope, sizes=_swapped)
 
 
 def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
-    """Rotate an image, or each image of a batch, counter-clockwise by `k` (a number or int32 scalar) times 90 degrees.
+    """Rotate an image, or each image in a batch, counter-clockwise by `k` (a number or int32 scalar) times 90 degrees.
 
     Raises:
         ValueError: It does not have 3 or 4 axes, or `k` is not a scalar.

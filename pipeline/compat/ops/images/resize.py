@@ -1,4 +1,4 @@
-"""Resize images by TensorFlow's four methods, also with the aspect ratio kept."""
+"""Resize images by TensorFlow's four methods, optionally keeping the aspect ratio."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BILINEAR_KINDS = "(int8,uint8,int16,uint16,int32,int64,bfloat16,float16,float32
 
 
 class ResizeMethod:
-    """The methods of `resize_images`."""
+    """Methods for `resize_images`."""
 
     BILINEAR = 0
     NEAREST_NEIGHBOR = 1
@@ -35,7 +35,7 @@ class ResizeMethod:
 
 
 def static_size(size: Tensor) -> list[int | None]:
-    """Height and width if the size is constant, else None; ValueError unless it is a vector of two."""
+    """Return height and width if the size is constant, else None; ValueError unless it is a vector [2]."""
     check_rank(size, 1)
     if size.shape.num_elements() not in (None, 2):
         raise ValueError(f"Dimension must be 2 but is {size.shape.num_elements()}")
@@ -51,7 +51,7 @@ def _resized(images: Tensor, size: Tensor) -> Any:
 
 
 def _checked(kernel: Callable[..., Any], align_corners: bool, half_pixel: bool) -> Callable[..., Any]:
-    """The kernel with checks of its images and size."""
+    """Return the kernel with checks for its images and size."""
 
     def checked(images: Any, size: Any) -> Any:
         if align_corners and half_pixel:
@@ -71,7 +71,7 @@ def _checked(kernel: Callable[..., Any], align_corners: bool, half_pixel: bool) 
 
 
 def _unless_of_size(checked: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel for plans that take bytes as well as floats: images that have the size already stay bytes."""
+    """Return the kernel for plans with bytes or floats: images already at the size stay bytes."""
 
     def kernel(images: Any, size: Any) -> Any:
         same = images.dtype == np.uint8 and images.ndim == 4 and [*images.shape[1:3]] == size.tolist()
@@ -81,7 +81,7 @@ def _unless_of_size(checked: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _rows(checked: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel for a block of batches of the same shape."""
+    """Return the kernel for a block with equally shaped batches."""
 
     def rows(is_row: tuple[bool, ...], images: Any, size: Any) -> Any:
         if is_row != (True, False) or images.ndim != 5:
@@ -115,7 +115,7 @@ def resize_bilinear(
     Args:
         images: Any real dtype, [batch, height, width, channels].
         size: int32 [2], height and width.
-        align_corners: Map the centres of the corner pixels onto each other.
+        align_corners: Map the corner pixels' centres onto each other.
         name: Name of the op.
         half_pixel_centers: Take a pixel's centre at half a pixel from its edge.
 
@@ -128,19 +128,19 @@ def resize_bilinear(
 def resize_nearest_neighbor(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
 ) -> Tensor:
-    """Resize a batch of images, keeping the dtype; each pixel is the nearest one. Arguments as `resize_bilinear`."""
+    """Resize a batch of images, keeping the dtype; each pixel is the nearest one. Arguments as in `resize_bilinear`."""
     return _resize("ResizeNearestNeighbor", images, size, align_corners, half_pixel_centers, kernels.nearest, name)
 
 
 def resize_bicubic(
     images: Any, size: Any, align_corners: bool = False, name: str | None = None, half_pixel_centers: bool = False
 ) -> Tensor:
-    """Resize a batch of images to float32; each pixel is interpolated from 16. Arguments as `resize_bilinear`."""
+    """Resize a batch of images to float32; each pixel is interpolated from 16. Arguments as in `resize_bilinear`."""
     return _resize("ResizeBicubic", images, size, align_corners, half_pixel_centers, kernels.bicubic, name)
 
 
 def resize_area(images: Any, size: Any, align_corners: bool = False, name: str | None = None) -> Tensor:
-    """Resize a batch of images to float32; each pixel is the mean of its area. Arguments as `resize_bilinear`."""
+    """Resize a batch of images to float32; each pixel is its area's mean. Arguments as in `resize_bilinear`."""
     align = bool(align_corners)
     checked = _checked(lambda value, height, width: kernels.area(value, height, width, align), align, False)
     attrs = {"align_corners": align}
@@ -171,21 +171,20 @@ def resize_images(
     preserve_aspect_ratio: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Resize an image, or each image of a batch.
+    """Resize an image, or each image in a batch.
 
-    The result is float32, except for NEAREST_NEIGHBOR. Images that are known to have the size already are returned
-    unchanged.
+    The result is float32, except for NEAREST_NEIGHBOR. Images known to have the size already are returned unchanged.
 
     Args:
         images: Any real dtype, [height, width, channels] or a batch; the rank must be static.
         size: int32 [2], height and width.
         method: A ResizeMethod, or "bilinear", "nearest", "bicubic", "area".
-        align_corners: Map the centres of the corner pixels onto each other.
+        align_corners: Map the corner pixels' centres onto each other.
         preserve_aspect_ratio: Keep the ratio of height to width; the result is the largest that fits into `size`.
-        name: Name of the scope.
+        name: Scope name.
 
     Raises:
-        ValueError: A shape is wrong, or there is no such method.
+        ValueError: A shape is wrong, or the method is unknown.
     """
     with name_scope(name, "resize", [images, size]):
         images = convert_to_tensor(images, name="images")
@@ -214,7 +213,7 @@ def resize_images(
 
 
 def _is_plain(size: Tensor) -> bool:
-    """Return whether a size comes from constants or shapes: only such sizes are compared with those of the images."""
+    """Return whether a size comes from constants or shapes; only such sizes are compared with the images'."""
     kind = size.op.type
     if kind in ("StridedSlice", "ConcatV2"):
         return all(map(_is_plain, size.op.inputs))
@@ -222,7 +221,7 @@ def _is_plain(size: Tensor) -> bool:
 
 
 def _known(size: Tensor) -> tuple[int | None, int | None]:
-    """Height and width, as far as TensorFlow's Python code finds them statically."""
+    """Return height and width, as far as TensorFlow's Python code finds them statically."""
     sizes = constant_value_as_shape(size).sizes
     if sizes is None:
         return None, None
@@ -235,7 +234,7 @@ def _known(size: Tensor) -> tuple[int | None, int | None]:
 
 
 def _fitting(images: Tensor, size: Any) -> Tensor:
-    """The largest size with the images' aspect ratio that fits into `size`."""
+    """Return the largest size with the images' aspect ratio that fits into `size`."""
     height, width = images.get_shape().sizes[1:3]  # type: ignore[index]
     if height is None or width is None:
         _, rows, columns, _ = unstack(shape(images), 4)

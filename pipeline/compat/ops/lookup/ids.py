@@ -1,4 +1,4 @@
-"""Tables from words to numbers, where a word that is not in the table goes to a bucket by its hash."""
+"""Tables from words to numbers; words missing from the table are hashed to buckets."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from pipeline.compat.values.convert import convert_to_tensor
 
 
 class _IdTable(StaticHashTable):
-    """A table from words or integers to int64 numbers, with buckets for keys that are not in it.
+    """A table from words or integers to int64 numbers, with buckets for missing keys.
 
     Args:
         initializer: Fills the table.
-        default_value: The number of a key that is not in the table, if there are no buckets.
-        num_oov_buckets: Number of buckets; their numbers follow those of the table.
-        key_dtype: The dtype of the keys to look up: string, or an integer type where those of the table are int64.
+        default_value: Number for missing keys, if there are no buckets.
+        num_oov_buckets: Number of buckets; their numbers follow the table's.
+        key_dtype: Dtype for lookups: string, or an integer type if the table's keys are int64.
     """
 
     def __init__(self, initializer: Any, default_value: Any, num_oov_buckets: int, key_dtype: DType) -> None:
@@ -59,17 +59,17 @@ def index_table_from_file(
     value_column_index: int = TextFileIndex.LINE_NUMBER,
     delimiter: str = "\t",
 ) -> Any:
-    """Return a table from the lines of a file to int64 numbers.
+    """Return a table from a file's lines to int64 numbers.
 
     Args:
-        vocabulary_file: The file's name.
-        num_oov_buckets: Number of buckets for keys that are not in the file.
+        vocabulary_file: File name.
+        num_oov_buckets: Number of buckets for keys missing from the file.
         vocab_size: Number of lines to read; all by default.
-        default_value: The number of a key that is not in the file, if there are no buckets.
-        key_dtype: The dtype of the keys to look up: string or an integer type.
-        name: Name of the scope.
-        key_column_index: Which column of a line is the key; see `TextFileIndex`.
-        value_column_index: Which column is its number.
+        default_value: Number for missing keys, if there are no buckets.
+        key_dtype: Dtype for lookups: string or an integer type.
+        name: Scope name.
+        key_column_index: The key's column in a line; see `TextFileIndex`.
+        value_column_index: The number's column.
         delimiter: The character between columns.
 
     Raises:
@@ -107,14 +107,14 @@ def index_table_from_tensor(
     dtype: Any = string,
     name: str | None = None,
 ) -> Any:
-    """Return a table from the values of a vector to their indices, int64.
+    """Return a table from a vector's values to their indices, int64.
 
     Args:
-        mapping: A vector of strings or integers.
+        mapping: A vector with strings or integers.
         num_oov_buckets: Number of buckets for other keys.
-        default_value: The number of other keys, if there are no buckets.
-        dtype: The dtype of the keys to look up.
-        name: Name of the scope.
+        default_value: Number for other keys, if there are no buckets.
+        dtype: Dtype for lookups.
+        name: Scope name.
 
     Raises:
         ValueError: There is no `mapping`, its dtype does not fit `dtype`, or `num_oov_buckets` is negative.
@@ -145,7 +145,7 @@ def _check_buckets(num_oov_buckets: int) -> None:
 
 
 def _key_dtype(what: str, given: Any) -> DType:
-    """The dtype of the keys; TypeError if it is neither string nor an integer type."""
+    """Return the key dtype; TypeError if it is neither string nor an integer type."""
     dtype = as_dtype(given)
     if not dtype.is_integer and dtype != string:
         raise TypeError(f"{what} must be either integer or string, not {dtype.name}.")

@@ -1,4 +1,4 @@
-"""StaticHashTable, a lookup table, and the initializers that fill it from vectors or a text file."""
+"""StaticHashTable, a lookup table, and initializers that fill it from vectors or a text file."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ LINE_NUMBER = -1
 def entries(
     filename: bytes, columns: tuple[int, int], dtypes: tuple[DType, DType], size: int, delimiter: bytes, offset: int
 ) -> tuple[list[Any], list[Any]]:
-    """Return the keys and the values in the lines of a file.
+    """Return the keys and values in a file's lines.
 
     Args:
-        filename: The file's name.
-        columns: The column of the key and that of the value: a column index, WHOLE_LINE or LINE_NUMBER.
-        dtypes: The dtypes of keys and values.
+        filename: File name.
+        columns: Columns for key and value: a column index, WHOLE_LINE or LINE_NUMBER.
+        dtypes: Dtypes for keys and values.
         size: Number of lines to read, -1 for all.
         delimiter: The character between columns.
-        offset: Added to values that are line numbers.
+        offset: Added to line numbers used as values.
 
     Raises:
         InvalidArgumentError: There are fewer lines, a line is empty or lacks columns, or a number cannot be parsed.
         OutOfRangeError: The file is empty.
-        NotFoundError: There is no such file.
+        NotFoundError: The file does not exist.
     """
     if len(delimiter) != 1:
         raise invalid("delimiter should be only 1 char")
@@ -80,7 +80,7 @@ def _value(text: bytes, dtype: DType, number: int) -> Any:
 
 
 def _lines(filename: bytes) -> list[tuple[bytes, int]]:
-    """Each line without its line end, and its length with it."""
+    """Return each line without its line end, and its length including it."""
     lines = read_whole(filename, MAX_RECORD_BYTES).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
@@ -88,7 +88,7 @@ def _lines(filename: bytes) -> list[tuple[bytes, int]]:
 
 
 class _Entries:
-    """The entries of a table in one session; None until the table is initialized."""
+    """A table's entries in one session; None until the table is initialized."""
 
     def __init__(self) -> None:
         self.found: dict[Any, Any] | None = None
@@ -107,21 +107,21 @@ class _Entries:
         self.found = found
 
     def ready(self) -> dict[Any, Any]:
-        """The entries; FailedPreconditionError before the table is initialized."""
+        """Return the entries; FailedPreconditionError before the table is initialized."""
         if self.found is None:
             raise FailedPreconditionError(None, None, "Table not initialized.")
         return self.found
 
 
 class KeyValueTensorInitializer:
-    """Fills a table from two vectors of the same length.
+    """Fills a table from two vectors with equal lengths.
 
     Args:
         keys: Strings or integers.
         values: The values.
-        key_dtype: The dtype of `keys`, if they are Python values.
-        value_dtype: The dtype of `values`, if they are Python values.
-        name: Name of the operation that fills the table.
+        key_dtype: Dtype for `keys`, if they are Python values.
+        value_dtype: Dtype for `values`, if they are Python values.
+        name: Name of the filling operation.
     """
 
     shared_key = None  # each table has its own entries
@@ -160,25 +160,25 @@ class KeyValueTensorInitializer:
 
 
 class TextFileIndex:
-    """The meaning of a key or value: the line number or the whole line; other values are column indices."""
+    """Special key and value columns: the line number or the whole line; other values are column indices."""
 
     WHOLE_LINE = WHOLE_LINE
     LINE_NUMBER = LINE_NUMBER
 
 
 class TextFileInitializer:
-    """Fills a table from the lines of a text file.
+    """Fills a table from a text file's lines.
 
     Args:
-        filename: The file's name.
+        filename: File name.
         key_dtype: string or int64.
         key_index: A TextFileIndex or a column index.
         value_dtype: string or int64.
         value_index: A TextFileIndex or a column index.
         vocab_size: Number of lines to read; all by default.
         delimiter: The character between columns.
-        name: Name of the operation that fills the table.
-        value_index_offset: Added to values that are line numbers.
+        name: Name of the filling operation.
+        value_index_offset: Added to line numbers used as values.
 
     Raises:
         ValueError: There is no file name, or a dtype, index or size does not fit.
@@ -247,8 +247,8 @@ class StaticHashTable:
 
     Args:
         initializer: A KeyValueTensorInitializer or TextFileInitializer.
-        default_value: The value of a key that is not in the table.
-        name: Name of the table.
+        default_value: Value for missing keys.
+        name: The table's name.
     """
 
     def __init__(self, initializer: Any, default_value: Any, name: str | None = None) -> None:
@@ -256,7 +256,7 @@ class StaticHashTable:
         self.value_dtype: DType = initializer.value_dtype
         self._default = convert_to_tensor(default_value, dtype=self.value_dtype)
         self._default.shape.merge_with(scalar())
-        # Tables of the same file are one, as in TensorFlow: a second one is filled when the first is.
+        # Tables for the same file are one, as in TensorFlow: a second one is filled when the first is.
         self._key: Any = initializer.shared_key or object()
         attrs = {"key_dtype": self.key_dtype, "value_dtype": self.value_dtype}
         self.resource_handle: Tensor = tensor_node(
@@ -275,17 +275,17 @@ class StaticHashTable:
     _buckets = 0
 
     def _finder(self, found: dict[Any, Any], default: Any) -> Callable[[Any], Any]:
-        """The function that gives the value of a key."""
+        """Return the function from key to value."""
         return lambda key: found.get(key, default)
 
     def entries_in(self, run: Any) -> _Entries:
-        """The table's entries in the session of a run."""
+        """Return the table's entries in the run's session."""
         entries: _Entries = run.state(self._key, _Entries)
         return entries
 
     @property
     def default_value(self) -> Tensor:
-        """The value of a key that is not in the table."""
+        """The value for missing keys."""
         return self._default
 
     @property
@@ -300,15 +300,15 @@ class StaticHashTable:
 
     @property
     def name(self) -> str:
-        """The name of the table."""
+        """The table's name."""
         return self._name
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """Return the values of the keys in a tensor or SparseTensor.
+        """Return values for the keys in a tensor or SparseTensor.
 
         Raises:
-            TypeError: The keys do not have the dtype `key_dtype`.
-            FailedPreconditionError: At run time: the table is not filled.
+            TypeError: The keys' dtype is not `key_dtype`.
+            FailedPreconditionError: At run time, if the table is not filled.
         """
         sparse = keys if isinstance(keys, SparseTensor) else None
         if sparse is not None:

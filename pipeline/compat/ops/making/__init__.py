@@ -1,1 +1,1 @@
-"""How an op is made from a line: its inputs, dtypes, shape rule and kernel."""
+"""Make an op from one line: its inputs, dtypes, shape rule and kernel."""

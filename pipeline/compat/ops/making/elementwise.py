@@ -1,4 +1,4 @@
-"""Make elementwise ops of one and two inputs from a kernel and the dtypes that it takes."""
+"""Make elementwise ops with one or two inputs from a kernel and its dtypes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.errors import invalid, show
 
 
 def broadcast_shape(op_type: str, scope: str, x: Tensor, y: Tensor) -> TensorShape:
-    """Return the static shape of two inputs broadcast; ValueError if they cannot be."""
+    """Return the broadcast static shape of two inputs; ValueError if they cannot be broadcast."""
     try:
         return broadcast_static_shape(x.shape, y.shape)
     except ValueError:
@@ -34,7 +34,7 @@ def broadcast_shape(op_type: str, scope: str, x: Tensor, y: Tensor) -> TensorSha
 
 
 def _checked(kernel: Kernel) -> Kernel:
-    """Return the kernel with an error that shows the shapes; for inputs whose static shapes are not certain to fit."""
+    """Return the kernel with an error that shows the shapes, for inputs with possibly unfitting static shapes."""
 
     def run(x: Any, y: Any) -> Any:
         try:
@@ -48,10 +48,10 @@ def _checked(kernel: Kernel) -> Kernel:
 
 
 def binary_rows(kernel: Kernel) -> Kernel:
-    """Return the kernel for blocks of rows of an op that broadcasts two inputs.
+    """Return the row block kernel for an op that broadcasts two inputs.
 
-    A block has the axis of the rows in front. If a row has a lower rank than the other input, broadcasting would put
-    axes of size 1 in front of it; here they go behind the axis of the rows.
+    A block has the row axis first. If a row has a lower rank than the other input, broadcasting would put size-1 axes
+    before it; here they go after the row axis.
     """
 
     def rows(is_row: tuple[bool, ...], x: Any, y: Any) -> Any:
@@ -66,15 +66,15 @@ def binary_rows(kernel: Kernel) -> Kernel:
 
 
 def binary_node(op_type: str, x: Tensor, y: Tensor, kernel: Kernel, scope: str, result: DType | None = None) -> Tensor:
-    """Make the node of an op that broadcasts two converted inputs of one dtype.
+    """Make the node for an op that broadcasts two converted inputs with equal dtypes.
 
     Args:
         op_type: The node's type.
         x: The first input.
         y: The second input.
         kernel: Computes the result from both values.
-        scope: The node's name, as `name_scope` returns it.
-        result: The dtype of the output; that of `x` by default.
+        scope: The node's name, as returned by `name_scope`.
+        result: Output dtype; by default as `x`.
     """
     dtype = x.dtype.base_dtype
     shape = broadcast_shape(op_type, scope, x, y)
@@ -102,18 +102,19 @@ def binary(
     result: DType | None = None,
     names: tuple[str, str] = ("x", "y"),
 ) -> Callable[..., Tensor]:
-    """Return the public function of an op that broadcasts two inputs of one dtype.
+    """Return the public function for an op that broadcasts two inputs with equal dtypes.
 
     Args:
         op_type: The node's type, and its name unless the caller gives one.
         kernel: Computes the result from two values, in their dtype or in `result`.
-        allowed: Names of the dtypes that the op takes; None for all.
-        doc: The docstring of the function.
-        integers: The kernel for integers, if they need another.
-        result: The dtype of the output, if it differs from that of the inputs.
-        names: The names of the inputs.
+        allowed: Names of accepted dtypes; None for all.
+        doc: The function's docstring.
+        integers: Kernel for integers, if they need another.
+        result: Output dtype, if it differs from the inputs'.
+        names: The inputs' names.
     """
-    # Kernels of integers stay bare: ufuncs do not warn when integers wrap. Division does, and wraps itself in quiet.
+    # Integer kernels stay bare, because ufuncs do not warn when integers wrap. Division does, and wraps itself in
+    # quiet.
     floats = quiet(kernel)
     exact = integers or kernel
 
@@ -137,7 +138,7 @@ def unary(
     result: DType | None = None,
     argument: str = "x",
 ) -> Callable[..., Tensor]:
-    """Return the public function of an elementwise op of one input; arguments as in `binary`."""
+    """Return the public function for an elementwise op with one input; arguments as in `binary`."""
     floats = quiet(kernel)
     exact = integers or kernel
 

@@ -1,4 +1,4 @@
-"""Convert the inputs of an op to tensors, and check that their dtypes agree and that the op takes them."""
+"""Convert an op's inputs to tensors, and check that their dtypes agree and are accepted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pipeline.compat.graph.dtypes import DType, as_dtype
 from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.values.convert import convert_to_tensor
 
-# Names of dtypes in the order of the op definitions, which error messages repeat.
+# Dtype names in the order of the op definitions; error messages repeat it.
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 COMPLEX = ("complex64", "complex128")
 FLOATS_COMPLEX = FLOATS + COMPLEX
@@ -33,7 +33,7 @@ INDEX = ("int32", "int64")
 
 
 def check_allowed(name: str, dtype: DType, allowed: tuple[str, ...]) -> None:
-    """Raise TypeError if the input does not take the dtype."""
+    """Raise TypeError if the input does not accept the dtype."""
     if dtype.name not in allowed:
         raise TypeError(
             f"Value passed to parameter '{name}' has DataType {dtype.name} not in list of allowed values: "
@@ -42,13 +42,13 @@ def check_allowed(name: str, dtype: DType, allowed: tuple[str, ...]) -> None:
 
 
 def first_input(name: str, value: Any, allowed: tuple[str, ...] | None = None, default: DType | None = None) -> Tensor:
-    """Return `value` as a tensor of an allowed dtype.
+    """Return `value` as a tensor with an allowed dtype.
 
     Args:
-        name: The input's name in the op's definition, and that of the constant if one is made.
-        value: A tensor or what can be converted to one.
-        allowed: Names of the dtypes that the op takes; None for all.
-        default: The dtype for Python values whose own is not allowed.
+        name: The input's name in the op's definition, also used for a new constant.
+        value: A tensor or a value convertible to one.
+        allowed: Names of accepted dtypes; None for all.
+        default: Dtype for Python values if their own is not allowed.
 
     Raises:
         TypeError: The dtype is not allowed.
@@ -58,8 +58,8 @@ def first_input(name: str, value: Any, allowed: tuple[str, ...] | None = None, d
     elif allowed is None or default is None:
         tensor = convert_to_tensor(value, name=name, preferred_dtype=default)
     else:
-        # The default counts only if the value's own dtype is not allowed, as that of [], float32; or if it has none, as
-        # a list of an int64 and an int32 tensor.
+        # The default counts only if the value's own dtype is not allowed, such as float32 for [], or if it has none,
+        # such as a list with an int64 and an int32 tensor.
         try:
             tensor = convert_to_tensor(value, name=name)
             fits = tensor.dtype.base_dtype.name in allowed
@@ -80,7 +80,7 @@ def _observed(value: Any) -> str:
 
 
 def next_input(op_type: str, name: str, value: Any, dtype: DType, origin: str) -> Tensor:
-    """Return `value` as a tensor of the dtype of the input `origin`; TypeError if it has another."""
+    """Return `value` as a tensor with the dtype of input `origin`; TypeError if it has another."""
     dtype = dtype.base_dtype
     if isinstance(value, Tensor) and value.dtype.base_dtype is dtype:
         return value
@@ -88,7 +88,7 @@ def next_input(op_type: str, name: str, value: Any, dtype: DType, origin: str) -
 
 
 def fixed_input(op_type: str, name: str, value: Any, dtype: DType) -> Tensor:
-    """Return `value` as a tensor of the one dtype that the op takes here; TypeError if it has another."""
+    """Return `value` as a tensor with the only dtype accepted here; TypeError if it has another."""
     if isinstance(value, Tensor) and value.dtype.base_dtype is dtype:
         return value
     return _of_dtype(op_type, name, value, dtype, f"expected type of {dtype.name}")
@@ -115,7 +115,7 @@ def _of_dtype(op_type: str, name: str, value: Any, dtype: DType, wanted: str) ->
 
 
 def list_input(op_type: str, name: str, values: Any, allowed: tuple[str, ...] | None = None) -> list[Tensor]:
-    """Return the values of a list input as tensors of one dtype: that of the first tensor among them, if any.
+    """Return a list input's values as tensors with equal dtypes: the first tensor's, if any.
 
     Raises:
         TypeError: `values` is not a list or is empty, or the dtypes differ or are not allowed.
@@ -146,7 +146,7 @@ def list_input(op_type: str, name: str, values: Any, allowed: tuple[str, ...] | 
 
 
 def renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
-    """Return the value of an argument that also has an old name; ValueError if both are given."""
+    """Return an argument's value under its new or old name; ValueError if both are given."""
     if old is None:
         return new
     if new is not None:
@@ -155,5 +155,5 @@ def renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
 
 
 def dtype_of(value: Any) -> DType:
-    """Return the DType that an argument names, without "_ref"."""
+    """Return the DType named by an argument, without "_ref"."""
     return as_dtype(value).base_dtype

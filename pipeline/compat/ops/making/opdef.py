@@ -1,4 +1,4 @@
-"""Make ops from one-line definitions of their inputs, a shape rule and a kernel."""
+"""Make ops from one-line input definitions, a shape rule and a kernel."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ def _parse(definition: str) -> list[_Input]:
 
 
 def convert_inputs(op_type: str, definition: str, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the tensors of an op's inputs, and the attributes that follow from them.
+    """Return the tensors for an op's inputs, and the attributes derived from them.
 
     Args:
         op_type: The op's type, for messages.
         definition: The inputs as `name:attribute(allowed,dtypes)=default`; `name:int32` for a fixed dtype and
-            `name:*attribute` for a list of tensors. The first input with an attribute sets its dtype.
-        values: The caller's value for each of them.
+            `name:*attribute` for a list. The first input with an attribute sets its dtype.
+        values: The caller's value for each input.
 
     Raises:
-        TypeError: A value has a dtype that the op does not take.
+        TypeError: A value's dtype is not accepted by the op.
     """
     parsed = _parsed.get(definition)
     if parsed is None:
@@ -101,13 +101,13 @@ def _list(op_type: str, one: _Input, values: Any, dtype: DType | None) -> list[T
 
 
 def check_scalar(value: Any, text: str) -> None:
-    """InvalidArgumentError of `text`, with the shape for `{}`, if a value is no scalar."""
+    """Raise InvalidArgumentError with `text`, its `{}` replaced by the shape, if a value is not a scalar."""
     if getattr(value, "ndim", 0):
         raise invalid(text.format(show(value.shape)))
 
 
 def array(value: Any) -> Any:
-    """Return a value as an array. A single string becomes an object: NumPy would drop its trailing zeros."""
+    """Return a value as an array. A single string becomes an object, because NumPy would drop its trailing zeros."""
     if value.__class__ is bytes:
         made = np.empty((), object)
         made[()] = value
@@ -116,10 +116,10 @@ def array(value: Any) -> Any:
 
 
 def _with_strings(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the kernel for values in which a single string is plain bytes, not an array."""
+    """Return the kernel for values with plain bytes instead of an array for a single string."""
 
     def plain(value: Any) -> Any:
-        # Indexing with () returns the string of an array without axes, and any other array as it is.
+        # Indexing with () returns the string from an array without axes, and any other array as is.
         return value[()] if isinstance(value, np.ndarray) and value.dtype.kind == "O" else value
 
     def on_strings(*values: Any) -> Any:
@@ -154,14 +154,14 @@ def op(
         op_type: Its type, and its name by default.
         definition: Its inputs; see `convert_inputs`.
         values: The caller's values for them.
-        rule: Computes a list of (dtype, shape) of the outputs from the tensors; ValueError if they do not fit.
-        kernel: Computes the value, or a list of values. Here strings are always arrays.
+        rule: Computes a list with (dtype, shape) per output from the tensors; ValueError if they do not fit.
+        kernel: Computes the value, or a list with values. Here strings are always arrays.
         name: The name.
         attrs: Attributes besides the dtypes.
-        rows: The kernel for blocks of rows.
+        rows: Kernel for row blocks.
 
     Raises:
-        TypeError: An input has a dtype that the op does not take.
+        TypeError: An input's dtype is not accepted by the op.
         ValueError: The shapes do not fit.
     """
     with name_scope(name, op_type, values) as scope:
@@ -198,7 +198,7 @@ def tensor_op(
 ) -> Tensor:
     """Add an operation with one output; arguments as in `op`.
 
-    The rule returns the shape of the output alone; its dtype is that of the first input unless `dtype` is given.
+    The rule returns only the output's shape; its dtype is the first input's unless `dtype` is given.
     """
 
     def outputs(*tensors: Any) -> list[tuple[DType, Any]]:
@@ -221,7 +221,7 @@ def failing_at_run_time(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def same_shape(tensor: Tensor, *_: Any) -> Any:
-    """Return the shape of the first input: the rule of ops that keep it."""
+    """Return the first input's shape: the rule for ops that keep it."""
     return tensor.shape
 
 

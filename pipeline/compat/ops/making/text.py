@@ -1,4 +1,4 @@
-"""Helpers of string ops: inputs of strings, checked attributes, kernels that map each string."""
+"""Helpers for string ops: string inputs, checked attributes, kernels that map each string."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from pipeline.compat.ops.making.opdef import check_rank
 
 
 def text(value: Any, argument: str, op_type: str) -> Tensor:
-    """Return an argument as a tensor of strings; TypeError if it has another dtype."""
+    """Return an argument as a string tensor; TypeError if it has another dtype."""
     return fixed_input(op_type, argument, value, string)
 
 
 def one_of(value: Any, values: Sequence[str], attr: str, op_type: str) -> str:
-    """Return a string attribute; ValueError if it is not one of `values`."""
+    """Return a string attribute; ValueError if it is not in `values`."""
     text = plain(value, attr)
     if text not in values:
         listed = ", ".join(f'"{one}"' for one in values)
@@ -44,7 +44,7 @@ def encoded(value: Any) -> bytes:
 
 
 def map_strings(function: Callable[[bytes], Any], values: Any, dtype: Any = object) -> Any:
-    """Apply a function to each string; `dtype` is that of the results."""
+    """Apply a function to each string; `dtype` is the results' dtype."""
     if isinstance(values, bytes):
         result = function(values)
         return result if dtype is object else np.dtype(dtype).type(result)
@@ -63,12 +63,12 @@ def objects(values: Sequence[Any], dtype: Any = object) -> np.ndarray[Any, Any]:
 
 
 def scalar_or(array: np.ndarray[Any, Any]) -> Any:
-    """Return an array of strings, or its bytes if it has no axes, as kernels return strings."""
+    """Return a string array, or its bytes if it has no axes, as kernels return strings."""
     return array.item() if array.ndim == 0 else array
 
 
 def one_or_all(values: list[Any]) -> Any:
-    """Return a list of outputs, or the value itself if there is one, as kernels return outputs."""
+    """Return a list of outputs, or a single output itself, as kernels return outputs."""
     return values[0] if len(values) == 1 else values
 
 
@@ -81,7 +81,7 @@ def string_op(
     argument: str = "input",
     attrs: dict[str, Any] | None = None,
 ) -> Tensor:
-    """Make an op of one input that maps each string."""
+    """Make an op with one input that maps each string."""
     with name_scope(name, op_type, [value]) as scope:
         tensor = text(value, argument, op_type)
 

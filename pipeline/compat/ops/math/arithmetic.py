@@ -1,4 +1,4 @@
-"""Arithmetic of two tensors: add, divide, remainder, power, the larger of two."""
+"""Arithmetic on two tensors: add, divide, remainder, power, maximum, minimum."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ADD = (*FLOATS, "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32"
 
 
 def _join(x: Any, y: Any) -> Any:
-    """Concatenate strings: bytes, or arrays of bytes, broadcast."""
+    """Concatenate strings: bytes, or byte arrays, broadcast."""
     if isinstance(x, bytes) and isinstance(y, bytes):
         return x + y
     return np.add(array(x), array(y))
@@ -125,7 +125,7 @@ def _same_dtype(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 
 def _divisible(x: Tensor, y: Tensor, where: str) -> tuple[Tensor, Tensor]:
-    """Cast integers to the floats that true division returns."""
+    """Cast integers to the floats returned by true division."""
     dtype = x.dtype.base_dtype
     if dtype.is_integer:
         quotient = "float32" if dtype.size < 4 else "float64"
@@ -136,7 +136,7 @@ def _divisible(x: Tensor, y: Tensor, where: str) -> tuple[Tensor, Tensor]:
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return x / y. Integers are cast to float64, those of up to 16 bits to float32."""
+    """Return x / y. Integers are cast to float64, or to float32 if they have up to 16 bits."""
     with name_scope(name, "truediv", [x, y]) as scope:
         x, y = _divisible(*_same_dtype(x, y), "__truediv__")
         return realdiv(x, y, name=scope)
@@ -180,6 +180,6 @@ def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """Return x to the power of y; InvalidArgumentError at run time for a negative power of an integer."""
+    """Return x to the power y; InvalidArgumentError at run time for an integer's negative power."""
     with name_scope(name, "Pow", [x, y]) as scope:
         return _power(x, y, name=scope)

@@ -1,4 +1,4 @@
-"""cast, to_float and the like: from one dtype to another."""
+"""cast, to_float and similar functions: convert dtypes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """Return x cast to a dtype; x itself if it already has it.
 
     Args:
-        x: A SparseTensor, IndexedSlices, a tensor or what can be converted to one.
-        dtype: The DType of the result, or what names it.
+        x: A SparseTensor, IndexedSlices, a tensor or a value convertible to one.
+        dtype: The result's DType, or its name.
         name: Name of the op.
     """
     target = as_dtype(dtype).base_dtype

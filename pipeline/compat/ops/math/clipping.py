@@ -1,4 +1,4 @@
-"""clip_by_value and saturate_cast: values kept within bounds."""
+"""clip_by_value and saturate_cast: keep values within bounds."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
     """Return t with elements outside the bounds set to the nearer bound. The bounds broadcast to t's shape.
 
     Raises:
-        ValueError: The bounds do not broadcast to the shape of `t`.
-        TypeError: Their dtype is not that of `t`.
+        ValueError: The bounds do not broadcast to `t`'s shape.
+        TypeError: Their dtype differs from `t`'s.
     """
     with name_scope(name, "clip_by_value", [t, clip_value_min, clip_value_max]) as scope:
         values = _values(t, "t")
@@ -43,7 +43,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
 
 
 def _limits(source: DType, target: DType) -> tuple[Any, Any]:
-    """Return the smallest and the largest value of the dtype `source` that `target` can hold."""
+    """Return the smallest and largest `source` values representable in `target`."""
     kind = source.as_numpy_dtype
     if not (source.is_floating or target.is_floating):
         return kind(max(int(source.min), int(target.min))), kind(min(int(source.max), int(target.max)))
@@ -63,7 +63,7 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 
 
 def clip_node(value: Tensor, low: Any, high: Any, name: str) -> Tensor:
-    """Make the node ClipByValue."""
+    """Make the ClipByValue node."""
     with name_scope(name, values=[value, low, high]) as scope:
         first = first_input("t", value, ANY_NUMBER)
         parts = [next_input("ClipByValue", "clip_value_min", low, first.dtype, "t")]
@@ -73,7 +73,7 @@ def clip_node(value: Tensor, low: Any, high: Any, name: str) -> Tensor:
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """Return the value cast to a dtype, with elements out of its range set to its limits.
+    """Return the value cast to a dtype, with elements outside its range set to its limits.
 
     Raises:
         TypeError: The value is complex, and the dtype is not.

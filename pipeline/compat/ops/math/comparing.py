@@ -1,4 +1,4 @@
-"""Comparisons, logical_and and its kin for bool, bitwise_and and its kin for integers."""
+"""Comparisons, logical ops for bool, bitwise ops for integers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pipeline.compat.ops.making.opdef import array
 
 
 def _strings(function: Kernel) -> Kernel:
-    """Return the comparison for strings: NumPy would drop trailing zeros from bytes that are not in an array."""
+    """Return the comparison for strings; NumPy would drop trailing zeros from bytes outside an array."""
 
     def kernel(x: Any, y: Any) -> Any:
         return np.asarray(function(array(x), array(y)), np.bool_)
@@ -103,7 +103,7 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
 
 
 def _clipped(shift: Kernel) -> Kernel:
-    """Return a shift limited to 0 up to the number of bits minus one, as in TensorFlow; more is undefined in C."""
+    """Return a shift limited to 0 up to the bit count minus one, as in TensorFlow; more is undefined in C."""
 
     def kernel(x: Any, y: Any) -> Any:
         kind = np.asarray(y).dtype

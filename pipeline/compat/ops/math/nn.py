@@ -98,9 +98,9 @@ def moments(
 
 
 def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None) -> Tensor:
-    """Return x divided by its Euclidean norm along axes; `dim` is the old name of `axis`.
+    """Return x divided by its Euclidean norm along axes; `dim` is the old name for `axis`.
 
-    The square of the norm counts as `epsilon` at least.
+    The squared norm counts as `epsilon` at least.
     """
     axis = renamed("axis", axis, "dim", dim)
     with name_scope(name, "l2_normalize", [x, axis]) as scope:

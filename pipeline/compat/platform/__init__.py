@@ -1,1 +1,1 @@
-"""Helpers of programs around a graph: flags, logging, the main function, switches, strings."""
+"""Program helpers: flags, logging, the main function, switches, strings."""

@@ -6,12 +6,12 @@ VERSION = "1.15.0"
 
 
 def executing_eagerly() -> bool:
-    """Return False: operations run in sessions only."""
+    """Return False, because operations run in sessions only."""
     return False
 
 
 def disable_v2_behavior() -> None:
-    """Do nothing: this is TensorFlow 1."""
+    """Do nothing, because this is TensorFlow 1."""
 
 
 disable_eager_execution = disable_v2_behavior

@@ -1,4 +1,4 @@
-"""tf.app.run, tf.flags and tf.app.flags: absl's flags, which the first look at `FLAGS` parses."""
+"""tf.app.run, tf.flags and tf.app.flags: absl's flags, parsed when `FLAGS` is first read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from absl.flags import *  # noqa: F403
 
 absl_flags.disclaim_key_flags()  # flags belong to the module that calls a function of this one
 
-# The names of the arguments in TensorFlow before 1.5.
+# Argument names in TensorFlow before 1.5.
 _OLD_NAMES = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
 
@@ -37,7 +37,7 @@ DEFINE_float = _with_old_names(absl_flags.DEFINE_float)
 
 
 class _Flags:
-    """absl's FLAGS, parsed from `sys.argv` when a flag is asked for and that was not done yet."""
+    """absl's FLAGS, parsed from `sys.argv` on first access unless that was done before."""
 
     def __getattr__(self, name: str) -> Any:
         flags = absl_flags.FLAGS
@@ -80,17 +80,17 @@ FLAGS: Any = _Flags()  # type: ignore[no-redef]
 
 
 def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None) -> None:
-    """Parse the command line's flags, call `main` with the rest, and exit with what it returns.
+    """Parse the command line's flags, call `main` with the rest, and exit with its result.
 
     Args:
-        main: The function; None is `main` of the program.
-        argv: The command line; None is sys.argv. `main` gets its undefined flags too.
+        main: The function; None means the program's `main`.
+        argv: The command line; None means sys.argv. `main` also gets its undefined flags.
 
     Raises:
         SystemExit: Always.
         ImportError: absl-py is not installed; the extra `tf1` has it.
     """
-    from absl import app  # with the flags: platform.flags says what is missing
+    from absl import app  # imported with the flags: platform.flags names the missing library
 
     main = main or sys.modules["__main__"].main
     app.run(

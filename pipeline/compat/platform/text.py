@@ -7,7 +7,7 @@ from typing import Any
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
-    """Return text as bytes, and bytes as they are.
+    """Return text as bytes, and bytes as is.
 
     Raises:
         TypeError: The value is neither.
@@ -23,7 +23,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
-    """Return bytes as text, and text as it is.
+    """Return bytes as text, and text as is.
 
     Raises:
         TypeError: The value is neither.
@@ -40,5 +40,5 @@ as_str = as_text
 
 
 def as_str_any(value: Any, encoding: str = "utf-8") -> str:
-    """Return bytes as text, and `str()` of anything else."""
+    """Return bytes as text, and `str()` for anything else."""
     return as_text(value, encoding) if isinstance(value, bytes) else str(value)

@@ -1,4 +1,4 @@
-"""Python's operators on tensors, and its ranges as tensors. Importing this module attaches them."""
+"""Python operators on tensors, and ranges as tensors. Importing this module attaches them."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def _is_bool(value: Any) -> bool:
 
 
 def _matmul(x: Any, y: Any, name: str) -> Any:
-    # At the head this would cost every `import pipeline.compat.v1` 3 ms of 34: products import most array ops.
+    # At the top this would cost every `import pipeline.compat.v1` 3 of its 34 ms: products imports most array ops.
     from pipeline.compat.ops.math.products import matmul
 
     return matmul(x, y, name=name)
 
 
 def _by_dtype(logic: Function, bits: Function) -> Function:
-    """Choose by the dtype of the left operand: `logic` for bool, else `bits`, whose op keeps its own name."""
+    """Choose by the left operand's dtype: `logic` for bool, else `bits`, whose op keeps its own name."""
 
     def function(x: Any, y: Any, name: str) -> Any:
         return logic(x, y, name) if x.dtype.base_dtype is bool_ else bits(x, y)
@@ -84,7 +84,7 @@ def _forward(operator: str, function: Function) -> Function:
             try:
                 return function(x, y, name=scope)
             except (TypeError, ValueError):
-                # The other operand may have its own method for a tensor on its left.
+                # The other operand may have a method for a tensor on its left.
                 theirs = getattr(type(y), reflected, None)
                 if theirs is None or isinstance(y, Tensor):
                     raise
@@ -123,7 +123,7 @@ def _of_one(function: Function) -> Function:
 
 
 def attach(overload: Callable[[str, Function], None]) -> None:
-    """Define all operators by calling `overload(method_name, function)`; done for tensors and for variables."""
+    """Define all operators by calling `overload(method_name, function)`, for tensors and for variables."""
     for operator, function in BINARY.items():
         overload(f"__{operator}__", _forward(operator, function))
         overload(f"__r{operator}__", _reflected(operator, function))
@@ -138,7 +138,7 @@ def attach(overload: Callable[[str, Function], None]) -> None:
 
 
 def from_range(value: range, dtype: Any, name: str | None) -> Tensor:
-    """Return Python's range as a tensor."""
+    """Return a Python range as a tensor."""
     return numbers(value.start, value.stop, value.step, dtype=dtype, name=name)
 
 

@@ -1,4 +1,4 @@
-"""matmul: products of matrices."""
+"""matmul: matrix products."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def matmul(
     output_type: Any = None,
     name: str | None = None,
 ) -> Tensor:
-    """Return the product of two matrices, or of batches of matrices whose leading axes are broadcast.
+    """Return the product of two matrices, or of two matrix batches with broadcast leading axes.
 
     Args:
-        a: [..., n, k], of real numbers.
-        b: [..., k, m], of the same dtype.
+        a: [..., n, k], real numbers.
+        b: [..., k, m], same dtype.
         transpose_a, transpose_b, adjoint_a, adjoint_b: Transpose `a` or `b` first.
         a_is_sparse, b_is_sparse: Allow matrices only; no effect on the result.
-        output_type: The dtype of the result, if it is not that of the inputs.
+        output_type: Result dtype, if it differs from the inputs'.
         name: Name of the op.
 
     Raises:
-        ValueError: The shapes do not fit, or a matrix is to be both transposed and adjoint.
+        ValueError: The shapes do not fit, or a matrix is both transposed and adjoint.
         TypeError: The dtypes differ or are not numeric.
     """
     with name_scope(name, "MatMul", [a, b]) as scope:

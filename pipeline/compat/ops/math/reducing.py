@@ -63,7 +63,7 @@ def _reduced_shape(x: Tensor, axis: Tensor, keepdims: bool) -> TensorShape:
 def reduction(
     op_type: str, x: Any, axis: Any, keepdims: bool, kernel: Kernel, allowed: Any, name: str | None
 ) -> Tensor:
-    """Make the node of a reduction.
+    """Make a reduction node.
 
     Args:
         op_type: The node's type.
@@ -71,7 +71,7 @@ def reduction(
         axis: The axes, a number or a vector.
         keepdims: Keep the reduced axes, with size 1.
         kernel: `kernel(value, axes, keepdims)`.
-        allowed: Names of the dtypes that x may have; None for bool.
+        allowed: Names of accepted dtypes for x; None for bool.
         name: The node's name.
     """
     with name_scope(name, op_type, [x, axis]) as scope:
@@ -128,7 +128,7 @@ def _reduce(op_type: str, x: Any, axis: Any, keepdims: Any, kernel: Kernel, allo
     return result
 
 
-# The kernels name the dtype, as NumPy would widen sums of small integers. The largest of nothing is the lowest value.
+# The kernels name the dtype, because NumPy would widen sums of small integers. An empty maximum is the lowest value.
 # `keepdims` is a bool; NumPy 2.5 declares its reductions for a literal True or False only.
 
 
@@ -150,7 +150,7 @@ def _mean(x: Any, axes: tuple[int, ...], keepdims: Any) -> Any:
             return total.astype(x.dtype)
         quotient = np.abs(total) // total.dtype.type(count) if x.dtype.kind == "i" else total // np.uint64(count)
         return (np.sign(total) * quotient).astype(x.dtype)
-    if x.dtype == np.float32:  # as below, in half the time
+    if x.dtype == np.float32:  # half the time
         mean = np.add.reduce(x, axis=axes, dtype=np.float32, keepdims=keepdims)
         return np.divide(mean, np.float32(count))
     wide = np.float32 if x.dtype.kind not in "fc" or x.dtype.itemsize < 4 else x.dtype
@@ -217,7 +217,7 @@ def count_nonzero(
     keep_dims: Any = None,
     input: Any = None,
 ) -> Tensor:
-    """Return the number of elements over axes that are not 0 (not empty, for strings), as `dtype`."""
+    """Return the count of elements over axes except 0 (empty, for strings), as `dtype`."""
     keepdims = renamed("keepdims", keepdims, "keep_dims", keep_dims)
     value = renamed("input", input, "input_tensor", input_tensor)
     axis = renamed("axis", axis, "reduction_indices", reduction_indices)
@@ -305,7 +305,7 @@ def argmax(
     """Return the index of the largest element along an axis, the first among equals.
 
     Args:
-        input: A tensor of real numbers or bool.
+        input: A tensor with real numbers or bool.
         axis: The axis, 0 unless given; `dimension` is its old name.
         name: Name of the op.
         dimension: See `axis`.
@@ -341,10 +341,10 @@ def argmin(
 
 
 def arg_max(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Tensor:
-    """Return the index of the largest element along an axis: `argmax` with another order of arguments."""
+    """Return the index of the largest element along an axis: `argmax` with another argument order."""
     return _node("ArgMax", input, dimension, output_type, name, ("int16", "uint16", *INDEX))
 
 
 def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Tensor:
-    """Return the index of the smallest element along an axis: `argmin` with another order of arguments."""
+    """Return the index of the smallest element along an axis: `argmin` with another argument order."""
     return _node("ArgMin", input, dimension, output_type, name, INDEX)

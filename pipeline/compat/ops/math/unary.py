@@ -1,4 +1,4 @@
-"""sqrt, exp, sin, round and other functions of one tensor, elementwise."""
+"""sqrt, exp, sin, round and other elementwise functions with one tensor."""
 
 from __future__ import annotations
 
@@ -73,6 +73,6 @@ def sign(x: Any, name: str | None = None) -> Tensor:
 
 
 def round(x: Any, name: str | None = None) -> Tensor:
-    """Return x rounded, halves to even. Integers are returned as they are."""
+    """Return x rounded, halves to even. Integers are returned as is."""
     x = convert_to_tensor(x, name="x")
     return x if x.dtype.is_integer else _round(x, name=name)

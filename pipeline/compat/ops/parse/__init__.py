@@ -1,1 +1,1 @@
-"""Ops that parse records: decode_raw, decode_csv, and Examples and SequenceExamples."""
+"""Ops that parse records: decode_raw, decode_csv, Examples and SequenceExamples."""

@@ -1,4 +1,4 @@
-"""decode_wav: from the bytes of a WAV file to samples."""
+"""decode_wav: WAV file bytes to samples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pipeline.errors import invalid
 
 
 class DecodeWav(NamedTuple):
-    """The samples as float32 from -1 to 1, of shape [samples, channels], and how many there are in a second."""
+    """Samples as float32 [samples, channels] from -1 to 1, and samples per second."""
 
     audio: Tensor
     sample_rate: Tensor
@@ -27,16 +27,16 @@ class DecodeWav(NamedTuple):
 def decode_wav(
     contents: Any, desired_channels: int = -1, desired_samples: int = -1, name: str | None = None
 ) -> DecodeWav:
-    """Decode a WAV file of 16-bit PCM samples.
+    """Decode a WAV file with 16-bit PCM samples.
 
     Args:
-        contents: The bytes of the file, a scalar string.
-        desired_channels: The number of channels; the last one is repeated for those that the file lacks. -1 takes all.
-        desired_samples: The number of samples; zeros follow where the file has fewer. -1 takes all.
+        contents: The file's bytes, a scalar string.
+        desired_channels: Channel count; the last one is repeated for missing channels. -1 takes all.
+        desired_samples: Sample count; zeros follow if the file has fewer. -1 takes all.
         name: Name of the op.
 
     Raises:
-        InvalidArgumentError: At run time: not a WAV file, or not of 16-bit PCM samples.
+        InvalidArgumentError: At run time, if this is not a WAV file with 16-bit PCM samples.
     """
     channels, samples = operator.index(desired_channels), operator.index(desired_samples)
     for what, count in (("desired_channels", channels), ("desired_samples", samples)):

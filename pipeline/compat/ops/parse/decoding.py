@@ -1,4 +1,4 @@
-"""decode_raw and decode_csv: from bytes to typed tensors."""
+"""decode_raw and decode_csv: bytes to typed tensors."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ def decode_raw(
     name: str | None = None,
     bytes: Any = None,
 ) -> Tensor:
-    """Reinterpret the bytes of strings as numbers.
+    """Reinterpret string bytes as numbers.
 
     Args:
-        input_bytes: Strings of the same length.
-        out_type: The dtype of the numbers.
-        little_endian: The byte order of the numbers.
+        input_bytes: Strings with equal lengths.
+        out_type: Dtype for the numbers.
+        little_endian: Byte order of the numbers.
         name: Name of the op.
-        bytes: Old name of `input_bytes`.
+        bytes: Old name for `input_bytes`.
 
     Returns:
-        A tensor of the shape of the strings with one more axis, whose size is not static.
+        A tensor shaped like the strings with one more axis; its size is not static.
 
     Raises:
-        InvalidArgumentError: At run time: a length is not a multiple of the size of a number, or lengths differ.
+        InvalidArgumentError: At run time, if a length is not a multiple of the number's size, or lengths differ.
     """
     value = renamed("input_bytes", input_bytes, "bytes", bytes)
     if out_type is None:
@@ -65,7 +65,7 @@ def decode_raw(
             return raw.decode_raw(values, dtype.np, little)
 
         def rows(_: Any, values: Any) -> Any:
-            # Strings of different lengths make no array; run one by one they are fine.
+            # Strings with different lengths make no array; run per string they are fine.
             try:
                 return kernel(values)
             except InvalidArgumentError:
@@ -84,24 +84,24 @@ def decode_csv(
     na_value: str = "",
     select_cols: Any = None,
 ) -> list[Tensor]:
-    """Parse CSV records into one tensor for each column.
+    """Parse CSV records into one tensor per column.
 
     Args:
-        records: Strings, each a record without a line end.
-        record_defaults: For each column a tensor of its dtype (float32, float64, int32, int64 or string). Its one
-            value replaces a missing field; if it is empty, the field must not be missing.
+        records: Strings, one record each, without a line end.
+        record_defaults: One tensor per column with its dtype (float32, float64, int32, int64 or string). Its value
+            replaces a missing field; if the tensor is empty, the field must not be missing.
         field_delim: The character between fields.
         use_quote_delim: True if `"` quotes a field.
         name: Name of the op.
         na_value: A field with this text counts as missing, like an empty one.
-        select_cols: The indices of the columns to decode, in increasing order; all by default.
+        select_cols: Column indices to decode, in increasing order; all by default.
 
     Returns:
-        Tensors of the shape of `records` and of the dtypes of `record_defaults`.
+        Tensors shaped like `records` with the dtypes from `record_defaults`.
 
     Raises:
         TypeError, ValueError: An argument is invalid.
-        InvalidArgumentError: At run time: a record does not fit `record_defaults`.
+        InvalidArgumentError: At run time, if a record does not fit `record_defaults`.
     """
     select = _selected(record_defaults, select_cols)
     delim = encoded("," if field_delim is None else field_delim)
@@ -117,7 +117,7 @@ def decode_csv(
                 return None
             try:
                 return parsed(*values)
-            except InvalidArgumentError:  # run one by one, so the error names the record
+            except InvalidArgumentError:  # run per record, so the error names the record
                 return None
 
         attrs = {"OUT_TYPE": [one.dtype for one in defaults], "field_delim": delim, "use_quote_delim": quotes}
@@ -174,7 +174,7 @@ class _RecordFormat(RecordFormat):
 
 
 class _Csv:
-    """The kernel of DecodeCSV. It keeps the record format while the default values stay the same objects."""
+    """The DecodeCSV kernel. It keeps the record format while the default values stay the same objects."""
 
     def __init__(self, delim: bytes, na: bytes, quotes: bool, select: list[int] | None) -> None:
         self._settings = delim, quotes, na, None if select is None else tuple(select)

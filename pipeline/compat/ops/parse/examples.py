@@ -1,4 +1,4 @@
-"""parse_example and parse_single_example: from serialized Examples to tensors."""
+"""parse_example and parse_single_example: serialized Examples to tensors."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def parse_single_example(
 
     Args:
         serialized: A string scalar.
-        features: For each key a FixedLenFeature, FixedLenSequenceFeature or VarLenFeature.
-        name: Name of the scope.
-        example_names: Name of the example in error messages.
+        features: A FixedLenFeature, FixedLenSequenceFeature or VarLenFeature per key.
+        name: Scope name.
+        example_names: Example name in error messages.
 
     Returns:
-        For each key a tensor of the feature's shape; for a VarLenFeature a SparseTensor.
+        One tensor per key with the feature's shape; a SparseTensor for a VarLenFeature.
 
     Raises:
         ValueError, TypeError: `features` is invalid.
-        InvalidArgumentError: At run time: the string is not an Example, or its features do not fit.
+        InvalidArgumentError: At run time, if the string is not an Example, or its features do not fit.
     """
     if features is None:
         raise ValueError("Invalid argument: features cannot be None.")
@@ -54,20 +54,20 @@ def parse_single_example(
 def parse_example(
     serialized: Any, features: Mapping[str, Any], name: str | None = None, example_names: Any = None
 ) -> dict[str, Any]:
-    """Parse a vector of serialized Examples, or a single one.
+    """Parse a vector with serialized Examples, or a single one.
 
     Args:
-        serialized: A vector of strings, or a string scalar.
-        features: For each key a FixedLenFeature, FixedLenSequenceFeature or VarLenFeature.
-        name: Name of the scope.
-        example_names: Names of the examples in error messages.
+        serialized: A string vector or scalar.
+        features: A FixedLenFeature, FixedLenSequenceFeature or VarLenFeature per key.
+        name: Scope name.
+        example_names: Example names in error messages.
 
     Returns:
-        For each key a tensor [number of examples, *shape of the feature], or a SparseTensor.
+        One tensor [number of examples, *feature shape] per key, or a SparseTensor.
 
     Raises:
         ValueError, TypeError: `features` is invalid.
-        InvalidArgumentError: At run time: a string is not an Example, or its features do not fit.
+        InvalidArgumentError: At run time, if a string is not an Example, or its features do not fit.
     """
     if not features:
         raise ValueError(f"Argument `features` cannot be None or falsy. Got {features}")
@@ -84,9 +84,9 @@ def parse_example(
 
 
 def sparse_and_dense(outputs: Sequence[Tensor], sparse: int) -> list[Any]:
-    """Return the SparseTensors and the dense tensors among a parse op's outputs.
+    """Return the SparseTensors and the dense tensors from a parse op's outputs.
 
-    The outputs begin with the indices of all sparse tensors, then all their values, then all their shapes.
+    The outputs begin with all sparse tensors' indices, then all their values, then all their shapes.
     """
     parts = zip(outputs[:sparse], outputs[sparse : 2 * sparse], outputs[2 * sparse : 3 * sparse], strict=True)
     return [SparseTensor(*part) for part in parts] + list(outputs[3 * sparse :])
@@ -115,7 +115,7 @@ def _parse(tensor: Tensor, names: Any, asked: Asked, defaults: list[Tensor], sco
 
 
 def keys_tensor(values: Any, argument: str) -> Tensor:
-    """Return the input of a parse op that lists keys or names."""
+    """Return a parse op's input with keys or names."""
     return convert_to_tensor(objects([]) if isinstance(values, list) and not values else values, string, name=argument)
 
 
@@ -132,7 +132,7 @@ def _outputs(asked: Asked, serialized: TensorShape) -> list[tuple[Any, Any]]:
 
 
 class _Parse:
-    """The kernel of ParseExampleV2: parses one Example or a block of them."""
+    """The ParseExampleV2 kernel: parses one Example or a block."""
 
     def __init__(self, asked: Asked, defaults: list[Tensor]) -> None:
         self._sparse = len(asked.sparse)
@@ -162,17 +162,17 @@ class _Parse:
         return one_or_all([one[i] for i in range(3) for one in sparse] + dense)
 
     def rows(self, is_row: Sequence[bool], serialized: Any, names: Any, *keys_and_defaults: Any) -> Any:
-        """Parse a block of single Examples; None (run one by one) unless all features have a fixed shape."""
+        """Parse a block with single Examples; None (run per Example) unless all features have a fixed shape."""
         if not self._only_fixed or not is_row[0] or any(is_row[1:]) or serialized.ndim != 1 or np.size(names):
             return None
         try:
             return self(serialized, names, *keys_and_defaults)
-        except InvalidArgumentError:  # run one by one for the error text of a single Example
+        except InvalidArgumentError:  # run per Example for a single Example's error text
             return None
 
 
 def _sparse_parts(values: Any) -> tuple[Any, Any, Any]:
-    """Indices, values and shape of a vector as a sparse tensor."""
+    """Return a vector's indices, values and shape as a sparse tensor."""
     if isinstance(values, list):
         values = objects(values)
     return np.arange(len(values), dtype=np.int64)[:, None], values, np.array([len(values)], np.int64)

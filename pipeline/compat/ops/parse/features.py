@@ -1,4 +1,4 @@
-"""The features a parse op is asked for: the caller's dict as keys, dtypes, shapes and default tensors."""
+"""Features requested from a parse op: the caller's dict as keys, dtypes, shapes and default tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _KEPT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 
 
 class Dense(NamedTuple):
-    """A feature that becomes a dense tensor; with `rows`, any number of rows of `shape`."""
+    """A feature returned as a dense tensor; with `rows`, any number of rows shaped `shape`."""
 
     key: str
     dtype: DType
@@ -41,7 +41,7 @@ class Dense(NamedTuple):
 
 
 class Asked:
-    """The features of the caller's dict: `sparse`, keys with dtypes, and `dense`, each in the order of the outputs."""
+    """Features in the caller's dict, in output order: `sparse`, keys with dtypes, and `dense`."""
 
     def __init__(self, features: Mapping[str, Any] | None, kinds: tuple[Any, ...]) -> None:
         self.sparse: dict[str, DType] = {}
@@ -63,18 +63,18 @@ class Asked:
 
     @property
     def keys(self) -> list[str]:
-        """All keys, in the order of the outputs."""
+        """All keys, in output order."""
         return [*self.sparse, *(one.key for one in self.dense)]
 
     def check(self, sparse: str, dense: str) -> None:
-        """Raise TypeError for a dtype that features cannot have; `sparse` and `dense` name the op's arguments."""
+        """Raise TypeError for a dtype unsupported by features; `sparse` and `dense` name the op's arguments."""
         for one in self.dense:
             check_allowed(dense, one.dtype, TYPES)
         for dtype in self.sparse.values():
             check_allowed(sparse, dtype, TYPES)
 
     def wanted(self) -> list[Wanted]:
-        """The same features as the decoder takes them, without defaults."""
+        """The same features in the decoder's form, without defaults."""
         asked = [
             Wanted(key, key.encode(), _KINDS[dtype.name], "any", (), 1, None) for key, dtype in self.sparse.items()
         ]
@@ -116,7 +116,7 @@ def default_tensor(one: Dense) -> Tensor:
 
 
 class Defaults:
-    """The features with the values of their default tensors; constant ones are evaluated only once."""
+    """The features with their default tensors' values; constant ones are evaluated only once."""
 
     def __init__(self, asked: Asked, tensors: list[Tensor]) -> None:
         self._wanted = asked.wanted()
@@ -128,7 +128,7 @@ class Defaults:
         """Return the features with these default values.
 
         Raises:
-            InvalidArgumentError: The shape of a default is not that of its feature.
+            InvalidArgumentError: A default's shape is not its feature's.
         """
         return self._filled(values) if self._fixed is None else self._fixed
 

@@ -1,4 +1,4 @@
-"""The kernel of the SequenceExample parsers: context features and the steps of feature lists to arrays."""
+"""The SequenceExample parsers' kernel: context features and feature list steps to arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Sparse = tuple[Any, Any, Any]
 
 
 class Sequences:
-    """The kernel of ParseSequenceExampleV2 for one SequenceExample."""
+    """The ParseSequenceExampleV2 kernel for one SequenceExample."""
 
     def __init__(self, context: Asked, steps: Asked, defaults: Defaults) -> None:
         self._context = defaults
@@ -67,7 +67,7 @@ class Sequences:
 
 
 def _in_order(values: list[Any], sparse: int) -> list[Any]:
-    """The outputs in the order of the op: all indices, values and shapes of the sparse ones, then the dense ones."""
+    """Return the outputs in the op's order: all indices, values and shapes of the sparse ones, then the dense ones."""
     parts = values[:sparse]
     return [one[i] for i in range(3) for one in parts] + values[sparse:]
 
@@ -94,7 +94,7 @@ def _context(one: Wanted, place: FoundList | None, name: str) -> Any:
 
 
 def _sparse(steps: Sequence[Any], one: Wanted) -> Sparse:
-    """Vectors as a sparse tensor with the axes step and index."""
+    """Return vectors as a sparse tensor with the axes step and index."""
     places, parts = [], []
     for i, step in enumerate(steps):
         index = np.empty((len(step), 2), np.int64)
@@ -126,7 +126,7 @@ def _read(one: Wanted, place: FoundList, name: str) -> Any:
 
 
 def find_steps(data: bytes) -> dict[bytes, list[FoundList]]:
-    """Find the feature lists of a SequenceExample by name; a step without values has the field number 0.
+    """Find a SequenceExample's feature lists by name; a step without values has field number 0.
 
     Raises:
         WireError: The bytes are not a SequenceExample.
@@ -141,7 +141,7 @@ def find_steps(data: bytes) -> dict[bytes, list[FoundList]]:
 
 
 def _entry(data: bytes, at: int, end: int, found: dict[bytes, list[FoundList]]) -> None:
-    """Read one entry of the map into `found`."""
+    """Read one map entry into `found`."""
     key, steps = b"", []
     for number, kind, begin, after in fields(data, at, end):
         if number == 1 and kind == LEN:

@@ -1,4 +1,4 @@
-"""parse_single_sequence_example: from a serialized SequenceExample to tensors."""
+"""parse_single_sequence_example: a serialized SequenceExample to tensors."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def parse_single_sequence_example(
 
     Args:
         serialized: A string scalar.
-        context_features: For each key a FixedLenFeature or VarLenFeature.
-        sequence_features: For each key a FixedLenSequenceFeature or VarLenFeature.
-        example_name: Name of the example in error messages.
-        name: Name of the scope.
+        context_features: A FixedLenFeature or VarLenFeature per key.
+        sequence_features: A FixedLenSequenceFeature or VarLenFeature per key.
+        example_name: Example name in error messages.
+        name: Scope name.
 
     Returns:
-        Two dicts of tensors and SparseTensors: the context, and the feature lists, whose first axis is the steps.
+        Two dicts with tensors and SparseTensors: the context, and the feature lists with steps as their first axis.
 
     Raises:
         ValueError, TypeError: The features are invalid.
-        InvalidArgumentError: At run time: the string is not a SequenceExample, or its features do not fit.
+        InvalidArgumentError: At run time, if the string is not a SequenceExample, or its features do not fit.
     """
     if not (context_features or sequence_features):
         raise ValueError("Both context_features and sequence_features are None, but at least one should have values.")

@@ -1,6 +1,6 @@
 """Random numbers: uniform, normal and truncated normal, drawn by NumPy.
 
-The distributions are those of TensorFlow, the numbers are not.
+The distributions match TensorFlow, but the numbers differ.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _dimension(size: Any) -> Any:
 
 
 def shape_tensor(shape: Any) -> Tensor:
-    """Return a shape argument as a tensor of int32 or int64; other values become a node named `shape`.
+    """Return a shape argument as an int32 or int64 tensor; other values become a node named `shape`.
 
     Raises:
         TypeError: The dtype is neither.
@@ -70,13 +70,13 @@ def shape_tensor(shape: Any) -> Tensor:
             "not in list of allowed values: int32, int64"
         )
     if tensor.get_shape().ndims not in (None, 1):
-        # A scalar would stand for the unknown shape, and that cannot be drawn.
+        # A scalar would mean an unknown shape, for which numbers cannot be drawn.
         raise ValueError(f"Shape must be rank 1 but is rank {tensor.get_shape().ndims}")
     return tensor
 
 
 def sizes_of(shape: Any) -> tuple[int, ...]:
-    """Return the value of a shape as a tuple; InvalidArgumentError for a negative size."""
+    """Return a shape's value as a tuple; InvalidArgumentError for a negative size."""
     sizes = tuple(int(size) for size in np.atleast_1d(shape))
     if any(size < 0 for size in sizes):
         raise invalid(f"Dimension {next(s for s in sizes if s < 0)} must be >= 0")
@@ -93,7 +93,7 @@ def _scaled(numbers: Tensor, low: Tensor, high: Tensor, name: str) -> Tensor:
 
 
 def _uniform(generator: np.random.Generator, sizes: tuple[int, ...], dtype: DType) -> Any:
-    """Draw floats from [0, 1), with as many random bits as the mantissa of the dtype has."""
+    """Draw floats from [0, 1), with as many random bits as the dtype's mantissa."""
     if dtype == dtypes.float32 or dtype == dtypes.float64:
         return np.asarray(generator.random(sizes, dtype.np))
     bits = 10 if dtype == dtypes.float16 else 7
@@ -107,7 +107,7 @@ def _standard_normal(generator: np.random.Generator, sizes: tuple[int, ...], dty
 
 
 def _truncated_normal(generator: np.random.Generator, sizes: tuple[int, ...], dtype: DType) -> Any:
-    """Draw floats from the standard normal distribution; those of 2 and more in size are drawn again."""
+    """Draw floats from the standard normal distribution; redraw those with magnitude 2 and more."""
     exact = np.float64 if dtype == dtypes.float64 else np.float32
     numbers = np.asarray(generator.standard_normal(sizes, exact))
     flat = numbers.reshape(-1)
@@ -151,11 +151,11 @@ def random_uniform(
     """Return numbers drawn uniformly from [minval, maxval).
 
     Args:
-        shape: A vector of int32 or int64.
-        minval: The smallest number, of `dtype`.
-        maxval: The limit, of `dtype`; 1 for floats unless given, and required for integers.
+        shape: An int32 or int64 vector.
+        minval: The smallest number, with dtype `dtype`.
+        maxval: Upper limit, excluded, with dtype `dtype`; 1 for floats by default, and required for integers.
         dtype: float16, bfloat16, float32, float64, int32 or int64.
-        seed: Seed of the op.
+        seed: The op's seed.
         name: Name of the op.
 
     Raises:
@@ -247,13 +247,13 @@ def truncated_normal(
 def multinomial(
     logits: Any, num_samples: Any, seed: Any = None, name: str | None = None, output_dtype: Any = None
 ) -> Tensor:
-    """Return class numbers, drawn with the log-probabilities `logits`.
+    """Return random class indices, drawn with the log-probabilities `logits`.
 
     Args:
         logits: [batch, classes], floats, not necessarily normalised.
-        num_samples: How many to draw for each row, an int32 scalar.
-        seed: Seed of the op.
-        name: Name of the scope.
+        num_samples: Number of draws per row, an int32 scalar.
+        seed: The op's seed.
+        name: Scope name.
         output_dtype: int64 (the default) or int32.
     """
     with name_scope(name, "multinomial", [logits]):
@@ -261,13 +261,13 @@ def multinomial(
 
 
 def categorical(logits: Any, num_samples: Any, dtype: Any = None, seed: Any = None, name: str | None = None) -> Tensor:
-    """Draw class numbers: `multinomial` under its later name."""
+    """Draw class indices: `multinomial` under its later name."""
     with name_scope(name, "categorical", [logits]):
         return _categorical(logits, num_samples, dtype, seed)
 
 
 def _draw(generator: np.random.Generator, logits: Any, samples: Any, dtype: Any) -> Any:
-    """Draw `samples` class numbers for each row of `logits`."""
+    """Draw `samples` class indices for each row in `logits`."""
     if np.ndim(logits) != 2:
         raise invalid(f"logits should be a matrix, got shape {list(np.shape(logits))}")
     if samples < 0:

@@ -1,4 +1,4 @@
-"""random_shuffle: for the same seeds, the same order of rows as in TensorFlow."""
+"""random_shuffle: for equal seeds, TensorFlow's row order."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def random_shuffle(value: Any, seed: Any = None, name: str | None = None) -> Ten
 
 
 def _blocks(count: int) -> int:
-    """Groups of four random numbers that a shuffle of `count` rows uses up: a number for each row but the last."""
+    """Return the groups of four random numbers used to shuffle `count` rows: one number per row except the last."""
     return (count + 2) // 4 if count > 1 else 0
 
 
 class _Shuffles:
-    """The position of one session's shuffle in its random numbers.
+    """One session's position in a shuffle's random numbers.
 
-    `used` counts the groups of four numbers drawn so far; `lock` guards it.
+    `used` counts groups with four numbers drawn so far; `lock` guards it.
     """
 
     def __init__(self, seeds: tuple[int, int]) -> None:
@@ -45,7 +45,7 @@ class _Shuffles:
         self.lock = threading.Lock()
 
     def order(self, count: int) -> Any:
-        """Return the next order of `count` rows."""
+        """Return the next order for `count` rows."""
         with self.lock:
             skip = self.used
             self.used += _blocks(count)
@@ -53,7 +53,7 @@ class _Shuffles:
 
 
 class _Shuffling:
-    """The kernel of a shuffle; each session has its place in the random numbers of the seeds."""
+    """A shuffle's kernel; each session has its own position in the seeds' random numbers."""
 
     def __init__(self, seeds: tuple[int, int]) -> None:
         self._seeds = seeds

@@ -1,4 +1,4 @@
-"""tf.edit_distance: how far the sequences of two sparse tensors are apart."""
+"""tf.edit_distance: Levenshtein distances between the sequences in two sparse tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.errors import InternalError, invalid
 
 
 def distances(hypothesis: Parts, truth: Parts, normalize: bool) -> Any:
-    """Return the distance of each pair of sequences, which lie along the last axis."""
+    """Return the distance for each pair of sequences; they lie along the last axis."""
     shape = _shape(hypothesis, truth)
     result = np.zeros(shape, np.float32)
     for group, ours, theirs in _paired(list(_groups(hypothesis)), list(_groups(truth))):
@@ -36,7 +36,7 @@ def distances(hypothesis: Parts, truth: Parts, normalize: bool) -> Any:
 
 
 def _shape(hypothesis: Parts, truth: Parts) -> tuple[int, ...]:
-    """The shape of the result; InvalidArgumentError if the parts do not fit."""
+    """Return the result's shape; InvalidArgumentError if the parts do not fit."""
     for name, (indices, values, shape) in (("hypothesis", hypothesis), ("truth", truth)):
         for what, array, ndim in (("indices", indices, 2), ("values", values, 1), ("shape", shape, 1)):
             if array.ndim != ndim:
@@ -57,7 +57,7 @@ def _shape(hypothesis: Parts, truth: Parts) -> tuple[int, ...]:
 
 
 def _groups(parts: Parts) -> Iterator[tuple[tuple[int, ...], Any]]:
-    """The indices of each sequence and its values; a sequence is a run of rows with the same first indices."""
+    """Yield each sequence's indices and values; a sequence is a run of rows with equal first indices."""
     indices, values, _ = parts
     leading = indices[:, :-1]
     starts = [0, *(np.flatnonzero((leading[1:] != leading[:-1]).any(axis=1)) + 1).tolist()] if len(values) else []
@@ -66,7 +66,7 @@ def _groups(parts: Parts) -> Iterator[tuple[tuple[int, ...], Any]]:
 
 
 def _paired(ours: list[Any], theirs: list[Any]) -> Iterator[tuple[tuple[int, ...], Any, Any]]:
-    """Each group with both sequences, in order; a sequence that only one side has is compared with an empty one."""
+    """Yield each group with both sequences, in order; a sequence without a counterpart is paired with an empty one."""
     i = j = 0
     while i < len(ours) or j < len(theirs):
         if j == len(theirs) or (i < len(ours) and ours[i][0] < theirs[j][0]):
@@ -81,27 +81,27 @@ def _paired(ours: list[Any], theirs: list[Any]) -> Iterator[tuple[tuple[int, ...
 
 
 def levenshtein(a: Any, b: Any) -> int:
-    """Return how many insertions, deletions and replacements turn one sequence into the other."""
+    """Return the minimum number of insertions, deletions and replacements from one sequence to the other."""
     steps = np.arange(len(b) + 1)
     row = steps
     for element in a:
-        # Up to here without insertions; an insertion adds 1 a step along the row.
+        # No insertions so far; an insertion adds 1 per step along the row.
         least = np.concatenate([row[:1] + 1, np.minimum(row[1:] + 1, row[:-1] + (b != element))])
         row = np.minimum.accumulate(least - steps) + steps
     return int(row[-1])
 
 
 def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str = "edit_distance") -> Tensor:
-    """Return the Levenshtein distance of each sequence of a sparse tensor from that of another one.
+    """Return Levenshtein distances between the sequences in two sparse tensors.
 
     Args:
-        hypothesis: A SparseTensor whose last axis holds the sequences.
-        truth: The same, of the same dtype.
-        normalize: Divide each distance by the length of the sequence in `truth`.
+        hypothesis: A SparseTensor with sequences along its last axis.
+        truth: The same, with equal dtype.
+        normalize: Divide each distance by the sequence length in `truth`.
         name: Name of the op.
 
     Returns:
-        A float32 tensor without the last axis. Where only `truth` is empty, a normalized distance is infinite.
+        A float32 tensor without the last axis. If only `truth` is empty, a normalized distance is infinite.
 
     Raises:
         TypeError: An argument is not sparse; the dtypes differ.
@@ -123,7 +123,7 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
 
 
 def _static_shape(hypothesis: Tensor, truth: Tensor) -> Any:
-    """The static shape of the result."""
+    """Return the result's static shape."""
     sizes = [constant_value(each) for each in (hypothesis, truth)]
     if any(each is None for each in sizes):
         return unknown_shape()

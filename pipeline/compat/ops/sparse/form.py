@@ -1,4 +1,4 @@
-"""Sparse tensors in another form: reordered, dense, or as indicators."""
+"""Convert sparse tensors: reordered, dense, or as indicators."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def as_sparse(value: Any) -> SparseTensor:
 
 
 def parts_of(sparse: SparseTensor) -> list[Tensor]:
-    """Indices, values and dense shape."""
+    """Return indices, values and dense shape."""
     return [sparse.indices, sparse.values, sparse.dense_shape]
 
 
@@ -45,14 +45,14 @@ def sparse_to_dense(
 
     Args:
         sparse_indices: int32 or int64: a scalar, [N], or [N, rank].
-        output_shape: The shape of the result.
+        output_shape: The result's shape.
         sparse_values: [N], or a scalar for all indices.
-        default_value: The value at all other indices.
-        validate_indices: Check that the indices are sorted and unique.
+        default_value: Value at all other indices.
+        validate_indices: Check for sorted and unique indices.
         name: Name of the op.
 
     Raises:
-        InvalidArgumentError: At run time: the indices do not fit.
+        InvalidArgumentError: At run time, if the indices do not fit.
     """
 
     def rule(indices: Tensor, shape: Tensor, values: Tensor, default: Tensor) -> Any:
@@ -77,8 +77,8 @@ def sparse_tensor_to_dense(
 
     Args:
         sp_input: A SparseTensor.
-        default_value: The value at indices that have none; zero by default.
-        validate_indices: Check that the indices are sorted and unique.
+        default_value: Value at missing indices; zero by default.
+        validate_indices: Check for sorted and unique indices.
         name: Name of the op.
     """
     sparse = as_sparse(sp_input)
@@ -88,11 +88,11 @@ def sparse_tensor_to_dense(
 
 
 def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None) -> Tensor:
-    """Return a bool tensor [..., vocab_size] that is true where an id occurs.
+    """Return a bool tensor [..., vocab_size] with True where an id occurs.
 
     Args:
-        sp_input: A SparseTensor of ids.
-        vocab_size: The number of different ids.
+        sp_input: A SparseTensor with ids.
+        vocab_size: Number of different ids.
         name: Name of the op.
     """
     sparse = as_sparse(sp_input)

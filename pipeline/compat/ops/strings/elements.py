@@ -54,14 +54,14 @@ def strip(input: Any, name: str | None = None) -> Tensor:
 
 
 def length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """Return the length of each string as int32, in bytes or, with `unit="UTF8_CHAR"`, in characters."""
+    """Return each string's length as int32, in bytes or, with `unit="UTF8_CHAR"`, in characters."""
     unit = one_of(unit, ("BYTE", "UTF8_CHAR"), "unit", "StringLength")
     function = len if unit == "BYTE" else _characters
     return string_op("StringLength", input, function, name, int32, attrs={"unit": unit.encode()})
 
 
 def _characters(value: bytes) -> int:
-    """The number of bytes that begin a UTF-8 character."""
+    """Return the number of bytes that begin a UTF-8 character."""
     return len(value) - sum(0x80 <= byte < 0xC0 for byte in value)
 
 
@@ -69,13 +69,13 @@ def to_number(string_tensor: Any = None, out_type: Any = float32, name: str | No
     """Parse strings as numbers.
 
     Args:
-        string_tensor: Old name of `input`.
+        string_tensor: Old name for `input`.
         out_type: float32, float64, int32, int64, uint32 or uint64.
         name: Name of the op.
-        input: Strings of any shape.
+        input: Strings with any shape.
 
     Raises:
-        InvalidArgumentError: At run time: a string is not a number of that dtype.
+        InvalidArgumentError: At run time, if a string is not a number with this dtype.
     """
     value = renamed("input", input, "string_tensor", string_tensor)
     dtype = dtype_of(out_type)
@@ -136,7 +136,7 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
     """Decode URL-safe base64 (`-` and `_`), padded or not.
 
     Raises:
-        InvalidArgumentError: At run time: a string is not base64.
+        InvalidArgumentError: At run time, if a string is not base64.
     """
     return string_op("DecodeBase64", input, _from_base64, name)
 
@@ -158,13 +158,13 @@ def _from_base64(value: bytes) -> bytes:
 def to_hash_bucket(
     string_tensor: Any = None, num_buckets: Any = None, name: str | None = None, input: Any = None
 ) -> Tensor:
-    """Return a bucket for each string, int64 in [0, num_buckets); `to_hash_bucket_fast` spreads better."""
+    """Return a bucket per string, int64 in [0, num_buckets); `to_hash_bucket_fast` spreads better."""
     string_tensor = renamed("input", input, "string_tensor", string_tensor)
     return _bucket("StringToHashBucket", string_tensor, num_buckets, murmur, name, argument="string_tensor")
 
 
 def to_hash_bucket_fast(input: Any, num_buckets: Any, name: str | None = None) -> Tensor:
-    """Return a bucket for each string by its FarmHash fingerprint, int64 in [0, num_buckets)."""
+    """Return a bucket per string from its FarmHash fingerprint, int64 in [0, num_buckets)."""
     return _bucket("StringToHashBucketFast", input, num_buckets, fingerprint, name)
 
 
@@ -205,15 +205,15 @@ def as_string(
         precision: Digits after the decimal point, for floats.
         scientific: Write floats with an exponent.
         shortest: Write floats as `%g` does.
-        width: The minimum number of characters.
+        width: Minimum number of characters.
         fill: Pads up to `width`: "0" or " " on the left, "-" with blanks on the right; "+" always writes the sign.
         name: Name of the op.
 
     Returns:
-        Strings of the input's shape.
+        Strings shaped like the input.
 
     Raises:
-        InvalidArgumentError: At run time: the settings do not fit each other or the dtype.
+        InvalidArgumentError: At run time, if the settings do not fit each other or the dtype.
     """
     with name_scope(name, "AsString", [input]) as scope:
         tensor = convert_to_tensor(input, name="input")
@@ -231,7 +231,7 @@ def as_string(
 
 
 def _template(dtype: DType, flag: str, width: int, precision: int, notation: tuple[bool, bool]) -> str:
-    """The %-template for values of the dtype; InvalidArgumentError if the settings do not fit."""
+    """Return the %-template for values with the dtype; InvalidArgumentError if the settings do not fit."""
     scientific, shortest = notation
     if scientific and shortest:
         raise invalid("Cannot select both scientific and shortest notation")
@@ -245,7 +245,7 @@ def _template(dtype: DType, flag: str, width: int, precision: int, notation: tup
         if precision >= 0:
             raise invalid(f"precision not supported for datatype {dtype.name}")
     signed = dtype.is_floating or dtype.is_complex or dtype == string or np.dtype(dtype.np).kind != "u"
-    template = "%" + (flag if signed or flag not in ("+", " ") else "")  # C writes no sign of an unsigned number
+    template = "%" + (flag if signed or flag not in ("+", " ") else "")  # C writes no sign before unsigned numbers
     if width > -1:
         template += str(width)
     if precision > -1:

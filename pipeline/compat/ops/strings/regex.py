@@ -18,7 +18,7 @@ from pipeline.errors import invalid
 
 @lru_cache(maxsize=256)
 def compiled(pattern: bytes) -> Pattern:
-    """Return a pattern, ready to be found in many values.
+    """Return a compiled pattern.
 
     Raises:
         InvalidArgumentError: RE2 does not accept the pattern.
@@ -27,12 +27,12 @@ def compiled(pattern: bytes) -> Pattern:
 
 
 class Pattern:
-    """A pattern that RE2 looks for.
+    """A compiled RE2 pattern.
 
     Thread safety: may be used by several threads at the same time.
 
     Args:
-        source: The pattern, as RE2 writes it.
+        source: The pattern in RE2 syntax.
 
     Raises:
         InvalidArgumentError: RE2 does not accept the pattern.
@@ -59,7 +59,7 @@ class Pattern:
         return self._engine.fullmatch(value) is not None
 
     def replace(self, value: bytes, rewrite: list[bytes | int], every: bool) -> bytes:
-        """Return a value in which the first match, or every match, became texts and numbered groups."""
+        """Return a value with the first match, or every match, replaced by texts and numbered groups."""
         out, at, last = [], 0, -1
         while at <= len(value):
             match = self._engine.search(value, at)
@@ -67,7 +67,7 @@ class Pattern:
                 break
             begin, end = match.span()
             out.append(value[at:begin])
-            if begin == end == last:  # RE2 allows no empty match where the last match ended
+            if begin == end == last:  # RE2 allows no empty match at the last match's end
                 after = _next_character(value, at)
                 out.append(value[at:after])
                 at = after
@@ -83,13 +83,13 @@ class Pattern:
 def library() -> Any:
     """Return the module re2; ImportError if it is not installed."""
     try:
-        return importlib.import_module("re2")  # programs without patterns need not have it
+        return importlib.import_module("re2")  # not needed in programs without patterns
     except ImportError as error:
         raise ImportError("regular expressions need google-re2: pip install google-re2") from error
 
 
 def _next_character(value: bytes, at: int) -> int:
-    """Return the index of the character after the one at an index; of text that is no UTF-8 each byte is one."""
+    """Return the index of the next character; outside valid UTF-8 each byte is a character."""
     lead = value[at] if at < len(value) else 0
     after = at + 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
     try:
@@ -102,10 +102,10 @@ def _next_character(value: bytes, at: int) -> int:
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
-    """Replace the matches of an RE2 pattern; `\\1` in `rewrite` stands for the first group.
+    """Replace matches of an RE2 pattern; `\\1` in `rewrite` stands for the first group.
 
     Args:
-        input: Strings of any shape.
+        input: Strings with any shape.
         pattern: A string or string scalar.
         rewrite: A string or string scalar.
         replace_global: Replace every match instead of the first one only.
@@ -113,7 +113,7 @@ def regex_replace(
 
     Raises:
         ImportError: google-re2 is not installed; the extra `tf1` has it.
-        InvalidArgumentError: At run time: the pattern is invalid.
+        InvalidArgumentError: At run time, if the pattern is invalid.
     """
     library()
     every = bool(replace_global)
@@ -146,7 +146,7 @@ def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tenso
 
     Raises:
         ImportError: google-re2 is not installed; the extra `tf1` has it.
-        InvalidArgumentError: At run time: the pattern is invalid.
+        InvalidArgumentError: At run time, if the pattern is invalid.
     """
     library()
     if isinstance(pattern, (str, bytes)):

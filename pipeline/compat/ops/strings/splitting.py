@@ -1,4 +1,4 @@
-"""string_split, strings.split, substr and string_join: parts of strings, and strings of parts."""
+"""string_split, strings.split, substr and string_join: split, cut and join strings."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def string_split(
     result_type: str = "SparseTensor",
     name: str | None = None,
 ) -> Any:
-    """Split each string of a vector at every byte of the delimiter; return a sparse matrix of the parts.
+    """Split each string in a vector at every delimiter byte; return a sparse matrix with the parts.
 
     Args:
-        source: A vector of strings.
-        sep: The bytes to split at, " " by default; if it is empty, every byte becomes a part.
-        skip_empty: Leave out empty parts.
-        delimiter: Old name of `sep`.
-        result_type: "SparseTensor": the drop-in has no ragged tensors.
-        name: Name of the scope.
+        source: A string vector.
+        sep: Bytes to split at, " " by default; if it is empty, every byte becomes a part.
+        skip_empty: Omit empty parts.
+        delimiter: Old name for `sep`.
+        result_type: "SparseTensor", because the drop-in has no ragged tensors.
+        name: Scope name.
 
     Raises:
-        ValueError: `source` is not a vector, or `result_type` is another one.
+        ValueError: `source` is not a vector, or `result_type` has another value.
     """
     delimiter = renamed("sep", sep, "delimiter", delimiter)
     delimiter = " " if delimiter is None else delimiter
@@ -69,18 +69,18 @@ def split(
     source: Any = None,
     name: str | None = None,
 ) -> Any:
-    """Split each string as Python's `str.split` does; return a sparse matrix of the parts.
+    """Split each string as Python's `str.split` does; return a sparse matrix with the parts.
 
     Args:
-        input: A vector of strings, or a scalar, which counts as a vector of one.
+        input: A string vector, or a scalar, treated as a vector with one element.
         sep: The separator; None or "" for runs of whitespace.
         maxsplit: The maximum number of splits, -1 for no limit.
-        result_type: "SparseTensor": the drop-in has no ragged tensors.
-        source: Old name of `input`.
-        name: Name of the scope.
+        result_type: "SparseTensor", because the drop-in has no ragged tensors.
+        source: Old name for `input`.
+        name: Scope name.
 
     Raises:
-        ValueError: `result_type` is another one.
+        ValueError: `result_type` has another value.
     """
     input = renamed("input", input, "source", source)
     with name_scope(name, "StringSplit", [input, source]):
@@ -153,7 +153,7 @@ def _words(value: bytes, separator: bytes, most: int) -> list[bytes]:
 
 
 def _sparse(rows: list[list[bytes]]) -> tuple[Any, Any, Any]:
-    """Indices, values and shape of a sparse matrix with these rows."""
+    """Return indices, values and shape for a sparse matrix with these rows."""
     counts = np.fromiter(map(len, rows), np.int64, len(rows))
     values = objects([part for row in rows for part in row])
     indices = np.empty((len(values), 2), np.int64)
@@ -164,22 +164,22 @@ def _sparse(rows: list[list[bytes]]) -> tuple[Any, Any, Any]:
 
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """Return a part of each string.
+    """Return a substring per string.
 
     Args:
         input: Strings.
-        pos: Where the part begins, int32 or int64; negative positions count from the end.
-        len: The length of the part, of the dtype and shape of `pos`; the part may end early with the string. If
-            negative, the part goes to the end (bytes), or is empty and `pos` must not be negative (characters).
+        pos: First position, int32 or int64; negative positions count from the end.
+        len: Length, with the dtype and shape of `pos`; the substring may end early with the string. If negative, the
+            substring extends to the end (bytes), or is empty and `pos` must not be negative (characters).
         name: Name of the op.
-        unit: "BYTE" or "UTF8_CHAR", what `pos` and `len` count.
+        unit: "BYTE" or "UTF8_CHAR", the unit of `pos` and `len`.
 
     Returns:
-        Strings of the shape that `input` and `pos` broadcast to.
+        Strings with the broadcast shape of `input` and `pos`.
 
     Raises:
         ValueError: The static shapes do not fit.
-        InvalidArgumentError: At run time: a position is outside its string, or the shapes do not fit.
+        InvalidArgumentError: At run time, if a position is outside its string, or the shapes do not fit.
     """
     unit = one_of(unit, ("BYTE", "UTF8_CHAR"), "unit", "Substr")
     with name_scope(name, "Substr", [input, pos, len]) as scope:
@@ -196,7 +196,7 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
 
 
 def _positions(pos: Any, count: Any) -> tuple[Tensor, Tensor]:
-    """The two arguments as tensors of the first one's dtype."""
+    """Return the two arguments as tensors with the first one's dtype."""
     first = first_input("pos", pos, INDEX)
     return first, next_input("Substr", "len", count, first.dtype, "pos")
 
@@ -243,17 +243,17 @@ def _characters_part(value: bytes, at: int, size: int, index: int) -> bytes:
 
 
 def join(inputs: Any, separator: str = "", name: str | None = None) -> Tensor:
-    """Concatenate the strings of several tensors elementwise.
+    """Concatenate strings from several tensors elementwise.
 
     Args:
-        inputs: A list of string tensors of the same shape; scalars broadcast.
-        separator: Goes between the strings.
+        inputs: A list with equally shaped string tensors; scalars broadcast.
+        separator: Text between the strings.
         name: Name of the op.
 
     Raises:
         ValueError: The static shapes differ.
-        TypeError: `inputs` is not a list, or holds something other than strings.
-        InvalidArgumentError: At run time: the shapes differ.
+        TypeError: `inputs` is not a list, or contains something other than strings.
+        InvalidArgumentError: At run time, if the shapes differ.
     """
     glue = encoded(separator)
     with name_scope(name, "StringJoin", [inputs]) as scope:
@@ -303,7 +303,7 @@ def _joined(glue: bytes, values: Sequence[Any]) -> Any:
 
 
 def _blocks(glue: bytes) -> Any:
-    """The kernel for blocks: scalars of many rows are a vector; other shapes run row by row."""
+    """Return the kernel for blocks: scalars in many rows are a vector; other shapes run row by row."""
 
     def rows(is_row: Sequence[bool], *values: Any) -> Any:
         for row, value in zip(is_row, values, strict=True):

@@ -20,13 +20,13 @@ from pipeline.compat.values.convert import convert_to_tensor
 
 
 def scalar(name: Any, tensor: Any, collections: Any = None, family: Any = None) -> Tensor:
-    """Return the summary of a number.
+    """Return a number's summary.
 
     Args:
         name: Name of the op; with its scope it is the tag. Invalid characters become "_".
-        tensor: A scalar of a real dtype.
-        collections: The collections to add the summary to; by default GraphKeys.SUMMARIES.
-        family: A prefix of the tag.
+        tensor: A scalar with a real dtype.
+        collections: Collections to add the summary to; by default GraphKeys.SUMMARIES.
+        family: Tag prefix.
 
     Returns:
         A string scalar, a serialized Summary.
@@ -39,16 +39,16 @@ def scalar(name: Any, tensor: Any, collections: Any = None, family: Any = None) 
 
 
 def histogram(name: Any, values: Any, collections: Any = None, family: Any = None) -> Tensor:
-    """Return the summary of a distribution of values.
+    """Return a value distribution's summary.
 
     Args:
-        name: As for `scalar`.
-        values: A tensor of a real dtype and any shape.
-        collections: As for `scalar`.
-        family: As for `scalar`.
+        name: As in `scalar`.
+        values: A tensor with a real dtype and any shape.
+        collections: As in `scalar`.
+        family: As in `scalar`.
 
     Raises:
-        InvalidArgumentError: At run time: a value is infinite or NaN.
+        InvalidArgumentError: At run time, if a value is infinite or NaN.
     """
     with _scope(name, family, [values], "HistogramSummary") as (tag, scope):
         tags = convert_to_tensor(tag, dtypes.string, name="tag")
@@ -58,14 +58,14 @@ def histogram(name: Any, values: Any, collections: Any = None, family: Any = Non
 
 
 def image(name: Any, tensor: Any, max_outputs: int = 3, collections: Any = None, family: Any = None) -> Tensor:
-    """Return the summary of images, stored as PNG.
+    """Return a summary with images, stored as PNG.
 
     Args:
-        name: As for `scalar`; the number of the image is added to the tag.
+        name: As in `scalar`; the image's index is added to the tag.
         tensor: uint8 or float [batch, height, width, 1, 3 or 4].
-        max_outputs: The maximum number of images of the batch.
-        collections: As for `scalar`.
-        family: As for `scalar`.
+        max_outputs: Maximum number of images from the batch.
+        collections: As in `scalar`.
+        family: As in `scalar`.
     """
     with _scope(name, family, [tensor]) as (tag, scope):
         tags = convert_to_tensor(tag, dtypes.string, name="tag")
@@ -85,12 +85,12 @@ def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = Non
     """Merge several summaries into one.
 
     Args:
-        inputs: A list of tensors of serialized summaries.
-        collections: The collections to add the result to; none by default.
+        inputs: A list of tensors with serialized summaries.
+        collections: Collections to add the result to; none by default.
         name: Name of the op.
 
     Raises:
-        InvalidArgumentError: At run time: two values have the same tag.
+        InvalidArgumentError: At run time, if two values have the same tag.
     """
     name = _clean(name)
     with name_scope(name, "Merge", inputs):
@@ -107,14 +107,14 @@ def merge(inputs: Sequence[Any], collections: Any = None, name: str | None = Non
 
 
 def merge_all(key: Any = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None) -> Tensor | None:
-    """Merge all summaries of a collection; return None if there are none."""
+    """Merge all summaries in a collection; return None if there are none."""
     found = get_collection(key, scope=scope)
     return merge(found, name=name) if found else None
 
 
 @contextlib.contextmanager
 def _scope(name: Any, family: Any, values: list[Any], default_name: str | None = None) -> Iterator[tuple[str, str]]:
-    """Enter the scope of a summary; yield its tag and the scope."""
+    """Enter a summary's scope; yield its tag and the scope."""
     name, family = _clean(name), _clean(family)
     with name_scope(name if family is None else f"{family}/{name}", default_name, values) as scope:
         path = scope.rstrip("/")
@@ -122,7 +122,7 @@ def _scope(name: Any, family: Any, values: list[Any], default_name: str | None =
 
 
 def _clean(name: Any) -> Any:
-    """The name with invalid characters replaced."""
+    """Return the name with invalid characters replaced."""
     return None if name is None else re.sub(r"[^-/\w.]", "_", name).lstrip("/")
 
 

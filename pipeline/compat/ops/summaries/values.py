@@ -1,4 +1,4 @@
-"""Makes a serialized Summary of scalars, a histogram or images, for TensorBoard."""
+"""Make a serialized Summary from scalars, a histogram or images, for TensorBoard."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _limits: list[Any] = []
 
 
 def scalars(tags: Any, values: Any) -> bytes:
-    """Return a Summary with one number for each tag."""
+    """Return a Summary with one number per tag."""
     if np.shape(tags) != np.shape(values):
         name = f" (tag '{tags.decode(errors='replace')}')" if isinstance(tags, bytes) else ""
         raise invalid(
@@ -45,11 +45,11 @@ def histogram(tag: bytes, values: Any) -> bytes:
         histo.bucket.append(0.0)
         return summary.SerializeToString()
     histo.min, histo.max, histo.num = float(flat.min()), float(flat.max()), float(flat.size)
-    # Summed one after the other, since float sums depend on the order.
+    # Summed one after the other, because float sums depend on the order.
     histo.sum, histo.sum_squares = float(np.cumsum(flat)[-1]), float(np.cumsum(flat * flat)[-1])
     limits = _bucket_limits()
     counts = np.bincount(np.searchsorted(limits, flat, "right").clip(max=len(limits) - 1), minlength=len(limits))
-    # Of adjacent empty ranges only the last is written.
+    # In a run of empty ranges only the last is written.
     kept = (counts > 0) | np.append(counts[1:] > 0, True)
     histo.bucket_limit.extend(limits[kept].tolist())
     histo.bucket.extend(counts[kept].astype(np.float64).tolist())
@@ -68,7 +68,7 @@ def _bucket_limits() -> Any:
 
 
 def images(tag: bytes, values: Any, most: int) -> bytes:
-    """Return a Summary with the first `most` images of a batch as PNG; floats are scaled to 0 to 255."""
+    """Return a Summary with a batch's first `most` images as PNG; floats are scaled to 0 to 255."""
     if values.ndim != 4 or values.shape[3] not in (1, 3, 4):
         raise invalid(f"Tensor must be 4-D with last dim 1, 3, or 4, not {show(np.shape(values))}")
     summary, name = Summary(), tag.decode(errors="replace")
@@ -99,7 +99,7 @@ def _normalised(pixels: Any) -> Any:
 
 
 def merged(*summaries: Any) -> bytes:
-    """Return one Summary with the values of several; InvalidArgumentError if two have the same tag."""
+    """Return one Summary with the values from several; InvalidArgumentError if two have the same tag."""
     seen: set[bytes] = set()
     flat = [one for each in summaries for one in np.ravel(_object(each))]
     for one in flat:

@@ -14,7 +14,7 @@ from pipeline.compat.graph.scopes import get_default_graph
 from pipeline.files.event_file import EventFile
 from pipeline.proto.summary import Event, SessionLog, Summary
 
-_LARGEST_CONSTANT = 1024  # elements; add_graph leaves out the values of larger constants
+_LARGEST_CONSTANT = 1024  # elements; add_graph omits the values in larger constants
 
 
 class FileWriter:
@@ -23,11 +23,11 @@ class FileWriter:
     Args:
         logdir: The directory; it is made if it does not exist.
         graph: A graph to write first.
-        max_queue: How many events may wait before they are written.
+        max_queue: Maximum number of buffered events.
         flush_secs: Maximum delay in seconds.
-        graph_def: The bytes of a GraphDef, instead of `graph`.
-        filename_suffix: The end of the file name.
-        session: Must be None: summaries of TensorFlow 2 do not exist here.
+        graph_def: A GraphDef's bytes, instead of `graph`.
+        filename_suffix: Suffix for the file name.
+        session: Must be None, because TensorFlow 2 summaries do not exist here.
     """
 
     def __init__(
@@ -57,8 +57,8 @@ class FileWriter:
         """Write a summary.
 
         Args:
-            summary: A Summary, or the bytes that a summary op returns.
-            global_step: The step that the values belong to.
+            summary: A Summary, or a summary op's bytes.
+            global_step: Step for these values.
         """
         made = Summary.FromString(summary) if isinstance(summary, bytes) else summary
         copy = None
@@ -66,7 +66,7 @@ class FileWriter:
             for i, value in enumerate(made.value):
                 if not value.HasField("metadata"):
                     continue
-                # Metadata is written once for each tag of the file.
+                # Metadata is written once per tag in the file.
                 if value.tag in self._with_metadata:
                     if copy is None:
                         copy = Summary.FromString(made.SerializeToString())
@@ -105,13 +105,13 @@ class FileWriter:
         self._add(Event(graph_def=data), global_step)
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: Any = None) -> None:
-        """Do nothing: meta graphs do not exist here."""
+        """Do nothing, because meta graphs do not exist here."""
 
     def add_run_metadata(self, run_metadata: Any, tag: str, global_step: Any = None) -> None:
-        """Do nothing: runs leave no metadata."""
+        """Do nothing, because runs leave no metadata."""
 
     def add_event(self, event: Any) -> None:
-        """Write an Event as it is."""
+        """Write an Event as is."""
         if self._closed:
             warnings.warn(
                 "Attempting to use a closed FileWriter. The operation will be a noop unless the FileWriter is "
@@ -153,14 +153,14 @@ class FileWriter:
 
 
 class FileWriterCache:
-    """One FileWriter for each directory; thread safe."""
+    """One FileWriter per directory; thread safe."""
 
     _cache: dict[str, FileWriter] = {}  # noqa: RUF012
     _lock = threading.RLock()
 
     @staticmethod
     def get(logdir: Any) -> FileWriter:
-        """Return the writer of a directory, made on first use."""
+        """Return a directory's writer, made on first use."""
         with FileWriterCache._lock:
             if logdir not in FileWriterCache._cache:
                 FileWriterCache._cache[logdir] = FileWriter(logdir, graph=get_default_graph())

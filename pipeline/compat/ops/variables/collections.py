@@ -1,4 +1,4 @@
-"""The variables of a graph by collection, ops that initialize or check all of them, and the global step."""
+"""A graph's variables by collection, ops that initialize or check all of them, and the global step."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from pipeline.compat.values.packing import pack
 
 
 def global_variables(scope: str | None = None) -> list[Any]:
-    """Return the global variables in the order they were made; `scope` is a regex that the names must match."""
+    """Return the global variables in creation order; `scope` is a regex their names must match."""
     return get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 def all_variables() -> list[Any]:
-    """Old name of `global_variables`."""
+    """Return all variables; old name for `global_variables`."""
     return global_variables()
 
 
@@ -35,7 +35,7 @@ def local_variables(scope: str | None = None) -> list[Any]:
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
-    """Return the trainable variables, which optimizers would update."""
+    """Return the trainable variables, updated by optimizers in TensorFlow."""
     return get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
@@ -45,7 +45,7 @@ def moving_average_variables(scope: str | None = None) -> list[Any]:
 
 
 def variables_initializer(var_list: Any, name: str = "init") -> Operation:
-    """Return one operation that initializes all variables of a list."""
+    """Return one operation that initializes all variables in a list."""
     return group(*[variable.initializer for variable in var_list], name=name) if var_list else no_op(name=name)
 
 
@@ -74,7 +74,7 @@ def is_variable_initialized(variable: Any) -> Tensor:
 
 
 def _every_variable() -> list[Any]:
-    """The global and local variables; if there are none, all ref tensors."""
+    """Return the global and local variables; if there are none, all ref tensors."""
     variables = global_variables() + local_variables()
     if variables:
         return variables
@@ -86,7 +86,7 @@ def _rank(value: Any) -> Any:
 
 
 def report_uninitialized_variables(var_list: Any = None, name: str = "report_uninitialized_variables") -> Tensor:
-    """Return the names of the variables without a value, a vector of strings."""
+    """Return the names of variables without a value, a string vector."""
     variables = _every_variable() if var_list is None else var_list
     with name_scope(name):
         checks = [state.is_variable_initialized(variable) for variable in variables]
@@ -100,12 +100,12 @@ def report_uninitialized_variables(var_list: Any = None, name: str = "report_uni
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """Return the value of the global step in `sess` as an int."""
+    """Return the global step's value in `sess` as an int."""
     return int(sess.run(global_step_tensor))
 
 
 def get_global_step(graph: Any = None) -> Any:
-    """Return the global step of `graph` (default: the default graph), or None.
+    """Return `graph`'s global step (default: the default graph), or None.
 
     Raises:
         TypeError: The tensor called `global_step` is not an integer scalar.
@@ -126,7 +126,7 @@ def get_global_step(graph: Any = None) -> Any:
 
 
 def create_global_step(graph: Any = None) -> Variable:
-    """Make the global step, an int64 variable that starts at zero.
+    """Make the global step, an int64 variable starting at zero.
 
     Raises:
         ValueError: It exists already.
@@ -146,7 +146,7 @@ def create_global_step(graph: Any = None) -> Variable:
 
 
 def get_or_create_global_step(graph: Any = None) -> Any:
-    """Return the global step of `graph` (default: the default graph), made on first use."""
+    """Return `graph`'s global step (default: the default graph), made on first use."""
     graph = graph or get_default_graph()
     step = get_global_step(graph)
     return create_global_step(graph) if step is None else step

@@ -1,4 +1,4 @@
-"""Initializers of variables: callables that take a shape and a dtype and return a tensor."""
+"""Variable initializers: callables that take a shape and a dtype and return a tensor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pipeline.compat.values.constants import constant
 
 
 class Initializer:
-    """Base of the initializers: `initializer(shape, dtype)` returns a tensor; `dtype` defaults to the initializer's."""
+    """Base class for initializers: `initializer(shape, dtype)` returns a tensor; `dtype` defaults to its own."""
 
     dtype: DType
     _options: tuple[str, ...] = ()
@@ -30,12 +30,12 @@ class Initializer:
         raise NotImplementedError
 
     def get_config(self) -> dict[str, Any]:
-        """Return the arguments it was made with."""
+        """Return its constructor arguments."""
         return {**{option: getattr(self, option) for option in self._options}, "dtype": self.dtype.name}
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """Make an initializer from the result of `get_config`."""
+        """Make an initializer from a `get_config` result."""
         return cls(**config)
 
 
@@ -122,7 +122,7 @@ class truncated_normal_initializer(_Normal):
 
 
 class glorot_uniform_initializer(Initializer):
-    """Uniform random numbers with variance 1 / (mean of a layer's inputs and outputs): the default of get_variable."""
+    """Uniform random numbers with variance 1 / (mean of a layer's inputs and outputs); get_variable's default."""
 
     _options = ("seed",)
 
@@ -137,7 +137,7 @@ class glorot_uniform_initializer(Initializer):
 
 
 def _fans(shape: Any) -> tuple[int, int]:
-    """The numbers of inputs and outputs of a layer with weights of this shape; its last two axes are the channels."""
+    """Return a layer's input and output counts for weights with this shape; its last two axes are the channels."""
     if len(shape) < 2:
         size = int(shape[0]) if len(shape) else 1
         return size, size
@@ -146,9 +146,9 @@ def _fans(shape: Any) -> tuple[int, int]:
 
 
 def without_uninitialized(name: str, value: Tensor) -> Tensor:
-    """Return `value` with each variable it depends on replaced by that variable's initialized value.
+    """Return `value` with each variable it depends on replaced by the variable's initialized value.
 
-    Variables are initialized in any order, so one that depends on another must not read it directly.
+    Variables are initialized in any order, so one must not read another directly.
     """
     return _safe_tensor(name.rstrip("/"), value, {})
 

@@ -1,4 +1,4 @@
-"""variable_scope and get_variable: named variables, and defaults for all variables of a scope."""
+"""variable_scope and get_variable: named variables, and defaults for all variables in a scope."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _INHERITED = ("initializer", "regularizer", "caching_device", "partitioner", "cu
 
 
 class VariableScope:
-    """A prefix of variable names, and the defaults of `get_variable`.
+    """A prefix for variable names, and defaults for `get_variable`.
 
     Attributes:
         name: The prefix.
         original_name_scope: The name scope made when the scope was first entered.
-        reuse: True: only find variables; AUTO_REUSE: find or make them; False or None: only make them.
-        initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint:
-            Defaults of the arguments of `get_variable` with these names.
+        reuse: True only finds variables; AUTO_REUSE finds or makes them; False or None only makes them.
+        initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: Defaults
+            for the `get_variable` arguments with these names.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class VariableScope:
         self.use_resource, self.constraint = use_resource, constraint
 
     def reuse_variables(self) -> None:
-        """From now on, only find variables."""
+        """Only find variables from now on."""
         self.reuse = True
 
     def set_initializer(self, initializer: Any) -> None:
@@ -81,26 +81,26 @@ class VariableScope:
         self.custom_getter = custom_getter
 
     def get_collection(self, name: str) -> list[Any]:
-        """Return the members of a collection whose names are in this scope."""
+        """Return collection members with names in this scope."""
         return get_collection(name, f"{self.name}/" if self.name else "")
 
     def trainable_variables(self) -> list[Any]:
-        """Return the trainable variables of this scope."""
+        """Return the scope's trainable variables."""
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
     def global_variables(self) -> list[Any]:
-        """Return the global variables of this scope."""
+        """Return the scope's global variables."""
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
     def local_variables(self) -> list[Any]:
-        """Return the local variables of this scope."""
+        """Return the scope's local variables."""
         return self.get_collection(GraphKeys.LOCAL_VARIABLES)
 
     def get_variable(self, store: Any, name: str, **options: Any) -> Any:
-        """Return the variable `name` of this scope; see the function `get_variable`."""
+        """Return the variable `name` in this scope; see the function `get_variable`."""
         dtype, initializer = options.get("dtype"), options.get("initializer")
         full_name = f"{self.name}/{name}" if self.name else name
-        # Variable scopes alone make the names of variables, not name scopes.
+        # Variable names come from variable scopes alone, not from name scopes.
         with name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):
                 found = convert_to_tensor(initializer).dtype.base_dtype
@@ -113,7 +113,7 @@ class VariableScope:
 
 
 class _Scopes(threading.local):
-    """The variable scope a thread is in, and how often each name was opened."""
+    """A thread's current variable scope, and a count per opened name."""
 
     def __init__(self) -> None:
         self.current = VariableScope(False)
@@ -150,20 +150,20 @@ def get_variable_scope() -> VariableScope:
 
 
 class variable_scope(contextlib.AbstractContextManager[VariableScope]):
-    """Context manager that enters a variable scope, and a name scope with it. The other arguments are its defaults.
+    """Context manager that enters a variable scope, and a name scope with it. Other arguments are its defaults.
 
     Args:
-        name_or_scope: The name of a scope inside the current one, or a VariableScope to enter again; None for a
-            new name made from `default_name`.
+        name_or_scope: The name for a scope inside the current one, or a VariableScope to enter again; None makes a new
+            name from `default_name`.
         default_name: The name to make unique if there is no `name_or_scope`.
-        values: Tensors that must be of one graph.
-        reuse: True: `get_variable` only finds variables; AUTO_REUSE: it finds or makes them; None: as in the
-            enclosing scope.
-        auxiliary_name_scope: False: do not enter a name scope.
+        values: Tensors; all must be in one graph.
+        reuse: True: `get_variable` only finds variables; AUTO_REUSE: it finds or makes them; None: as in the enclosing
+            scope.
+        auxiliary_name_scope: If False, do not enter a name scope.
 
     Raises:
         TypeError: There is neither a name nor a default name, or the name is not a string or scope.
-        ValueError: `reuse` is something else, or True without a name.
+        ValueError: `reuse` has another value, or is True without a name.
     """
 
     def __init__(
@@ -298,19 +298,19 @@ def get_variable(
     synchronization: Any = VariableSynchronization.AUTO,
     aggregation: Any = VariableAggregation.NONE,
 ) -> Any:
-    """Return the variable `name` of the current scope, found or made as the scope's `reuse` says.
+    """Return the variable `name` in the current scope, found or made depending on the scope's `reuse`.
 
     Args:
         name: The name inside the scope.
-        shape: The shape; leave it out if `initializer` is a value.
+        shape: The shape; omit it if `initializer` is a value.
         dtype: The dtype, float32 by default.
         initializer: A function of shape and dtype, or a value; by default glorot_uniform for floats, zeros otherwise.
-        regularizer: A function of the variable; its result goes into REGULARIZATION_LOSSES.
+        regularizer: A function; its result for the variable is added to REGULARIZATION_LOSSES.
         trainable: Add it to TRAINABLE_VARIABLES.
-        collections: The collections to add it to; GLOBAL_VARIABLES by default.
+        collections: Collections to add it to; GLOBAL_VARIABLES by default.
         custom_getter: Called as `custom_getter(getter, name, ...)` instead of the getter.
 
-    The other arguments are those of `Variable`.
+    See `Variable` for the other arguments.
 
     Raises:
         ValueError: The variable exists but must not, or must exist but does not; or arguments contradict each other.
@@ -321,7 +321,7 @@ def get_variable(
 
 
 def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Any:
-    """As `get_variable`, for a variable in LOCAL_VARIABLES that is not trainable."""
+    """Return a variable as `get_variable` does, but in LOCAL_VARIABLES and not trainable."""
     names = get_variable.__code__.co_varnames[1 : get_variable.__code__.co_argcount]
     options = {"trainable": False, **dict(zip(names, args, strict=False)), **kwargs}
     options["collections"] = [*(options.get("collections") or ()), GraphKeys.LOCAL_VARIABLES]

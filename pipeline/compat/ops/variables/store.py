@@ -1,4 +1,4 @@
-"""The named variables of a graph, which `get_variable` makes, finds and shares."""
+"""A graph's named variables: `get_variable` makes, finds and shares them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ AUTO_REUSE: Any = _AutoReuse()
 
 
 class VariableStore:
-    """The variables of one graph by name."""
+    """One graph's variables by name."""
 
     def __init__(self) -> None:
         self._variables: dict[str, Variable] = {}
@@ -84,7 +84,7 @@ class VariableStore:
         return made
 
     def _found(self, name: str, shape: Any, dtype: Any, reuse: Any) -> Variable:
-        """An existing variable; ValueError if it is missing, must not exist, or has another shape or dtype."""
+        """Return an existing variable; ValueError if it is missing, must not exist, or has another shape or dtype."""
         variable = self._variables.get(name)
         if variable is None:
             raise ValueError(
@@ -125,7 +125,7 @@ def _add_loss(name: str, regularizer: Any, variable: Variable) -> None:
 
 
 def _initial_value(name: str, initializer: Any, shape: Any, dtype: Any) -> tuple[Any, Any]:
-    """The initial value or a function that makes it, and its dtype where the initializer takes one."""
+    """Return the initial value or a function that makes it, and its dtype if the initializer takes one."""
     if initializer is None:
         if shape is None:
             raise ValueError(f"Variable {name} did not get an initializer, so its `shape` argument must be specified.")
@@ -154,7 +154,7 @@ def _needs_no_arguments(function: Any) -> bool:
 
 
 def default_store() -> VariableStore:
-    """Return the store of the default graph."""
+    """Return the default graph's store."""
     found = get_default_graph().get_collection_ref(_KEY)
     if not found:
         found.append(VariableStore())

@@ -1,4 +1,4 @@
-"""Ops that make and change variables: assign, assign_add, count_up_to, scatter_update and the like.
+"""Ops that make and change variables: assign, assign_add, count_up_to, scatter_update and similar.
 
 They take a `Variable` or its ref tensor. Their kernels get the variable's Cell in the session.
 """
@@ -23,7 +23,7 @@ from pipeline.errors import invalid
 
 
 def variable_op(shape: Any, dtype: Any, name: str = "Variable", container: str = "", shared_name: str = "") -> Tensor:
-    """Return a VariableV2 node: a ref tensor whose value each session keeps in a Cell of its own."""
+    """Return a VariableV2 node: a ref tensor; each session stores its value in its own Cell."""
     dtype = dtypes.as_dtype(dtype)
     key: Any = (shared_name and ("variable", container, shared_name)) or object()
     holder: list[Any] = []
@@ -48,10 +48,10 @@ def _ref_tensor(ref: Any) -> Tensor:
 
 
 def argument(value: Any, op_type: str, parameter: str, dtype: DType) -> Tensor:
-    """Return an argument as a tensor of the dtype of the op's ref input.
+    """Return an argument as a tensor with the dtype of the op's ref input.
 
     Raises:
-        TypeError: It is a tensor of another dtype, or a value that does not fit the dtype.
+        TypeError: It is a tensor with another dtype, or a value that does not fit the dtype.
     """
     found = getattr(value, "dtype", None)
     if isinstance(found, DType) and found.base_dtype != dtype:
@@ -77,7 +77,7 @@ def _must_be_number(ref: Tensor, parameter: str = "ref") -> None:
 
 
 def _frozen(value: Any) -> Any:
-    """A read-only copy: several runs may hold it."""
+    """Return a read-only copy, because several runs may hold it."""
     if isinstance(value, bytes):
         return value
     value = np.array(value)
@@ -105,20 +105,20 @@ def update(
 def assign(
     ref: Any, value: Any, validate_shape: Any = None, use_locking: Any = None, name: str | None = None
 ) -> Tensor:
-    """Set a variable to `value`; return the ref tensor, which then has the new value.
+    """Set a variable to `value`; return the ref tensor with the new value.
 
     Args:
         ref: A variable or its ref tensor.
-        value: A tensor or value of the variable's dtype.
+        value: A tensor or value with the variable's dtype.
         validate_shape: True if `value` must have the variable's shape; True by default.
-        use_locking: Ignored: updates of a variable never overlap.
+        use_locking: Ignored, because updates to a variable never overlap.
         name: Name of the op.
 
     Raises:
         AttributeError: `ref` is not a variable.
         ValueError: The shapes are known to differ.
         TypeError: `value` has another dtype.
-        InvalidArgumentError: At run time: the shapes differ.
+        InvalidArgumentError: At run time, if the shapes differ.
     """
     if not is_ref(ref):
         return ref.assign(value, name=name)  # type: ignore[no-any-return]
@@ -147,12 +147,12 @@ def _same_shape(ref: Tensor, value: Tensor) -> TensorShape:
 
 
 def _check_fits(cell: Cell, declared: Any, value: Any) -> None:
-    """Check that `value` has the shape of the held value, or of the declaration if there is no value yet."""
+    """Check that `value` has the held value's shape, or the declared shape if there is no value yet."""
     held = cell.value
     if held is not None:
         expected = np.shape(held)
     elif isinstance(declared, TensorShape):
-        # A variable of unknown shape starts as a scalar.
+        # A variable with unknown shape starts as a scalar.
         expected = tuple(size or 0 for size in declared.as_list()) if declared.ndims is not None else ()
     else:
         return
@@ -179,21 +179,21 @@ def _assign_by(op_type: str, function: Any, ref: Any, value: Any, use_locking: A
 
 
 def assign_add(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Tensor:
-    """Add `value`, of the variable's dtype and shape, to a variable; otherwise as `assign`."""
+    """Add `value`, with the variable's dtype and shape, to a variable; otherwise as `assign`."""
     if not is_ref(ref):
         return ref.assign_add(value)  # type: ignore[no-any-return]
     return _assign_by("AssignAdd", np.add, ref, value, use_locking, name)
 
 
 def assign_sub(ref: Any, value: Any, use_locking: Any = None, name: str | None = None) -> Tensor:
-    """Subtract `value`, of the variable's dtype and shape, from a variable; otherwise as `assign`."""
+    """Subtract `value`, with the variable's dtype and shape, from a variable; otherwise as `assign`."""
     if not is_ref(ref):
         return ref.assign_sub(value)  # type: ignore[no-any-return]
     return _assign_by("AssignSub", np.subtract, ref, value, use_locking, name)
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
-    """Return the value of an int32 or int64 scalar variable and increment it; OutOfRangeError once it is `limit`."""
+    """Return an int32 or int64 scalar variable's value and increment it; OutOfRangeError once it is `limit`."""
     with name_scope(name, "CountUpTo", [ref, limit]) as scope:
         ref = _ref_tensor(ref)
         dtype = ref.dtype.base_dtype
@@ -286,12 +286,12 @@ def _scatter(op_type: str, function: Any, ref: Any, indices: Any, updates: Any, 
 
 
 def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: Any = True, name: str | None = None) -> Tensor:
-    """Set the rows of a variable at `indices` to `updates`, of shape indices.shape + ref.shape[1:] or a scalar."""
+    """Set rows of a variable at `indices` to `updates`, a scalar or shaped indices.shape + ref.shape[1:]."""
     return _scatter("ScatterUpdate", _put, ref, indices, updates, use_locking, name)
 
 
 def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: Any = False, name: str | None = None) -> Tensor:
-    """Add `updates` to rows of a variable; an index that occurs twice is added twice."""
+    """Add `updates` to rows of a variable; an index given twice is added twice."""
     return _scatter("ScatterAdd", np.add.at, ref, indices, updates, use_locking, name)
 
 

@@ -1,4 +1,4 @@
-"""Variable: a value that each session keeps from run to run."""
+"""Variable: a value kept by each session from run to run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from pipeline.compat.values.sparse_tensor import IndexedSlices
 
 
 class VariableSynchronization(Enum):
-    """When copies on several devices are synchronized; without effect, there is one device."""
+    """Synchronization mode for copies on several devices; without effect, because there is one device."""
 
     AUTO = 0
     NONE = 1
@@ -37,7 +37,7 @@ class VariableSynchronization(Enum):
 
 
 class VariableAggregation(Enum):
-    """How copies on several devices are combined; without effect, there is one device."""
+    """Aggregation mode for copies on several devices; without effect, because there is one device."""
 
     NONE = 0
     SUM = 1
@@ -47,27 +47,27 @@ class VariableAggregation(Enum):
 
 
 class Variable:
-    """A value that operations read and assign. Each session keeps its own, and must initialize it.
+    """A value operations read and assign. Each session has its own, and must initialize it.
 
     Args:
-        initial_value: A tensor, a Python value, or a function without arguments that returns one of these.
+        initial_value: A tensor, a Python value, or a function that takes no arguments and returns either.
         trainable: Add it to TRAINABLE_VARIABLES; True by default.
-        collections: The collections to add it to; GLOBAL_VARIABLES by default.
-        validate_shape: False: the shape is unknown until the variable is initialized, and may change.
+        collections: Collections to add it to; GLOBAL_VARIABLES by default.
+        validate_shape: If False, the shape is unknown until the variable is initialized, and may change.
         name: The name, made unique; "Variable" by default.
         variable_def: Must be None.
-        dtype: The dtype; by default that of `initial_value`.
+        dtype: The dtype; by default as `initial_value`.
         constraint: A function, kept as an attribute.
         synchronization: Kept as an attribute.
         aggregation: Kept as an attribute.
-        shape: The static shape; by default that of `initial_value`.
+        shape: The static shape; by default as `initial_value`.
         caching_device, expected_shape, import_scope, use_resource: Ignored.
 
     Raises:
-        ValueError: There is no initial value, its shape is not static, or it comes from inside a branch or loop.
+        ValueError: There is no initial value, its shape is not static, or it was made inside a branch or loop.
     """
 
-    # Makes NumPy leave `array + variable` and the like to the variable's reflected operators.
+    # Makes NumPy leave `array + variable` and similar to the variable's reflected operators.
     __array_priority__ = 100
 
     def __init__(
@@ -133,7 +133,7 @@ class Variable:
 
     @property
     def name(self) -> str:
-        """The name of the ref tensor, such as "Variable:0"."""
+        """The ref tensor's name, such as "Variable:0"."""
         return self._variable.name
 
     @property
@@ -197,7 +197,7 @@ class Variable:
 
     @property
     def initial_value(self) -> Tensor:
-        """The tensor of the initial value."""
+        """The initial value's tensor."""
         return self._initial_value
 
     # Reading
@@ -209,11 +209,11 @@ class Variable:
         return self._variable
 
     def value(self) -> Tensor:
-        """Return the value as the one tensor that all readers share."""
+        """Return the value as one tensor shared by all readers."""
         return self._snapshot
 
     def read_value(self) -> Tensor:
-        """Return the value read by a new operation, which has the current control inputs."""
+        """Return the value read by a new operation with the current control inputs."""
         return identity_of(self._variable, "read")
 
     def initialized_value(self) -> Tensor:
@@ -303,7 +303,7 @@ def _mode(kind: Any, value: Any, what: str, name: str | None) -> Any:
         raise ValueError(f"Invalid variable {what} mode: {value} for variable: {name}") from None
 
 
-# Operators and scatter methods are generated: written out they would be forty times the same.
+# Operators and scatter methods are generated, because written out they would be nearly the same forty times.
 
 _OPERATORS = (
     "abs add radd sub rsub mul rmul truediv rtruediv div rdiv floordiv rfloordiv mod rmod pow rpow matmul "

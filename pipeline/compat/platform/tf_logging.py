@@ -1,4 +1,4 @@
-"""tf.logging, on the standard library's logger "tensorflow"."""
+"""tf.logging, using the standard library's logger "tensorflow"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEBUG, INFO, WARN, ERROR, FATAL = logging.DEBUG, logging.INFO, logging.WARN, log
 _lock = threading.Lock()
 _loggers: list[logging.Logger] = []
 _counts: dict[Any, int] = {}
-# Records name the line of the program, not of this file.
+# Records show the program's line, not this file's.
 _CALLER: dict[str, Any] = {"stacklevel": 2}
 
 
@@ -63,7 +63,7 @@ def error(msg: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Log at level FATAL; the program goes on."""
+    """Log at level FATAL; the program continues."""
     get_logger().critical(msg, *args, **_CALLER | kwargs)
 
 
@@ -78,7 +78,7 @@ def TaskLevelStatusMessage(msg: Any) -> None:
 
 
 def flush() -> None:
-    """Do nothing: messages are not buffered."""
+    """Do nothing, because messages are not buffered."""
 
 
 def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
@@ -88,19 +88,19 @@ def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
 
 
 def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Log at a level the first `n` times that the program reaches this line."""
+    """Log at a level the first `n` times the program reaches this line."""
     if _count(sys._getframe(1)) < n:
         get_logger().log(level, msg, *args, **_CALLER)
 
 
 def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Log at a level the first time that the program reaches this line, and every `n`-th time after that."""
+    """Log at a level the first time the program reaches this line, and every `n`-th time after it."""
     if _count(sys._getframe(1)) % n == 0:
         get_logger().log(level, msg, *args, **_CALLER)
 
 
 def _count(frame: Any) -> int:
-    """Return how many times the program reached a line before."""
+    """Return how often the program reached a line before."""
     key = frame.f_code.co_filename, frame.f_lineno
     with _lock:
         _counts[key] = _counts.get(key, -1) + 1
@@ -108,10 +108,10 @@ def _count(frame: Any) -> int:
 
 
 def get_verbosity() -> int:
-    """Return the lowest level that is logged."""
+    """Return the lowest logged level."""
     return get_logger().getEffectiveLevel()
 
 
 def set_verbosity(v: int) -> None:
-    """Log messages of this level and above."""
+    """Log messages at this level and above."""
     get_logger().setLevel(v)

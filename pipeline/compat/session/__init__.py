@@ -1,1 +1,1 @@
-"""Runs parts of a graph: fetches, feeds, plan, steps."""
+"""Run parts of a graph: fetches, feeds, plan, steps."""

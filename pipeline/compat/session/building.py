@@ -1,4 +1,4 @@
-"""PlanBuilder: turns the operations that some fetches need into the steps of a plan."""
+"""PlanBuilder: turns the operations needed by some fetches into a plan's steps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pipeline.compat.session.steps import MERGES, SWITCHES, KernelStep, checked_
 
 
 def needed(fetches: list[Tensor | Operation], fed: set[Tensor]) -> list[Operation]:
-    """Return the operations that the fetches need, each after its inputs and control inputs; else as they were made."""
+    """Return operations needed by the fetches in creation order, but each after its inputs and control inputs."""
     given = {each.op for each in fed if each.op.type == "Placeholder"}
     seen: set[Operation] = set()
     waiting = [each if isinstance(each, Operation) else each.op for each in fetches if each not in fed]
@@ -34,7 +34,7 @@ def needed(fetches: list[Tensor | Operation], fed: set[Tensor]) -> list[Operatio
 
 
 def _depth_first(ops: list[Operation], fed: set[Tensor], given: set[Operation]) -> list[Operation]:
-    """Sort the operations of a graph in which one was made to depend on a later one."""
+    """Sort a graph's operations if one was made to depend on a later one."""
     order: dict[Operation, None] = {}
     for root in ops:
         path = [(root, False)]
@@ -50,27 +50,27 @@ def _depth_first(ops: list[Operation], fed: set[Tensor], given: set[Operation]) 
     return list(order)
 
 
-# These pass on a variable's memory, not a copy of its value: whoever takes the value sees later assignments. This is
-# why `tf.identity(variable)` after an assignment gives the new value in TensorFlow.
+# These pass on a variable's memory, not a copy, so their consumers see later assignments. This is why
+# `tf.identity(variable)` after an assignment returns the new value in TensorFlow.
 _PASS_MEMORY_ON = frozenset(["Identity", "Switch", "Merge"])
 
 
 class PlanBuilder:
-    """Builds the steps of one plan. A place is an index into the list of the values of a run.
+    """Builds the steps for one plan. A place is an index into a run's list of values.
 
     Args:
-        fetches: The tensors to compute, and operations to run.
-        fed: Tensors whose values a run is given.
-        folded: Results of operations that depend on constants alone; shared by the plans of a session, and added to.
+        fetches: Tensors to compute, and operations to run.
+        fed: Tensors fed to each run.
+        folded: Results for operations that depend on constants alone; shared by a session's plans, and extended.
 
     Attributes:
-        values: The value of each place before a run: those of constants; None for what a run computes.
-        steps: The steps, each after those it depends on.
-        fed_places: The place of each fed tensor.
-        fetch_places: The place of each fetch.
+        values: The initial value at each place: constants, or None for values computed by a run.
+        steps: The steps, each after its dependencies.
+        fed_places: Each fed tensor's place.
+        fetch_places: Each fetch's place.
         late_reads: Fetched variables, as places and operations; they are read after the last step.
-        constants: The tensors that are known before a run.
-        warnings_off: True if kernels count on NumPy's warnings being off around all steps.
+        constants: Tensors known before a run.
+        warnings_off: True if kernels rely on NumPy's warnings being off around all steps.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class PlanBuilder:
         self.late_reads: list[tuple[int, Operation]] = []
         self.warnings_off = False
         self._places: dict[Tensor, int] = {}
-        self._place_of_nothing: int | None = None  # of fetched operations, whose value is None
-        self._depths: dict[Operation, int] = {}  # how many branches the outputs of an operation are within
+        self._place_of_nothing: int | None = None  # for fetched operations, whose value is None
+        self._depths: dict[Operation, int] = {}  # number of branches around an operation's outputs
         self._may_be_cell: dict[Tensor, bool] = {}
         self.fed_places = [self._place(each) for each in fed]
         ops = needed(list(fetches), set(fed))
@@ -108,7 +108,7 @@ class PlanBuilder:
     # Constants
 
     def _fold(self, ops: list[Operation], fed: set[Tensor], folded: dict[Operation, Any]) -> set[Operation]:
-        """Compute what depends on constants alone, and return those operations. The run reports what fails here."""
+        """Compute operations that depend on constants alone, and return them. The run reports their errors."""
         known: set[Operation] = set()
         for op in ops:
             if not _may_fold(op) or any(each.op not in known or each in fed for each in op.inputs):
@@ -125,7 +125,7 @@ class PlanBuilder:
             for tensor, value in zip(op.outputs, (result,) if len(op.outputs) == 1 else result, strict=True):
                 if tensor not in fed:
                     self.values[self._place(tensor)] = value
-        # Other plans reuse only what steps begin with, not what leads there.
+        # Other plans reuse only the inputs of steps, not intermediate values.
         used = {each.op for op in ops if op not in known for each in op.inputs}
         for op in known - used:
             folded.pop(op, None)
@@ -149,7 +149,7 @@ class PlanBuilder:
         places = tuple(self._place(each) for each in op.outputs)
         outputs = places[0] if len(places) == 1 else places
         kernel, inputs = self._with_constants(op, inputs)
-        # Turning NumPy's warnings off costs 2 us: the plan does it once for all steps.
+        # Turning NumPy's warnings off costs 2 us, so the plan does it once for all steps.
         bare = getattr(kernel, "bare", None)
         self.warnings_off |= bare is not None
         kernel = bare or kernel
@@ -159,7 +159,7 @@ class PlanBuilder:
         self.steps.append(KernelStep(kernel, op.stateful, inputs, outputs, op, guarded, given=given))
 
     def _with_constants(self, op: Operation, inputs: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
-        """The kernel and its inputs, or a faster kernel for those that are not constant."""
+        """Return the kernel and its inputs, or a faster kernel for the inputs that are not constant."""
         make = getattr(op.kernel, "known", None)
         if make is None:
             return op.kernel, inputs
@@ -170,7 +170,7 @@ class PlanBuilder:
         return made, tuple(place for place, value in zip(inputs, values, strict=True) if value is None)
 
     def _input(self, op: Operation, index: int, tensor: Tensor, guarded: bool) -> int:
-        """The place of an input; a variable's value is read in a step of its own, which fails if there is none."""
+        """Return an input's place; a variable is read in its own step, which fails if it has no value."""
         place = self._place(tensor)
         if index in op.ref_inputs or op.type in _PASS_MEMORY_ON or not self._is_cell(tensor):
             return place
@@ -189,7 +189,7 @@ class PlanBuilder:
         return place
 
     def _is_cell(self, tensor: Tensor) -> bool:
-        """Return whether the value of a tensor may be a variable's Cell."""
+        """Return whether a tensor's value may be a variable's Cell."""
         known = self._may_be_cell
         if tensor not in known:
             found, seen, waiting = False, {tensor}, [tensor]
@@ -204,7 +204,7 @@ class PlanBuilder:
 
 
 def _may_fold(op: Operation) -> bool:
-    """Return whether the outputs of an operation depend on its inputs alone."""
+    """Return whether an operation's outputs depend on its inputs alone."""
     return not (
         op.stateful or op.kernel is None or not op.outputs or op.control_inputs or op.type in ("Switch", "Merge")
     )

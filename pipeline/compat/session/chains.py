@@ -1,7 +1,7 @@
-"""Chains: arithmetic with single numbers, one step after another, becomes one step that reads and writes memory once.
+"""Chains: successive arithmetic with single numbers becomes one step that reads and writes memory once.
 
-An image that is cast, scaled, clipped and moved goes through five steps, each of which would allocate an array. What
-takes a part of it, or changes its axes, goes first: a crop of bytes is scaled instead of the whole image.
+A cast, scaled, clipped and moved image takes five steps, and each would allocate an array. Steps that take part of it,
+or change its axes, go first: a byte crop is scaled instead of the whole image.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from pipeline.compat.graph import dtypes
 from pipeline.compat.session.op_errors import op_error
 from pipeline.compat.session.steps import KernelStep
 
-# These take a part of an array or change its axes, without a look at its values.
+# These take part of an array or change its axes, without reading its values.
 _VIEWS = frozenset(("ExpandDims", "Identity", "ImageCrop", "Reshape", "Slice", "Squeeze", "StridedSlice"))
 
 _COLOURS = frozenset(("AdjustHue", "AdjustSaturation"))
 
 
 class _Link(NamedTuple):
-    """A step of a chain.
+    """A step in a chain.
 
     Attributes:
         step: The step.
-        array: The place of the array.
-        number: The place of the number; None for a cast.
-        code: Of the operation; None for a cast, and for what passes the array on.
-        by_value: True if each value of the result is that of one value.
+        array: The array's place.
+        number: The number's place; None for a cast.
+        code: The operation's code; None for a cast, and for steps that pass the array on.
+        by_value: True if each result value depends on one value only.
     """
 
     step: KernelStep
@@ -40,18 +40,18 @@ class _Link(NamedTuple):
 
 
 def with_chains(steps: Iterable[KernelStep], kept: Iterable[int]) -> list[KernelStep]:
-    """Return the steps with a single one for each chain.
+    """Return the steps with each chain replaced by a single one.
 
     Args:
         steps: The steps.
-        kept: The places whose values are needed after the last step.
+        kept: Places with values needed after the last step.
     """
     kept = list(kept)
     steps = _views_first(list(steps), kept)
     readers = Counter(place for step in steps for place in step.inputs)
     readers.update(kept)
     made: list[KernelStep | None] = []
-    open_chains: dict[int, tuple[list[_Link], int]] = {}  # by the place of the result: the chain, and where its step is
+    open_chains: dict[int, tuple[list[_Link], int]] = {}  # from the result's place to the chain, and its step's index
     for step in steps:
         link = _link(step)
         if link is None:
@@ -69,15 +69,15 @@ def with_chains(steps: Iterable[KernelStep], kept: Iterable[int]) -> list[Kernel
 
 
 def _views_first(steps: list[KernelStep], kept: list[int]) -> list[KernelStep]:
-    """Return the steps with each view before the arithmetic whose result it reads, if nothing else reads that."""
+    """Return the steps with each view before the arithmetic it reads, if nothing else reads the arithmetic's result."""
     readers: dict[int, set[int]] = {}
     makers: dict[Any, int] = {}
     for number, step in enumerate(steps):
         makers[step.outputs] = number
         for place in step.inputs:
             readers.setdefault(place, set()).add(number)
-    behind: dict[int, list[int]] = {}  # of a view: the arithmetic that now goes just behind it
-    home: dict[int, int] = {}  # of such arithmetic: the view
+    behind: dict[int, list[int]] = {}  # from a view to the arithmetic moved behind it
+    home: dict[int, int] = {}  # from this arithmetic to the view
     for number, step in enumerate(steps):
         if step.op.type not in _VIEWS or step.guarded:
             continue
@@ -87,7 +87,7 @@ def _views_first(steps: list[KernelStep], kept: list[int]) -> list[KernelStep]:
             movable = link.by_value or view.op.type == "Identity"
             if not movable or result in kept or any(steps[each].op.type != "Shape" for each in others):
                 break
-            for each in others:  # the shape before the arithmetic is that after it
+            for each in others:  # arithmetic keeps the shape
                 steps[each] = steps[each]._replace(inputs=(link.array,))
             steps[number] = view._replace(inputs=(link.array, *view.inputs[1:]), outputs=result)
             inputs = tuple(result if place == link.array else place for place in steps[at].inputs)
@@ -104,7 +104,7 @@ def _views_first(steps: list[KernelStep], kept: list[int]) -> list[KernelStep]:
 
 
 def _without_casts(steps: list[KernelStep], readers: Mapping[int, int]) -> list[KernelStep]:
-    """Return the steps with those that resize bytes as chains take them: images of the size already stay bytes."""
+    """Return the steps with byte resizing in the form chains accept: images already at the size stay bytes."""
     makers = {step.outputs: number for number, step in enumerate(steps)}
     for step in steps:
         if isinstance(step.kernel, _Chain):
@@ -147,7 +147,7 @@ def _joined(links: list[_Link]) -> KernelStep:
 
 
 class _Chain:
-    """The kernel of a chain."""
+    """A chain's kernel."""
 
     def __init__(self, links: list[_Link]) -> None:
         self._links = links
@@ -156,7 +156,7 @@ class _Chain:
     def __call__(self, array: Any, *numbers: Any) -> Any:
         try:
             made = chained(array, self._codes, list(numbers))
-        except TypeError:  # a number that is none: the step itself says so
+        except TypeError:  # not a number: the step itself raises the error
             made = None
         return self._one_by_one(array, numbers) if made is None else made
 

@@ -1,5 +1,8 @@
-"""Follows a plan in which several operations may wait at the same time. Each is tried with little patience first; only
-one that would wait longer, while something else can go on, gets a thread."""
+"""Follow a plan with several operations that may wait at the same time.
+
+Each is tried with little patience first. An operation gets a thread only if it would wait longer while other steps can
+continue.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +17,19 @@ from pipeline.compat.session.run import SessionRun, current
 from pipeline.compat.session.steps import KernelStep, compiled
 from pipeline.errors import CancelledError, DeadlineExceededError
 
-# A wait looks again after this many seconds: a signal that arrives just before the wait begins does not end it.
+# A wait checks again after this many seconds, because a signal just before it begins does not end it.
 _POLL = 0.05
-# Seconds that a dequeue waits in the caller's thread: handing it to a helper costs 50 us and waits for the GIL.
+# Seconds a dequeue waits in the caller's thread: handing it to a helper costs 50 us and waits for the GIL.
 _PATIENCE = 0.002
 
 
 class ConcurrentSteps:
-    """The steps of a plan, for any number of runs at the same time.
+    """A plan's steps, for any number of simultaneous runs.
 
     Attributes:
         steps: As given.
-        take: Takes one of them, by its index.
-        tried: Of each, whether it can be tried: nothing is lost if that fails.
+        take: Takes one by its index.
+        tried: Per step, whether it can be tried because a failure loses nothing.
         missing, dependents: See `dependencies`.
     """
 
@@ -37,9 +40,9 @@ class ConcurrentSteps:
         self.tried = [_all_or_nothing(step.op) and not step.reads for step in steps]
 
     def follow(self, run: SessionRun, values: list[Any]) -> None:
-        """Take all steps, in their order as far as none waits.
+        """Take all steps, in order unless one waits.
 
-        The first failure cancels the waits of the others and is raised once they have ended.
+        The first failure cancels the others' waits and is raised once they have ended.
         """
         dead: set[Operation] = set()
         for number, step in enumerate(self.steps):
@@ -49,7 +52,7 @@ class ConcurrentSteps:
                 break
         else:
             return
-        current.run = own = SessionRun(run.resources, run.remaining())  # can be cancelled by itself
+        current.run = own = SessionRun(run.resources, run.remaining())  # can be cancelled separately
         _Follower(self, own, values, dead, number).follow()
 
     def taken(self, number: int, run: SessionRun, values: list[Any], dead: set[Operation]) -> bool:
@@ -67,7 +70,7 @@ def _all_or_nothing(op: Operation) -> bool:
 
 
 class _Follower:
-    """The rest of a run. Its own thread gives steps that may wait to helpers, and collects their answers."""
+    """The rest of a run. Its own thread passes steps that may wait to helpers, and collects their answers."""
 
     def __init__(
         self, plan: ConcurrentSteps, run: SessionRun, values: list[Any], dead: set[Operation], begin: int
@@ -83,7 +86,7 @@ class _Follower:
         self._answers: queue.SimpleQueue[tuple[int, BaseException | None]] = queue.SimpleQueue()
         self._helpers: Helpers = run.state("helpers", lambda: Helpers(run.resources))
         self._tasks: list[HelperTask] = []
-        self._waiting = 0  # tasks whose answer is not collected
+        self._waiting = 0  # tasks with an uncollected answer
         self._error: BaseException | None = None
 
     def follow(self) -> None:
@@ -101,7 +104,7 @@ class _Follower:
                 else:
                     number = self._collect()
                 self._release_dependents(number)
-        except BaseException:  # maybe Ctrl-C, between any two lines: ask the tasks themselves whether they go on
+        except BaseException:  # maybe Ctrl-C, anywhere above: check whether the tasks continue
             self._run.cancel()
             for task in self._tasks:
                 while not task.withdrawn_or_ended(_POLL):
@@ -126,7 +129,7 @@ class _Follower:
             current.run = None
 
     def _collect(self) -> int:
-        """Wait for the answer of a helper; the first error cancels the other waits."""
+        """Wait for a helper's answer; the first error cancels the other waits."""
         number, error = _next(self._answers)
         self._waiting -= 1
         if error is not None and (self._error is None or isinstance(self._error, CancelledError)):
@@ -148,7 +151,7 @@ def _next(answers: queue.SimpleQueue[tuple[int, BaseException | None]]) -> tuple
 
 
 def dependencies(steps: list[KernelStep]) -> tuple[list[int], list[list[int]]]:
-    """For each step, how many steps it depends on, and which steps depend on it."""
+    """Return the number of dependencies for each step, and the steps that depend on it."""
     makers: dict[int, int] = {}  # place -> the step that fills it
     numbers: dict[Operation, int] = {}
     missing: list[int] = []

@@ -1,4 +1,4 @@
-"""feed_dict: checks the values that a run is given for tensors, and converts them to what kernels take."""
+"""feed_dict: checks fed values, and converts them for kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pipeline.compat.values.sparse_tensor import IndexedSlices, SparseTensor
 
 
 def fed(graph: Any, feed_dict: Any) -> dict[Tensor, Any]:
-    """Return the value for each tensor that `feed_dict` names.
+    """Return the value for each tensor in `feed_dict`.
 
     Raises:
         TypeError: A key is not a tensor, or a value is one; a value cannot be converted to the tensor's dtype.

@@ -1,4 +1,4 @@
-"""Fetches: the tensors and operations that a run computes, and the structure its results come back in."""
+"""Fetches: the tensors and operations computed by a run, and its results' structure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Assemble = Callable[[list[Any]], Any]
 
 
 def structure_key(fetches: Any) -> Any:
-    """Return a key that is equal for fetches of the same elements in the same structure; None if they have none."""
+    """Return a key that is equal for equal elements and structure; None if the fetches have none."""
     kind = fetches.__class__
     if kind is Tensor or kind is Operation:
         return fetches
@@ -28,11 +28,11 @@ def structure_key(fetches: Any) -> Any:
 
 
 def fetching(graph: Any, fetches: Any) -> tuple[list[Leaf], Assemble]:
-    """Return the tensors and operations to fetch, and a function from the list of their values to the result.
+    """Return the tensors and operations to fetch, and a function from their values to the result.
 
     Raises:
         TypeError: Something cannot be fetched.
-        ValueError: An element is of another graph, or there is none of this name.
+        ValueError: An element belongs to another graph, or its name does not exist.
     """
     leaves: list[Leaf] = []
     assemble = _collect(graph, fetches, leaves)

@@ -1,4 +1,4 @@
-"""Helpers: threads of a session that wait for one operation of a run while others go on; kept for later runs."""
+"""Helpers: session threads that wait for one operation in a run while others continue; reused by later runs."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Callable
 
 from pipeline.compat.session.run import Resources
 
-# A helper that had nothing to do for so many seconds ends.
+# A helper idle for this many seconds ends.
 _IDLE = 5.0
 
 
 class HelperTask:
-    """The task of a helper.
+    """A helper's task.
 
     Args:
-        name: The name of the thread while it does it.
-        work: Does it.
-        report: Called with what `work` raised, or None.
+        name: The thread's name during the task.
+        work: Function that does the task.
+        report: Called with the exception from `work`, or None.
     """
 
     def __init__(self, name: str, work: Callable[[], None], report: Callable[[BaseException | None], None]) -> None:
@@ -28,7 +28,7 @@ class HelperTask:
         self._ended = threading.Event()
 
     def do(self) -> BaseException | None:
-        """Do the work unless the task was withdrawn; returns what it raised."""
+        """Do the work unless the task was withdrawn; return its exception."""
         with self._lock:
             if self._withdrawn:
                 return None
@@ -40,12 +40,12 @@ class HelperTask:
         return None
 
     def end(self, error: BaseException | None) -> None:
-        """Report the end of the work."""
+        """Report the task's end."""
         self._report(error)
         self._ended.set()
 
     def withdrawn_or_ended(self, timeout: float) -> bool:
-        """Withdraw the task if no helper has begun it, else wait so many seconds for its end; whether it has ended."""
+        """Withdraw a task not yet begun, else wait up to `timeout` seconds for its end; return whether it has ended."""
         with self._lock:
             if not self._begun:
                 self._withdrawn = True
@@ -54,9 +54,9 @@ class HelperTask:
 
 
 class Helpers:
-    """The helpers of a session.
+    """A session's helpers.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: all methods may be called from any thread.
     """
 
     def __init__(self, resources: Resources) -> None:
@@ -66,7 +66,7 @@ class Helpers:
         resources.wakes(self)
 
     def give(self, task: HelperTask) -> None:
-        """Have a helper do a task, at once."""
+        """Start a task in a helper at once."""
         with self._lock:
             inbox = self._idle.pop() if self._idle else None
         if inbox is None:
@@ -83,13 +83,13 @@ class Helpers:
                     if inbox in self._idle:
                         self._idle.remove(inbox)
                         return
-                continue  # somebody is about to put a task there
+                continue  # a task is about to be added
             if task is None:
                 return
             threading.current_thread().name = task.name
             error = task.do()
             with self._lock:
-                self._idle.append(inbox)  # before the report, so the next run finds this thread
+                self._idle.append(inbox)  # before the report, so that the next run finds this thread
             task.end(error)
             task = error = None  # they may hold large values
 

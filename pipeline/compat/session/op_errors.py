@@ -1,4 +1,4 @@
-"""op_error: what a run raises when an operation fails, naming the operation and where the program made it."""
+"""op_error: a run's error for a failed operation, with the operation and the program line that made it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def op_error(error: Exception, op: Operation) -> OpError:
-    """Return `error` as an OpError of `op`; an error that already names an operation stays as it is."""
+    """Return `error` as an OpError for `op`; an error with an operation stays as it is."""
     if not isinstance(error, OpError):
         kind = ResourceExhaustedError if isinstance(error, MemoryError) else InvalidArgumentError
         cause, error = error, kind(None, None, str(error) or type(error).__name__)

@@ -1,4 +1,4 @@
-"""Plan: the steps that compute some fetches, worked out once for each list of fetches and followed at every run."""
+"""Plan: the steps to compute some fetches, built once per list of fetches and followed in every run."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from pipeline.memory import keep_pages
 
 
 class Plan:
-    """How to compute tensors from those that are given.
+    """Computes tensors from fed tensors.
 
     Thread safety: several threads may run one plan at the same time.
 
     Args:
-        fetches: The tensors to compute, and operations to run.
-        fed: Tensors whose values a run is given.
-        folded: Results of operations that depend on constants alone; shared by the plans of a session, and added to.
+        fetches: Tensors to compute, and operations to run.
+        fed: Tensors fed to each run.
+        folded: Results for operations that depend on constants alone; shared by a session's plans, and extended.
 
     Attributes:
         fed: As given.
-        constants: The tensors that are known before a run, with their values.
-        ops: The operations that every run runs, in their order.
-        fed_fetches: The fed fetches, each with its index among all fetches.
+        constants: Tensors known before a run, with their values.
+        ops: Operations in every run, in order.
+        fed_fetches: Fetches that are fed, each with its index among all fetches.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class Plan:
         self._moves_elements = any(_moves_elements(op) for op in blocking)
         concurrent = len(blocking) > 1 and not _sequential(steps)
         if len(steps) > 1:
-            from pipeline.compat.session.chains import with_chains  # most plans of a program's start do without
+            from pipeline.compat.session.chains import with_chains  # most plans at a program's start need no chains
 
             steps = with_chains(steps, self._fetch_places)
         self._follow: Callable[[SessionRun, list[Any]], None]
         if concurrent:
-            from pipeline.compat.session.concurrent_steps import ConcurrentSteps  # most plans do without
+            from pipeline.compat.session.concurrent_steps import ConcurrentSteps  # most plans do not need it
 
             self._follow = ConcurrentSteps(steps).follow
         else:
@@ -71,11 +71,11 @@ class Plan:
             keep_pages()
 
     def run(self, run: SessionRun, given: Sequence[Any] = ()) -> list[Any]:
-        """Return the values of the fetches, None for operations.
+        """Return the fetches' values, None for operations.
 
         Args:
-            run: The run of the session.
-            given: The values of the fed tensors, in their order.
+            run: The session run.
+            given: Values for the fed tensors, in order.
 
         Raises:
             OpError: An operation failed; the error names it.
@@ -101,10 +101,10 @@ class Plan:
         return [values[place] for place in self._fetch_places]
 
     def done(self, run: SessionRun) -> None:
-        """Check after a run that it was not too late: past its deadline, or of a session that is closed by now.
+        """Check after a run that it was not too late: past its deadline, or in a session closed by now.
 
-        A run that moved elements out of or into a queue or reader is never too late. Its caller gets the elements it
-        took, and would enqueue again what it put in.
+        A run that moved elements out of or into a queue or reader is never too late. Its caller gets the taken
+        elements, and would enqueue the stored ones again.
 
         Raises:
             CancelledError, DeadlineExceededError: See SessionRun.ended.
@@ -123,7 +123,7 @@ class Plan:
                 current.run = outer
 
     def _look_up_handles(self, run: SessionRun) -> None:
-        """Look up queues and readers once: they are the same at every run of the session."""
+        """Look up queues and readers once, because they are the same in every run."""
         for step in self._handle_steps:
             try:
                 self._initial_values[step.outputs] = step.kernel(run)
@@ -142,13 +142,13 @@ def _gives_handle(step: KernelStep) -> bool:
 
 
 def _moves_elements(op: Operation) -> bool:
-    """Return whether an operation that may wait takes elements out of something, or puts them in."""
+    """Return whether an operation that may wait takes elements from a queue or reader, or stores them."""
     return op.type.startswith("QueueEnqueue") or (bool(op.outputs) and not op.type.endswith("SizeV2"))
 
 
 def _sequential(steps: list[KernelStep]) -> bool:
-    """Return whether each operation that may wait depends on the one before it, so one thread can take all steps."""
-    ancestors: dict[Operation, int] = {}  # a bit for each blocking step that an operation depends on
+    """Return whether each operation that may wait depends on the one before, so that one thread can take all steps."""
+    ancestors: dict[Operation, int] = {}  # one bit per blocking step the operation depends on
     last = 0
     for number, step in enumerate(steps):
         op = step.op
@@ -165,16 +165,16 @@ def _sequential(steps: list[KernelStep]) -> bool:
 
 
 class Subplan:
-    """Computes tensors from others within a run: the body of map_fn or scan.
+    """Computes tensors from others within a run: a map_fn or scan body.
 
     Args:
-        inputs: The tensors whose values are given.
-        outputs: The tensors to compute; what else they need is computed too.
+        inputs: Tensors with given values.
+        outputs: Tensors to compute, with all their dependencies.
     """
 
     def __init__(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor | Operation]) -> None:
         self._inputs, self._outputs = list(inputs), list(outputs)
 
     def run(self, run: SessionRun, values: Sequence[Any]) -> list[Any]:
-        """Return the values of the outputs, given those of the inputs."""
+        """Return the outputs' values for these input values."""
         return run.state(self, lambda: Plan(self._outputs, self._inputs)).run(run, values)

@@ -1,4 +1,4 @@
-"""SessionRun: what a stateful operation knows of the session run it is part of; Resources: what a session holds."""
+"""SessionRun: a session run, as seen by its stateful operations; Resources: a session's objects."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pipeline.errors import CancelledError, DeadlineExceededError
 
 T = TypeVar("T")
 
-# A wait on a Python condition checks this often (seconds) whether its run was cancelled.
+# Seconds between a waiting Python condition's checks for a cancelled run.
 _POLL = 0.05
 
 
 class SessionRun:
-    """One run of a session: its state, its deadline, and whether it was cancelled.
+    """A session run: its state, its deadline, and whether it was cancelled.
 
     Thread safety: several threads may use one run.
 
     Args:
-        resources: The resources of the session.
-        timeout: Seconds that the run may take; None is no limit.
+        resources: The session's resources.
+        timeout: Maximum seconds for the run; None means no limit.
     """
 
     __slots__ = ("_cancelled", "_deadline", "resources")
@@ -37,11 +37,11 @@ class SessionRun:
         return self.resources.get(key, make)
 
     def remaining(self) -> float | None:
-        """Return the seconds that are left; None if there is no limit."""
+        """Return the remaining seconds; None if there is no limit."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
     def hurried(self, timeout: float) -> SessionRun:
-        """Return a run that ends after so many seconds, or with this one if that is sooner."""
+        """Return a run that ends after `timeout` seconds, or with this one if it ends sooner."""
         left = self.remaining()
         return SessionRun(self.resources, timeout if left is None else min(timeout, left))
 
@@ -51,12 +51,12 @@ class SessionRun:
         return self._cancelled or self.resources.closed
 
     def cancel(self) -> None:
-        """End every wait of this run with CancelledError."""
+        """End all this run's waits with CancelledError."""
         self._cancelled = True
         self.resources.poke()
 
     def ended(self) -> None:
-        """Check, when all operations are done, that the run may still give its results.
+        """Check, after all operations, that the run may still return its results.
 
         Raises:
             CancelledError: The session was closed.
@@ -71,7 +71,7 @@ class SessionRun:
         """Wait until `predicate()` is true; the caller holds `condition`.
 
         Args:
-            condition: Notified when the answer of `predicate` may have changed.
+            condition: Notified when the result of `predicate` may have changed.
             predicate: The condition to wait for.
             what: The operation, for the error.
 
@@ -89,9 +89,9 @@ class SessionRun:
 
 
 class Resources:
-    """The resources of a session: variables, queues, readers.
+    """A session's resources: variables, queues, readers.
 
-    Thread safety: every method may be called from every thread.
+    Thread safety: all methods may be called from any thread.
 
     Attributes:
         closed: True if the session is closed; the session sets it.
@@ -119,7 +119,7 @@ class Resources:
         return self._objects.get(key)
 
     def wakes(self, waitable: Any) -> None:
-        """Register an object in which calls wait; `poke` calls its `_poke()`."""
+        """Register an object with waiting calls; `poke` calls its `_poke()`."""
         with self._lock:
             self._waitables.append(waitable)
 
@@ -135,5 +135,5 @@ class _Current(threading.local):
     run: SessionRun | None = None
 
 
-# The run that this thread works for; a queue asks it while a call waits.
+# This thread's current run; a queue checks it while a call waits.
 current = _Current()

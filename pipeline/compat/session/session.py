@@ -24,7 +24,7 @@ from pipeline.errors import CancelledError, NotFoundError
 class BaseSession:
     """Base class of both kinds of sessions; see Session.
 
-    Thread safety: every method may be called from every thread; runs of several threads run at the same time.
+    Thread safety: all methods may be called from any thread; runs in several threads run at the same time.
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: Any = None) -> None:
@@ -37,7 +37,7 @@ class BaseSession:
                 None, None, f"No session factory registered for the target {target!r}: sessions run in this process."
             )
         if config is not None:
-            from pipeline.compat.session.settings import ConfigProto  # who has one has imported it
+            from pipeline.compat.session.settings import ConfigProto  # already imported by its user
 
             if not isinstance(config, ConfigProto):
                 raise TypeError(f'Argument `config` must be a tf.ConfigProto, but got "{type(config).__name__}"')
@@ -58,7 +58,7 @@ class BaseSession:
 
     @property
     def graph_def(self) -> Any:
-        """The definition of the graph, a GraphDef."""
+        """The graph's definition, a GraphDef."""
         return self._graph.as_graph_def()
 
     @property
@@ -71,16 +71,16 @@ class BaseSession:
         return [_Device()]
 
     def run(self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        """Run the operations that the fetches need, each once, and return the values of the fetches.
+        """Run the operations needed by the fetches, each once, and return the fetches' values.
 
         Args:
-            fetches: A tensor, operation, variable, SparseTensor or name, or lists, tuples and dicts of these.
+            fetches: A tensor, operation, variable, SparseTensor or name, or lists, tuples and dicts with these.
             feed_dict: Values to use for tensors instead of computing them.
             options: RunOptions; `timeout_in_ms` limits the run.
             run_metadata: Ignored.
 
         Returns:
-            The values in the structure of `fetches`: NumPy arrays, scalars, bytes; None for operations.
+            The values in the same structure as `fetches`: NumPy arrays, scalars, bytes; None for operations.
 
         Raises:
             RuntimeError: The session is closed, or the graph is empty.
@@ -118,11 +118,11 @@ class BaseSession:
         return values[0] if assemble is None else assemble(values)
 
     def make_callable(self, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Callable[..., Any]:
-        """Return a function that does what `run` does for these fetches, but is faster to call.
+        """Return a function that runs these fetches as `run` does, but is faster to call.
 
         Args:
-            fetches: As for `run`.
-            feed_list: Tensors whose values are the arguments of the function.
+            fetches: As in `run`.
+            feed_list: Tensors fed by the function's arguments.
             accept_options: True if the function takes `options` and `run_metadata`.
         """
         if feed_list is not None:
@@ -137,7 +137,7 @@ class BaseSession:
         return self._calling(plan, assemble, accept_options)
 
     def runner_callable(self, op: Any) -> Callable[..., Any]:
-        """As `make_callable`, for the thread of a queue runner: what it takes is no part of a batch."""
+        """Return a callable as `make_callable` does, for a queue runner's thread: its elements belong to no batch."""
         plan, assemble = self._planned(None, op, ())
         return self._calling(plan, assemble, False)
 
@@ -167,15 +167,15 @@ class BaseSession:
         return call_simply
 
     def close(self) -> None:
-        """Release what the session holds. Runs that wait end with CancelledError."""
+        """Release all resources. Waiting runs end with CancelledError."""
         if self._resources.closed:
             return
         self._resources.closed = True
-        self._plans = {}  # after `closed`, so no run finds a plan
+        self._plans = {}  # after `closed`, so that no run finds a plan
         self._resources.poke()
 
     def as_default(self) -> contextlib.AbstractContextManager[BaseSession]:
-        """Return a context in which this thread's `eval` and `run` use this session."""
+        """Return a context manager that makes this thread's `eval` and `run` use this session."""
         return entered_session(self)
 
     def _begin(self, options: Any) -> SessionRun:
@@ -187,7 +187,7 @@ class BaseSession:
         return self._plain_run if timeout is None else SessionRun(self._resources, timeout)
 
     def _check_open(self) -> None:
-        """CancelledError if the session is closed: for callables and runners, which may have begun before that."""
+        """Raise CancelledError if the session is closed, for callables and runners begun before."""
         if self._resources.closed:
             raise CancelledError(None, None, "Session has been closed.")
 
@@ -208,7 +208,7 @@ class BaseSession:
 
 
 def _handed_over(value: Any) -> Any:
-    """Return a value that the caller may keep and change: a copy if constants or variables share its memory."""
+    """Return a value the caller may keep and change: a copy if constants or variables share its memory."""
     if value.__class__ is not ndarray:
         return value
     if value.ndim == 0:
@@ -225,14 +225,14 @@ class Session(BaseSession):
 
     Args:
         target: Must be empty; sessions run in this process.
-        graph: The graph; None takes the default graph.
-        config: A ConfigProto, of which `operation_timeout_in_ms` counts.
+        graph: The graph; None means the default graph.
+        config: A ConfigProto; only `operation_timeout_in_ms` has an effect.
 
     As a context manager it makes itself the default session and its graph the default graph, and closes itself at the
     end.
 
     Raises:
-        TypeError: An argument is of the wrong type.
+        TypeError: An argument has the wrong type.
         NotFoundError: `target` is not empty.
     """
 
@@ -257,11 +257,11 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: Any = None, config: Any = None) -> None:
-        """Do nothing: no session is remote."""
+        """Do nothing, because no session is remote."""
 
 
 class InteractiveSession(BaseSession):
-    """A session that is the default one from its construction until `close`; see Session for the arguments."""
+    """The default session from its construction until `close`; see Session for the arguments."""
 
     _active = 0
     _lock = threading.Lock()
@@ -284,7 +284,7 @@ class InteractiveSession(BaseSession):
             self._graph_context.__enter__()
 
     def close(self) -> None:
-        """Release what the session holds, and stop being the default session."""
+        """Release all resources, and stop being the default session."""
         if self._resources.closed:
             return
         super().close()

@@ -1,4 +1,4 @@
-"""ConfigProto, RunOptions and their parts: how a program wants to run. Only timeouts have an effect here."""
+"""ConfigProto, RunOptions and their parts: a program's run settings. Only timeouts have an effect here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pipeline.proto.scalar_types import BOOL, DOUBLE, INT32, INT64, STRING
 
 
 class _Ignored(Message):
-    """A message whose fields are not modelled: it reads as an empty one."""
+    """A message with unmodelled fields: it is read as an empty one."""
 
 
 class GPUOptions(Message):
@@ -74,7 +74,7 @@ class _ThreadPool(Message):
 
 
 class ConfigProto(Message):
-    """How a session runs: `operation_timeout_in_ms` limits each run; the rest is accepted, without effect."""
+    """Session settings: `operation_timeout_in_ms` limits each run; the rest is accepted, without effect."""
 
     device_count = ScalarMapField(1, INT32)
     intra_op_parallelism_threads = Scalar(2, INT32)
@@ -96,7 +96,7 @@ class ConfigProto(Message):
 
 
 class RunOptions(Message):
-    """How one run goes: `timeout_in_ms` limits it; the rest is accepted, without effect."""
+    """Settings for one run: `timeout_in_ms` limits it; the rest is accepted, without effect."""
 
     trace_level = Scalar(1, INT32)
     timeout_in_ms = Scalar(2, INT64)
@@ -109,7 +109,7 @@ class RunOptions(Message):
 
 
 class RunMetadata(Message):
-    """Stays empty: runs are not traced."""
+    """Stays empty, because runs are not traced."""
 
     step_stats = MessageField(1, _Ignored)
     cost_graph = MessageField(2, _Ignored)

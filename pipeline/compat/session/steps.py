@@ -1,4 +1,4 @@
-"""KernelStep: one operation of a plan, with the places of its inputs and outputs."""
+"""KernelStep: one plan operation, with its input and output places."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class KernelStep(NamedTuple):
     kernel: Callable[..., Any]
     stateful: bool  # the kernel takes the run as its first argument
     inputs: tuple[int, ...]
-    outputs: Any  # the place of the only output, or a tuple of places
+    outputs: Any  # the only output's place, or a tuple with places
     op: Operation
     guarded: bool  # within a branch: skipped if the other branch is taken
-    last: tuple[int, ...] = ()  # places that no later step reads: what is there makes room for new values
-    given: Callable[..., Any] | None = None  # as `kernel`, but takes a list of its values, and empties it
+    last: tuple[int, ...] = ()  # places not read later, so their old values can be dropped
+    given: Callable[..., Any] | None = None  # like `kernel`, but takes a list with its values, and empties it
 
     @property
     def reads(self) -> bool:
@@ -33,27 +33,27 @@ class KernelStep(NamedTuple):
 
 
 def value_of(cell: Any) -> Any:
-    """Return a variable's value, given its Cell; other values as they are."""
+    """Return a variable's value, given its Cell; other values as is."""
     return cell.read() if cell.__class__ is Cell else cell
 
 
 def checked_cell(cell: Any) -> Any:
-    """Return the argument; FailedPreconditionError if it is the Cell of a variable without a value."""
+    """Return the argument; FailedPreconditionError if it is a Cell without a value."""
     value_of(cell)
     return cell
 
 
 def compiled(steps: Iterable[KernelStep]) -> Steps:
-    """Return the steps in a form that runs fast."""
+    """Return the steps compiled for speed."""
     return Steps(steps, MERGES, op_error)
 
 
 def with_last(steps: list[KernelStep], kept: Iterable[int]) -> list[KernelStep]:
-    """Return the steps, each with the places that it is the last to read or write.
+    """Return the steps, each with the places it is the last to read or write.
 
     Args:
-        steps: The steps; a run takes them in this order.
-        kept: The places whose values are there before the first step, or needed after the last one.
+        steps: The steps, in run order.
+        kept: Places with values before the first step, or needed after the last one.
     """
     seen = set(kept)
     made = []

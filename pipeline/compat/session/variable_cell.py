@@ -1,4 +1,4 @@
-"""Cell: holds the value of one variable in one session."""
+"""Cell: holds a variable's value in one session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pipeline.errors import FailedPreconditionError
 
 
 class Cell:
-    """The value of a variable; None until the variable is initialised.
+    """A variable's value; None until the variable is initialised.
 
     Thread safety: a read sees a whole value. Hold `lock` from a read to the write that depends on it.
     """
@@ -26,7 +26,7 @@ class Cell:
         value = self.value
         if value is None:
             text = f"Attempting to use uninitialized value {self.name}"
-            if self.name.rpartition("/")[2].startswith("epochs"):  # the count that num_epochs makes
+            if self.name.rpartition("/")[2].startswith("epochs"):  # num_epochs's counter
                 text += "\nRun tf.local_variables_initializer() before the threads start: it sets the epoch count."
             error = FailedPreconditionError(None, None, text)
             error.uninitialized = self.name

@@ -1,7 +1,7 @@
 """The drop-in for TensorFlow 1 input programs: `import pipeline.compat.v1 as tf`.
 
-The names of `tensorflow.compat.v1` that input pipelines use; each module behind them is imported when one of its names
-is first asked for.
+Contains the `tensorflow.compat.v1` names used by input pipelines. Modules are imported when one of their names is first
+used.
 """
 
 from pipeline.compat.namespace import attach as _attach

@@ -1,1 +1,1 @@
-"""Python values as tensors: constants, placeholders, lists of tensors, casts, sparse tensors, static values."""
+"""Python values as tensors: constants, placeholders, tensor lists, casts, sparse tensors, static values."""

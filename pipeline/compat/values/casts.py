@@ -1,4 +1,4 @@
-"""cast_node: the operation Cast, with C's rules for values out of range."""
+"""cast_node: the Cast operation, with C's rules for out-of-range values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.compat.kernels.wrappers import Kernel, quiet
 
 
 def _kernel(source: DType, target: DType) -> Kernel:
-    """Return the kernel that casts as C does: rounds to 0, wraps integers, drops imaginary parts."""
+    """Return a kernel that casts as C does: rounds to 0, wraps integers, drops imaginary parts."""
     to = target.np
     if object in (source.np, to):
         if source is target:
@@ -28,13 +28,13 @@ def _kernel(source: DType, target: DType) -> Kernel:
     if source.is_complex and not target.is_complex:
         return quiet(lambda x: np.real(x).astype(to))
     if source.is_floating and to.kind in "iu" and to.itemsize < 4:
-        # Through int32, as compiled C does. NumPy's vector code gives other results for values out of range.
+        # Through int32, as compiled C does. NumPy's vector code gives other results for out-of-range values.
         return quiet(lambda x: x.astype(np.int32).astype(to))
     return quiet(lambda x: x.astype(to))
 
 
 def cast_node(x: Tensor, dtype: DType, name: str | None = None) -> Tensor:
-    """Add a Cast of a tensor to a dtype, even to the dtype that it has."""
+    """Add a Cast from a tensor to a dtype, even if it has this dtype."""
     with name_scope(name, "Cast", [x]) as scope:
         source = x.dtype.base_dtype
         attrs = {"SrcT": source, "DstT": dtype, "Truncate": False}

@@ -1,4 +1,4 @@
-"""constant, and to_array: what Python values become as NumPy arrays."""
+"""constant and to_array: convert Python values to NumPy arrays."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def constant(
     """Return a tensor with a constant value.
 
     Args:
-        value: A number, str or bytes, a NumPy array or what has `__array__` (a column of pandas), or nested lists.
-        dtype: Its DType. Without one Python ints become int32 if they fit, else int64; floats become float32.
+        value: A number, str or bytes, an array or object with `__array__` (such as a pandas column), or nested lists.
+        dtype: Its DType. By default Python ints become int32 if they fit, else int64; floats become float32.
         shape: Its shape. Missing elements repeat the last one.
         name: Name of the operation.
-        verify_shape: Raise TypeError if the value does not have that shape.
+        verify_shape: Raise TypeError if the value does not have this shape.
 
     Raises:
-        TypeError, ValueError: As `convert_to_tensor`.
+        TypeError, ValueError: As in `convert_to_tensor`.
     """
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
     if isinstance(value, Tensor):
@@ -67,7 +67,7 @@ def _shaped(array: Any, sizes: tuple[Any, ...], verify: bool) -> Any:
 
 
 def to_array(value: Any, dtype: DType | None) -> Any:
-    """Return the NumPy array of a constant of `value`; strings become an object array of bytes."""
+    """Return `value` as the NumPy array for a constant; strings become an object array with bytes."""
     if isinstance(value, (np.ndarray, np.generic)) or callable(getattr(value, "__array__", None)):
         return _from_numpy(np.asarray(value), dtype)
     if value is None:
@@ -92,7 +92,7 @@ def to_array(value: Any, dtype: DType | None) -> Any:
         array = _default_dtype(_array(value, None), value)
     dense = _list_shape(value)
     if dense != array.shape:
-        # TensorFlow counts the axes of lists only, not those of arrays within them.
+        # TensorFlow counts list axes only, not axes of arrays within them.
         raise ValueError(
             f"Expected values {given!r:.200} to be a dense tensor with shape {list(dense)}, but got shape "
             f"{list(array.shape)}."
@@ -107,9 +107,9 @@ _SIMPLE = (bool, int, float, complex, str, bytes)
 
 
 def _of_one_type(value: Any, dtype: DType | None) -> Any:
-    """The array of nested lists whose elements are all of one Python type; None for anything else and for what fails.
+    """Return an array from nested lists whose elements share one Python type; None for anything else and on failure.
 
-    Each level of lists is looked at as a whole: a million numbers one by one take ten times as long.
+    Each list level is checked as a whole, because a million separate numbers take ten times as long.
     """
     if type(value) not in _LISTS or not value:
         return None
@@ -128,12 +128,12 @@ def _of_one_type(value: Any, dtype: DType | None) -> Any:
         array = _of_flat(level, dtypes.string if dtype is None and not kinds.isdisjoint((str, bytes)) else dtype)
     except (TypeError, ValueError, OverflowError):
         return None
-    array.resize(shape, refcheck=False)  # in place: the array owns its memory
+    array.resize(shape, refcheck=False)  # in place, because the array owns its memory
     return array
 
 
 def _of_flat(values: Any, dtype: DType | None) -> Any:
-    """The array of elements of one type."""
+    """Return the array from elements with one type."""
     if dtype is None:
         return _default_dtype(_array(values, None), values)
     _check(values[0], dtype)
@@ -145,7 +145,7 @@ def _of_flat(values: Any, dtype: DType | None) -> Any:
 
 
 def _default_dtype(array: Any, value: Any) -> Any:
-    """Return the array of a Python value in TensorFlow's dtype for it: float32, and int32 if the ints fit."""
+    """Return a Python value's array in TensorFlow's dtype for it: float32, and int32 if the ints fit."""
     if array.dtype == np.float64:
         with np.errstate(all="ignore"):
             return array.astype(np.float32)
@@ -173,7 +173,7 @@ def _from_numpy(array: Any, dtype: DType | None) -> Any:
 
 
 def _plain(value: Any, kinds: set[type]) -> Any:
-    """Return `value` with lists for tuples and ints for Dimensions; adds str to `kinds` if it holds strings."""
+    """Return `value` with lists for tuples and ints for Dimensions; adds str to `kinds` if it contains strings."""
     if isinstance(value, (list, tuple)):
         return [_plain(each, kinds) for each in value]
     if isinstance(value, TensorShape):
@@ -208,7 +208,7 @@ def _array(value: Any, dtype: np.dtype[Any] | None) -> Any:
 
 
 def _check(value: Any, dtype: DType) -> None:
-    """TypeError if an element cannot be converted to `dtype`."""
+    """Raise TypeError if an element cannot be converted to `dtype`."""
     if isinstance(value, list):
         for each in value:
             _check(each, dtype)
@@ -232,7 +232,7 @@ def _check(value: Any, dtype: DType) -> None:
 
 
 def _strings(value: Any) -> Any:
-    """Return an object array of bytes."""
+    """Return an object array with bytes."""
     if isinstance(value, (str, bytes)):
         array = np.empty((), object)
         array[()] = _bytes(value)
@@ -279,7 +279,7 @@ _WRAPS = np.lib.NumpyVersion(np.__version__) < "2.0.0"
 
 
 def array_of(value: Any, dtype: np.dtype[Any] | None) -> Any:
-    """Return `np.array(value, dtype)`; OverflowError for Python integers out of range, which NumPy 1 would wrap."""
+    """Return `np.array(value, dtype)`; OverflowError for out-of-range Python integers, which NumPy 1 would wrap."""
     if _WRAPS and dtype is not None and dtype.kind in "iu":
         wide = np.array(value)
         if wide.size and wide.dtype.kind in "iuO":

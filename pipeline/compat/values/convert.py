@@ -1,4 +1,4 @@
-"""convert_to_tensor, and the functions registered for classes of one's own."""
+"""convert_to_tensor, and its conversion functions for other classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.values.casts import cast_node
 from pipeline.compat.values.constants import constant
 
-# Classes and their functions, in the order in which they are tried, and the priority of each.
+# Classes with their functions, in the order they are tried, and each one's priority.
 _conversions: list[tuple[Any, Callable[..., Any]]] = []
 _priorities: list[int] = []
 
@@ -25,7 +25,7 @@ def register_tensor_conversion_function(base_type: Any, conversion_func: Any, pr
     """Make `convert_to_tensor` use a function for instances of one or more classes.
 
     Args:
-        base_type: A class, or a tuple of classes.
+        base_type: A class, or a tuple with classes.
         conversion_func: Called with (value, dtype=, name=, as_ref=); returns a tensor or NotImplemented.
         priority: Functions with a lower priority are tried first.
 
@@ -50,18 +50,18 @@ def convert_to_tensor(
     dtype_hint: Any = None,
     as_ref: bool = False,
 ) -> Tensor:
-    """Return `value` as a tensor of the default graph.
+    """Return `value` as a tensor in the default graph.
 
     Args:
-        value: A tensor or variable; a number, str, bytes, NumPy array or what has `__array__`, shape; or lists.
+        value: A tensor or variable; a number, str, bytes, NumPy array or object with `__array__`, shape; or lists.
         dtype: The DType. Python values are converted to it; a tensor must have it.
-        name: Name of the constant, if one is made.
+        name: Name for the constant, if one is made.
         preferred_dtype: The DType to try first if `dtype` is None.
         dtype_hint: The same, under its newer name.
         as_ref: True if a variable may stay a reference.
 
     Raises:
-        ValueError: A tensor has another dtype; a value is None; the parts of a list differ in shape.
+        ValueError: A tensor has another dtype; a value is None; list elements differ in shape.
         TypeError: A value cannot be converted to the dtype, or to any.
     """
     wanted = None if dtype is None else as_dtype(dtype).base_dtype
@@ -134,7 +134,7 @@ def _holds_tensor(values: Any) -> bool:
 
 
 def _first_dtype(values: Any) -> DType | None:
-    """Return the dtype of the first tensor in a nested list."""
+    """Return the first tensor's dtype in a nested list."""
     for each in values:
         found = _first_dtype(each) if isinstance(each, (list, tuple)) else None
         if found is None and _is_tensor(each) and hasattr(each, "dtype"):
@@ -145,7 +145,7 @@ def _first_dtype(values: Any) -> DType | None:
 
 
 def _cast_tensors(values: Any, dtype: DType) -> list[Any]:
-    """Cast the tensors in a list, as TensorFlow does if the first one does not have the requested dtype."""
+    """Cast a list's tensors, as TensorFlow does if the first one does not have the requested dtype."""
     result: list[Any] = []
     for each in values:
         if isinstance(each, (list, tuple)):
@@ -159,8 +159,8 @@ def _cast_tensors(values: Any, dtype: DType) -> list[Any]:
 
 
 def _pack_nested(values: Any, dtype: DType | None, name: str) -> Tensor:
-    """Pack a list that holds tensors, at any depth; the other elements become constants of `dtype`."""
-    from pipeline.compat.values.packing import pack  # constants do without
+    """Pack a list containing tensors, at any depth; the other elements become constants with `dtype`."""
+    from pipeline.compat.values.packing import pack  # not needed for constants
 
     with name_scope(name) as scope:
         parts: list[Any] = []
@@ -177,7 +177,7 @@ def _pack_nested(values: Any, dtype: DType | None, name: str) -> Tensor:
                 parts.append(tensor)
             else:
                 if isinstance(each, (list, tuple)):
-                    # TensorFlow searches the list for tensors in a scope of this name, so the constant gets the next.
+                    # TensorFlow searches the list for tensors in a scope with this name, so the constant gets the next.
                     with name_scope(str(i)):
                         pass
                 parts.append(each)

@@ -9,7 +9,7 @@ from pipeline.compat.values.sparse_tensor import IndexedSlices, SparseTensor
 
 
 def is_nested(value: Any) -> bool:
-    """Return whether `value` is a list, tuple or mapping; a sparse tensor is none."""
+    """Return whether `value` is a list, tuple or mapping, except a sparse tensor."""
     return isinstance(value, (list, tuple, Mapping))
 
 
@@ -35,9 +35,9 @@ def _walk(value: Any, composites: bool) -> Iterator[Any]:
 
 
 def flatten(structure: Any, composites: bool = False) -> list[Any]:
-    """Return the leaves of `structure` from left to right, those of mappings sorted by key.
+    """Return the leaves of `structure` from left to right, sorted by key in mappings.
 
-    With `composites`, sparse tensors and indexed slices are taken apart into their tensors.
+    With `composites`, sparse tensors and indexed slices are split into their tensors.
     """
     return list(_walk(structure, composites))
 
@@ -63,7 +63,7 @@ def _pack(like: Any, leaves: Iterator[Any], composites: bool) -> Any:
 
 
 def pack_as(structure: Any, leaves: list[Any], composites: bool = False) -> Any:
-    """Return a structure like `structure` with these leaves, which are in the order of `flatten`."""
+    """Return a structure like `structure` with these leaves, given in `flatten` order."""
     return _pack(structure, iter(leaves), composites)
 
 
@@ -77,8 +77,8 @@ def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> 
     """Check that two structures nest in the same way.
 
     Raises:
-        ValueError: Corresponding parts differ in length or keys, or only one of them is nested.
-        TypeError: Corresponding parts are sequences of different types.
+        ValueError: Corresponding parts differ in length or keys, or only one is nested.
+        TypeError: Corresponding parts are sequences with different types.
     """
     if is_nested(first) != is_nested(second):
         nested, single = (first, second) if is_nested(first) else (second, first)

@@ -1,4 +1,4 @@
-"""pack: the operation Pack, which stacks tensors along a new axis; lists with tensors in them become it."""
+"""pack: the Pack operation, which stacks tensors along a new axis; also used for lists containing tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pipeline.errors import invalid, show
 
 
 def pack(tensors: list[Tensor], axis: int, name: str | None) -> Tensor:
-    """Add a Pack of tensors of one dtype and shape, along a new axis.
+    """Add a Pack for tensors with equal dtype and shape, along a new axis.
 
     Raises:
         ValueError: The static shapes differ, or the axis is out of range.

@@ -1,4 +1,4 @@
-"""placeholder and placeholder_with_default: tensors whose values are fed to a run."""
+"""placeholder and placeholder_with_default: tensors with values fed to a run."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from pipeline.compat.graph.tensor import Tensor
 from pipeline.compat.values.convert import convert_to_tensor
 from pipeline.errors import invalid, show
 
-# Names of dtypes in messages of TensorFlow's runtime.
+# Dtype names in messages from TensorFlow's runtime.
 _RUNTIME_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """Return a tensor that must be fed in every run that needs it.
+    """Return a tensor to be fed in every run that needs it.
 
     Args:
-        dtype: The DType of the value.
-        shape: The shape that a value must be compatible with; None is any shape.
-        name: Name of the operation, "Placeholder" by default.
+        dtype: The value's DType.
+        shape: The shape values must be compatible with; None accepts any shape.
+        name: The operation's name, "Placeholder" by default.
     """
     kind, known = as_dtype(dtype), as_shape(shape)
     attrs = {"dtype": kind, "shape": known}
@@ -43,8 +43,8 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
     Args:
         input: The default.
-        shape: The shape that a value must be compatible with.
-        name: Name of the operation, "PlaceholderWithDefault" by default.
+        shape: The shape values must be compatible with.
+        name: The operation's name, "PlaceholderWithDefault" by default.
     """
     with name_scope(name, "PlaceholderWithDefault") as scope:
         default = convert_to_tensor(input, name="input")

@@ -1,4 +1,4 @@
-"""SparseTensor and IndexedSlices: values made of several tensors."""
+"""SparseTensor and IndexedSlices: values made from several tensors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from pipeline.decode.example.sparse_value import SparseTensorValue
 
 
 class SparseTensor:
-    """A tensor of which only the elements that are not zero are kept.
+    """A tensor that stores only its non-zero elements.
 
     Args:
-        indices: int64 [N, rank]: the index of each element.
+        indices: int64 [N, rank]: each element's index.
         values: [N]: the elements.
-        dense_shape: int64 [rank]: the shape of the whole tensor.
+        dense_shape: int64 [rank]: the whole tensor's shape.
 
     Raises:
         ValueError: The static shapes do not fit together.
@@ -31,7 +31,7 @@ class SparseTensor:
             self._indices = convert_to_tensor(indices, dtypes.int64, name="indices")
             self._values = convert_to_tensor(values, name="values")
             self._dense_shape = convert_to_tensor(dense_shape, dtypes.int64, name="dense_shape")
-        from pipeline.compat.values.static import static_shape  # sessions know the class, few make one
+        from pipeline.compat.values.static import static_shape  # sessions know the class, but few make one
 
         self._dense_shape_default = static_shape(self._dense_shape)
         indices_shape = self._indices.shape.with_rank(2)
@@ -42,7 +42,7 @@ class SparseTensor:
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:
-        """Return a SparseTensor of a SparseTensorValue; a SparseTensor as it is."""
+        """Return a SparseTensor for a SparseTensorValue; a SparseTensor as is."""
         given = sparse_tensor_value
         if isinstance(given, SparseTensor):
             return given
@@ -54,7 +54,7 @@ class SparseTensor:
 
     @property
     def indices(self) -> Tensor:
-        """int64 [N, rank]: the index of each element."""
+        """int64 [N, rank]: each element's index."""
         return self._indices
 
     @property
@@ -64,20 +64,20 @@ class SparseTensor:
 
     @property
     def dense_shape(self) -> Tensor:
-        """int64 [rank]: the shape of the whole tensor."""
+        """int64 [rank]: the whole tensor's shape."""
         return self._dense_shape
 
     @property
     def shape(self) -> TensorShape:
-        """The static shape of the whole tensor, as far as it is known."""
+        """The whole tensor's static shape, as far as it is known."""
         return self._dense_shape_default
 
     def get_shape(self) -> TensorShape:
-        """Return what is known of the shape of the whole tensor."""
+        """Return the whole tensor's static shape, as far as it is known."""
         return self._dense_shape_default
 
     def set_shape(self, shape: Any) -> None:
-        """Add to what is known of the shape; ValueError if that contradicts it."""
+        """Merge a shape into the static shape; ValueError if they contradict."""
         self._dense_shape_default = self._dense_shape_default.merge_with(as_shape(shape))
 
     def with_values(self, new_values: Any) -> SparseTensor:
@@ -85,7 +85,7 @@ class SparseTensor:
         return SparseTensor(self._indices, new_values, self._dense_shape)
 
     def consumers(self) -> list[Operation]:
-        """Return the operations that take one of the tensors."""
+        """Return the operations with any of these tensors as an input."""
         found = [op for part in (self._indices, self._values, self._dense_shape) for op in part.consumers()]
         return list(dict.fromkeys(found))
 
@@ -96,17 +96,17 @@ class SparseTensor:
 
     @property
     def name(self) -> str:
-        """The name of the values."""
+        """The values' name."""
         return self._values.name
 
     @property
     def dtype(self) -> DType:
-        """The DType of the values."""
+        """The values' DType."""
         return self._values.dtype
 
     @property
     def graph(self) -> Any:
-        """The graph that the tensors are in."""
+        """The tensors' graph."""
         return self._indices.graph
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
@@ -119,12 +119,12 @@ class SparseTensor:
 
 
 class IndexedSlices:
-    """Some rows of a tensor, with their indices.
+    """Some rows from a tensor, with their indices.
 
     Args:
         values: [N, ...]: the rows.
-        indices: [N]: the index of each row.
-        dense_shape: The shape of the whole tensor, or None.
+        indices: [N]: each row's index.
+        dense_shape: The whole tensor's shape, or None.
     """
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
@@ -137,17 +137,17 @@ class IndexedSlices:
 
     @property
     def name(self) -> str:
-        """The name of the values."""
+        """The values' name."""
         return self.values.name  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> DType:
-        """The DType of the values."""
+        """The values' DType."""
         return self.values.dtype  # type: ignore[no-any-return]
 
     @property
     def graph(self) -> Any:
-        """The graph that the tensors are in."""
+        """The tensors' graph."""
         return self.values.graph
 
     def __repr__(self) -> str:
@@ -155,7 +155,7 @@ class IndexedSlices:
 
 
 class IndexedSlicesValue(NamedTuple):
-    """The result of a run for IndexedSlices."""
+    """A run's result for IndexedSlices."""
 
     values: Any
     indices: Any

@@ -1,4 +1,4 @@
-"""Static values: what is known of a tensor's value before a run, such as constants and sizes of shapes."""
+"""Static values: tensor values known before a run, such as constants and shape sizes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from pipeline.compat.graph.shapes import TensorShape, unknown_shape
 from pipeline.compat.graph.tensor import Operation, Tensor
 
-# Values with more elements are not computed while a graph is built.
+# Larger values are not computed during graph construction.
 _MOST_ELEMENTS = 1 << 16
 
 
 def constant_value(tensor: Any, partial: bool = False) -> Any:
-    """Return the value of a tensor that depends on constants alone, as an array or scalar; None if unknown."""
+    """Return a tensor's value if it depends on constants alone, as an array or scalar; None if unknown."""
     if not isinstance(tensor, Tensor):
         return None
     op = tensor.op
@@ -40,7 +40,7 @@ def constant_value(tensor: Any, partial: bool = False) -> Any:
     return result if len(op.outputs) == 1 else result[tensor.value_index]
 
 
-# Ops that TensorFlow's `get_static_value` evaluates. Its shape functions, and `constant_value`, evaluate more.
+# Ops evaluated by TensorFlow's `get_static_value`. Its shape functions, and `constant_value`, evaluate more.
 _EVALUATED = frozenset(
     (
         "Const",
@@ -65,7 +65,7 @@ _EVALUATED = frozenset(
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
-    """Return the value of a tensor that TensorFlow knows before a run, as an array; None for others.
+    """Return a tensor's value if TensorFlow finds it before a run, as an array; None otherwise.
 
     Args:
         tensor: The tensor.
@@ -101,7 +101,7 @@ def _rank_value(op: Operation) -> Any:
 
 
 def _slice_value(op: Operation) -> Any:
-    """Evaluate a StridedSlice; a part of a shape may be known though the whole is not."""
+    """Evaluate a StridedSlice; part of a shape may be known although the whole is not."""
     values = [constant_value(each) for each in op.inputs]
     if values[0] is None:
         sizes = _sizes(op.inputs[0])
@@ -132,7 +132,7 @@ _KNOWN: dict[str, Callable[[Operation], Any]] = {
 
 
 def constant_value_as_shape(tensor: Any) -> TensorShape:
-    """Return what is known of the shape that a vector of integers holds; -1 is an unknown size."""
+    """Return the shape in an integer vector, as far as it is known; -1 is an unknown size."""
     if isinstance(tensor, Tensor) and tensor.shape.ndims == 0:
         return unknown_shape()  # a scalar -1
     sizes = _sizes(tensor)
@@ -145,7 +145,7 @@ def constant_value_as_shape(tensor: Any) -> TensorShape:
 
 
 def static_shape(tensor: Any) -> TensorShape:
-    """Do what `constant_value_as_shape` does with `get_static_value`; any negative size is unknown."""
+    """Return the shape as `constant_value_as_shape` does, with `get_static_value`; any negative size is unknown."""
     sizes = _sizes(tensor, get_static_value)
     if sizes is None:
         return unknown_shape()
@@ -153,7 +153,7 @@ def static_shape(tensor: Any) -> TensorShape:
 
 
 def _sizes(tensor: Any, evaluate: Callable[[Any], Any] = constant_value) -> list[int | None] | None:
-    """Return the elements of a vector of integers, None for unknown ones; None if their number is unknown."""
+    """Return an integer vector's elements, None for unknown ones; None if their count is unknown."""
     op = tensor.op
     if op.type == "Shape":
         shape = op.inputs[0].shape
@@ -188,7 +188,7 @@ def _size(value: Any) -> int | None:
 
 
 def _picked(op: Operation, sizes: list[int | None], bounds: list[Any]) -> Any:
-    """Return what a strided slice takes from a list: a list or one element; None for other slices."""
+    """Return a strided slice's result for a list: a list or one element; None for other slices."""
     if op.attrs.get("new_axis_mask") or op.attrs.get("ellipsis_mask") or any(np.size(each) != 1 for each in bounds):
         return None
     begin, end, step = (int(np.reshape(each, ())) for each in bounds)

@@ -60,7 +60,7 @@ def _missing(path: str, special: bool) -> AttributeError:
     space, _, name = path.rpartition(".")
     import difflib  # here, because it would add 2 ms to every import of the drop-in
 
-    from pipeline.compat.hints import reason  # likewise
+    from pipeline.compat.hints import reason  # needed for errors only
 
     near = difflib.get_close_matches(name, _names_within(space), 3, 0.75)
     hint = f" Similar names: {', '.join(near)}." if near else ""

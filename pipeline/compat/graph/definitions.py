@@ -79,7 +79,7 @@ def node_def(op: Operation, add_shapes: bool = False, largest: int | None = None
     made.input.extend([each.name.removesuffix(":0") for each in op.inputs] + [f"^{c.name}" for c in op.control_inputs])
     for key, value in sorted(op.attrs.items()):
         constant = op.type == "Const" and key == "value"
-        if constant:  # an object array, since NumPy's bytes arrays lose trailing zeros
+        if constant:  # an object array, because NumPy's bytes arrays lose trailing zeros
             value = np.array(value, object) if isinstance(value, bytes) else np.asarray(value)
         made.attr[key].MergeFrom(_attr_value(value, largest))
     if add_shapes and op.outputs:

@@ -209,7 +209,7 @@ _BY_NAME.update({"float_ref": float32._as_ref, "double_ref": float64._as_ref})
 _BY_NUMPY: dict[Any, DType] = {
     each.np: each for each in reversed(_ALL) if not each.is_quantized and each.is_numpy_compatible
 }
-# Without int, str and others, since TensorFlow does not accept them as dtypes.
+# Without int, str and others, because TensorFlow does not accept them as dtypes.
 _PYTHON: dict[Any, DType] = {float: float32, object: string}
 _PYTHON[builtins.bool] = bool
 
@@ -244,7 +244,7 @@ def as_dtype(type_value: Any) -> DType:
     """Return the DType for a DType, a name, a TensorFlow enum number, or a NumPy dtype or scalar type.
 
     Raises:
-        TypeError: There is no such DType.
+        TypeError: The DType does not exist.
     """
     if type_value.__class__ is DType:
         return type_value

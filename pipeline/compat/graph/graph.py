@@ -74,7 +74,8 @@ class Graph(Placement):
     def _control_inputs_for(self, inputs: list[Tensor]) -> list[Operation]:
         """Return the control inputs the contexts add to an operation.
 
-        Omit its inputs, and any from a context with one of its inputs in it, because that input waits for them.
+        Omit the operation's inputs. Also omit a context's control inputs if one of the operation's inputs was made in
+        it, because that input already waits for them.
         """
         result: list[Operation] = []
         if not self._contexts.controllers:

@@ -167,7 +167,7 @@ def seeds_or_none(op_seed: int | None) -> tuple[int | None, int | None]:
 
 
 def get_seed(op_seed: int | None) -> tuple[int, int]:
-    """Return the pair of seeds; without any, (0, 0), which requests an unpredictable generator."""
+    """Return the pair of seeds; without any, (0, 0) for an unpredictable generator."""
     first, second = seeds_or_none(op_seed)
     return first or 0, second or 0
 

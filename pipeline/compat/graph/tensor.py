@@ -222,7 +222,7 @@ class Operation:
         """Return an attribute: a DType, number, bytes, TensorShapeProto or list; ValueError if there is none."""
         if name not in self.attrs:
             raise ValueError(f"Operation '{self.name}' has no attr named '{name}'.")
-        from pipeline.compat.graph.definitions import attribute  # as for `node_def`
+        from pipeline.compat.graph.definitions import attribute  # as in `node_def`
 
         return attribute(self.attrs[name])
 

@@ -134,7 +134,7 @@ class NextQueuedSequenceBatch:
         """Return an operation that sets a state for the following segments; run it with each batch.
 
         Raises:
-            KeyError: There is no such state.
+            KeyError: The state does not exist.
         """
         if state_name not in self._states:
             raise KeyError(f"state was not declared: {state_name}")

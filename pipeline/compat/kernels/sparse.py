@@ -30,7 +30,7 @@ def reorder(indices: Any, values: Any, shape: Any) -> list[Any]:
 
 
 def dense(indices: Any, shape: Any, values: Any, default: Any, validate: bool) -> Any:
-    """Return the dense tensor, with `default` in places without an element."""
+    """Return the dense tensor, with `default` where there is no element."""
     if indices.ndim > 2:
         raise invalid(f"sparse_indices should be a scalar, vector, or matrix, got shape {listed(indices.shape)}")
     count = len(indices) if indices.ndim else 1

@@ -321,7 +321,7 @@ class CheckpointSaverListener:
 
 
 class CheckpointSaverHook(SessionRunHook):
-    """Refuses to save checkpoints.
+    """Rejects checkpoints.
 
     Raises:
         NotImplementedError: Always.

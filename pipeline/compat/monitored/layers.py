@@ -56,7 +56,7 @@ class Layer:
         return ""
 
     def should_stop(self) -> bool:
-        """Return whether this layer or an inner one wants to stop."""
+        """Return whether this layer or an inner one should stop."""
         if self._check_stop() or not self._sess:
             return True
         return isinstance(self._sess, Layer) and self._sess.should_stop()

@@ -34,7 +34,7 @@ class SecondOrStepTimer:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the last trigger."""
+        """Clear the last trigger."""
         self._last_triggered_step: Any = None
         self._last_triggered_time: float | None = None
 

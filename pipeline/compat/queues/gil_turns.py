@@ -22,7 +22,7 @@ from collections.abc import Callable
 # anything except a queue. A 96 x 96 JPEG costs 100 us with or without turns: most of it is in kernels, and two threads
 # can run those at a time. CIFAR images cost 60 us with turns, and 220 us in 4 threads without.
 _CHEAP, _IDLE = 80e-6, 200e-6
-# Elements per measurement: the cheapest counts, since a thread's first ones cost more, and so do most on a busy
+# Elements per measurement: the cheapest counts, because a thread's first ones cost more, and so do most on a busy
 # machine. Then elements until the next measurement, with turns and without.
 _MEASURED, _PERIOD, _PERIOD_FREE = 8, 2048, 512
 # Seconds a thread keeps its turn.

@@ -110,7 +110,7 @@ def dequeue_many(
     op_type = f"QueueDequeue{which}V2"
     with name_scope(name, op_type, [ref]) as scope:
         count = _count(n, op_type)
-        known = constant_value(count)  # the check knows more constants than the static shape
+        known = constant_value(count)  # also finds values the static shape lacks
         if which == "Many" and known is not None and np.size(known) == 1 and np.reshape(known, -1)[0] < 0:
             raise ValueError(f"Input 'n' must be >= 0, but is {known} for '{scope[:-1]}' ({op_type})")
         plain = get_static_value(count) if which == "Many" else None

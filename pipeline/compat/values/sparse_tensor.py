@@ -31,7 +31,7 @@ class SparseTensor:
             self._indices = convert_to_tensor(indices, dtypes.int64, name="indices")
             self._values = convert_to_tensor(values, name="values")
             self._dense_shape = convert_to_tensor(dense_shape, dtypes.int64, name="dense_shape")
-        from pipeline.compat.values.static import static_shape  # sessions know the class, but few make one
+        from pipeline.compat.values.static import static_shape  # sessions use the class, but few make one
 
         self._dense_shape_default = static_shape(self._dense_shape)
         indices_shape = self._indices.shape.with_rank(2)

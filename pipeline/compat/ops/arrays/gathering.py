@@ -148,7 +148,7 @@ def _nd_gathered(params: Tensor, indices: Tensor, batch: int) -> Any:
 
 
 def check_places(indices: Any, shape: tuple[int, ...]) -> None:
-    """Raise InvalidArgumentError if an index, a vector along the last axis of `indices`, lies outside `shape`."""
+    """Raise InvalidArgumentError if an index, a vector along the last axis of `indices`, is outside `shape`."""
     depth = indices.shape[-1]
     wrong = ((indices < 0) | (indices >= np.array(shape[:depth], np.int64))).any(-1)
     if wrong.any():

@@ -244,7 +244,7 @@ def strided_slice(
         strides: A vector with the same dtype; ones by default.
         begin_mask: If bit i is set, axis i is taken from its first element.
         end_mask: If bit i is set, axis i is taken to its last element.
-        ellipsis_mask: If bit i is set, position i stands for all axes without their own position.
+        ellipsis_mask: If bit i is set, position i covers all axes without their own position.
         new_axis_mask: If bit i is set, position i is a new axis with size 1.
         shrink_axis_mask: If bit i is set, only the element `begin[i]` is taken and the axis is dropped.
         var: Ignored.

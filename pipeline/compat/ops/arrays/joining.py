@@ -152,7 +152,7 @@ def split(value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = 
 
     Args:
         value: The tensor.
-        num_or_size_splits: The number of equal parts, an int; or their sizes, where -1 may stand for one size.
+        num_or_size_splits: The number of equal parts, an int; or their sizes, with at most one -1.
         axis: Axis to split.
         num: The number of parts, if it does not follow from the sizes.
         name: Name of the op.

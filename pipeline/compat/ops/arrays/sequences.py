@@ -21,7 +21,7 @@ _RANGE_TYPES = "(bfloat16,float16,float32,float64,int8,int16,int32,int64,uint16,
 
 
 def _range_size(start: Any, limit: Any, delta: Any) -> int:
-    """Return the element count; ValueError if there is no such range."""
+    """Return the element count; ValueError if the range is invalid."""
     # Python's integers do not overflow.
     start, limit, delta = (np.asarray(each).item() for each in (start, limit, delta))
     if delta == 0:
@@ -106,7 +106,7 @@ def one_hot(
     """Return a vector per index, with `on_value` at that position and `off_value` elsewhere.
 
     Args:
-        indices: uint8, int8, int32 or int64, any shape; an index outside 0 to `depth` - 1 gives no `on_value`.
+        indices: uint8, int8, int32 or int64, any shape; an index outside 0 to `depth` - 1 has no `on_value`.
         depth: Vector length.
         on_value: A scalar, 1 by default.
         off_value: A scalar, 0 by default.

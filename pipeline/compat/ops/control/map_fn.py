@@ -226,7 +226,7 @@ def scan(
     Args:
         fn: Called once with stand-ins for `accumulated` and a row.
         elems: A tensor, or nested tensors with equal row counts.
-        initializer: The first `accumulated`, not included in the result; by default the first row, which is.
+        initializer: The first `accumulated`, not part of the result; by default the first row, as part of the result.
         infer_shape: True if all results have the same shape.
         reverse: Start with the last row.
         parallel_iterations, back_prop, swap_memory: Without effect.

@@ -204,7 +204,7 @@ _COLOURS = np.array(
 
 
 def draw_boxes(images: Any, boxes: Any, colours: Any) -> Any:
-    """Return the images with outlines for boxes [y1, x1, y2, x2] (1 is the last pixel); 10 colours if None given."""
+    """Return the images with outlines for boxes [y1, x1, y2, x2] (1 is the last pixel); 10 default colours."""
     height, width, depth = images.shape[1:]
     if colours is None:
         colours = _COLOURS.copy()

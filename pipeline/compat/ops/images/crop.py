@@ -81,7 +81,7 @@ def _boxed(op_type: str, image: Any, numbers: list[Any], find: Callable[..., _Bo
             box = (None,) * 4
 
         if None not in (*box, *sizes[-3:-1]) and _inside(box, *sizes[-3:-1]):
-            op_type = "ImageCrop"  # tells plans it does not pad
+            op_type = "ImageCrop"  # a view for plans, because it does not pad
 
         def rule(*_: Any) -> Any:
             return [*sizes[:-3], *box[2:], sizes[-1]]

@@ -257,7 +257,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
         name: Name of the op.
 
     Returns:
-        The files' bytes, strings shaped like the axes before the last three.
+        The files' bytes: strings shaped like the image without its last three axes.
 
     Raises:
         InvalidArgumentError: At run time, if an argument is invalid.

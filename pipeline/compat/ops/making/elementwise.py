@@ -34,7 +34,7 @@ def broadcast_shape(op_type: str, scope: str, x: Tensor, y: Tensor) -> TensorSha
 
 
 def _checked(kernel: Kernel) -> Kernel:
-    """Return the kernel with an error that shows the shapes, for inputs with possibly unfitting static shapes."""
+    """Return the kernel with an error that shows the shapes, for inputs whose static shapes may not fit."""
 
     def run(x: Any, y: Any) -> Any:
         try:

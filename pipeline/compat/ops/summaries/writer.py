@@ -168,7 +168,7 @@ class FileWriterCache:
 
     @staticmethod
     def clear() -> None:
-        """Close and forget all writers."""
+        """Close and drop all writers."""
         with FileWriterCache._lock:
             for each in FileWriterCache._cache.values():
                 each.close()
